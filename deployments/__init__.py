@@ -1,0 +1,1 @@
+"""Who calls a flow: a terminal, a clock, an event, another system."""

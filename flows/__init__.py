@@ -1,0 +1,1 @@
+"""Which stages, in which order, for which rows."""

@@ -1,0 +1,73 @@
+"""The errors a user can meet.
+
+    AssayError                      something the user can put right; the message says how
+    ├── ConfigError                 an option, a configuration file or a combination of both
+    │   ├── UnknownMetricError      a metric name nobody registered
+    │   └── MetricParameterError    a parameter that the metric does not have, or a value it can not take
+    ├── SourceError                 the data: a file that can not be read, a column that is missing
+    │   └── BadRowsError            rows that are not samples, with their numbers
+    ├── MissingDependencyError      an optional package; the message has the line that installs it
+    ├── JudgeError                  the judge can not be used at all
+    └── RunFolderError              a run folder that can not be written or is not one
+
+Every message says what was got, what was wanted and what to do.
+"""
+
+from collections.abc import Iterable
+
+
+class AssayError(Exception):
+    """Base of every error that the user can put right; shown without a traceback."""
+
+
+class ConfigError(AssayError):
+    """An option or a configuration file that can not be used."""
+
+
+class UnknownMetricError(ConfigError):
+    """A metric name that is not registered.
+
+    Args:
+        name: the name as given.
+        suggestions: registered names close to it, nearest first.
+    """
+
+    def __init__(self, name: str, suggestions: Iterable[str] = ()) -> None:
+        nearest = ", ".join(suggestions)
+        hint = f"Did you mean {nearest}?" if nearest else "`assay metrics` lists the known ones."
+        super().__init__(f"unknown metric {name!r}. {hint}")
+        self.name = name
+
+
+class MetricParameterError(ConfigError):
+    """A metric parameter that does not exist or a value that it can not take."""
+
+
+class SourceError(AssayError):
+    """Data that can not be read, or that lacks what the chosen metrics need."""
+
+
+class BadRowsError(SourceError):
+    """Rows that are not samples while the run was told to stop at them."""
+
+
+class MissingDependencyError(AssayError):
+    """An optional package that is not installed.
+
+    Args:
+        package: the import name that is missing.
+        purpose: what it is needed for.
+        install: the command that installs it.
+    """
+
+    def __init__(self, package: str, purpose: str, install: str) -> None:
+        super().__init__(f"{purpose} needs the package {package!r}, which is not installed. Install it with: {install}")
+        self.package = package
+
+
+class JudgeError(AssayError):
+    """A judge that can not be used at all (as opposed to one unusable reply, which is a failed cell)."""
+
+
+class RunFolderError(AssayError):
+    """A run folder that can not be written, or a folder that is not a run."""

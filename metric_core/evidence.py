@@ -1,0 +1,123 @@
+"""Everything that the stages found out about one sample, in the form in which metrics read it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from metric_core import reasons
+from metric_core.products import Product
+from metric_core.records import Question, Rating, Sample, Score, Side, Status, Support, VerdictKind
+
+ALL_CONTEXTS = "contexts"
+"""The premise made of all retrieved contexts, joined by newlines."""
+
+
+def context_premise(index: int) -> str:
+    """The premise made of one retrieved context.
+
+    >>> context_premise(2)
+    'context:2'
+    """
+    return f"context:{index}"
+
+
+class MissingProductError(Exception):
+    """A product that a metric reads is not there; `outcome` is what the metric's score is because of that."""
+
+    def __init__(self, outcome: Score) -> None:
+        super().__init__(outcome.reason)
+        self.outcome = outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The products of one row.
+
+    Every reader raises MissingProductError where the product is missing as a whole, with the outcome (undefined or
+    failed) and reason recorded for it in `gaps`.
+
+    Args:
+        sample: the row.
+        claims: claim (or sentence) id -> text, a side.
+        verdicts: (kind, claim id, premise) -> support. Usefulness has the claim id "".
+        entities: the distinct entities of a side.
+        questions: the regenerated questions.
+        question_similarities: cosine of each regenerated question with the user's.
+        answer_similarities: similarity of response and reference, by the product that holds it.
+        ratings: metric key -> the judge's ratings.
+        gaps: product -> why it is missing for this row.
+    """
+
+    sample: Sample
+    claims: Mapping[Side, Mapping[str, str]] = field(default_factory=dict)
+    verdicts: Mapping[tuple[VerdictKind, str, str], Support] = field(default_factory=dict)
+    entities: Mapping[Side, Sequence[str]] = field(default_factory=dict)
+    questions: Sequence[Question] | None = None
+    question_similarities: Sequence[float | None] | None = None
+    answer_similarities: Mapping[Product, float | None] = field(default_factory=dict)
+    ratings: Mapping[str, Sequence[Rating]] = field(default_factory=dict)
+    gaps: Mapping[Product, Score] = field(default_factory=dict)
+
+    def column(self, name: str) -> Any:
+        """The sample's column; it must be there, but may be empty."""
+        value = getattr(self.sample, name)
+        if value is None:
+            raise MissingProductError(Score.undefined(reasons.missing_column(name)))
+        return value
+
+    def claim_ids(self, side: Side, product: Product) -> Sequence[str]:
+        """The ids of the claims (or sentences) of a side, in their order."""
+        self._require(product)
+        return tuple(self.claims.get(side, {}))
+
+    def supports(self, side: Side, premise: str, product: Product) -> list[Support]:
+        """Support of every claim of a side by a premise, in the order of the claims."""
+        return [self.verdicts.get((VerdictKind.SUPPORT, claim, premise)) for claim in self.claim_ids(side, product)]
+
+    def context_supports(self, side: Side, product: Product) -> list[list[Support]]:
+        """Support of every claim of a side by each retrieved context: one list a context, in rank order."""
+        contexts = self.column("retrieved_contexts")
+        return [self.supports(side, context_premise(i), product) for i in range(len(contexts))]
+
+    def usefulness(self, kind: VerdictKind) -> list[Support]:
+        """Usefulness of every retrieved context, in rank order."""
+        contexts = self.column("retrieved_contexts")
+        return [self.verdicts.get((kind, "", context_premise(i))) for i in range(len(contexts))]
+
+    def relevance(self) -> list[Support]:
+        """Relevance of every context sentence to the question, in the order of the sentences."""
+        sentences = self.claim_ids(Side.CONTEXT_SENTENCE, Product.CONTEXT_SENTENCES)
+        self._require(Product.SENTENCE_RELEVANCE)
+        return [self.verdicts.get((VerdictKind.RELEVANCE, sentence, "user_input")) for sentence in sentences]
+
+    def entity_set(self, side: Side, product: Product) -> Sequence[str]:
+        """The entities found in a text."""
+        self._require(product)
+        return self.entities.get(side, ())
+
+    def regenerated_questions(self) -> Sequence[Question]:
+        """The questions regenerated from the response."""
+        self._require(Product.QUESTIONS)
+        return self.questions or ()
+
+    def cosines(self) -> Sequence[float | None]:
+        """Cosine of each regenerated question with the user's question; None for a zero vector."""
+        self._require(Product.QUESTION_SIMILARITY)
+        return self.question_similarities or ()
+
+    def answer_similarity(self, product: Product = Product.ANSWER_SIMILARITY) -> float | None:
+        """Similarity of response and reference; None for a zero vector."""
+        self._require(product)
+        return self.answer_similarities.get(product)
+
+    def ratings_of(self, metric_key: str) -> Sequence[Rating]:
+        """The judge's ratings for a metric."""
+        self._require(Product.RATINGS)
+        return self.ratings.get(metric_key, ())
+
+    def _require(self, product: Product) -> None:
+        gap = self.gaps.get(product)
+        if gap is not None:
+            if gap.status is Status.SCORED:
+                raise ValueError(f"the gap of {product} must be undefined or failed, got {gap}")
+            raise MissingProductError(gap)

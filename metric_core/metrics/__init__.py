@@ -1,0 +1,1 @@
+"""One file a metric family: pure functions and what they declare."""

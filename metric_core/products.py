@@ -1,0 +1,115 @@
+"""The intermediate products that scores are made of, and what each product is made from.
+
+A product is computed once a row, whichever metrics ask for it. `closure` is the whole planner: what the
+chosen metrics need, and what that needs in turn.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from metric_core import columns as c
+
+
+class Stage(StrEnum):
+    """The stages of an evaluation, one word each, in the order in which they run."""
+
+    SAMPLES = "samples"
+    CLAIMS = "claims"
+    ENTITIES = "entities"
+    QUESTIONS = "questions"
+    RATINGS = "ratings"
+    VERDICTS = "verdicts"
+    SIMILARITY = "similarity"
+    AGGREGATION = "aggregation"
+    REPORTING = "reporting"
+
+
+class Product(StrEnum):
+    """What a stage computes for a row."""
+
+    RESPONSE_CLAIMS = "response claims"
+    REFERENCE_CLAIMS = "reference claims"
+    REFERENCE_SENTENCES = "reference sentences"
+    CONTEXT_SENTENCES = "context sentences"
+    REFERENCE_ENTITIES = "reference entities"
+    CONTEXT_ENTITIES = "context entities"
+    QUESTIONS = "regenerated questions"
+    RATINGS = "ratings"
+    RESPONSE_CLAIMS_BY_CONTEXTS = "response claims by all contexts"
+    REFERENCE_CLAIMS_BY_CONTEXTS = "reference claims by all contexts"
+    REFERENCE_SENTENCES_BY_CONTEXTS = "reference sentences by all contexts"
+    RESPONSE_CLAIMS_BY_REFERENCE = "response claims by reference"
+    REFERENCE_CLAIMS_BY_RESPONSE = "reference claims by response"
+    CLAIMS_BY_EACH_CONTEXT = "claims by each context"
+    USEFULNESS_FOR_REFERENCE = "usefulness of contexts for the reference"
+    USEFULNESS_FOR_RESPONSE = "usefulness of contexts for the response"
+    SENTENCE_RELEVANCE = "relevance of context sentences"
+    QUESTION_SIMILARITY = "similarity of regenerated questions"
+    ANSWER_SIMILARITY = "similarity of response and reference"
+    ANSWER_SIMILARITY_BY_CROSS_ENCODER = "similarity of response and reference by a cross-encoder"
+
+
+@dataclass(frozen=True, slots=True)
+class ProductSpec:
+    """Where a product comes from.
+
+    Args:
+        stage: the stage that computes it.
+        columns: the sample columns it is made from.
+        requires: the products it is made from.
+    """
+
+    stage: Stage
+    columns: tuple[str, ...] = ()
+    requires: tuple[Product, ...] = ()
+
+
+PRODUCTS: dict[Product, ProductSpec] = {
+    Product.RESPONSE_CLAIMS: ProductSpec(Stage.CLAIMS, (c.RESPONSE,)),
+    Product.REFERENCE_CLAIMS: ProductSpec(Stage.CLAIMS, (c.REFERENCE,)),
+    Product.REFERENCE_SENTENCES: ProductSpec(Stage.CLAIMS, (c.REFERENCE,)),
+    Product.CONTEXT_SENTENCES: ProductSpec(Stage.CLAIMS, (c.RETRIEVED_CONTEXTS,)),
+    Product.REFERENCE_ENTITIES: ProductSpec(Stage.ENTITIES, (c.REFERENCE,)),
+    Product.CONTEXT_ENTITIES: ProductSpec(Stage.ENTITIES, (c.RETRIEVED_CONTEXTS,)),
+    Product.QUESTIONS: ProductSpec(Stage.QUESTIONS, (c.RESPONSE,)),
+    Product.RATINGS: ProductSpec(Stage.RATINGS),
+    Product.RESPONSE_CLAIMS_BY_CONTEXTS: ProductSpec(
+        Stage.VERDICTS, (c.RETRIEVED_CONTEXTS,), (Product.RESPONSE_CLAIMS,)
+    ),
+    Product.REFERENCE_CLAIMS_BY_CONTEXTS: ProductSpec(
+        Stage.VERDICTS, (c.RETRIEVED_CONTEXTS,), (Product.REFERENCE_CLAIMS,)
+    ),
+    Product.REFERENCE_SENTENCES_BY_CONTEXTS: ProductSpec(
+        Stage.VERDICTS, (c.RETRIEVED_CONTEXTS,), (Product.REFERENCE_SENTENCES,)
+    ),
+    Product.RESPONSE_CLAIMS_BY_REFERENCE: ProductSpec(Stage.VERDICTS, (c.REFERENCE,), (Product.RESPONSE_CLAIMS,)),
+    Product.REFERENCE_CLAIMS_BY_RESPONSE: ProductSpec(Stage.VERDICTS, (c.RESPONSE,), (Product.REFERENCE_CLAIMS,)),
+    Product.CLAIMS_BY_EACH_CONTEXT: ProductSpec(
+        Stage.VERDICTS,
+        (c.RETRIEVED_CONTEXTS,),
+        (Product.RESPONSE_CLAIMS, Product.REFERENCE_CLAIMS, Product.RESPONSE_CLAIMS_BY_REFERENCE),
+    ),
+    Product.USEFULNESS_FOR_REFERENCE: ProductSpec(Stage.VERDICTS, (c.USER_INPUT, c.RETRIEVED_CONTEXTS, c.REFERENCE)),
+    Product.USEFULNESS_FOR_RESPONSE: ProductSpec(Stage.VERDICTS, (c.USER_INPUT, c.RETRIEVED_CONTEXTS, c.RESPONSE)),
+    Product.SENTENCE_RELEVANCE: ProductSpec(Stage.VERDICTS, (c.USER_INPUT,), (Product.CONTEXT_SENTENCES,)),
+    Product.QUESTION_SIMILARITY: ProductSpec(Stage.SIMILARITY, (c.USER_INPUT,), (Product.QUESTIONS,)),
+    Product.ANSWER_SIMILARITY: ProductSpec(Stage.SIMILARITY, (c.RESPONSE, c.REFERENCE)),
+    Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER: ProductSpec(Stage.SIMILARITY, (c.RESPONSE, c.REFERENCE)),
+}
+
+
+def closure(products: Iterable[Product]) -> frozenset[Product]:
+    """The products and everything they are made from.
+
+    >>> sorted(closure([Product.QUESTION_SIMILARITY]))
+    [<Product.QUESTIONS: 'regenerated questions'>, <Product.QUESTION_SIMILARITY: 'similarity of regenerated questions'>]
+    """
+    found: set[Product] = set()
+    waiting = list(products)
+    while waiting:
+        product = waiting.pop()
+        if product not in found:
+            found.add(product)
+            waiting.extend(PRODUCTS[product].requires)
+    return frozenset(found)

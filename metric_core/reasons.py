@@ -1,0 +1,34 @@
+"""Why a cell has no value, in the words that the score table uses. One wording a reason, so that counts add up."""
+
+NO_RESPONSE_CLAIMS = "no claims in the response"
+NO_REFERENCE_CLAIMS = "no claims in the reference"
+NO_CLAIMS = "no claims in the response and the reference"
+NO_REFERENCE_SENTENCES = "no sentences in the reference"
+NO_REFERENCE_ENTITIES = "no entities in the reference"
+NO_CONTEXTS = "no retrieved contexts"
+NO_REFERENCE_CONTEXTS = "no reference contexts"
+NO_QUESTIONS = "no question could be regenerated from the response"
+NO_RUBRICS = "no rubrics"
+ZERO_VECTOR = "zero embedding vector"
+NEEDS_LANGUAGE_MODEL = "needs a language-model judge"
+NO_USABLE_VERDICT = "no usable verdict from the judge"
+NO_USABLE_RATING = "no usable rating from the judge"
+NO_USABLE_REPLY = "no usable reply from the judge"
+
+
+def empty_column(column: str) -> str:
+    """The reason for a column that is there but holds nothing.
+
+    >>> empty_column("response")
+    'empty response'
+    """
+    return f"empty {column}"
+
+
+def missing_column(column: str) -> str:
+    """The reason for a column that the data does not have.
+
+    >>> missing_column("reference")
+    'no reference'
+    """
+    return f"no {column}"

@@ -1,0 +1,142 @@
+"""Records that move between the parts of an evaluation: samples, scores and the products that scores are made of."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+Support: TypeAlias = float | None
+"""How far a premise supports a claim, in [0, 1]: 0 or 1 for binary verdicts, a probability otherwise.
+
+None: the judge was not asked or gave nothing usable.
+"""
+
+
+class Status(StrEnum):
+    """What a score cell holds."""
+
+    SCORED = "scored"
+    UNDEFINED = "undefined"
+    FAILED = "failed"
+
+
+class AnswerStatus(StrEnum):
+    """What a row of a stage table holds."""
+
+    ANSWERED = "answered"
+    UNDEFINED = "undefined"
+    FAILED = "failed"
+
+
+class Side(StrEnum):
+    """Which text of a sample a claim, sentence or entity comes from."""
+
+    RESPONSE = "response"
+    REFERENCE = "reference"
+    REFERENCE_SENTENCE = "reference_sentence"
+    CONTEXT = "context"
+    CONTEXT_SENTENCE = "context_sentence"
+
+
+class VerdictKind(StrEnum):
+    """What a verdict is about.
+
+    SUPPORT: the premise supports the claim. USEFULNESS_*: the passage is useful for arriving at that text.
+    RELEVANCE: the context sentence helps to answer the question.
+    """
+
+    SUPPORT = "support"
+    USEFULNESS_FOR_REFERENCE = "usefulness_for_reference"
+    USEFULNESS_FOR_RESPONSE = "usefulness_for_response"
+    RELEVANCE = "relevance"
+
+
+class Direction(StrEnum):
+    """Whether more is better."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    NEITHER = "neither"
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One cell of the score table: a value, or the reason why there is none.
+
+    Build it with `scored`, `labelled`, `undefined` or `failed`.
+
+    >>> Score.scored(0.5)
+    Score(status=<Status.SCORED: 'scored'>, value=0.5, label=None, reason=None)
+    >>> Score.undefined("no claims in the response").value is None
+    True
+    >>> Score.scored(float("nan"))
+    Traceback (most recent call last):
+        ...
+    ValueError: a score must be finite, got nan; say undefined(reason) or failed(reason) instead
+    """
+
+    status: Status
+    value: float | None = None
+    label: str | None = None
+    reason: str | None = None
+
+    @classmethod
+    def scored(cls, value: float) -> "Score":
+        """A number. Raises ValueError if it is not finite."""
+        number = float(value)
+        if not math.isfinite(number):
+            raise ValueError(f"a score must be finite, got {number}; say undefined(reason) or failed(reason) instead")
+        return cls(Status.SCORED, value=number)
+
+    @classmethod
+    def labelled(cls, label: str) -> "Score":
+        """A category, for metrics whose answer is no number."""
+        return cls(Status.SCORED, label=label)
+
+    @classmethod
+    def undefined(cls, reason: str) -> "Score":
+        """Nothing to measure, and why."""
+        return cls(Status.UNDEFINED, reason=reason)
+
+    @classmethod
+    def failed(cls, reason: str) -> "Score":
+        """Something to measure, but no usable answer, and why."""
+        return cls(Status.FAILED, reason=reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One row to evaluate. A column that the data does not have is None; an empty one is empty."""
+
+    row_id: str = ""
+    user_input: str | None = None
+    response: str | None = None
+    retrieved_contexts: tuple[str, ...] | None = None
+    reference: str | None = None
+    reference_contexts: tuple[str, ...] | None = None
+    retrieved_context_ids: tuple[str, ...] | None = None
+    reference_context_ids: tuple[str, ...] | None = None
+    rubrics: Mapping[str, str] | None = None
+
+    @property
+    def joined_contexts(self) -> str:
+        """The retrieved contexts as one text, joined by newlines."""
+        return "\n".join(self.retrieved_contexts or ())
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question regenerated from a response; `noncommittal` if the response avoids an answer."""
+
+    text: str
+    noncommittal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """One answer of the judge to a rating question, as its raw label or value; None: nothing usable, see `reason`."""
+
+    template: str
+    value: str | float | None
+    reason: str | None = None

@@ -1,0 +1,144 @@
+"""The Arrow schema of every stage table: the contract between packages.
+
+A table's schema carries its stage and version in the metadata; a reader that finds another version refuses the
+table instead of guessing. Raise a version when a column changes its meaning, not only its type.
+"""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from metric_core.products import Stage
+
+_RUBRIC = pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("description", pa.string())])
+_PROBABILITY = pa.struct([pa.field("label", pa.string(), nullable=False), pa.field("probability", pa.float64())])
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """A stage's table.
+
+    Args:
+        stage: whose table.
+        version: raised with every change of meaning.
+        fields: the columns.
+    """
+
+    stage: Stage
+    version: int
+    fields: tuple[pa.Field, ...]
+
+    @property
+    def arrow(self) -> pa.Schema:
+        """The Arrow schema, with stage and version in its metadata."""
+        return pa.schema(self.fields, metadata={"assay.stage": str(self.stage), "assay.version": str(self.version)})
+
+
+def _text(name: str, nullable: bool = True) -> pa.Field:
+    return pa.field(name, pa.string(), nullable=nullable)
+
+
+_ROW_ID = _text("row_id", nullable=False)
+_OUTCOME = (_text("status", nullable=False), _text("reason"))
+
+SAMPLES = TableSchema(
+    Stage.SAMPLES,
+    1,
+    (
+        _ROW_ID,
+        pa.field("row_number", pa.int64(), nullable=False),
+        _text("user_input"),
+        _text("response"),
+        pa.field("retrieved_contexts", pa.list_(pa.string())),
+        _text("reference"),
+        pa.field("reference_contexts", pa.list_(pa.string())),
+        pa.field("retrieved_context_ids", pa.list_(pa.string())),
+        pa.field("reference_context_ids", pa.list_(pa.string())),
+        pa.field("rubrics", pa.list_(_RUBRIC)),
+        _text("extras"),
+    ),
+)
+"""The rows to evaluate. `row_number` counts from 1 in the source; `extras` is JSON of the source's other columns."""
+
+CLAIMS = TableSchema(
+    Stage.CLAIMS, 1, (_ROW_ID, _text("side", nullable=False), _text("claim_id"), _text("text"), *_OUTCOME)
+)
+"""Claims and sentences. A side without any, or whose reply was unusable, has one row with a null claim_id."""
+
+ENTITIES = TableSchema(
+    Stage.ENTITIES,
+    1,
+    (
+        _ROW_ID,
+        _text("side", nullable=False),
+        pa.field("passage", pa.int32()),
+        _text("text"),
+        _text("label"),
+        *_OUTCOME,
+    ),
+)
+"""Entities as written, once a text and label. `passage` is the rank of the context from 0, null for the reference."""
+
+QUESTIONS = TableSchema(
+    Stage.QUESTIONS,
+    1,
+    (_ROW_ID, pa.field("k", pa.int32()), _text("text"), pa.field("noncommittal", pa.bool_()), *_OUTCOME),
+)
+"""Questions regenerated from the response; one row with a null k where there are none."""
+
+VERDICTS = TableSchema(
+    Stage.VERDICTS,
+    1,
+    (
+        _ROW_ID,
+        _text("kind", nullable=False),
+        _text("claim_id", nullable=False),
+        _text("premise", nullable=False),
+        pa.field("verdict", pa.int8()),
+        pa.field("probability", pa.float64()),
+        *_OUTCOME,
+    ),
+)
+"""One verdict a (claim, premise), 1 or 0, null unless answered; claim_id is "" for usefulness."""
+
+RATINGS = TableSchema(
+    Stage.RATINGS,
+    1,
+    (
+        _ROW_ID,
+        _text("metric", nullable=False),
+        _text("template", nullable=False),
+        pa.field("vote", pa.int32(), nullable=False),
+        _text("value"),
+        pa.field("probabilities", pa.list_(_PROBABILITY)),
+        _text("feedback"),
+        *_OUTCOME,
+    ),
+)
+"""One rating a (metric, template, vote), as the label or number that the judge gave."""
+
+SIMILARITIES = TableSchema(
+    Stage.SIMILARITY,
+    1,
+    (_ROW_ID, _text("pair", nullable=False), pa.field("k", pa.int32()), pa.field("cosine", pa.float64()), *_OUTCOME),
+)
+"""Similarity of a pair of texts: `question` (user_input with regenerated question k) or `answer` (response with
+reference; `answer_cross_encoder` by a cross-encoder)."""
+
+SCORES = TableSchema(
+    Stage.AGGREGATION,
+    1,
+    (
+        _ROW_ID,
+        _text("metric", nullable=False),
+        pa.field("value", pa.float64()),
+        _text("status", nullable=False),
+        _text("reason"),
+        _text("label"),
+    ),
+)
+"""One cell a (row, metric): value is null unless scored; metrics that answer with a category fill `label` instead."""
+
+SCHEMAS: dict[Stage, TableSchema] = {
+    schema.stage: schema for schema in (SAMPLES, CLAIMS, ENTITIES, QUESTIONS, VERDICTS, RATINGS, SIMILARITIES, SCORES)
+}

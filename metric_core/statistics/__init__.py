@@ -1,0 +1,1 @@
+"""Summaries of scores: means, intervals, counts."""

@@ -1,0 +1,1 @@
+"""Judges: one protocol, several backends."""

@@ -1,0 +1,103 @@
+"""What every judge is: something that answers choice and generate questions, in batches, in order."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from metric_core.questions import ChoiceQuestion, GenerateQuestion, QuestionKind
+from metric_core.records import AnswerStatus
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeIdentity:
+    """Who answered: everything about a judge that can change its answers.
+
+    Args:
+        backend: `builtin`, `scripted` or `server`.
+        model: the model's name.
+        revision: the model's revision; for builtin models the digest or version of their numbers.
+        note: one sentence for reports: what this judge is and how far to trust it.
+        language_model: whether it can answer questions that need a language model.
+    """
+
+    backend: str
+    model: str
+    revision: str
+    note: str
+    language_model: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an answer cost. Tokens are 0 where no language model was asked."""
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceAnswer:
+    """The answer to a choice question: one label a vote.
+
+    Args:
+        status: answered, undefined (this judge can not be asked that) or failed (nothing usable came back).
+        votes: the label of each vote; None for a vote without a usable label. Empty unless answered.
+        probabilities: probability of each label, renormalised over the labels; None where the judge has none.
+        reason: why it is undefined or failed.
+        reply: the judge's raw words.
+        usage: tokens and seconds.
+    """
+
+    status: AnswerStatus
+    votes: tuple[str | None, ...] = ()
+    probabilities: Mapping[str, float] | None = None
+    reason: str | None = None
+    reply: str | None = None
+    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def label(self) -> str | None:
+        """The label of the first vote: the whole answer where one vote was asked."""
+        return self.votes[0] if self.votes else None
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateAnswer:
+    """The answer to a generate question: a value that fits the question's schema.
+
+    Args:
+        status: answered, undefined (this judge can not be asked that) or failed (nothing usable came back).
+        value: the parsed reply. None unless answered.
+        reason: why it is undefined or failed.
+        reply: the judge's raw words.
+        usage: tokens and seconds.
+    """
+
+    status: AnswerStatus
+    value: Any = None
+    reason: str | None = None
+    reply: str | None = None
+    usage: Usage = field(default_factory=Usage)
+
+
+class Judge(Protocol):
+    """Answers questions in batches.
+
+    Answers come in the order of the questions, one each, and never raise for one unusable reply: that is a failed
+    answer. A judge that can not be used at all raises JudgeError.
+    """
+
+    @property
+    def identity(self) -> JudgeIdentity:
+        """Who answers."""
+
+    def can_answer(self, kind: QuestionKind) -> bool:
+        """Whether questions of this kind can be asked at all."""
+
+    def choose(self, questions: Sequence[ChoiceQuestion]) -> list[ChoiceAnswer]:
+        """Answers to choice questions."""
+
+    def generate(self, questions: Sequence[GenerateQuestion]) -> list[GenerateAnswer]:
+        """Answers to generate questions."""
