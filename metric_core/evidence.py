@@ -5,11 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from metric_core import reasons
-from metric_core.products import Product
-from metric_core.records import Question, Rating, Sample, Score, Side, Status, Support, VerdictKind
+from metric_core.products import Product, closure
+from metric_core.records import Question, Rating, Sample, Score, Side, Support, VerdictKind
 
 ALL_CONTEXTS = "contexts"
 """The premise made of all retrieved contexts, joined by newlines."""
+
+
+_CLOSURES = {product: closure([product]) for product in Product}
 
 
 def context_premise(index: int) -> str:
@@ -33,8 +36,8 @@ class MissingProductError(Exception):
 class Evidence:
     """The products of one row.
 
-    Every reader raises MissingProductError where the product is missing as a whole, with the outcome (undefined or
-    failed) and reason recorded for it in `gaps`.
+    Every reader raises MissingProductError where the product, or one that it is made from, is missing as a whole, with
+    the outcome (undefined or failed) and reason recorded for it in `gaps`.
 
     Args:
         sample: the row.
@@ -113,11 +116,13 @@ class Evidence:
     def ratings_of(self, metric_key: str) -> Sequence[Rating]:
         """The judge's ratings for a metric."""
         self._require(Product.RATINGS)
-        return self.ratings.get(metric_key, ())
+        ratings = self.ratings.get(metric_key, ())
+        if ratings and all(rating.reason == reasons.NEEDS_LANGUAGE_MODEL for rating in ratings):
+            raise MissingProductError(Score.undefined(reasons.NEEDS_LANGUAGE_MODEL))
+        return ratings
 
     def _require(self, product: Product) -> None:
-        gap = self.gaps.get(product)
-        if gap is not None:
-            if gap.status is Status.SCORED:
-                raise ValueError(f"the gap of {product} must be undefined or failed, got {gap}")
-            raise MissingProductError(gap)
+        """Raises where the product, or anything that it is made from, is missing."""
+        for part in self.gaps:
+            if part in _CLOSURES[product]:
+                raise MissingProductError(self.gaps[part])

@@ -49,6 +49,7 @@ class Metric:
         undefined: reason -> when it happens, for every outcome that is no number and no failure.
         aliases: other names for it.
         parameters: its parameters by name.
+        check: returns what was wanted if the parameters do not go together, else None.
         ratings: the rating questions it asks about a sample, for metrics that need Product.RATINGS; or the score
             itself where no question is needed.
         language_model: it needs a judge that is a language model.
@@ -68,6 +69,7 @@ class Metric:
     undefined: Mapping[str, str]
     aliases: tuple[str, ...] = ()
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    check: Callable[[Parameters], str | None] | None = None
     ratings: Callable[[Sample, Parameters], Sequence[RatingRequest] | Score] | None = None
     language_model: bool = False
     in_default_suite: bool = True
@@ -96,6 +98,8 @@ class Metric:
             if wanted is not None:
                 raise MetricParameterError(f"{self.name}: {name} must be {wanted}, got {value!r}")
             complete[name] = value
+        if self.check is not None and (wanted := self.check(complete)) is not None:
+            raise MetricParameterError(f"{self.name} needs {wanted}, got {given!r}")
         return MetricRequest(self, complete, key or _key(self, complete))
 
 
@@ -131,14 +135,25 @@ class MetricRequest:
 
     def rating_requests(self, sample: Sample) -> Sequence[RatingRequest] | Score:
         """The rating questions about a sample, or the score itself where no question is needed."""
-        return () if self.metric.ratings is None else self.metric.ratings(sample, self.parameters)
+        if self.metric.ratings is None:
+            return ()
+        try:
+            self._require_columns(Evidence(sample))
+        except MissingProductError as missing:
+            return missing.outcome
+        return self.metric.ratings(sample, self.parameters)
 
     def score(self, evidence: Evidence) -> Score:
-        """The score of a row; the gap's own outcome where a product is missing."""
+        """The score of a row; undefined where it lacks a column, the gap's own outcome where a product is missing."""
         try:
+            self._require_columns(evidence)
             return self.metric.compute(self, evidence)
         except MissingProductError as missing:
             return missing.outcome
+
+    def _require_columns(self, evidence: Evidence) -> None:
+        for column in self.columns:
+            evidence.column(column)
 
 
 def always(*values: Any) -> Callable[[Parameters], tuple[Any, ...]]:
@@ -174,6 +189,31 @@ def positive_integer(value: Any) -> str | None:
     """
     good = isinstance(value, int) and not isinstance(value, bool) and value >= 1
     return None if good else "a whole number of at least 1"
+
+
+def non_empty_text(value: Any) -> str | None:
+    """A check that accepts texts that are not blank.
+
+    >>> non_empty_text(" ")
+    'a text that is not empty'
+    """
+    return None if isinstance(value, str) and value.strip() else "a text that is not empty"
+
+
+def or_none(check: Callable[[Any], str | None]) -> Callable[[Any], str | None]:
+    """A check that accepts None beside what `check` accepts.
+
+    >>> or_none(positive_integer)(None) is None
+    True
+    >>> or_none(positive_integer)(0)
+    'a whole number of at least 1 or nothing'
+    """
+
+    def check_or_none(value: Any) -> str | None:
+        wanted = None if value is None else check(value)
+        return None if wanted is None else f"{wanted} or nothing"
+
+    return check_or_none
 
 
 def _key(metric: Metric, parameters: Parameters) -> str:

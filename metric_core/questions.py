@@ -5,8 +5,10 @@ A question names its kind and carries texts by role. How it is put to a language
 come from the user's configuration and are.
 """
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -34,6 +36,7 @@ class QuestionKind(StrEnum):
     CRITERIA_NUMBER = "criteria_number"
     RUBRIC = "rubric"
     INSTANCE_RUBRIC = "instance_rubric"
+    EXPLANATION = "explanation"
 
 
 YES, NO = "yes", "no"
@@ -90,6 +93,16 @@ class GenerateQuestion:
 JudgeQuestion: TypeAlias = ChoiceQuestion | GenerateQuestion
 
 
+def question_digest(question: JudgeQuestion) -> str:
+    """Digest of everything in a question: equal questions have equal digests, whatever row they are about.
+
+    >>> question_digest(ask_verdict("It rains.", "Rain.")) == question_digest(ask_verdict("It rains.", "Rain."))
+    True
+    """
+    content = json.dumps(asdict(question), sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 @dataclass(frozen=True, slots=True)
 class RatingRequest:
     """One rating question of a metric about a sample.
@@ -119,6 +132,7 @@ def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 CLAIMS_SCHEMA = object_schema({"claims": {"type": "array", "items": {"type": "string"}}})
 RELEVANT_SENTENCES_SCHEMA = object_schema({"relevant": {"type": "array", "items": {"type": "integer"}}})
+EXPLANATION_SCHEMA = object_schema({"explanation": {"type": "string"}})
 
 
 def questions_schema(count: int) -> dict[str, Any]:
@@ -147,6 +161,20 @@ def ask_questions(response: str, count: int) -> GenerateQuestion:
 def ask_verdict(claim: str, premise: str) -> ChoiceQuestion:
     """Does the premise support the claim? yes or no."""
     return ChoiceQuestion(QuestionKind.VERDICT, {CONTEXT: premise, CLAIM: claim}, YES_NO)
+
+
+def ask_explanation(claim: str, premise: str, verdict: str) -> GenerateQuestion:
+    """Why is this the verdict on the claim? `verdict` is the label that was given: yes or no.
+
+    Reply: `{"explanation": str}`.
+
+    Raises:
+        ValueError: the verdict is no label of a verdict.
+    """
+    if verdict not in YES_NO:
+        raise ValueError(f"the verdict must be one of {', '.join(YES_NO)}, got {verdict!r}")
+    texts = {CONTEXT: premise, CLAIM: claim}
+    return GenerateQuestion(QuestionKind.EXPLANATION, texts, EXPLANATION_SCHEMA, {"verdict": verdict})
 
 
 def ask_usefulness_for_reference(context: str, user_input: str, reference: str) -> ChoiceQuestion:

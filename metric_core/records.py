@@ -82,12 +82,12 @@ class Score:
     reason: str | None = None
 
     @classmethod
-    def scored(cls, value: float) -> "Score":
-        """A number. Raises ValueError if it is not finite."""
+    def scored(cls, value: float, scale: str | None = None) -> "Score":
+        """A number, with its scale as the label where every row brings its own. Raises ValueError if not finite."""
         number = float(value)
         if not math.isfinite(number):
             raise ValueError(f"a score must be finite, got {number}; say undefined(reason) or failed(reason) instead")
-        return cls(Status.SCORED, value=number)
+        return cls(Status.SCORED, value=number, label=scale)
 
     @classmethod
     def labelled(cls, label: str) -> "Score":

@@ -110,12 +110,13 @@ RATINGS = TableSchema(
         _text("template", nullable=False),
         pa.field("vote", pa.int32(), nullable=False),
         _text("value"),
+        pa.field("number", pa.float64()),
         pa.field("probabilities", pa.list_(_PROBABILITY)),
         _text("feedback"),
         *_OUTCOME,
     ),
 )
-"""One rating a (metric, template, vote), as the label or number that the judge gave."""
+"""One rating a (metric, template, vote), as the judge gave it; `number` is null where it gave a label."""
 
 SIMILARITIES = TableSchema(
     Stage.SIMILARITY,
@@ -137,7 +138,8 @@ SCORES = TableSchema(
         _text("label"),
     ),
 )
-"""One cell a (row, metric): value is null unless scored; metrics that answer with a category fill `label` instead."""
+"""One cell a (row, metric): value is null unless scored. `label` is the category where the answer is one (value is null
+then), and the scale of the value where every row brings its own."""
 
 SCHEMAS: dict[Stage, TableSchema] = {
     schema.stage: schema for schema in (SAMPLES, CLAIMS, ENTITIES, QUESTIONS, VERDICTS, RATINGS, SIMILARITIES, SCORES)

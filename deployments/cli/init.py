@@ -1,0 +1,29 @@
+"""`assay init`: writes a commented configuration for the user's file."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deployments.cli.console import stdout
+from metric_core.errors import ConfigError
+
+
+def init(
+    source: Annotated[str | None, typer.Argument(help="The data to evaluate.", show_default=False)] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the configuration.")] = Path("assay.toml"),
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of configurations instead.")] = False,
+) -> None:
+    """Write a commented configuration, filled in from the columns of the data."""
+    from flows.config import RunConfig  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.starter import starter_config  # noqa: PLC0415
+
+    if schema:
+        stdout.print_json(json.dumps(RunConfig.model_json_schema()))
+        return
+    if out.exists() and not force:
+        raise ConfigError(f"{out} is there already. Name another file with --out, or replace it with --force.")
+    out.write_text(starter_config(source, out.parent), encoding="utf-8")
+    stdout.print(f"wrote {out}. Evaluate with: assay run {out}", markup=False, soft_wrap=True)

@@ -1,0 +1,93 @@
+"""`assay metrics`: the registry as a table."""
+
+import json
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from deployments.cli.console import stdout
+from deployments.cli.options import Json
+from metric_core.metric import Metric
+from metric_core.records import Direction
+
+
+def metrics(
+    name: Annotated[str | None, typer.Argument(help="Show one metric whole.", show_default=False)] = None,
+    as_json: Json = False,
+) -> None:
+    """List the metrics: what they need, which way is better, what they are."""
+    from metric_core.registry import METRICS, resolve  # noqa: PLC0415 keeps `assay --help` quick
+
+    chosen = [resolve(name)] if name else list(METRICS.values())
+    if as_json:
+        stdout.print_json(json.dumps([_entry(metric) for metric in chosen]))
+    elif name:
+        _show(chosen[0])
+    else:
+        stdout.print(_table(chosen))
+        stdout.print("`assay metrics NAME` shows parameters, aliases and when a score is undefined.", style="dim")
+
+
+def _entry(metric: Metric) -> dict[str, object]:
+    parameters = {name: parameter.default for name, parameter in metric.parameters.items()}
+    bounds = metric.bounds(parameters)
+    return {
+        "name": metric.name,
+        "aliases": list(metric.aliases),
+        "summary": metric.summary,
+        "source": metric.source,
+        "columns": list(metric.columns(parameters)),
+        "products": [str(product) for product in metric.products(parameters)],
+        "direction": str(metric.direction),
+        "bounds": list(bounds) if bounds else None,
+        "parameters": {key: {"default": p.default, "summary": p.summary} for key, p in metric.parameters.items()},
+        "undefined": dict(metric.undefined),
+        "language_model": metric.language_model,
+        "in_default_suite": metric.in_default_suite,
+    }
+
+
+def _table(chosen: list[Metric]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("metric", "better", "range", "judge", "columns", "what it measures"):
+        table.add_column(heading, overflow="fold", no_wrap=heading in ("metric", "better", "range"))
+    for metric in chosen:
+        entry = _entry(metric)
+        bounds = entry["bounds"]
+        table.add_row(
+            metric.name,
+            {Direction.HIGHER: "higher", Direction.LOWER: "lower", Direction.NEITHER: "-"}[metric.direction],
+            f"{bounds[0]:g} to {bounds[1]:g}" if isinstance(bounds, list) else "own",
+            "language model" if metric.language_model else "any" if _asks_judge(metric) else "none",
+            ", ".join(str(column) for column in entry["columns"] or ()) or "any",  # type: ignore[attr-defined]
+            metric.summary,
+        )
+    return table
+
+
+def _asks_judge(metric: Metric) -> bool:
+    from metric_core.products import PRODUCTS, Stage, closure  # noqa: PLC0415 keeps `assay --help` quick
+
+    judged = {Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS, Stage.VERDICTS}
+    parameters = {name: parameter.default for name, parameter in metric.parameters.items()}
+    return any(PRODUCTS[product].stage in judged for product in closure(metric.products(parameters)))
+
+
+def _show(metric: Metric) -> None:
+    stdout.print(metric.name, style="bold")
+    stdout.print(metric.summary)
+    for label, text in (
+        ("source", metric.source),
+        ("other names", ", ".join(metric.aliases) or "none"),
+        ("better", str(metric.direction)),
+    ):
+        stdout.print(f"  {label}: {text}", soft_wrap=True)
+    for title, entries in (
+        ("parameters", {key: f"{p.summary} (default {p.default!r})" for key, p in metric.parameters.items()}),
+        ("undefined when", dict(metric.undefined)),
+    ):
+        if entries:
+            stdout.print(title, style="bold")
+            for key, text in entries.items():
+                stdout.print(f"  {key}: {text}", soft_wrap=True, markup=False)

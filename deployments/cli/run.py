@@ -1,0 +1,116 @@
+"""`assay run`: evaluates a source and prints the summary."""
+
+import json
+import os
+import threading
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deployments.cli.console import stderr, stdout
+from deployments.cli.options import (
+    ColumnMap,
+    ConfigFile,
+    EmptyText,
+    IdColumn,
+    Json,
+    JudgeBackend,
+    Limit,
+    Metrics,
+    OnBadRow,
+    Source,
+    overrides,
+)
+from deployments.cli.progress import stage_progress
+from deployments.cli.summary import summary_table
+from deployments.local_server import start_server
+
+if TYPE_CHECKING:
+    from flows.config import RunConfig
+    from flows.evaluate import Evaluation
+
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", envvar="ASSAY_OUT", help="Run folder. Default: runs/<time>-<source>."),
+]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's log on stderr.")]
+
+
+def run(
+    source: Source = None,
+    config: ConfigFile = None,
+    metrics: Metrics = None,
+    judge: JudgeBackend = None,
+    out: Out = None,
+    limit: Limit = None,
+    on_bad_row: OnBadRow = None,
+    empty_text: EmptyText = None,
+    column_map: ColumnMap = None,
+    id_column: IdColumn = None,
+    as_json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Evaluate a source: print the summary, write the run folder."""
+    from flows.config import load_config  # noqa: PLC0415 keeps `assay --help` quick
+
+    file, said = overrides(
+        source,
+        config,
+        metrics=metrics,
+        judge=None if judge is None else {"backend": judge},
+        out=None if out is None else str(out),
+        limit=limit,
+        on_bad_row=on_bad_row,
+        empty_text=empty_text,
+        column_map=column_map,
+        id_column=id_column,
+    )
+    evaluation = _evaluate(load_config(file, said), verbose, quiet=as_json)
+    _print(evaluation, as_json)
+
+
+def _evaluate(config: "RunConfig", verbose: bool, quiet: bool) -> "Evaluation":
+    from flows.config import assay_home  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.plan import plan_of  # noqa: PLC0415
+
+    plan = plan_of(config)
+    starting = start_server(assay_home())
+    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "INFO" if verbose else "CRITICAL")
+    os.environ.setdefault("DO_NOT_TRACK", "1")
+    _load_models(config)
+    os.environ["PREFECT_API_URL"] = starting.wait()
+
+    from flows.evaluate import run_evaluation  # noqa: PLC0415 Prefect reads its settings at import
+
+    with nullcontext() if quiet else stage_progress(plan.stages):
+        return run_evaluation(config)
+
+
+def _load_models(config: "RunConfig") -> None:
+    """Loads the models while the server starts."""
+    from tasks.resources import open_judge  # noqa: PLC0415 loads spaCy and onnxruntime
+
+    threading.Thread(
+        target=open_judge, args=(config.judge, config.embedder, config.language), name="load-models", daemon=True
+    ).start()
+
+
+def _print(evaluation: "Evaluation", as_json: bool) -> None:
+    from tasks.render import run_folder  # noqa: PLC0415 keeps `assay --help` quick
+
+    folder = Path(evaluation.folder)
+    manifest = run_folder.read_json(folder, run_folder.MANIFEST)
+    summary = run_folder.read_json(folder, run_folder.SUMMARY)
+    if as_json:
+        stdout.print_json(json.dumps({"folder": evaluation.folder, "judge": manifest["judge"], **summary}))
+        return
+    for warning in evaluation.warnings:
+        stderr.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
+    stdout.print(summary_table(manifest, summary))
+    stdout.print(f"judge: {manifest['judge']['note']}", markup=False)
+    if evaluation.bad_rows:
+        stdout.print(f"left out: {evaluation.bad_rows} bad rows, listed in run.json and in the report", markup=False)
+    stdout.print(f"run folder: {evaluation.folder}", markup=False, soft_wrap=True)
+    stdout.print(f"report: {folder / run_folder.REPORT}", markup=False, soft_wrap=True)

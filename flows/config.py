@@ -1,0 +1,195 @@
+"""The configuration of a run: one TOML or YAML file, the environment, and the command line, in rising order.
+
+`load_config` puts the three together; flows receive the result as their parameter.
+"""
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from platformdirs import user_data_path
+from pydantic import BeforeValidator, Field, ValidationError
+from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
+
+from metric_core.errors import ConfigError
+from metric_core.metric import MetricRequest
+from metric_core.registry import parse_request, resolve
+from tasks.settings import EmbedderSettings, JudgeSettings, LanguageSettings, Settings
+
+ENVIRONMENT_PREFIX = "ASSAY_"
+CONFIG_SUFFIXES = (".toml", ".yaml", ".yml")
+
+
+def _split_metrics(value: Any) -> Any:
+    """`a,b(c=1,d=2)` -> [a, b(c=1,d=2)]: commas inside parentheses belong to the metric."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("["):
+        return json.loads(value)
+    return [part.strip() for part in re.split(r",(?![^(]*\))", value) if part.strip()]
+
+
+def _split_pairs(value: Any) -> Any:
+    """`a=b,c=d` -> {a: b, c: d}."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("{"):
+        return json.loads(value)
+    pairs = [part.partition("=") for part in value.split(",") if part.strip()]
+    if any(not equals for _, equals, _ in pairs):
+        raise ValueError(f"expected data_column=sample_column, comma-separated, got {value!r}")
+    return {name.strip(): target.strip() for name, _, target in pairs}
+
+
+class MetricChoice(Settings):
+    """A metric with parameters of the user's own.
+
+    Args:
+        metric: the metric's name.
+        key: the name under which its scores are kept; by default made of metric and parameters.
+        parameters: the parameters that differ from their defaults.
+    """
+
+    metric: str
+    key: str | None = None
+    parameters: dict[str, Any] = Field(default_factory=dict)
+
+    def request(self) -> MetricRequest:
+        """The metric request it stands for."""
+        key = self.key or self.parameters.get("name")
+        return resolve(self.metric).request(self.parameters, key)
+
+
+class RunConfig(Settings):
+    """What to evaluate, by which metrics, with which models, and where the results go."""
+
+    source: str | None = Field(None, description="the data: a file, a folder, an fsspec URL or hub:owner/name")
+    metrics: Annotated[tuple[str | MetricChoice, ...] | None, BeforeValidator(_split_metrics)] = Field(
+        None, description="metrics to compute; without it, all whose columns the data has"
+    )
+    column_map: Annotated[dict[str, str], BeforeValidator(_split_pairs)] = Field(
+        default_factory=dict,
+        description="column of the data = column of a sample, where the names differ",
+        examples=[{"prompt": "user_input"}],
+    )
+    id_column: str | None = Field(
+        None, description="column with the rows' ids; default row_id or id, else a digest", examples=["ticket"]
+    )
+    limit: int | None = Field(None, ge=1, description="take the first rows only", examples=[100])
+    on_bad_row: Literal["fail", "skip"] = Field(
+        "fail", description="stop at bad rows, or leave them out and count them"
+    )
+    empty_text: Literal["bad", "keep"] = Field(
+        "bad", description="whether an empty text in a required column makes a row bad"
+    )
+    verdict: Literal["binary", "probability"] = Field(
+        "binary", description="count a verdict as 0 or 1, or as the judge's probability of yes"
+    )
+    judge: JudgeSettings = Field(JudgeSettings(), description="who answers the judge questions")
+    embedder: EmbedderSettings = Field(EmbedderSettings(), description="what turns texts into vectors")
+    language: LanguageSettings = Field(LanguageSettings(), description="what finds entities and splits sentences")
+    out: str | None = Field(None, description="the run folder; default runs/<time>-<source>", examples=["runs/nightly"])
+    tables: str | None = Field(
+        None,
+        description="folder or fsspec URL of the stage tables; default ASSAY_HOME/tables",
+        examples=["s3://bucket/assay"],
+    )
+    shard_rows: int = Field(2000, ge=1, description="rows a shard")
+    workers: int = Field(4, ge=1, description="stages that run at the same time")
+
+    def requests(self) -> list[MetricRequest] | None:
+        """The metrics named, with complete parameters; None where none are named.
+
+        Raises:
+            ConfigError: an unknown metric or parameter, or one name for two metrics.
+        """
+        if self.metrics is None:
+            return None
+        requests = [parse_request(m) if isinstance(m, str) else m.request() for m in self.metrics]
+        keys = [request.key for request in requests]
+        twice = sorted({key for key in keys if keys.count(key) > 1})
+        if twice:
+            raise ConfigError(f"the metric {twice[0]!r} is asked for twice; give one of them another key")
+        if not requests:
+            raise ConfigError("metrics is empty; name at least one, or leave it out for all that the data allows")
+        return requests
+
+
+class _Environment(RunConfig, BaseSettings):
+    model_config = SettingsConfigDict(
+        env_prefix=ENVIRONMENT_PREFIX, env_nested_delimiter="__", enable_decoding=False, extra="ignore"
+    )
+
+
+def load_config(file: Path | None = None, overrides: Mapping[str, Any] | None = None) -> RunConfig:
+    """The configuration from a file, the environment (ASSAY_METRICS, ASSAY_JUDGE__BACKEND, ...) and overrides.
+
+    Args:
+        file: a TOML or YAML file. A relative source or out in it is relative to the file's folder.
+        overrides: what the command line says; None values are not said.
+
+    Raises:
+        ConfigError: a file that can not be read, or a value that can not be used.
+    """
+    merged = _read_file(file) if file is not None else {}
+    merged = _merge(merged, EnvSettingsSource(_Environment)())
+    merged = _merge(merged, {name: value for name, value in (overrides or {}).items() if value is not None})
+    try:
+        return RunConfig.model_validate(merged)
+    except ValidationError as error:
+        raise ConfigError(_explain(error, file)) from error
+
+
+def assay_home() -> Path:
+    """Where stores and caches live: ASSAY_HOME, or the platform's data folder for applications."""
+    named = os.environ.get("ASSAY_HOME")
+    return Path(named).expanduser() if named else user_data_path("rag-assay", appauthor=False)
+
+
+def tables_root(config: RunConfig) -> str:
+    """Root of the store of stage tables."""
+    return config.tables or str(assay_home() / "tables")
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+        content = tomllib.loads(text) if path.suffix == ".toml" else yaml.safe_load(text)
+    except FileNotFoundError as error:
+        raise ConfigError(f"there is no configuration file {path}. `assay init` writes one.") from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"the configuration file {path} can not be read: {error}") from error
+    if not isinstance(content, dict):
+        raise ConfigError(f"the configuration file {path} must hold a table of options, got {type(content).__name__}")
+    for name in ("source", "out"):
+        value = content.get(name)
+        if isinstance(value, str) and "://" not in value and not value.startswith("hub:"):
+            content[name] = str(path.parent / value)
+    return content
+
+
+def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables are merged key by key, anything else is replaced."""
+    merged = dict(below)
+    for name, value in above.items():
+        if isinstance(value, Mapping) and isinstance(merged.get(name), Mapping) and name != "column_map":
+            merged[name] = _merge(merged[name], value)
+        else:
+            merged[name] = value
+    return merged
+
+
+def _explain(error: ValidationError, file: Path | None) -> str:
+    lines = []
+    for problem in error.errors(include_url=False):
+        where = ".".join(str(part) for part in problem["loc"] if not str(part).startswith("function-"))
+        got = "" if problem["type"] in ("missing", "extra_forbidden") else f", got {problem['input']!r}"
+        message = "there is no such option" if problem["type"] == "extra_forbidden" else problem["msg"]
+        lines.append(f"  {where}: {message}{got}")
+    origin = f"in {file}, the environment or the command line" if file else "in the environment or the command line"
+    return f"the configuration ({origin}) can not be used:\n" + "\n".join(lines)

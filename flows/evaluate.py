@@ -1,0 +1,180 @@
+"""The flow `evaluate`: from a source to a run folder, stage after stage, shard beside shard."""
+
+import platform
+import re
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from prefect import flow
+from prefect.runtime import flow_run
+from prefect.task_runners import ThreadPoolTaskRunner
+
+from flows.config import RunConfig, tables_root
+from flows.plan import Plan, plan_of
+from metric_core.products import Product, Stage
+from tasks.aggregation import AggregationSettings, aggregation
+from tasks.claims import ClaimsSettings, claims
+from tasks.entities import EntitiesSettings, entities
+from tasks.questions import QuestionsSettings, questions
+from tasks.ratings import RatingsSettings, ratings
+from tasks.render import run_folder
+from tasks.reporting import ReportingSettings, reporting
+from tasks.resources import open_embedder, open_judge, open_pipeline
+from tasks.samples import SamplesResult, SamplesSettings, samples
+from tasks.settings import MetricSettings, Settings
+from tasks.similarity import SimilaritySettings, similarity
+from tasks.stage import StageTask
+from tasks.tables.store import StageRef
+from tasks.verdicts import VerdictsSettings, verdicts
+
+STAGE_TASKS: dict[Stage, StageTask[Any]] = {
+    task.stage: task for task in (claims, entities, questions, ratings, verdicts, similarity, aggregation)
+}
+"""The stages that work shard by shard."""
+
+_VERSIONS = ("rag-assay", "datasets", "onnxruntime", "prefect", "pyarrow", "spacy")
+
+
+class Evaluation(Settings):
+    """What a finished evaluation returns.
+
+    Args:
+        folder: the run folder.
+        rows: rows evaluated.
+        bad_rows: rows left out.
+        warnings: what a person should know about the data.
+    """
+
+    folder: str
+    rows: int
+    bad_rows: int
+    warnings: tuple[str, ...]
+
+
+@flow(name="evaluate", persist_result=False, validate_parameters=True)
+def evaluate(config: RunConfig) -> Evaluation:
+    """Evaluates a source and writes a run folder.
+
+    Args:
+        config: what to evaluate, by which metrics, with which models, and where the results go.
+
+    Returns:
+        Where the results are, and how many rows they are about.
+
+    Raises:
+        AssayError: anything that the user can put right; the message says how.
+    """
+    started = time.monotonic()
+    plan = plan_of(config)
+    folder = folder_of(config)
+    manifest = _manifest(config, plan)
+    run_folder.prepare(folder)
+    run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "status": "running"})
+    tables = tables_root(config)
+    try:
+        read = samples.submit(samples_settings(config, plan), tables).result()
+        refs = [*read.refs, *_run_shards(read, config, plan, tables)]
+        manifest |= {
+            "status": "completed",
+            "seconds": round(time.monotonic() - started, 3),
+            "rows_read": read.rows_read,
+            "bad_row_count": read.bad_row_count,
+            "bad_rows": [bad_row.model_dump() for bad_row in read.bad_rows],
+            "warnings": read.warnings,
+        }
+        settings = ReportingSettings(folder=str(folder), metrics=_metrics(plan), manifest=manifest)
+        reporting.submit(refs, settings).result()
+    except BaseException as error:
+        reason = str(error) or type(error).__name__
+        run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "status": "failed", "reason": reason})
+        raise
+    rows = sum(ref.rows for ref in read.refs)
+    return Evaluation(folder=str(folder), rows=rows, bad_rows=read.bad_row_count, warnings=read.warnings)
+
+
+def run_evaluation(config: RunConfig) -> Evaluation:
+    """Runs the flow with the task runner that the configuration asks for."""
+    return evaluate.with_options(task_runner=ThreadPoolTaskRunner(max_workers=config.workers))(config)
+
+
+def folder_of(config: RunConfig) -> Path:
+    """The run folder that the configuration names, or a new one below runs/."""
+    if config.out is not None:
+        return Path(config.out).expanduser().absolute()
+    stem = re.sub(r"\W+", "-", PurePosixPath(config.source or "").stem).strip("-").lower() or "run"
+    return Path("runs", f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{stem}").absolute()
+
+
+def samples_settings(config: RunConfig, plan: Plan) -> SamplesSettings:
+    """The settings of the stage that reads the rows."""
+    return SamplesSettings(
+        source=config.source or "",
+        column_map=config.column_map,
+        id_column=config.id_column,
+        limit=config.limit,
+        on_bad_row=config.on_bad_row,
+        empty_text=config.empty_text,
+        shard_rows=config.shard_rows,
+        required=plan.required,
+    )
+
+
+def stage_settings(config: RunConfig, plan: Plan) -> dict[Stage, Settings]:
+    """The settings of every stage that works shard by shard."""
+    models = {"judge": config.judge, "embedder": config.embedder, "language": config.language}
+    rated = tuple(MetricSettings.of(request) for request in plan.requests if Product.RATINGS in request.products)
+    return {
+        Stage.CLAIMS: ClaimsSettings(products=plan.products_of(Stage.CLAIMS), **models),
+        Stage.ENTITIES: EntitiesSettings(products=plan.products_of(Stage.ENTITIES), language=config.language),
+        Stage.QUESTIONS: QuestionsSettings(count=plan.question_count, **models),
+        Stage.RATINGS: RatingsSettings(metrics=rated, **models),
+        Stage.VERDICTS: VerdictsSettings(
+            products=plan.products_of(Stage.VERDICTS), every_context=config.verdict == "probability", **models
+        ),
+        Stage.SIMILARITY: SimilaritySettings(products=plan.products_of(Stage.SIMILARITY), embedder=config.embedder),
+        Stage.AGGREGATION: AggregationSettings(metrics=_metrics(plan), verdict=config.verdict),
+    }
+
+
+def _run_shards(read: SamplesResult, config: RunConfig, plan: Plan, tables: str) -> list[StageRef]:
+    settings = stage_settings(config, plan)
+    stages = [stage for stage in plan.stages if stage in STAGE_TASKS]
+    shards: list[dict[Stage, Any]] = []
+    for number, ref in enumerate(read.refs):
+        shard: dict[Stage, Any] = {Stage.SAMPLES: ref}
+        for stage in stages:
+            before = [shard[earlier] for earlier in plan.before(stage)]
+            shard[stage] = STAGE_TASKS[stage].submit(before, settings[stage], tables, number)
+        shards.append(shard)
+    return [shard[stage].result() for shard in shards for stage in stages]
+
+
+def _metrics(plan: Plan) -> tuple[MetricSettings, ...]:
+    return tuple(MetricSettings.of(request) for request in plan.requests)
+
+
+def _manifest(config: RunConfig, plan: Plan) -> dict[str, Any]:
+    judge = open_judge(config.judge, config.embedder, config.language)
+    identities: Mapping[str, Any] = {
+        "judge": judge.identity,
+        "embedder": open_embedder(config.embedder).identity,
+        "language": open_pipeline(config.language).identity,
+    }
+    return {
+        "format": run_folder.FORMAT,
+        "run_id": str(flow_run.id),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "source": config.source,
+        "config": config.model_dump(mode="json"),
+        **{name: _fields(identity) for name, identity in identities.items()},
+        "left_out": {metric: list(columns) for metric, columns in plan.left_out.items()},
+        "versions": {"python": platform.python_version()} | {package: version(package) for package in _VERSIONS},
+    }
+
+
+def _fields(identity: Any) -> dict[str, Any]:
+    return {name: getattr(identity, name) for name in identity.__slots__}

@@ -1,0 +1,67 @@
+"""Answer similarity: how close response and reference are in meaning, by an embedder or a cross-encoder."""
+
+from metric_core import columns, reasons
+from metric_core.evidence import Evidence
+from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, always, number_in, or_none
+from metric_core.products import Product
+from metric_core.records import Score
+
+BI, CROSS = "bi", "cross"
+
+
+def answer_similarity(similarity: float | None, threshold: float | None = None) -> Score:
+    """Similarity of response and reference, or whether it reaches a threshold.
+
+    Source: Sarkar, "Evaluating LLM and RAG Systems: Metrics", Answer semantic similarity.
+
+    Args:
+        similarity: cosine of the two embeddings in [-1, 1], or a cross-encoder's score in [0, 1]; None for a zero
+            vector.
+        threshold: where the score becomes 1; None for the similarity itself.
+
+    Returns:
+        The similarity, not clamped, or 0 or 1 with a threshold; undefined (zero vector).
+
+    >>> answer_similarity(0.6).value, answer_similarity(0.6, threshold=0.7).value
+    (0.6, 0.0)
+    """
+    if similarity is None:
+        return Score.undefined(reasons.ZERO_VECTOR)
+    return Score.scored(similarity if threshold is None else similarity >= threshold)
+
+
+def _products(parameters: Parameters) -> tuple[Product, ...]:
+    by_cross_encoder = parameters["encoder"] == CROSS
+    return (Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER if by_cross_encoder else Product.ANSWER_SIMILARITY,)
+
+
+def _bounds(parameters: Parameters) -> tuple[float, float]:
+    may_be_negative = parameters["encoder"] == BI and parameters["threshold"] is None
+    return (-1.0 if may_be_negative else 0.0, 1.0)
+
+
+def _compute(request: MetricRequest, evidence: Evidence) -> Score:
+    return answer_similarity(evidence.answer_similarity(request.products[0]), request.parameters["threshold"])
+
+
+ANSWER_SIMILARITY = Metric(
+    name="answer_similarity",
+    summary="Closeness of response and reference in meaning; needs no judge.",
+    source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Answer semantic similarity',
+    family="answer_similarity",
+    columns=always(columns.RESPONSE, columns.REFERENCE),
+    products=_products,
+    compute=_compute,
+    bounds=_bounds,
+    undefined={reasons.ZERO_VECTOR: "the embedder has no direction for one of the texts"},
+    aliases=("semantic_similarity", "answer_semantic_similarity"),
+    parameters={
+        "threshold": Parameter(
+            summary="score 1 from this similarity on and 0 below; nothing for the similarity itself",
+            check=or_none(number_in(-1, 1)),
+        ),
+        "encoder": Parameter(
+            summary="bi compares two embeddings, cross reads both texts at once", default=BI, choices=(BI, CROSS)
+        ),
+    },
+)

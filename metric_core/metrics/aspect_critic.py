@@ -1,0 +1,67 @@
+"""Aspect critic: does a sample meet a definition, yes or no, by a vote of the judge?"""
+
+from collections.abc import Sequence
+
+from metric_core import reasons
+from metric_core.evidence import Evidence
+from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, always, non_empty_text
+from metric_core.metrics.votes import STRICTNESS, exact_label, majority, vote_count
+from metric_core.products import Product
+from metric_core.questions import ChoiceQuestion, QuestionKind, RatingRequest, texts_of
+from metric_core.records import Direction, Sample, Score
+
+LABELS = ("1", "0")
+
+
+def aspect_critic(votes: Sequence[str | float | None]) -> Score:
+    """The verdict of most votes: 1 if the sample meets the definition, 0 if not.
+
+    Source: Ragas documentation, General Purpose Metrics, Aspect Critic.
+
+    Args:
+        votes: the verdict of each vote; what is not exactly 0 or 1 is a failed vote, not a vote against.
+
+    Returns:
+        0 or 1; failed (no votes, or so many failed that they could have changed the verdict).
+
+    Yes, no and yes are yes:
+
+    >>> aspect_critic(["1", "0", "1"]).value
+    1.0
+    >>> aspect_critic(["7"]).reason
+    'no usable rating from the judge'
+    """
+    verdict = majority([exact_label(vote, LABELS) for vote in votes])
+    return Score.failed(reasons.NO_USABLE_RATING) if verdict is None else Score.scored(float(verdict))
+
+
+def _questions(sample: Sample, parameters: Parameters) -> list[RatingRequest]:
+    instructions = {"name": parameters["name"], "definition": parameters["definition"]}
+    votes = vote_count(parameters["strictness"])
+    question = ChoiceQuestion(QuestionKind.ASPECT, texts_of(sample), LABELS, instructions, votes)
+    return [RatingRequest(str(QuestionKind.ASPECT), question)]
+
+
+def _compute(request: MetricRequest, evidence: Evidence) -> Score:
+    return aspect_critic([rating.value for rating in evidence.ratings_of(request.key)])
+
+
+ASPECT_CRITIC = Metric(
+    name="aspect_critic",
+    summary="Whether a sample meets a definition in free text, by a vote of the judge.",
+    source="Ragas documentation, General Purpose Metrics, Aspect Critic",
+    family="aspect_critic",
+    columns=always(),
+    products=always(Product.RATINGS),
+    compute=_compute,
+    direction=Direction.NEITHER,
+    undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is no language model"},
+    parameters={
+        "name": Parameter(summary="what the aspect is called", default="aspect", check=non_empty_text),
+        "definition": Parameter(summary="the question that is voted on", check=non_empty_text, required=True),
+        "strictness": STRICTNESS,
+    },
+    ratings=_questions,
+    language_model=True,
+    in_default_suite=False,
+)

@@ -1,0 +1,95 @@
+"""Context entity recall: the share of the reference's entities that the retrieved contexts name."""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from metric_core import columns, reasons
+from metric_core.evidence import Evidence
+from metric_core.metric import Metric, MetricRequest, Parameter, always
+from metric_core.products import Product
+from metric_core.records import Score, Side
+
+NORMALIZED, EXACT = "normalized", "exact"
+
+_QUOTES = "'\"`\u2018\u2019\u201c\u201d\u00ab\u00bb"
+_HYPHENS = r"\-\u2010-\u2015"
+_POSSESSIVE = re.compile(r"['\u2019]s\b|(?<=s)['\u2019](?!\w)")
+_JOINER = re.compile(rf"[{_HYPHENS}/_]")
+_MARK = re.compile(rf"[{_QUOTES},;:!?()\[\]{{}}]|(?<!\d)\.|\.(?!\d)")
+_ARTICLE = re.compile(r"^(?:a|an|the)\s+")
+
+
+def context_entity_recall(
+    reference_entities: Iterable[str], context_entities: Iterable[str], match: str = NORMALIZED
+) -> Score:
+    """Share of the distinct entities of the reference that are among those of the retrieved contexts.
+
+    Source: Sarkar, "Evaluating LLM and RAG Systems: Metrics", Context entities Recall.
+
+    Args:
+        reference_entities: the entities of the reference, as written.
+        context_entities: the entities of the retrieved contexts, as written.
+        match: "normalized" (see `normalized`) or "exact".
+
+    Returns:
+        A score in [0, 1]; undefined (no entities in the reference).
+
+    >>> reference = ["Taj Mahal", "Yamuna", "Agra", "1631", "Shah Jahan", "Mumtaz Mahal"]
+    >>> context_entity_recall(reference, ["the Taj Mahal", "Agra", "Shah Jahan", "Mumtaz Mahal", "India"]).value
+    0.6666666666666666
+    >>> context_entity_recall(reference, ["Taj Mahal", "UNESCO", "India"]).value
+    0.16666666666666666
+    """
+    wanted, found = _distinct(reference_entities, match), _distinct(context_entities, match)
+    if not wanted:
+        return Score.undefined(reasons.NO_REFERENCE_ENTITIES)
+    return Score.scored(len(wanted & found) / len(wanted))
+
+
+def normalized(entity: str) -> str:
+    """An entity without what does not change who or what it names.
+
+    Case, a leading article, a possessive, quotes, brackets, commas, full stops (but in numbers) and the width of white
+    space; hyphens and slashes count as white space.
+
+    >>> normalized("The  U.S. Navy's"), normalized("Stratford-upon-Avon"), normalized("3.5 million")
+    ('us navy', 'stratford upon avon', '3.5 million')
+    """
+    text = unicodedata.normalize("NFKC", entity).casefold()
+    text = _MARK.sub("", _JOINER.sub(" ", _POSSESSIVE.sub("", text)))
+    return _ARTICLE.sub("", " ".join(text.split()))
+
+
+def _distinct(entities: Iterable[str], match: str) -> set[str]:
+    if match == EXACT:
+        return set(entities)
+    return {name for entity in entities if (name := normalized(entity))}
+
+
+def _compute(request: MetricRequest, evidence: Evidence) -> Score:
+    return context_entity_recall(
+        evidence.entity_set(Side.REFERENCE, Product.REFERENCE_ENTITIES),
+        evidence.entity_set(Side.CONTEXT, Product.CONTEXT_ENTITIES),
+        request.parameters["match"],
+    )
+
+
+CONTEXT_ENTITY_RECALL = Metric(
+    name="context_entity_recall",
+    summary="Share of the reference's named entities that the retrieved contexts name; needs no judge.",
+    source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Context entities Recall',
+    family="context_entity_recall",
+    columns=always(columns.RETRIEVED_CONTEXTS, columns.REFERENCE),
+    products=always(Product.REFERENCE_ENTITIES, Product.CONTEXT_ENTITIES),
+    compute=_compute,
+    undefined={reasons.NO_REFERENCE_ENTITIES: "the reference names nothing"},
+    aliases=("context_entities_recall",),
+    parameters={
+        "match": Parameter(
+            summary="normalized ignores case, articles, possessives and punctuation",
+            default=NORMALIZED,
+            choices=(NORMALIZED, EXACT),
+        )
+    },
+)

@@ -1,0 +1,104 @@
+"""Context precision: are the useful passages ranked before the others? Average precision over the useful ranks."""
+
+from collections.abc import Sequence
+from itertools import accumulate
+from math import fsum
+
+from metric_core import columns, reasons
+from metric_core.evidence import Evidence
+from metric_core.metric import Metric, MetricRequest, always
+from metric_core.metrics.supports import usable
+from metric_core.products import Product
+from metric_core.records import Score, Support, VerdictKind
+
+_SOURCE = 'Sarkar, "Evaluating LLM and RAG Systems: Metrics", Context Precision'
+
+
+def average_precision(relevance: Sequence[float]) -> float:
+    """Average precision over the relevant ranks, in [0, 1]; 0 if nothing is relevant.
+
+    For 0/1 relevance: the mean of precision@k over the relevant ranks k. For probabilities: its exact expectation
+    where the ranks are relevant independently of each other, from the distributions of the number of relevant
+    ranks before and after each rank (O(n³)).
+
+    Args:
+        relevance: relevance of each rank, best rank first, in [0, 1].
+
+    >>> average_precision([0, 1, 1])
+    0.5833333333333333
+    >>> average_precision([0.5, 0.5])  # outcomes 00, 01, 10, 11: (0 + 0.5 + 1 + 1) / 4
+    0.625
+    """
+    before = list(accumulate(relevance, _one_more, initial=[1.0]))
+    after = list(accumulate(reversed(relevance), _one_more, initial=[1.0]))[::-1]
+    return fsum(
+        relevance[k] * p * q * (above + 1) / (k + 1) / (above + 1 + below)
+        for k in range(len(relevance))
+        for above, p in enumerate(before[k])
+        for below, q in enumerate(after[k + 1])
+        if relevance[k] and p and q
+    )
+
+
+def context_precision(relevance: Sequence[Support]) -> Score:
+    """Average precision of the retrieved contexts.
+
+    Source: Sarkar, "Evaluating LLM and RAG Systems: Metrics", Context Precision.
+
+    Args:
+        relevance: whether each context is relevant, best rank first, in [0, 1].
+
+    Returns:
+        A score in [0, 1], 0 if no context is relevant; undefined (no retrieved contexts); failed (a verdict failed).
+
+    Only the second of two passages says where France is and what its capital is called:
+
+    >>> context_precision([0, 1]).value
+    0.5
+    """
+    if not relevance:
+        return Score.undefined(reasons.NO_CONTEXTS)
+    known = usable(relevance)
+    return (
+        Score.failed(reasons.NO_USABLE_VERDICT) if known is None else Score.scored(min(average_precision(known), 1.0))
+    )
+
+
+def _one_more(distribution: list[float], p: float) -> list[float]:
+    """Distribution of the number of relevant ranks with one more rank, relevant with probability p."""
+    stays = [share * (1 - p) for share in distribution]
+    grows = [share * p for share in distribution]
+    return [a + b for a, b in zip([*stays, 0.0], [0.0, *grows], strict=True)]
+
+
+def _for_reference(_: MetricRequest, evidence: Evidence) -> Score:
+    return context_precision(evidence.usefulness(VerdictKind.USEFULNESS_FOR_REFERENCE))
+
+
+def _for_response(_: MetricRequest, evidence: Evidence) -> Score:
+    return context_precision(evidence.usefulness(VerdictKind.USEFULNESS_FOR_RESPONSE))
+
+
+CONTEXT_PRECISION = Metric(
+    name="context_precision",
+    summary="Whether the contexts that help to arrive at the reference are ranked first.",
+    source=_SOURCE,
+    family="context_precision",
+    columns=always(columns.USER_INPUT, columns.RETRIEVED_CONTEXTS, columns.REFERENCE),
+    products=always(Product.USEFULNESS_FOR_REFERENCE),
+    compute=_for_reference,
+    undefined={reasons.NO_CONTEXTS: "nothing was retrieved"},
+    aliases=("llm_context_precision_with_reference",),
+)
+
+CONTEXT_UTILIZATION = Metric(
+    name="context_utilization",
+    summary="Whether the contexts that help to arrive at the response are ranked first; needs no reference.",
+    source=_SOURCE,
+    family="context_precision",
+    columns=always(columns.USER_INPUT, columns.RETRIEVED_CONTEXTS, columns.RESPONSE),
+    products=always(Product.USEFULNESS_FOR_RESPONSE),
+    compute=_for_response,
+    undefined={reasons.NO_CONTEXTS: "nothing was retrieved"},
+    aliases=("context_precision_without_reference", "llm_context_precision_without_reference"),
+)

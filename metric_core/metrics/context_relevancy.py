@@ -1,0 +1,45 @@
+"""Context relevancy: the share of the retrieved sentences that help to answer the question."""
+
+from collections.abc import Sequence
+
+from metric_core import columns
+from metric_core.evidence import Evidence
+from metric_core.metric import Metric, MetricRequest, always
+from metric_core.metrics.supports import mean_support
+from metric_core.products import Product
+from metric_core.records import Score, Support
+
+
+def context_relevancy(relevance: Sequence[Support]) -> Score:
+    """Share of the sentences of the retrieved contexts that are relevant to the question.
+
+    Source: Sarkar, "Evaluating LLM and RAG Systems: Metrics", Context Relevancy.
+
+    Args:
+        relevance: whether each context sentence is relevant, in [0, 1].
+
+    Returns:
+        A score in [0, 1], 0 without sentences; failed (a verdict failed).
+
+    Of two sentences about France one names the capital; two more about its wines and caves help no further:
+
+    >>> context_relevancy([0, 1]).value, context_relevancy([0, 1, 0, 0]).value
+    (0.5, 0.25)
+    """
+    return mean_support(relevance, Score.scored(0.0))
+
+
+def _compute(_: MetricRequest, evidence: Evidence) -> Score:
+    return context_relevancy(evidence.relevance())
+
+
+CONTEXT_RELEVANCY = Metric(
+    name="context_relevancy",
+    summary="Share of the retrieved sentences that help to answer the question.",
+    source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Context Relevancy',
+    family="context_relevancy",
+    columns=always(columns.USER_INPUT, columns.RETRIEVED_CONTEXTS),
+    products=always(Product.SENTENCE_RELEVANCE),
+    compute=_compute,
+    undefined={},
+)

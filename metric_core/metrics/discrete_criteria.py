@@ -1,0 +1,129 @@
+"""Discrete criteria: the judge rates a sample by a criterion in words, with a whole number or a category."""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from metric_core import reasons
+from metric_core.evidence import Evidence
+from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, always, or_none
+from metric_core.metrics.instructions import PARAMETERS, columns_of, instructions_of, one_instruction, texts_shown
+from metric_core.metrics.votes import STRICTNESS, majority, vote_count
+from metric_core.products import Product
+from metric_core.questions import ChoiceQuestion, GenerateQuestion, QuestionKind, RatingRequest, object_schema
+from metric_core.records import Direction, Sample, Score
+
+MOST_LABELS = 20
+"""Whole numbers that a choice question offers at most; more are written as JSON."""
+
+Allowed: TypeAlias = Sequence[int] | Sequence[str] | None
+"""The values a judge may give: whole numbers, categories, or None for any whole number."""
+
+
+def discrete_value(reply: str | float | None, allowed: Allowed) -> int | str | None:
+    """The allowed value that a judge's JSON reply is, or None.
+
+    Types count: 8 and 8.0 are the whole number 8, the text "8" is not. Categories must match to the letter.
+
+    >>> discrete_value(8.0, [7, 8]), discrete_value("8", [7, 8]), discrete_value("PASS", ["pass", "fail"])
+    (8, None, None)
+    >>> discrete_value(99, None), discrete_value(2.5, None)
+    (99, None)
+    """
+    if reply is None or isinstance(reply, bool):
+        return None
+    if isinstance(reply, str):
+        return next((value for value in allowed or () if value == reply), None)
+    whole = int(reply) if float(reply).is_integer() else None
+    return whole if whole is not None and (allowed is None or whole in allowed) else None
+
+
+def discrete_criteria(votes: Sequence[int | str | None]) -> Score:
+    """The value with most votes, as a number or a category.
+
+    Source: Ragas documentation, General Purpose Metrics, Simple Criteria Scoring.
+
+    Args:
+        votes: the value of each vote; None is a failed vote.
+
+    Returns:
+        A number or a label; failed (no votes, or so many failed that they could have changed the value).
+
+    >>> discrete_criteria([8]).value, discrete_criteria([2, 5, 5]).value, discrete_criteria(["pass"]).label
+    (8.0, 5.0, 'pass')
+    """
+    value = majority(votes)
+    if value is None:
+        return Score.failed(reasons.NO_USABLE_RATING)
+    return Score.scored(value) if isinstance(value, int) else Score.labelled(value)
+
+
+def _is_choice(allowed: Allowed) -> bool:
+    return allowed is not None and (isinstance(allowed[0], str) or len(allowed) <= MOST_LABELS)
+
+
+def _vote(answer: str | float | None, allowed: Allowed) -> int | str | None:
+    """The value of an answer: the labels of a choice question are texts, whatever their values are."""
+    if allowed is not None and _is_choice(allowed) and isinstance(answer, str):
+        return {str(value): value for value in allowed}.get(answer)
+    return discrete_value(answer, allowed)
+
+
+def _questions(sample: Sample, parameters: Parameters) -> list[RatingRequest]:
+    allowed, votes = parameters["allowed_values"], vote_count(parameters["strictness"])
+    texts, instructions = texts_shown(sample, parameters), instructions_of(parameters)
+    kind = QuestionKind.CRITERIA_INTEGER
+    if allowed is not None and isinstance(allowed[0], str):
+        kind = QuestionKind.CRITERIA_CATEGORY
+    if _is_choice(allowed):
+        return [RatingRequest(str(kind), ChoiceQuestion(kind, texts, tuple(map(str, allowed)), instructions, votes))]
+    value = {"type": "integer"} if allowed is None else {"type": "integer", "enum": list(allowed)}
+    requests = []
+    for vote in range(1, votes + 1):
+        # Equal questions are asked once: the title makes every vote a question of its own.
+        schema = object_schema({"value": value}) | ({"title": f"vote {vote}"} if votes > 1 else {})
+        requests.append(RatingRequest(f"{kind}:{vote}", GenerateQuestion(kind, texts, schema, instructions)))
+    return requests
+
+
+def _compute(request: MetricRequest, evidence: Evidence) -> Score:
+    allowed = request.parameters["allowed_values"]
+    return discrete_criteria([_vote(rating.value, allowed) for rating in evidence.ratings_of(request.key)])
+
+
+def _bounds(parameters: Parameters) -> tuple[float, float] | None:
+    allowed = parameters["allowed_values"]
+    return None if allowed is None or isinstance(allowed[0], str) else (float(min(allowed)), float(max(allowed)))
+
+
+def _values(values: Any) -> str | None:
+    wanted = "a list of different whole numbers or of different texts"
+    if not isinstance(values, list | tuple) or not values or len(set(map(str, values))) != len(values):
+        return wanted
+    whole = all(isinstance(value, int) and not isinstance(value, bool) for value in values)
+    return None if whole or all(isinstance(value, str) and value.strip() for value in values) else wanted
+
+
+DISCRETE_CRITERIA = Metric(
+    name="discrete_criteria",
+    summary="A whole number or a category by a criterion in words, by a vote of the judge.",
+    source="Ragas documentation, General Purpose Metrics, Simple Criteria Scoring",
+    family="discrete_criteria",
+    columns=columns_of,
+    products=always(Product.RATINGS),
+    compute=_compute,
+    direction=Direction.NEITHER,
+    bounds=_bounds,
+    undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is no language model"},
+    aliases=("simple_criteria", "simple_criteria_score", "discrete_metric"),
+    parameters={
+        **PARAMETERS,
+        "allowed_values": Parameter(
+            summary="whole numbers or categories; nothing for any whole number", check=or_none(_values)
+        ),
+        "strictness": STRICTNESS,
+    },
+    check=one_instruction,
+    ratings=_questions,
+    language_model=True,
+    in_default_suite=False,
+)

@@ -1,0 +1,45 @@
+"""Faithfulness: the share of the response's claims that the retrieved contexts support."""
+
+from collections.abc import Sequence
+
+from metric_core import columns, reasons
+from metric_core.evidence import ALL_CONTEXTS, Evidence
+from metric_core.metric import Metric, MetricRequest, always
+from metric_core.metrics.supports import mean_support
+from metric_core.products import Product
+from metric_core.records import Score, Side, Support
+
+
+def faithfulness(supports: Sequence[Support]) -> Score:
+    """Share of response claims that the retrieved contexts, taken together, support.
+
+    Source: Sarkar, "Evaluating LLM and RAG Systems: Metrics", Faithfulness.
+
+    Args:
+        supports: support of each response claim by all retrieved contexts, in [0, 1].
+
+    Returns:
+        A score in [0, 1]; undefined (no claims in the response); failed (a verdict failed).
+
+    Of "Einstein was born in Germany" and "Einstein was born on 20th March 1879" the context supports only the first:
+
+    >>> faithfulness([1, 0]).value
+    0.5
+    """
+    return mean_support(supports, Score.undefined(reasons.NO_RESPONSE_CLAIMS))
+
+
+def _compute(_: MetricRequest, evidence: Evidence) -> Score:
+    return faithfulness(evidence.supports(Side.RESPONSE, ALL_CONTEXTS, Product.RESPONSE_CLAIMS_BY_CONTEXTS))
+
+
+FAITHFULNESS = Metric(
+    name="faithfulness",
+    summary="Share of the response's claims that the retrieved contexts support.",
+    source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Faithfulness',
+    family="faithfulness",
+    columns=always(columns.RESPONSE, columns.RETRIEVED_CONTEXTS),
+    products=always(Product.RESPONSE_CLAIMS_BY_CONTEXTS),
+    compute=_compute,
+    undefined={reasons.NO_RESPONSE_CLAIMS: "the response claims nothing"},
+)

@@ -1,0 +1,121 @@
+"""Noise sensitivity: the share of the response's claims that are wrong and come from the retrieved contexts."""
+
+from collections.abc import Sequence
+from math import prod
+from statistics import fmean
+
+from metric_core import columns, reasons
+from metric_core.evidence import Evidence
+from metric_core.metric import Metric, MetricRequest, Parameter, always
+from metric_core.metrics.supports import usable
+from metric_core.products import Product
+from metric_core.records import Direction, Score, Side, Support
+
+RELEVANT, IRRELEVANT = "relevant", "irrelevant"
+
+
+def noise_sensitivity(
+    response_by_reference: Sequence[Support],
+    response_by_context: Sequence[Sequence[Support]],
+    reference_by_context: Sequence[Sequence[Support]],
+    mode: str = RELEVANT,
+) -> Score:
+    """Share of response claims that the reference does not support but a retrieved context does. Lower is better.
+
+    A context is relevant if it supports a claim of the reference. `relevant` counts wrong claims that a relevant
+    context supports; `irrelevant` counts wrong claims that only other contexts support. Probabilities are combined
+    as if verdicts were independent.
+
+    Only what the score depends on is read: no context verdict of a claim that the reference supports; reference claims
+    by a context only if a wrong claim may come from that context, and only up to the first that it supports for sure.
+
+    Source: Ragas, Noise Sensitivity.
+
+    Args:
+        response_by_reference: support of each response claim by the reference, in [0, 1].
+        response_by_context: the same by each context: one list a context.
+        reference_by_context: support of each reference claim by each context: one list a context.
+        mode: "relevant" or "irrelevant".
+
+    Returns:
+        A score in [0, 1]; undefined (no retrieved contexts, or no claims in the response or the reference); failed (a
+        verdict that is read failed).
+
+    The second of three claims is wrong and supported by the first context, which also supports the reference:
+
+    >>> noise_sensitivity([1, 0, 1], [[1, 1, 0], [0, 0, 1]], [[1], [0]]).value
+    0.3333333333333333
+    >>> noise_sensitivity([1, 0, 1], [[1, 1, 0], [0, 0, 1]], [[1], [0]], mode="irrelevant").value
+    0.0
+    """
+    if not response_by_context:
+        return Score.undefined(reasons.NO_CONTEXTS)
+    if not response_by_reference:
+        return Score.undefined(reasons.NO_RESPONSE_CLAIMS)
+    if not reference_by_context[0]:
+        return Score.undefined(reasons.NO_REFERENCE_CLAIMS)
+    relevance = [_relevance(supports) for supports in reference_by_context]
+    found = zip(*response_by_context, strict=True)
+    noise = usable(
+        _noise(by_reference, by_context, relevance, mode)
+        for by_reference, by_context in zip(response_by_reference, found, strict=True)
+    )
+    return Score.failed(reasons.NO_USABLE_VERDICT) if noise is None else Score.scored(fmean(noise))
+
+
+def _relevance(supports: Sequence[Support]) -> Support:
+    """Probability that a context supports any reference claim; None if a failed verdict leaves it open."""
+    if any(support == 1 for support in supports):
+        return 1.0
+    known = usable(supports)
+    return None if known is None else 1 - prod(1 - support for support in known)
+
+
+def _noise(by_reference: Support, by_context: Sequence[Support], relevance: Sequence[Support], mode: str) -> Support:
+    """Probability that one response claim counts; None if a failed verdict leaves it open."""
+    if by_reference is None or by_reference == 1:
+        return None if by_reference is None else 0.0
+    found = usable(by_context)
+    if found is None:
+        return None
+    relevant = usable(g for a, g in zip(found, relevance, strict=True) if a > 0)
+    if relevant is None:
+        return None
+    found = [a for a in found if a > 0]
+    in_no_relevant = prod(1 - g * a for a, g in zip(found, relevant, strict=True))
+    if mode == RELEVANT:
+        return (1 - by_reference) * (1 - in_no_relevant)
+    return (1 - by_reference) * max(in_no_relevant - prod(1 - a for a in found), 0.0)
+
+
+def _compute(request: MetricRequest, evidence: Evidence) -> Score:
+    return noise_sensitivity(
+        evidence.supports(Side.RESPONSE, "reference", Product.RESPONSE_CLAIMS_BY_REFERENCE),
+        evidence.context_supports(Side.RESPONSE, Product.CLAIMS_BY_EACH_CONTEXT),
+        evidence.context_supports(Side.REFERENCE, Product.CLAIMS_BY_EACH_CONTEXT),
+        request.parameters["mode"],
+    )
+
+
+NOISE_SENSITIVITY = Metric(
+    name="noise_sensitivity",
+    summary="Share of the response's claims that are wrong and come from the retrieved contexts; lower is better.",
+    source="Ragas, Noise Sensitivity",
+    family="noise_sensitivity",
+    columns=always(columns.RESPONSE, columns.RETRIEVED_CONTEXTS, columns.REFERENCE),
+    products=always(Product.RESPONSE_CLAIMS_BY_REFERENCE, Product.CLAIMS_BY_EACH_CONTEXT),
+    compute=_compute,
+    direction=Direction.LOWER,
+    undefined={
+        reasons.NO_CONTEXTS: "nothing was retrieved",
+        reasons.NO_RESPONSE_CLAIMS: "the response claims nothing",
+        reasons.NO_REFERENCE_CLAIMS: "the reference claims nothing",
+    },
+    parameters={
+        "mode": Parameter(
+            summary="count wrong claims from relevant contexts, or from irrelevant ones only",
+            default=RELEVANT,
+            choices=(RELEVANT, IRRELEVANT),
+        )
+    },
+)

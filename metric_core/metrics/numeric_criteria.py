@@ -1,0 +1,80 @@
+"""Numeric criteria: the judge rates a sample by a criterion in words, with a number in a range."""
+
+from typing import Any
+
+from metric_core import reasons
+from metric_core.evidence import Evidence
+from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, always, number_in
+from metric_core.metrics.instructions import PARAMETERS, columns_of, instructions_of, one_instruction, texts_shown
+from metric_core.metrics.votes import finite_number
+from metric_core.products import Product
+from metric_core.questions import GenerateQuestion, QuestionKind, RatingRequest, object_schema
+from metric_core.records import Direction, Sample, Score
+
+
+def numeric_criteria(value: str | float | None, least: float = 0.0, greatest: float = 1.0) -> Score:
+    """The judge's number, if it is in the range.
+
+    Source: Ragas, Numeric Metric.
+
+    Args:
+        value: what the judge replied: a number, or a text that spells one.
+        least: least allowed value.
+        greatest: greatest allowed value.
+
+    Returns:
+        A score in [least, greatest]; failed (no number, or out of range).
+
+    >>> numeric_criteria("0.5").value, numeric_criteria(1.7).reason
+    (0.5, 'no usable rating from the judge')
+    """
+    number = finite_number(value)
+    if number is None or not least <= number <= greatest:
+        return Score.failed(reasons.NO_USABLE_RATING)
+    return Score.scored(number)
+
+
+def _questions(sample: Sample, parameters: Parameters) -> list[RatingRequest]:
+    least, greatest = parameters["allowed_values"]
+    schema = object_schema({"value": {"type": "number", "minimum": least, "maximum": greatest}})
+    kind = QuestionKind.CRITERIA_NUMBER
+    question = GenerateQuestion(kind, texts_shown(sample, parameters), schema, instructions_of(parameters))
+    return [RatingRequest(str(kind), question)]
+
+
+def _compute(request: MetricRequest, evidence: Evidence) -> Score:
+    value = next((rating.value for rating in evidence.ratings_of(request.key)), None)
+    return numeric_criteria(value, *request.parameters["allowed_values"])
+
+
+def _bounds(parameters: Parameters) -> tuple[float, float]:
+    least, greatest = parameters["allowed_values"]
+    return float(least), float(greatest)
+
+
+def _range(values: Any) -> str | None:
+    numbers = isinstance(values, list | tuple) and len(values) == 2 and not any(number_in(-1e15)(v) for v in values)
+    return None if numbers and values[0] < values[1] else "two numbers, the least and the greatest"
+
+
+NUMERIC_CRITERIA = Metric(
+    name="numeric_criteria",
+    summary="A number in a range by a criterion in words.",
+    source="Ragas, Numeric Metric",
+    family="numeric_criteria",
+    columns=columns_of,
+    products=always(Product.RATINGS),
+    compute=_compute,
+    direction=Direction.NEITHER,
+    bounds=_bounds,
+    undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is no language model"},
+    aliases=("numeric_metric",),
+    parameters={
+        **PARAMETERS,
+        "allowed_values": Parameter(summary="least and greatest value", default=(0.0, 1.0), check=_range),
+    },
+    check=one_instruction,
+    ratings=_questions,
+    language_model=True,
+    in_default_suite=False,
+)

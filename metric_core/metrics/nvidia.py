@@ -1,0 +1,160 @@
+"""The two-judge ratings of NVIDIA: answer accuracy, context relevance and response groundedness.
+
+Each is asked in two ways that know nothing of each other; the score is the mean of the usable ratings.
+"""
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from metric_core import columns, reasons
+from metric_core.evidence import Evidence
+from metric_core.metric import Metric, MetricRequest, Parameters, always
+from metric_core.metrics.votes import exact_label
+from metric_core.products import Product
+from metric_core.questions import (
+    CONTEXTS,
+    REFERENCE,
+    RESPONSE,
+    USER_INPUT,
+    ChoiceQuestion,
+    QuestionKind,
+    RatingRequest,
+    texts_of,
+)
+from metric_core.records import Sample, Score
+
+ACCURACY_LABELS = ("0", "2", "4")
+RELEVANCE_LABELS = GROUNDEDNESS_LABELS = ("0", "1", "2")
+
+
+def mean_rating(ratings: Sequence[str | float | None], labels: Sequence[str]) -> Score:
+    """Mean of the usable ratings as shares of the scale's top.
+
+    Source: Ragas documentation, Nvidia Metrics.
+
+    Args:
+        ratings: one rating a judge prompt; what is not exactly a label of the scale is not usable.
+        labels: the scale, from 0 upwards.
+
+    Returns:
+        A score in [0, 1]; failed (no usable rating).
+
+    >>> mean_rating(["4", "4"], ("0", "2", "4")).value, mean_rating(["4", "2"], ("0", "2", "4")).value
+    (1.0, 0.75)
+    >>> mean_rating(["no idea", "2"], ("0", "2", "4")).value
+    0.5
+    """
+    valid = [float(label) for rating in ratings if (label := exact_label(rating, labels)) is not None]
+    return Score.scored(fmean(valid) / float(labels[-1])) if valid else Score.failed(reasons.NO_USABLE_RATING)
+
+
+def context_relevance_shortcut(user_input: str, contexts: str) -> Score | None:
+    """The score of contexts that need no judge: 0 if a side is blank or the contexts are only (part of) the question.
+
+    Source: Ragas, Context Relevance.
+
+    >>> context_relevance_shortcut("Was he born in Ulm?", "born in Ulm").value
+    0.0
+    """
+    asked, found = user_input.strip(), contexts.strip()
+    return Score.scored(0.0) if not asked or found in asked else None
+
+
+def groundedness_shortcut(response: str, contexts: str) -> Score | None:
+    """The score of a response that needs no judge: 0 if a side is blank, 1 if the contexts hold it word for word.
+
+    Source: Ragas, Response Groundedness.
+
+    >>> groundedness_shortcut("born in Ulm", "He was born in Ulm in 1879.").value
+    1.0
+    """
+    said, found = response.strip(), contexts.strip()
+    if not said or not found:
+        return Score.scored(0.0)
+    return Score.scored(1.0) if said in found else None
+
+
+def _asked(labels: tuple[str, ...], texts: dict[QuestionKind, dict[str, str]]) -> list[RatingRequest]:
+    return [RatingRequest(str(kind), ChoiceQuestion(kind, by_role, labels)) for kind, by_role in texts.items()]
+
+
+def _accuracy_questions(sample: Sample, _: Parameters) -> list[RatingRequest]:
+    texts = texts_of(sample)
+    straight = {role: texts[role] for role in (USER_INPUT, RESPONSE, REFERENCE)}
+    swapped = straight | {RESPONSE: texts[REFERENCE], REFERENCE: texts[RESPONSE]}
+    return _asked(ACCURACY_LABELS, {QuestionKind.ACCURACY_1: straight, QuestionKind.ACCURACY_2: swapped})
+
+
+def _relevance_questions(sample: Sample, _: Parameters) -> list[RatingRequest] | Score:
+    texts = {role: texts_of(sample)[role] for role in (CONTEXTS, USER_INPUT)}
+    kinds = (QuestionKind.CONTEXT_RELEVANCE_1, QuestionKind.CONTEXT_RELEVANCE_2)
+    known = context_relevance_shortcut(texts[USER_INPUT], texts[CONTEXTS])
+    return _asked(RELEVANCE_LABELS, dict.fromkeys(kinds, texts)) if known is None else known
+
+
+def _groundedness_questions(sample: Sample, _: Parameters) -> list[RatingRequest] | Score:
+    texts = {role: texts_of(sample)[role] for role in (CONTEXTS, RESPONSE)}
+    kinds = (QuestionKind.GROUNDEDNESS_1, QuestionKind.GROUNDEDNESS_2)
+    known = groundedness_shortcut(texts[RESPONSE], texts[CONTEXTS])
+    return _asked(GROUNDEDNESS_LABELS, dict.fromkeys(kinds, texts)) if known is None else known
+
+
+def _mean(request: MetricRequest, evidence: Evidence, labels: Sequence[str]) -> Score:
+    return mean_rating([rating.value for rating in evidence.ratings_of(request.key)], labels)
+
+
+def _accuracy(request: MetricRequest, evidence: Evidence) -> Score:
+    return _mean(request, evidence, ACCURACY_LABELS)
+
+
+def _relevance(request: MetricRequest, evidence: Evidence) -> Score:
+    known = context_relevance_shortcut(evidence.column(columns.USER_INPUT), evidence.sample.joined_contexts)
+    return _mean(request, evidence, RELEVANCE_LABELS) if known is None else known
+
+
+def _groundedness(request: MetricRequest, evidence: Evidence) -> Score:
+    known = groundedness_shortcut(evidence.column(columns.RESPONSE), evidence.sample.joined_contexts)
+    return _mean(request, evidence, GROUNDEDNESS_LABELS) if known is None else known
+
+
+NV_ACCURACY = Metric(
+    name="nv_accuracy",
+    summary="Agreement of response and reference, rated 0, 2 or 4 by two prompts.",
+    source="Ragas documentation, Answer Accuracy",
+    family="nvidia",
+    columns=always(columns.USER_INPUT, columns.RESPONSE, columns.REFERENCE),
+    products=always(Product.RATINGS),
+    compute=_accuracy,
+    undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is no language model"},
+    aliases=("answer_accuracy",),
+    ratings=_accuracy_questions,
+    language_model=True,
+)
+
+NV_CONTEXT_RELEVANCE = Metric(
+    name="nv_context_relevance",
+    summary="Pertinence of the retrieved contexts to the question, rated 0, 1 or 2 by two prompts.",
+    source="Ragas documentation, Context Relevance",
+    family="nvidia",
+    columns=always(columns.USER_INPUT, columns.RETRIEVED_CONTEXTS),
+    products=always(Product.RATINGS),
+    compute=_relevance,
+    undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is no language model"},
+    aliases=("context_relevance",),
+    ratings=_relevance_questions,
+    language_model=True,
+)
+
+NV_RESPONSE_GROUNDEDNESS = Metric(
+    name="nv_response_groundedness",
+    summary="Grounding of the response in the retrieved contexts, rated 0, 1 or 2 by two prompts.",
+    source="Ragas documentation, Response Groundedness",
+    family="nvidia",
+    columns=always(columns.RESPONSE, columns.RETRIEVED_CONTEXTS),
+    products=always(Product.RATINGS),
+    compute=_groundedness,
+    undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is no language model"},
+    aliases=("response_groundedness",),
+    ratings=_groundedness_questions,
+    language_model=True,
+)

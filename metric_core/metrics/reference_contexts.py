@@ -1,0 +1,180 @@
+"""Retrieved contexts against reference contexts, as strings or by id: precision and recall without a judge."""
+
+from collections.abc import Iterable, Sequence
+
+from metric_core import columns, reasons
+from metric_core.evidence import Evidence
+from metric_core.metric import Metric, MetricRequest, Parameter, always, number_in
+from metric_core.metrics.context_precision import context_precision
+from metric_core.metrics.string_similarity import DISTANCE, similarity_of
+from metric_core.records import Score
+
+_THRESHOLD = Parameter(summary="similarity from which two contexts are the same", default=0.5, check=number_in(0, 1))
+
+
+def non_llm_context_precision(
+    retrieved: Sequence[str], reference: Sequence[str], threshold: float = 0.5, distance: str = "levenshtein"
+) -> Score:
+    """Average precision of the retrieved contexts, relevant if similar enough to a reference context.
+
+    Source: Ragas documentation, Context Precision.
+
+    Args:
+        retrieved: the retrieved contexts, best rank first.
+        reference: the reference contexts.
+        threshold: similarity that is enough, in [0, 1]: reached or exceeded.
+        distance: see `string_similarity.similarity_of`.
+
+    Returns:
+        A score in [0, 1]; undefined (nothing retrieved, or no reference contexts).
+
+    >>> non_llm_context_precision(["abxy", "qrst"], ["abcd"]).value  # 0.5 is enough
+    1.0
+    """
+    if retrieved and not reference:
+        return Score.undefined(reasons.NO_REFERENCE_CONTEXTS)
+    return context_precision([_best(context, reference, distance) >= threshold for context in retrieved])
+
+
+def non_llm_context_recall(
+    retrieved: Sequence[str], reference: Sequence[str], threshold: float = 0.5, distance: str = "levenshtein"
+) -> Score:
+    """Share of the reference contexts to which a retrieved context is similar enough.
+
+    Source: Ragas documentation, Context Recall.
+
+    Args:
+        retrieved: the retrieved contexts.
+        reference: the reference contexts.
+        threshold: similarity that must be exceeded, in [0, 1].
+        distance: see `string_similarity.similarity_of`.
+
+    Returns:
+        A score in [0, 1], 0 if nothing was retrieved; undefined (no reference contexts).
+
+    >>> non_llm_context_recall(["abcx"], ["abcd", "qrst"]).value
+    0.5
+    """
+    if not reference:
+        return Score.undefined(reasons.NO_REFERENCE_CONTEXTS)
+    found = [context for context in reference if _best(context, retrieved, distance) > threshold]
+    return Score.scored(len(found) / len(reference))
+
+
+def id_context_precision(retrieved: Iterable[str], reference: Iterable[str]) -> Score:
+    """Share of the distinct retrieved ids that are reference ids. Ids are compared as texts; ranks do not count.
+
+    Source: Ragas documentation, Context Precision.
+
+    Args:
+        retrieved: ids of the retrieved contexts.
+        reference: ids of the reference contexts.
+
+    Returns:
+        A score in [0, 1]; undefined (nothing retrieved).
+
+    >>> id_context_precision(["a", "b", "b"], ["b", "c"]).value
+    0.5
+    """
+    found, wanted = set(map(str, retrieved)), set(map(str, reference))
+    return Score.scored(len(found & wanted) / len(found)) if found else Score.undefined(reasons.NO_CONTEXTS)
+
+
+def id_context_recall(retrieved: Iterable[str], reference: Iterable[str]) -> Score:
+    """Share of the distinct reference ids that were retrieved. Ids are compared as texts.
+
+    Source: Ragas documentation, Context Recall.
+
+    Args:
+        retrieved: ids of the retrieved contexts.
+        reference: ids of the reference contexts.
+
+    Returns:
+        A score in [0, 1], 0 if nothing was retrieved; undefined (no reference ids).
+
+    >>> id_context_recall(["a", "b"], ["b", "c", "d"]).value
+    0.3333333333333333
+    """
+    found, wanted = set(map(str, retrieved)), set(map(str, reference))
+    return Score.scored(len(found & wanted) / len(wanted)) if wanted else Score.undefined(reasons.NO_REFERENCE_CONTEXTS)
+
+
+def _best(context: str, others: Iterable[str], distance: str) -> float:
+    return max((similarity_of(context, other, distance) for other in others), default=-1.0)
+
+
+def _texts(evidence: Evidence) -> tuple[Sequence[str], Sequence[str]]:
+    return evidence.column(columns.RETRIEVED_CONTEXTS), evidence.column(columns.REFERENCE_CONTEXTS)
+
+
+def _ids(evidence: Evidence) -> tuple[Sequence[str], Sequence[str]]:
+    return evidence.column(columns.RETRIEVED_CONTEXT_IDS), evidence.column(columns.REFERENCE_CONTEXT_IDS)
+
+
+def _non_llm_precision(request: MetricRequest, evidence: Evidence) -> Score:
+    return non_llm_context_precision(*_texts(evidence), **request.parameters)
+
+
+def _non_llm_recall(request: MetricRequest, evidence: Evidence) -> Score:
+    return non_llm_context_recall(*_texts(evidence), **request.parameters)
+
+
+def _id_precision(_: MetricRequest, evidence: Evidence) -> Score:
+    return id_context_precision(*_ids(evidence))
+
+
+def _id_recall(_: MetricRequest, evidence: Evidence) -> Score:
+    return id_context_recall(*_ids(evidence))
+
+
+NON_LLM_CONTEXT_PRECISION = Metric(
+    name="non_llm_context_precision",
+    summary="Whether the contexts that resemble a reference context are ranked first; needs no judge.",
+    source="Ragas documentation, Context Precision",
+    family="reference_contexts",
+    columns=always(columns.RETRIEVED_CONTEXTS, columns.REFERENCE_CONTEXTS),
+    products=always(),
+    compute=_non_llm_precision,
+    undefined={
+        reasons.NO_CONTEXTS: "nothing was retrieved",
+        reasons.NO_REFERENCE_CONTEXTS: "there is nothing to compare with",
+    },
+    aliases=("non_llm_context_precision_with_reference",),
+    parameters={"threshold": _THRESHOLD, "distance": DISTANCE},
+)
+
+NON_LLM_CONTEXT_RECALL = Metric(
+    name="non_llm_context_recall",
+    summary="Share of the reference contexts that a retrieved context resembles; needs no judge.",
+    source="Ragas documentation, Context Recall",
+    family="reference_contexts",
+    columns=always(columns.RETRIEVED_CONTEXTS, columns.REFERENCE_CONTEXTS),
+    products=always(),
+    compute=_non_llm_recall,
+    undefined={reasons.NO_REFERENCE_CONTEXTS: "there is nothing to find"},
+    parameters={"threshold": _THRESHOLD, "distance": DISTANCE},
+)
+
+ID_CONTEXT_PRECISION = Metric(
+    name="id_context_precision",
+    summary="Share of the retrieved ids that are reference ids; needs no judge.",
+    source="Ragas documentation, Context Precision",
+    family="reference_contexts",
+    columns=always(columns.RETRIEVED_CONTEXT_IDS, columns.REFERENCE_CONTEXT_IDS),
+    products=always(),
+    compute=_id_precision,
+    undefined={reasons.NO_CONTEXTS: "nothing was retrieved"},
+    aliases=("id_based_context_precision",),
+)
+
+ID_CONTEXT_RECALL = Metric(
+    name="id_context_recall",
+    summary="Share of the reference ids that were retrieved; needs no judge.",
+    source="Ragas documentation, Context Recall",
+    family="reference_contexts",
+    columns=always(columns.RETRIEVED_CONTEXT_IDS, columns.REFERENCE_CONTEXT_IDS),
+    products=always(),
+    compute=_id_recall,
+    undefined={reasons.NO_REFERENCE_CONTEXTS: "there is nothing to find"},
+    aliases=("id_based_context_recall",),
+)

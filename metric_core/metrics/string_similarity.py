@@ -1,0 +1,73 @@
+"""String similarity: how close two texts are as strings. No judge, no embedder."""
+
+from rapidfuzz import distance as rapidfuzz_distance
+
+from metric_core import columns
+from metric_core.evidence import Evidence
+from metric_core.metric import Metric, MetricRequest, Parameter, always
+from metric_core.records import Score
+
+_DISTANCES = {
+    "levenshtein": rapidfuzz_distance.Levenshtein,
+    "hamming": rapidfuzz_distance.Hamming,
+    "jaro": rapidfuzz_distance.Jaro,
+    "jaro_winkler": rapidfuzz_distance.JaroWinkler,
+}
+
+DISTANCE = Parameter(
+    summary="how the difference of two strings is measured", default="levenshtein", choices=tuple(_DISTANCES)
+)
+"""The parameter of every metric that compares strings."""
+
+
+def similarity_of(one: str, other: str, distance: str = "levenshtein") -> float:
+    """1 minus the normalised distance of two strings, in [0, 1]; 1 for two empty ones.
+
+    Source: Ragas documentation, Traditional NLP Metrics.
+
+    Args:
+        one: a string.
+        other: another.
+        distance: "levenshtein", "hamming", "jaro" or "jaro_winkler".
+
+    >>> similarity_of("sunday", "monday")
+    0.6666666666666667
+    """
+    return 1.0 - float(_DISTANCES[distance].normalized_distance(one, other))
+
+
+def string_similarity(response: str, reference: str, distance: str = "levenshtein") -> Score:
+    """Similarity of response and reference as strings.
+
+    Args:
+        response: the answer.
+        reference: the reference answer.
+        distance: see `similarity_of`.
+
+    Returns:
+        A score in [0, 1].
+
+    >>> string_similarity("", "").value
+    1.0
+    """
+    return Score.scored(similarity_of(response, reference, distance))
+
+
+def _compute(request: MetricRequest, evidence: Evidence) -> Score:
+    response, reference = evidence.column(columns.RESPONSE), evidence.column(columns.REFERENCE)
+    return string_similarity(response, reference, request.parameters["distance"])
+
+
+STRING_SIMILARITY = Metric(
+    name="string_similarity",
+    summary="Closeness of response and reference as strings; needs no judge.",
+    source="Ragas documentation, Traditional NLP Metrics",
+    family="string_similarity",
+    columns=always(columns.RESPONSE, columns.REFERENCE),
+    products=always(),
+    compute=_compute,
+    undefined={},
+    aliases=("non_llm_string_similarity",),
+    parameters={"distance": DISTANCE},
+    in_default_suite=False,
+)

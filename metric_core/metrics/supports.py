@@ -1,0 +1,71 @@
+"""How formulas read verdicts: 0/1 or probabilities, and what a failed one does to a score."""
+
+from collections.abc import Iterable, Sequence
+from math import fsum
+from statistics import fmean
+
+from metric_core import reasons
+from metric_core.records import Score, Support
+
+
+def usable(supports: Iterable[Support]) -> list[float] | None:
+    """The supports as numbers, or None if a verdict among them failed: it is no verdict against the claim.
+
+    >>> usable([1, 0.5]), usable([1, None])
+    ([1, 0.5], None)
+    """
+    known: list[float] = []
+    for support in supports:
+        if support is None:
+            return None
+        known.append(support)
+    return known
+
+
+def mean_support(supports: Sequence[Support], no_claims: Score) -> Score:
+    """Share of supported claims: the mean of the supports.
+
+    Args:
+        supports: support of each claim, in [0, 1].
+        no_claims: the score where there is no claim.
+
+    Returns:
+        A score in [0, 1]; `no_claims` without claims; failed if a verdict failed.
+
+    >>> mean_support([1, 0, 1, 1], Score.undefined("no claims")).value
+    0.75
+    >>> mean_support([1, None], Score.undefined("no claims")).reason
+    'no usable verdict from the judge'
+    """
+    if not supports:
+        return no_claims
+    known = usable(supports)
+    return Score.failed(reasons.NO_USABLE_VERDICT) if known is None else Score.scored(fmean(known))
+
+
+def f_beta(true_positives: float, false_positives: float, false_negatives: float, beta: float = 1.0) -> float:
+    """F-beta of (expected) counts, in [0, 1]; 0 without true positives.
+
+    Args:
+        true_positives: found and right, at least 0.
+        false_positives: found and wrong, at least 0.
+        false_negatives: right and not found, at least 0.
+        beta: how many times recall weighs as much as precision, at least 0.
+
+    >>> f_beta(1, 1, 1)
+    0.5
+    """
+    if true_positives == 0:
+        return 0.0
+    weighted = (1 + beta**2) * true_positives
+    return weighted / (weighted + beta**2 * false_negatives + false_positives)
+
+
+def counted(supports: Iterable[float]) -> tuple[float, float]:
+    """Expected numbers of supported and of unsupported claims.
+
+    >>> counted([1, 0, 1])
+    (2.0, 1.0)
+    """
+    known = list(supports)
+    return fsum(known), fsum(1 - support for support in known)

@@ -1,0 +1,99 @@
+r"""Fences around untrusted text: it can neither close its fence nor speak with the tokens of a chat template.
+
+A fence is `<quoted LABEL>`, the text, `</quoted>`. What could be read as a fence or as a special token is disarmed by a
+backslash after its first character (`<\/quoted>`, `<\|im_end|>`, `[\INST]`): visible, and no tokenizer makes a special
+token of it. Everything else stays as it is, but for control characters and line breaks other than "\n".
+"""
+
+import re
+
+from metric_core.prompts.lookalikes import CLOSING_BRACKETS, OPENING_BRACKETS, folded
+
+FENCE_WORD = "quoted"
+_LABEL = re.compile(r"[a-z][a-z0-9_]*\Z")
+
+_LINE_BREAK = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_UNWANTED = re.compile(
+    "(\U0001f3f4[\U000e0061-\U000e007a]{3,5}\U000e007f)"  # a flag: the only use of tag characters in writing
+    "|[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+_FOLDED_TO_OPENING = "\uff1c\ufe64\u226e\u2329\ufe3d\ufe3f\uff3b\ufe47\uff3d\ufe48\uff03\ufe5f"
+_MAY_OPEN = re.compile(rf"[{OPENING_BRACKETS}\[\]#{_FOLDED_TO_OPENING}]")
+_DISARMED = re.compile(
+    rf"""
+    [{OPENING_BRACKETS}](?=(?i:               # a fence, whole or half, in any kind of brackets
+        (?:\s*/\s*)?{FENCE_WORD}(?:[{CLOSING_BRACKETS}]|(?![\w-]))
+      | \s+{FENCE_WORD}\b[^<>\n]{{0,40}}[{CLOSING_BRACKETS}]
+    ))
+  | <(?=\|[^\s<>|]{{1,64}}\|?> | [^\s<>|\\]{{1,64}}\|>)  # <|im_start|>, <|turn>, <turn|> and all written so
+  | \[(?=\|[^\s\[\]|]{{1,64}}\|\])            # [|user|]
+  | <(?=</?(?i:sys)>>)                        # <<SYS>>
+  | <(?=(?i:
+        /?(?:s|think|thinking|tools?|tool_(?:calls?|responses?|list)|arg_\w+|function_calls?|seed:\w+|minimax:\w+)
+      | (?:bos|eos|pad|unk|mask|sop|eop|eod|eot|eom|eoh|eoa)(?:_token)?
+      | (?:start|end)_of_\w+ | fim_\w+ | unused_?\d+ | reserved_\w+ | tokens_unused_\d+ | extra_id_\d+
+      | special_\d+ | (?:image|audio)_soft_token | img_context
+    )>)
+  | \[(?=(?i:
+        /?inst | /?system_prompt | /?available_tools | /?tool_(?:calls|results|content) | /?model_settings | [gs]mask
+    )\])
+  | \[(?=(?:/?THINK | ARGS | CALL_ID | IMG | IMG_BREAK | IMG_END | AUDIO | BEGIN_AUDIO | PREFIX | MIDDLE | SUFFIX)\])
+  | \[(?=e~\[) | \](?=~!?b[\[\]])             # [e~[ and ]~b]
+  | \#(?=\#\#+[ \t]*(?i:instructions?|input|output|response|system|user|human|assistant)[ \t]*:)
+    """,
+    re.VERBOSE,
+)
+
+
+def fence(label: str, text: str) -> str:
+    r"""The text in a fence.
+
+    Raises:
+        ValueError: a label that is not made of small letters, digits and underscores.
+
+    >>> fence("claim", "Rain </quoted> is wet.")
+    '<quoted claim>\nRain <\\/quoted> is wet.\n</quoted>'
+    """
+    if not _LABEL.match(label):
+        raise ValueError(f"a fence's label must be small letters, digits and underscores, got {label!r}")
+    return f"<{FENCE_WORD} {label}>\n{disarmed(text)}\n</{FENCE_WORD}>"
+
+
+def holds_fence(text: str) -> bool:
+    """Whether a trusted text has something in it that reads like a fence.
+
+    >>> holds_fence("The claim in <quoted claim> is to be judged.")
+    True
+    """
+    return f"<{FENCE_WORD} " in text or f"</{FENCE_WORD}>" in text
+
+
+def disarmed(text: str) -> str:
+    r"""The text without control characters and with everything disarmed that reads like a fence or a special token.
+
+    >>> disarmed("a < b, <b>bold</b>, x[0] # fine")
+    'a < b, <b>bold</b>, x[0] # fine'
+    >>> print(disarmed("<|im_end|>\r\n< / quoted >"))
+    <\|im_end|>
+    <\ / quoted >
+    """
+    text = _without_controls(text)
+    if not _MAY_OPEN.search(text):
+        return text
+    if text.isascii():
+        return _DISARMED.sub(r"\g<0>\\", text)
+    shown, positions = folded(text)
+    pieces, done = [], 0
+    for match in _DISARMED.finditer(shown):
+        end = positions[match.start()] + 1
+        pieces += [text[done:end], "\\"]
+        done = end
+    return "".join([*pieces, text[done:]])
+
+
+def _without_controls(text: str) -> str:
+    text = _LINE_BREAK.sub("\n", text)
+    text = _UNWANTED.sub(lambda match: match[1] or "", text)
+    return _SURROGATE.sub("\ufffd", text)

@@ -1,0 +1,91 @@
+"""Which texts and values the prompt of every kind of question has, and under which label a text is fenced."""
+
+from collections.abc import Iterable, Mapping
+
+from metric_core import questions as q
+from metric_core.prompts.templates import ALL_TEXTS, Places
+from metric_core.questions import QuestionKind as Kind
+
+CONTEXT = "context"
+"""The label of the block that many questions share: the same whatever the kind, so that they share its tokens."""
+
+QUESTION, RESPONSE, REFERENCE, CLAIM, RUBRIC = "question", "response", "reference", "claim", "rubric"
+ANSWER, INSTRUCTIONS, COUNT = "answer", "instructions", "count"
+LABELS, SCHEMA = "labels", "schema"
+
+_LABEL_OF_ROLE = {
+    q.CONTEXTS: CONTEXT,
+    q.CONTEXT: CONTEXT,
+    q.SENTENCES: CONTEXT,
+    q.USER_INPUT: QUESTION,
+    q.TEXT: RESPONSE,
+    "rubrics": RUBRIC,
+}
+_ORDER = (CONTEXT, "reference_contexts", QUESTION, RESPONSE, REFERENCE, CLAIM, RUBRIC)
+
+_ACCURACY = Places((QUESTION, RESPONSE, REFERENCE), (ANSWER,))
+_CONTEXT_RELEVANCE = Places((CONTEXT, QUESTION), (ANSWER,))
+_GROUNDEDNESS = Places((CONTEXT, RESPONSE), (ANSWER,))
+_BY_INSTRUCTIONS = Places((ALL_TEXTS,), (INSTRUCTIONS, ANSWER))
+
+PLACES: dict[Kind, Places] = {
+    Kind.CLAIMS: Places((QUESTION, RESPONSE), (ANSWER,), optional=(QUESTION,)),
+    Kind.QUESTIONS: Places((RESPONSE,), (COUNT, ANSWER)),
+    Kind.VERDICT: Places((CONTEXT, CLAIM), (ANSWER,)),
+    Kind.USEFULNESS_FOR_REFERENCE: Places((CONTEXT, QUESTION, REFERENCE), (ANSWER,)),
+    Kind.USEFULNESS_FOR_RESPONSE: Places((CONTEXT, QUESTION, RESPONSE), (ANSWER,)),
+    Kind.RELEVANT_SENTENCES: Places((CONTEXT, QUESTION), (ANSWER,)),
+    Kind.ACCURACY_1: _ACCURACY,
+    Kind.ACCURACY_2: _ACCURACY,
+    Kind.CONTEXT_RELEVANCE_1: _CONTEXT_RELEVANCE,
+    Kind.CONTEXT_RELEVANCE_2: _CONTEXT_RELEVANCE,
+    Kind.GROUNDEDNESS_1: _GROUNDEDNESS,
+    Kind.GROUNDEDNESS_2: _GROUNDEDNESS,
+    Kind.ASPECT: _BY_INSTRUCTIONS,
+    Kind.CRITERIA_CATEGORY: _BY_INSTRUCTIONS,
+    Kind.CRITERIA_INTEGER: _BY_INSTRUCTIONS,
+    Kind.CRITERIA_NUMBER: _BY_INSTRUCTIONS,
+    Kind.RUBRIC: _BY_INSTRUCTIONS,
+    Kind.INSTANCE_RUBRIC: Places((ALL_TEXTS, RUBRIC), (ANSWER,)),
+    Kind.EXPLANATION: Places((CONTEXT, CLAIM), (INSTRUCTIONS, ANSWER)),
+}
+"""What the template of each kind must hold. A row's own rubric is data like its texts, so it is fenced."""
+
+ANSWER_CHOICE, ANSWER_JSON = Places(values=(LABELS,)), Places(values=(SCHEMA,))
+"""What the line that says how to answer must hold."""
+
+
+def labelled(texts: Mapping[str, str]) -> dict[str, str]:
+    """Texts by role -> texts by label, in the order in which prompts show them.
+
+    Raises:
+        ValueError: two texts with one label.
+
+    >>> list(labelled({"user_input": "Why?", "contexts": "Because."}))
+    ['context', 'question']
+    """
+    by_label: dict[str, str] = {}
+    for role, text in texts.items():
+        label = _LABEL_OF_ROLE.get(role, role)
+        if label in by_label:
+            raise ValueError(f"two texts are fenced as {label!r}; a question has one text a label: {', '.join(texts)}")
+        by_label[label] = text
+    return {label: by_label[label] for label in sorted(by_label, key=_rank)}
+
+
+def check_texts(kind: Kind, labels: Iterable[str]) -> None:
+    """Checks that a question has the texts of its kind.
+
+    Raises:
+        ValueError: a text is missing, or has no place in the prompt.
+    """
+    places, given = PLACES[kind], set(labels)
+    missing = set(places.texts) - {ALL_TEXTS, *places.optional} - given
+    stray = set() if ALL_TEXTS in places.texts else given - set(places.texts)
+    if missing or stray:
+        wanted, got = ", ".join(places.texts), ", ".join(sorted(given)) or "none"
+        raise ValueError(f"a question of kind {kind} has the texts {wanted}, got {got}")
+
+
+def _rank(label: str) -> int:
+    return _ORDER.index(label) if label in _ORDER else len(_ORDER)

@@ -1,0 +1,168 @@
+"""The prompts of one language: loaded from its folder, filled in a question at a time, told apart by digest."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from metric_core.errors import ConfigError
+from metric_core.prompts import layout
+from metric_core.prompts.outline import outline
+from metric_core.prompts.templates import Piece, Places, checked, filled
+from metric_core.questions import ChoiceQuestion, JudgeQuestion, QuestionKind
+
+RENDERING_VERSION = 1
+"""Raised with every change of the code that changes what a prompt says: fences, what they disarm, filling in."""
+
+_SYSTEM, _ANSWER_CHOICE, _ANSWER_JSON = "system", "answer_choice", "answer_json"
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedPrompt:
+    """A question as it is put to a language model.
+
+    Args:
+        system: the system message, the same for every question.
+        user: the user message.
+        prefix_key: the beginning of `user` that other questions share: up to the end of the context block, or up to
+            the first text where there is no context block. Sort by it to make equal beginnings neighbours.
+    """
+
+    system: str
+    user: str
+    prefix_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSet:
+    """The prompts of one language; made by `load_prompts`.
+
+    Args:
+        language: the packaged language or the name of the user's folder.
+        wordings: the texts of its files, by name without the ending.
+    """
+
+    language: str
+    wordings: Mapping[str, str]
+
+    @property
+    def system(self) -> str:
+        """The system message of every question."""
+        return self.wordings[_SYSTEM]
+
+    def render(self, question: JudgeQuestion) -> RenderedPrompt:
+        """The prompt for a question.
+
+        Raises:
+            ValueError: the question lacks a text or the instructions of its kind, or has a text too many.
+        """
+        texts, instructions = layout.labelled(question.texts), _lines(question.instructions)
+        if question.kind is QuestionKind.INSTANCE_RUBRIC and instructions:
+            texts[layout.RUBRIC] = instructions
+        layout.check_texts(question.kind, texts)
+        if layout.INSTRUCTIONS in layout.PLACES[question.kind].values and not instructions:
+            raise ValueError(f"a question of kind {question.kind} needs instructions")
+        values = {
+            layout.ANSWER: self._answer(question),
+            layout.INSTRUCTIONS: instructions,
+            layout.COUNT: _count(question),
+        }
+        pieces = list(filled(self.wordings[question.kind], texts, values))
+        user = _joined(pieces)
+        return RenderedPrompt(self.system, user, user[: _shared_length(pieces)])
+
+    def digest(self, kind: QuestionKind) -> str:
+        """SHA-256 over everything but the question that determines a prompt of this kind."""
+        common = [self.wordings[name] for name in (_SYSTEM, _ANSWER_CHOICE, _ANSWER_JSON)]
+        content = json.dumps([RENDERING_VERSION, *common, kind, self.wordings[kind]])
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def _answer(self, question: JudgeQuestion) -> str:
+        if isinstance(question, ChoiceQuestion):
+            wording, value = self.wordings[_ANSWER_CHOICE], {layout.LABELS: ", ".join(question.labels)}
+        else:
+            wording, value = self.wordings[_ANSWER_JSON], {layout.SCHEMA: outline(question.schema)}
+        return _joined(list(filled(wording, {}, value)))
+
+
+def load_prompts(language_or_folder: str | Path = "en") -> PromptSet:
+    """The prompts of a packaged language, or of a folder with the same files.
+
+    Args:
+        language_or_folder: a language's name (`en`), or a folder's path.
+
+    Raises:
+        ConfigError: no such language or folder, or a file that is missing, empty, unreadable or has wrong places.
+
+    >>> load_prompts("en").language
+    'en'
+    """
+    folder = _folder(language_or_folder)
+    expected = {
+        _SYSTEM: None,
+        _ANSWER_CHOICE: layout.ANSWER_CHOICE,
+        _ANSWER_JSON: layout.ANSWER_JSON,
+        **{str(kind): places for kind, places in layout.PLACES.items()},
+    }
+    return PromptSet(folder.name, {name: _read(folder, f"{name}.txt", places) for name, places in expected.items()})
+
+
+def packaged_languages() -> list[str]:
+    """The languages that come with the package.
+
+    >>> packaged_languages()
+    ['en']
+    """
+    return sorted(
+        entry.name for entry in files(__package__).iterdir() if entry.is_dir() and not entry.name.startswith("_")
+    )
+
+
+def _folder(language_or_folder: str | Path) -> Traversable:
+    if language_or_folder in packaged_languages():
+        return files(__package__).joinpath(str(language_or_folder))
+    path = Path(language_or_folder)
+    if not path.is_dir():
+        raise ConfigError(
+            f"no prompts for {str(language_or_folder)!r}: neither a language that is packaged "
+            f"({', '.join(packaged_languages())}) nor a folder with prompt files"
+        )
+    return path.resolve()
+
+
+def _read(folder: Traversable, name: str, places: Places | None) -> str:
+    origin = str(folder.joinpath(name))
+    try:
+        wording = folder.joinpath(name).read_text(encoding="utf-8").strip("\n")
+    except FileNotFoundError as error:
+        raise ConfigError(f"the prompt file {origin} is missing; copy it from the packaged language `en`") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the prompt file {origin} can not be read as UTF-8 text: {error}") from error
+    if not wording.strip():
+        raise ConfigError(f"the prompt file {origin} is empty; copy it from the packaged language `en`")
+    return wording if places is None else checked(wording, places, origin)
+
+
+def _joined(pieces: list[Piece]) -> str:
+    return "\n".join(piece.text for piece in pieces)
+
+
+def _shared_length(pieces: list[Piece]) -> int:
+    labels = [piece.label for piece in pieces]
+    if layout.CONTEXT in labels:
+        return len(_joined(pieces[: labels.index(layout.CONTEXT) + 1]))
+    first_text = next((index for index, label in enumerate(labels) if label is not None), len(pieces))
+    return len(_joined(pieces[:first_text]))
+
+
+def _lines(instructions: Mapping[str, str]) -> str:
+    return "\n".join(f"{name}: {text}" for name, text in instructions.items())
+
+
+def _count(question: JudgeQuestion) -> str:
+    if isinstance(question, ChoiceQuestion):
+        return ""
+    return str(question.schema.get("properties", {}).get("questions", {}).get("minItems", ""))

@@ -1,0 +1,144 @@
+"""The table of metrics: by name, by alias, from command-line text, and those that fit the data."""
+
+import json
+import re
+from collections.abc import Collection
+from difflib import get_close_matches
+from typing import Any
+
+from metric_core.errors import MetricParameterError, UnknownMetricError
+from metric_core.metric import Metric, MetricRequest
+from metric_core.metrics.answer_correctness import ANSWER_CORRECTNESS
+from metric_core.metrics.answer_relevancy import ANSWER_RELEVANCY
+from metric_core.metrics.answer_similarity import ANSWER_SIMILARITY
+from metric_core.metrics.aspect_critic import ASPECT_CRITIC
+from metric_core.metrics.context_entity_recall import CONTEXT_ENTITY_RECALL
+from metric_core.metrics.context_precision import CONTEXT_PRECISION, CONTEXT_UTILIZATION
+from metric_core.metrics.context_recall import CONTEXT_RECALL
+from metric_core.metrics.context_relevancy import CONTEXT_RELEVANCY
+from metric_core.metrics.discrete_criteria import DISCRETE_CRITERIA
+from metric_core.metrics.factual_correctness import FACTUAL_CORRECTNESS
+from metric_core.metrics.faithfulness import FAITHFULNESS
+from metric_core.metrics.noise_sensitivity import NOISE_SENSITIVITY
+from metric_core.metrics.numeric_criteria import NUMERIC_CRITERIA
+from metric_core.metrics.nvidia import NV_ACCURACY, NV_CONTEXT_RELEVANCE, NV_RESPONSE_GROUNDEDNESS
+from metric_core.metrics.reference_contexts import (
+    ID_CONTEXT_PRECISION,
+    ID_CONTEXT_RECALL,
+    NON_LLM_CONTEXT_PRECISION,
+    NON_LLM_CONTEXT_RECALL,
+)
+from metric_core.metrics.rubrics import INSTANCE_RUBRICS, RUBRICS
+from metric_core.metrics.string_similarity import STRING_SIMILARITY
+
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        FAITHFULNESS,
+        ANSWER_RELEVANCY,
+        CONTEXT_PRECISION,
+        CONTEXT_UTILIZATION,
+        NON_LLM_CONTEXT_PRECISION,
+        ID_CONTEXT_PRECISION,
+        CONTEXT_RECALL,
+        NON_LLM_CONTEXT_RECALL,
+        ID_CONTEXT_RECALL,
+        CONTEXT_RELEVANCY,
+        CONTEXT_ENTITY_RECALL,
+        ANSWER_SIMILARITY,
+        ANSWER_CORRECTNESS,
+        FACTUAL_CORRECTNESS,
+        NOISE_SENSITIVITY,
+        NV_ACCURACY,
+        NV_CONTEXT_RELEVANCE,
+        NV_RESPONSE_GROUNDEDNESS,
+        ASPECT_CRITIC,
+        DISCRETE_CRITERIA,
+        NUMERIC_CRITERIA,
+        RUBRICS,
+        INSTANCE_RUBRICS,
+        STRING_SIMILARITY,
+    )
+}
+"""Every metric by its name, in the order in which tables show them."""
+
+_BY_ANY_NAME: dict[str, Metric] = {
+    name: metric for metric in METRICS.values() for name in (metric.name, *metric.aliases)
+}
+_REQUEST = re.compile(r"\s*([^()\s]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
+_PARAMETER = re.compile(r"\s*(\w+)\s*=\s*")
+_END = re.compile(r"\s*(?:,|$)")
+_NEXT_PARAMETER = re.compile(r"\s*,\s*(?=\w+\s*=)|\s*$")
+
+
+def resolve(name: str) -> Metric:
+    """The metric of that name or alias; case does not matter, and a hyphen is an underscore.
+
+    Raises:
+        UnknownMetricError: no metric is called that.
+
+    >>> resolve("Semantic-Similarity").name
+    'answer_similarity'
+    >>> resolve("faithfullness")
+    Traceback (most recent call last):
+        ...
+    metric_core.errors.UnknownMetricError: unknown metric 'faithfullness'. Did you mean faithfulness?
+    """
+    wanted = name.strip().casefold().replace("-", "_")
+    if wanted not in _BY_ANY_NAME:
+        raise UnknownMetricError(name, get_close_matches(wanted, _BY_ANY_NAME))
+    return _BY_ANY_NAME[wanted]
+
+
+def parse_request(text: str) -> MetricRequest:
+    """A metric as written on a command line: its name, and parameters in parentheses.
+
+    Values are JSON where they can be read as JSON, else the text up to the next parameter.
+
+    Raises:
+        UnknownMetricError: no metric is called that.
+        MetricParameterError: the text is not of that form, or the metric does not take the parameters.
+
+    >>> parse_request("factual_correctness(mode=recall, beta=0.5)").parameters
+    {'mode': 'recall', 'beta': 0.5, 'recall_basis': None}
+    >>> parse_request("answer_correctness(weights=[0.5, 0.5])").key
+    'answer_correctness(weights=0.5/0.5)'
+    """
+    match = _REQUEST.fullmatch(text)
+    if match is None:
+        raise MetricParameterError(f"a metric is written name or name(parameter=value, ...), got {text!r}")
+    return resolve(match[1]).request(_parameters(match[2] or ""))
+
+
+def default_suite(available_columns: Collection[str]) -> list[MetricRequest]:
+    """Every metric that needs nothing from the user and whose columns are all there, in the order of `METRICS`.
+
+    >>> [request.key for request in default_suite({"user_input", "response"})]
+    ['answer_relevancy']
+    """
+    requests = [metric.request() for metric in METRICS.values() if metric.in_default_suite]
+    return [request for request in requests if set(request.columns) <= set(available_columns)]
+
+
+def _parameters(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    position = 0
+    while text[position:].strip():
+        name = _PARAMETER.match(text, position)
+        if name is None or name[1] in found:
+            raise MetricParameterError(f"parameters are written name=value, each once, got {text!r}")
+        found[name[1]], position = _value(text, name.end())
+    return found
+
+
+def _value(text: str, start: int) -> tuple[Any, int]:
+    """The value that begins at `start`, and where the next parameter begins."""
+    try:
+        value, end = json.JSONDecoder().raw_decode(text, start)
+    except ValueError:
+        end = None
+    if end is not None and (border := _END.match(text, end)):
+        return value, border.end()
+    rest = _NEXT_PARAMETER.search(text, start)
+    end = len(text) if rest is None else rest.end()
+    return text[start : end if rest is None else rest.start()], end

@@ -1,0 +1,147 @@
+"""What a column of score cells says as a whole: the mean with its interval, beside the counts it rests on."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metric_core.records import Direction, Score, Status
+
+LEVEL = 0.95
+RESAMPLES = 4999
+SEED = 20240229
+_BATCH_CELLS = 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A percentile bootstrap interval of a mean at the confidence level LEVEL."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """How the values of the scored cells spread.
+
+    Args:
+        count: number of values.
+        mean: their mean.
+        interval: of the mean; None for fewer than two values.
+        median: their median.
+        deviation: their sample standard deviation; None for fewer than two values.
+        least: the smallest value.
+        greatest: the greatest value.
+    """
+
+    count: int
+    mean: float
+    interval: Interval | None
+    median: float
+    deviation: float | None
+    least: float
+    greatest: float
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSummary:
+    """A metric over all rows.
+
+    Args:
+        metric: the key of the metric.
+        direction: whether more is better.
+        scored: cells with a value or a category.
+        undefined: cells with nothing to measure.
+        failed: cells without a usable answer of the judge.
+        distribution: of the values; None without any, and where rows bring scales of their own (see `scales`).
+        scales: distribution a scale, for metrics whose rows bring scales of their own: never mixed.
+        categories: cells a category, for metrics that answer with one.
+        reasons: cells a reason, of those without a value.
+    """
+
+    metric: str
+    direction: Direction
+    scored: int
+    undefined: int
+    failed: int
+    distribution: Distribution | None
+    scales: dict[str, Distribution]
+    categories: dict[str, int]
+    reasons: dict[str, int]
+
+
+def summarize(metric: str, direction: Direction, scores: Sequence[Score]) -> MetricSummary:
+    """Summarizes the cells of one metric.
+
+    Args:
+        metric: its key.
+        direction: whether more is better.
+        scores: one cell a row.
+
+    >>> cells = [Score.scored(1), Score.scored(0), Score.undefined("empty")]
+    >>> summary = summarize("faithfulness", Direction.HIGHER, cells)
+    >>> summary.distribution.mean, summary.scored, summary.undefined, summary.failed, summary.reasons
+    (0.5, 2, 1, 0, {'empty': 1})
+    """
+    status = Counter(score.status for score in scores)
+    values = [score.value for score in scores if score.value is not None]
+    by_scale: dict[str, list[float]] = {}
+    for score in scores:
+        if score.value is not None and score.label is not None:
+            by_scale.setdefault(score.label, []).append(score.value)
+    return MetricSummary(
+        metric=metric,
+        direction=direction,
+        scored=status[Status.SCORED],
+        undefined=status[Status.UNDEFINED],
+        failed=status[Status.FAILED],
+        distribution=describe(values) if values and not by_scale else None,
+        scales={scale: describe(by_scale[scale]) for scale in sorted(by_scale)},
+        categories=dict(Counter(s.label for s in scores if s.label is not None and s.value is None).most_common()),
+        reasons=dict(Counter(s.reason for s in scores if s.reason is not None).most_common()),
+    )
+
+
+def describe(values: Sequence[float]) -> Distribution:
+    """Describes at least one value.
+
+    >>> describe([0.25, 0.75]).mean
+    0.5
+    """
+    array = np.asarray(values, dtype=np.float64)
+    return Distribution(
+        count=len(array),
+        mean=float(array.mean()),
+        interval=mean_interval(array),
+        median=float(np.median(array)),
+        deviation=float(array.std(ddof=1)) if len(array) > 1 else None,
+        least=float(array.min()),
+        greatest=float(array.max()),
+    )
+
+
+def mean_interval(values: NDArray[np.float64]) -> Interval | None:
+    """Percentile bootstrap interval of the mean, the same at every call; None for fewer than two values.
+
+    >>> mean_interval(np.array([0.5, 0.5, 0.5]))
+    Interval(low=0.5, high=0.5)
+    """
+    if len(values) < 2:
+        return None
+    if values.min() == values.max():
+        return Interval(float(values[0]), float(values[0]))
+    from scipy.stats import bootstrap  # noqa: PLC0415 importing scipy.stats costs most of a second
+
+    result = bootstrap(
+        (values,),
+        np.mean,
+        confidence_level=LEVEL,
+        n_resamples=RESAMPLES,
+        method="percentile",
+        batch=max(1, _BATCH_CELLS // len(values)),
+        rng=np.random.default_rng(SEED),
+    )
+    return Interval(float(result.confidence_interval.low), float(result.confidence_interval.high))

@@ -1,0 +1,160 @@
+"""The stage `aggregation`: from the tables of all stages to one score a row and metric. Asks nothing."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from metric_core import reasons
+from metric_core.evidence import Evidence
+from metric_core.products import Product, Stage
+from metric_core.records import AnswerStatus, Question, Rating, Sample, Score, Side, Support, VerdictKind
+from tasks.rows import samples_of, table_of
+from tasks.settings import MetricSettings, Settings
+from tasks.similarity import ANSWER_PAIR, CROSS_ENCODER_PAIR, QUESTION_PAIR
+from tasks.stage import StageOutput, Tables, report, stage
+
+_SIDE_PRODUCTS = {
+    (Stage.CLAIMS, Side.RESPONSE): Product.RESPONSE_CLAIMS,
+    (Stage.CLAIMS, Side.REFERENCE): Product.REFERENCE_CLAIMS,
+    (Stage.CLAIMS, Side.REFERENCE_SENTENCE): Product.REFERENCE_SENTENCES,
+    (Stage.CLAIMS, Side.CONTEXT_SENTENCE): Product.CONTEXT_SENTENCES,
+    (Stage.ENTITIES, Side.REFERENCE): Product.REFERENCE_ENTITIES,
+    (Stage.ENTITIES, Side.CONTEXT): Product.CONTEXT_ENTITIES,
+}
+_PAIR_PRODUCTS = {
+    ANSWER_PAIR: Product.ANSWER_SIMILARITY,
+    CROSS_ENCODER_PAIR: Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER,
+}
+
+
+class AggregationSettings(Settings):
+    """Which metrics, and how a verdict counts.
+
+    Args:
+        metrics: the metrics to score.
+        verdict: `binary` counts a verdict as 0 or 1, `probability` as the judge's probability of yes.
+    """
+
+    metrics: tuple[MetricSettings, ...]
+    verdict: Literal["binary", "probability"] = "binary"
+
+
+@stage(Stage.AGGREGATION, version=1)
+def aggregation(tables: Tables, settings: AggregationSettings) -> StageOutput:
+    """Scores every metric on every row; a cell without a value says why."""
+    samples = samples_of(tables[Stage.SAMPLES])
+    requests = [metric.request() for metric in settings.metrics]
+    tell = report(Stage.AGGREGATION)
+    tell(0, len(samples))
+    rows = []
+    for evidence in evidence_of(samples, tables, settings.verdict):
+        for request in requests:
+            score = request.score(evidence)
+            rows.append(
+                {
+                    "row_id": evidence.sample.row_id,
+                    "metric": request.key,
+                    "value": score.value,
+                    "status": score.status,
+                    "reason": score.reason,
+                    "label": score.label,
+                }
+            )
+    tell(len(samples), 0)
+    return StageOutput(table_of(Stage.AGGREGATION, rows))
+
+
+def evidence_of(samples: Iterable[Sample], tables: Tables, verdict: str) -> Iterable[Evidence]:
+    """The evidence of each sample, read from the stage tables."""
+    grouped = {
+        stage_name: _by_row(tables[stage_name].to_pylist()) for stage_name in tables if stage_name != Stage.SAMPLES
+    }
+    for sample in samples:
+        rows = {name: found.get(sample.row_id, []) for name, found in grouped.items()}
+        yield _evidence(sample, rows, verdict)
+
+
+def _by_row(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        found[row["row_id"]].append(row)
+    return found
+
+
+def _evidence(sample: Sample, rows: Mapping[Stage, list[Mapping[str, Any]]], verdict: str) -> Evidence:
+    claims: dict[Side, dict[str, str]] = defaultdict(dict)
+    entities: dict[Side, dict[str, None]] = defaultdict(dict)
+    gaps: dict[Product, Score] = {}
+    for name in (Stage.CLAIMS, Stage.ENTITIES):
+        for row in rows.get(name, ()):
+            side = Side(row["side"])
+            _note_gap(gaps, _SIDE_PRODUCTS[name, side], row)
+            if row["status"] != AnswerStatus.ANSWERED:
+                continue
+            if name is Stage.CLAIMS:
+                claims[side][row["claim_id"]] = row["text"]
+            else:
+                entities[side][row["text"]] = None
+    questions, cosines = _questions(rows, gaps)
+    answer_similarities = {
+        _PAIR_PRODUCTS[row["pair"]]: row["cosine"]
+        for row in rows.get(Stage.SIMILARITY, ())
+        if row["pair"] in _PAIR_PRODUCTS
+    }
+    return Evidence(
+        sample=sample,
+        claims=claims,
+        verdicts=_verdicts(rows.get(Stage.VERDICTS, ()), verdict, gaps),
+        entities={side: tuple(found) for side, found in entities.items()},
+        questions=questions,
+        question_similarities=cosines,
+        answer_similarities=answer_similarities,
+        ratings=_ratings(rows.get(Stage.RATINGS, ())),
+        gaps=gaps,
+    )
+
+
+def _note_gap(gaps: dict[Product, Score], product: Product, row: Mapping[str, Any]) -> None:
+    """A failed reply, or a question this judge can not be asked, leaves a gap; finding nothing does not."""
+    if row["status"] == AnswerStatus.FAILED:
+        gaps[product] = Score.failed(row["reason"] or reasons.NO_USABLE_REPLY)
+    elif row["status"] == AnswerStatus.UNDEFINED and row["reason"] == reasons.NEEDS_LANGUAGE_MODEL:
+        gaps[product] = Score.undefined(reasons.NEEDS_LANGUAGE_MODEL)
+
+
+def _questions(
+    rows: Mapping[Stage, list[Mapping[str, Any]]], gaps: dict[Product, Score]
+) -> tuple[list[Question], list[float | None]]:
+    questions = []
+    for row in rows.get(Stage.QUESTIONS, ()):
+        _note_gap(gaps, Product.QUESTIONS, row)
+        if row["status"] == AnswerStatus.ANSWERED:
+            questions.append(Question(row["text"], row["noncommittal"]))
+    cosines: list[float | None] = [None] * len(questions)
+    for row in rows.get(Stage.SIMILARITY, ()):
+        if row["pair"] == QUESTION_PAIR:
+            cosines[row["k"]] = row["cosine"]
+    return questions, cosines
+
+
+def _verdicts(
+    rows: Iterable[Mapping[str, Any]], verdict: str, gaps: dict[Product, Score]
+) -> dict[tuple[VerdictKind, str, str], Support]:
+    found: dict[tuple[VerdictKind, str, str], Support] = {}
+    for row in rows:
+        kind = VerdictKind(row["kind"])
+        if kind is VerdictKind.RELEVANCE:
+            _note_gap(gaps, Product.SENTENCE_RELEVANCE, row)
+        support = None if row["verdict"] is None else float(row["verdict"])
+        if support is not None and verdict == "probability" and row["probability"] is not None:
+            support = row["probability"]
+        found[kind, row["claim_id"], row["premise"]] = support
+    return found
+
+
+def _ratings(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Rating]]:
+    found: dict[str, list[Rating]] = defaultdict(list)
+    for row in rows:
+        value = row["number"] if row["number"] is not None else row["value"]
+        found[row["metric"]].append(Rating(row["template"], value, row["reason"]))
+    return found

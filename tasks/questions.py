@@ -1,0 +1,56 @@
+"""The stage `questions`: for each response, the questions that it would answer."""
+
+from typing import Any
+
+from metric_core import reasons
+from metric_core.products import Stage
+from metric_core.questions import ask_questions
+from metric_core.records import AnswerStatus, Sample
+from tasks.judge.asker import Asker
+from tasks.judge.protocol import GenerateAnswer
+from tasks.resources import open_judge
+from tasks.rows import samples_of, table_of
+from tasks.settings import EmbedderSettings, JudgeSettings, LanguageSettings, Settings
+from tasks.stage import StageOutput, Tables, report, stage
+
+
+class QuestionsSettings(Settings):
+    """How many questions a response, and who writes them."""
+
+    count: int = 3
+    judge: JudgeSettings = JudgeSettings()
+    embedder: EmbedderSettings = EmbedderSettings()
+    language: LanguageSettings = LanguageSettings()
+
+
+@stage(Stage.QUESTIONS, version=1)
+def questions(tables: Tables, settings: QuestionsSettings) -> StageOutput:
+    """Regenerates questions from each response that is not empty."""
+    samples = samples_of(tables[Stage.SAMPLES])
+    asker = Asker(open_judge(settings.judge, settings.embedder, settings.language), report(Stage.QUESTIONS))
+    asked = [sample for sample in samples if sample.response and sample.response.strip()]
+    answers = asker.generate([ask_questions(sample.response or "", settings.count) for sample in asked])
+    by_row = {sample.row_id: answer for sample, answer in zip(asked, answers, strict=True)}
+    rows = [row for sample in samples for row in _rows(sample, by_row.get(sample.row_id))]
+    return StageOutput(table_of(Stage.QUESTIONS, rows), asker.usage)
+
+
+def _rows(sample: Sample, answer: GenerateAnswer | None) -> list[dict[str, Any]]:
+    if answer is None:
+        reason = reasons.empty_column("response")
+        return [{"row_id": sample.row_id, "status": AnswerStatus.UNDEFINED, "reason": reason}]
+    if answer.status is not AnswerStatus.ANSWERED:
+        return [{"row_id": sample.row_id, "status": answer.status, "reason": answer.reason}]
+    found = answer.value["questions"]
+    if not found:
+        return [{"row_id": sample.row_id, "status": AnswerStatus.UNDEFINED, "reason": reasons.NO_QUESTIONS}]
+    return [
+        {
+            "row_id": sample.row_id,
+            "k": k,
+            "text": question["question"],
+            "noncommittal": bool(question["noncommittal"]),
+            "status": AnswerStatus.ANSWERED,
+        }
+        for k, question in enumerate(found)
+    ]

@@ -1,0 +1,83 @@
+"""The stage `ratings`: the questions that metrics put to the judge about a sample as a whole."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from metric_core import reasons
+from metric_core.products import Stage
+from metric_core.questions import ChoiceQuestion, GenerateQuestion, RatingRequest
+from metric_core.records import AnswerStatus, Score
+from tasks.judge.asker import Asker
+from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer
+from tasks.resources import open_judge
+from tasks.rows import samples_of, table_of
+from tasks.settings import EmbedderSettings, JudgeSettings, LanguageSettings, MetricSettings, Settings
+from tasks.stage import StageOutput, Tables, report, stage
+
+
+class RatingsSettings(Settings):
+    """Which metrics ask, and whom."""
+
+    metrics: tuple[MetricSettings, ...]
+    judge: JudgeSettings = JudgeSettings()
+    embedder: EmbedderSettings = EmbedderSettings()
+    language: LanguageSettings = LanguageSettings()
+
+
+@stage(Stage.RATINGS, version=1)
+def ratings(tables: Tables, settings: RatingsSettings) -> StageOutput:
+    """Asks each metric's rating questions; a sample whose score needs none is not asked about."""
+    samples = samples_of(tables[Stage.SAMPLES])
+    asker = Asker(open_judge(settings.judge, settings.embedder, settings.language), report(Stage.RATINGS))
+    asked: list[tuple[str, str, RatingRequest]] = []
+    for metric in settings.metrics:
+        request = metric.request()
+        for sample in samples:
+            wanted = request.rating_requests(sample)
+            if not isinstance(wanted, Score):
+                asked += [(sample.row_id, metric.key, rating) for rating in wanted]
+    answers = _answers([rating for _, _, rating in asked], asker)
+    rows = [
+        {"row_id": row_id, "metric": metric, "template": rating.template, **row}
+        for (row_id, metric, rating), answer in zip(asked, answers, strict=True)
+        for row in _rows(answer)
+    ]
+    return StageOutput(table_of(Stage.RATINGS, rows), asker.usage)
+
+
+def _answers(requests: Sequence[RatingRequest], asker: Asker) -> list[ChoiceAnswer | GenerateAnswer]:
+    choices = [request.question for request in requests if isinstance(request.question, ChoiceQuestion)]
+    writings = [request.question for request in requests if isinstance(request.question, GenerateQuestion)]
+    chosen, written = iter(asker.choose(choices)), iter(asker.generate(writings))
+    return [next(chosen) if isinstance(request.question, ChoiceQuestion) else next(written) for request in requests]
+
+
+def _rows(answer: ChoiceAnswer | GenerateAnswer) -> list[dict[str, Any]]:
+    if answer.status is not AnswerStatus.ANSWERED:
+        return [{"vote": 0, "status": answer.status, "reason": answer.reason}]
+    if isinstance(answer, GenerateAnswer):
+        return [_written(answer)]
+    probabilities = None
+    if answer.probabilities is not None:
+        probabilities = [{"label": label, "probability": p} for label, p in answer.probabilities.items()]
+    return [
+        {
+            "vote": vote,
+            "value": label,
+            "probabilities": probabilities,
+            "status": AnswerStatus.ANSWERED if label is not None else AnswerStatus.FAILED,
+            "reason": None if label is not None else reasons.NO_USABLE_RATING,
+        }
+        for vote, label in enumerate(answer.votes)
+    ]
+
+
+def _written(answer: GenerateAnswer) -> dict[str, Any]:
+    value = answer.value["score"] if "score" in answer.value else answer.value["value"]
+    return {
+        "vote": 0,
+        "value": str(value),
+        "number": None if isinstance(value, str) else float(value),
+        "feedback": answer.value.get("feedback"),
+        "status": AnswerStatus.ANSWERED,
+    }

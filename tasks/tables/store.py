@@ -1,0 +1,160 @@
+"""Stage tables as Parquet files named by their content, and the references that pass for them.
+
+A table is written under a temporary name and renamed, so that a name that exists is a whole table. Equal tables
+have one name, so that writing one again costs nothing and a stage's key depends on what its inputs say, not on when
+they were computed.
+"""
+
+import hashlib
+import posixpath
+import uuid
+from collections.abc import Sequence
+
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+from fsspec.core import url_to_fs
+from pydantic import BaseModel, ConfigDict
+
+from metric_core.errors import AssayError
+from metric_core.products import Stage
+from metric_core.schemas import SCHEMAS, TableSchema
+from tasks.usage import StageUsage
+
+
+class StageRef(BaseModel):
+    """Stands for a stage's table wherever tables must not go: between tasks, in Prefect's results, in manifests.
+
+    Args:
+        stage: the stage that computed it.
+        path: where the Parquet file is, a path or an fsspec URL.
+        digest: of the table's content.
+        rows: how many rows it has.
+        schema_version: of the stage's schema.
+        usage: what computing it cost.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    stage: Stage
+    path: str
+    digest: str
+    rows: int
+    schema_version: int
+    usage: StageUsage = StageUsage()
+
+
+class TableStore:
+    """A folder of stage tables, on this machine or behind any fsspec URL.
+
+    Args:
+        root: path or URL of the folder; made when the first table is written.
+    """
+
+    def __init__(self, root: str) -> None:
+        self._fs, self._root = url_to_fs(root)
+
+    def write(self, table: pa.Table, schema: TableSchema, usage: StageUsage | None = None) -> StageRef:
+        """Stores a table and returns its reference.
+
+        Args:
+            table: columns as in `schema`, in any order.
+            schema: the schema of the stage.
+            usage: what computing the table cost.
+
+        Raises:
+            ValueError: a column of the schema is missing or has a null where the schema allows none.
+        """
+        conformed = conform(table, schema)
+        digest = content_digest(conformed)
+        folder = posixpath.join(self._root, str(schema.stage))
+        path = posixpath.join(folder, f"{digest}.parquet")
+        if not self._fs.exists(path):
+            self._fs.makedirs(folder, exist_ok=True)
+            temporary = posixpath.join(folder, f".{digest}.{uuid.uuid4().hex}.tmp")
+            try:
+                with self._fs.open(temporary, "wb") as file:
+                    pq.write_table(conformed, file, compression="zstd")
+                self._fs.mv(temporary, path)
+            except BaseException:
+                if self._fs.exists(temporary):
+                    self._fs.rm(temporary)
+                raise
+        return StageRef(
+            stage=schema.stage,
+            path=self._fs.unstrip_protocol(path) if not _is_local(self._fs) else path,
+            digest=digest,
+            rows=conformed.num_rows,
+            schema_version=schema.version,
+            usage=usage or StageUsage(),
+        )
+
+
+def read(ref: StageRef) -> pa.Table:
+    """The table behind a reference.
+
+    Raises:
+        AssayError: the file is gone, damaged, or of another schema version.
+    """
+    expected = SCHEMAS[ref.stage]
+    if ref.schema_version != expected.version:
+        raise AssayError(
+            f"the {ref.stage} table {ref.path} has schema version {ref.schema_version}, this rag-assay reads "
+            f"{expected.version}. Run the evaluation again to compute it anew."
+        )
+    fs, path = url_to_fs(ref.path)
+    try:
+        with fs.open(path, "rb") as file:
+            table = pq.read_table(file)
+    except FileNotFoundError as error:
+        raise AssayError(
+            f"the {ref.stage} table {ref.path} is gone. Run the evaluation again to compute it."
+        ) from error
+    except (pa.ArrowException, OSError) as error:
+        raise AssayError(
+            f"the {ref.stage} table {ref.path} can not be read ({error}). Delete it and run the evaluation again."
+        ) from error
+    if table.num_rows != ref.rows:
+        raise AssayError(
+            f"the {ref.stage} table {ref.path} has {table.num_rows} rows, expected {ref.rows}. "
+            "Delete it and run the evaluation again."
+        )
+    return table
+
+
+def concatenate(refs: Sequence[StageRef], path: str) -> int:
+    """Writes the tables of one stage, shard after shard, into one Parquet file; returns the number of rows.
+
+    One shard is in memory at a time.
+    """
+    schema = SCHEMAS[refs[0].stage].arrow
+    with fsspec.open(path, "wb") as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        for ref in refs:
+            writer.write_table(read(ref))
+    return sum(ref.rows for ref in refs)
+
+
+def conform(table: pa.Table, schema: TableSchema) -> pa.Table:
+    """The table with the schema's columns, order, types and metadata."""
+    arrow = schema.arrow
+    missing = [name for name in arrow.names if name not in table.column_names]
+    if missing:
+        raise ValueError(f"the {schema.stage} table lacks the columns {missing}; it has {table.column_names}")
+    conformed = table.select(arrow.names).cast(arrow).combine_chunks()
+    conformed.validate(full=False)
+    for column in arrow:
+        if not column.nullable and conformed.column(column.name).null_count:
+            raise ValueError(f"the {schema.stage} table has nulls in {column.name}, which must not be null")
+    return conformed.replace_schema_metadata(arrow.metadata)
+
+
+def content_digest(table: pa.Table) -> str:
+    """Digest of a table's schema and values, independent of how it is chunked or stored."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    return hashlib.sha256(sink.getvalue()).hexdigest()[:32]
+
+
+def _is_local(fs: fsspec.AbstractFileSystem) -> bool:
+    return "file" in ((fs.protocol,) if isinstance(fs.protocol, str) else fs.protocol)

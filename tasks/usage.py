@@ -1,0 +1,37 @@
+"""What a stage cost: questions, tokens, seconds and failures, added up over shards and stages."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class StageUsage(BaseModel):
+    """What computing a table cost.
+
+    Args:
+        questions: distinct questions put to the judge.
+        prompt_tokens: tokens sent to it.
+        cached_tokens: of these, tokens found in its prefix cache.
+        output_tokens: tokens it wrote.
+        seconds: wall time of the stage.
+        failed: answers that were not usable, by reason.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    questions: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    failed: dict[str, int] = Field(default_factory=dict)
+
+    def __add__(self, other: "StageUsage") -> "StageUsage":
+        """The sum of both."""
+        reasons = {*self.failed, *other.failed}
+        return StageUsage(
+            questions=self.questions + other.questions,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            seconds=self.seconds + other.seconds,
+            failed={reason: self.failed.get(reason, 0) + other.failed.get(reason, 0) for reason in sorted(reasons)},
+        )

@@ -1,0 +1,133 @@
+"""The stage `aggregation`: from stage tables to cells that hold a value or say why not."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from metric_core import reasons
+from metric_core.products import Stage
+from metric_core.registry import parse_request
+from tasks.aggregation import AggregationSettings, aggregation
+from tasks.rows import table_of
+from tasks.settings import MetricSettings
+from tests.tasks.builders import samples_table
+
+CLAIM = {"row_id": "row-1", "side": "response", "claim_id": "response:0", "text": "It rains.", "status": "answered"}
+VERDICT = {
+    "row_id": "row-1",
+    "kind": "support",
+    "claim_id": "response:0",
+    "premise": "contexts",
+    "verdict": 1,
+    "probability": 0.75,
+    "status": "answered",
+}
+SAMPLE = {"response": "It rains.", "retrieved_contexts": ["Rain."]}
+
+
+def score(metric: str, tables: Mapping[Stage, pa.Table], verdict: str = "binary") -> tuple[Any, ...]:
+    settings = AggregationSettings.model_validate(
+        {"metrics": (MetricSettings.of(parse_request(metric)),), "verdict": verdict}
+    )
+    (row,) = aggregation.compute(tables, settings).table.to_pylist()
+    return row["value"], row["status"], row["reason"]
+
+
+def tables(claim: Mapping[str, Any] = CLAIM, verdict: Mapping[str, Any] = VERDICT) -> dict[Stage, pa.Table]:
+    return {
+        Stage.SAMPLES: samples_table(SAMPLE),
+        Stage.CLAIMS: table_of(Stage.CLAIMS, [claim]),
+        Stage.VERDICTS: table_of(Stage.VERDICTS, [verdict]),
+    }
+
+
+def test_a_verdict_counts_as_one_or_as_its_probability() -> None:
+    assert score("faithfulness", tables()) == (1.0, "scored", None)
+    assert score("faithfulness", tables(), verdict="probability") == (0.75, "scored", None)
+
+
+def test_a_failed_decomposition_fails_the_score_with_its_reason() -> None:
+    failed = {"row_id": "row-1", "side": "response", "status": "failed", "reason": "the reply was cut off"}
+    assert score("faithfulness", tables(claim=failed)) == (None, "failed", "the reply was cut off")
+
+
+def test_a_decomposition_that_the_judge_can_not_be_asked_for_leaves_the_score_undefined() -> None:
+    missing = {"row_id": "row-1", "side": "response", "status": "undefined", "reason": reasons.NEEDS_LANGUAGE_MODEL}
+    assert score("faithfulness", tables(claim=missing)) == (None, "undefined", reasons.NEEDS_LANGUAGE_MODEL)
+
+
+def test_a_text_without_claims_leaves_the_score_undefined() -> None:
+    nothing = {"row_id": "row-1", "side": "response", "status": "undefined", "reason": reasons.NO_RESPONSE_CLAIMS}
+    assert score("faithfulness", tables(claim=nothing)) == (None, "undefined", reasons.NO_RESPONSE_CLAIMS)
+
+
+def test_a_failed_verdict_fails_the_score() -> None:
+    failed = {**VERDICT, "verdict": None, "probability": None, "status": "failed", "reason": "cut off"}
+    assert score("faithfulness", tables(verdict=failed))[1] == "failed"
+
+
+def test_ratings_are_read_by_metric() -> None:
+    ratings = [
+        {
+            "row_id": "row-1",
+            "metric": "nv_accuracy",
+            "template": template,
+            "vote": 0,
+            "value": value,
+            "status": "answered",
+        }
+        for template, value in (("1", "4"), ("2", "2"))
+    ]
+    sample = samples_table({"user_input": "Q?", "response": "A.", "reference": "R."})
+    found = score("nv_accuracy", {Stage.SAMPLES: sample, Stage.RATINGS: table_of(Stage.RATINGS, ratings)})
+    assert found == (0.75, "scored", None)
+
+
+def test_a_rating_that_needs_a_language_model_is_undefined() -> None:
+    rating = {
+        "row_id": "row-1",
+        "metric": "nv_accuracy",
+        "template": "1",
+        "vote": 0,
+        "status": "undefined",
+        "reason": reasons.NEEDS_LANGUAGE_MODEL,
+    }
+    sample = samples_table({"user_input": "Q?", "response": "A.", "reference": "R."})
+    found = score("nv_accuracy", {Stage.SAMPLES: sample, Stage.RATINGS: table_of(Stage.RATINGS, [rating])})
+    assert found == (None, "undefined", reasons.NEEDS_LANGUAGE_MODEL)
+
+
+def test_entities_of_all_passages_are_one_set() -> None:
+    entities = [
+        {"row_id": "row-1", "side": "reference", "text": "Dublin", "label": "GPE", "status": "answered"},
+        {"row_id": "row-1", "side": "reference", "text": "Leipzig", "label": "GPE", "status": "answered"},
+        {"row_id": "row-1", "side": "context", "passage": 1, "text": "dublin", "label": "GPE", "status": "answered"},
+    ]
+    sample = samples_table({"reference": "Dublin, Leipzig", "retrieved_contexts": ["a", "dublin"]})
+    given = {Stage.SAMPLES: sample, Stage.ENTITIES: table_of(Stage.ENTITIES, entities)}
+    assert score("context_entity_recall", given)[0] == 0.5
+    assert score("context_entity_recall(match=exact)", given)[0] == 0
+
+
+def test_cosines_stay_with_their_questions() -> None:
+    questions = [
+        {"row_id": "row-1", "k": 0, "text": " ", "noncommittal": False, "status": "answered"},
+        {"row_id": "row-1", "k": 1, "text": "Why?", "noncommittal": False, "status": "answered"},
+    ]
+    cosine = {"row_id": "row-1", "pair": "question", "k": 1, "cosine": 0.5, "status": "answered"}
+    given = {
+        Stage.SAMPLES: samples_table({"user_input": "Why?", "response": "Because."}),
+        Stage.QUESTIONS: table_of(Stage.QUESTIONS, questions),
+        Stage.SIMILARITY: table_of(Stage.SIMILARITY, [cosine]),
+    }
+    assert score("answer_relevancy", given) == (0.5, "scored", None)
+
+
+def test_a_zero_vector_is_a_reason() -> None:
+    similarity = {"row_id": "row-1", "pair": "answer", "k": 0, "status": "undefined", "reason": reasons.ZERO_VECTOR}
+    given = {
+        Stage.SAMPLES: samples_table({"response": "A.", "reference": "R."}),
+        Stage.SIMILARITY: table_of(Stage.SIMILARITY, [similarity]),
+    }
+    assert score("answer_similarity", given) == (None, "undefined", reasons.ZERO_VECTOR)
