@@ -13,6 +13,10 @@ ALL_CONTEXTS = "contexts"
 
 
 _CLOSURES = {product: closure([product]) for product in Product}
+_USEFULNESS = {
+    VerdictKind.USEFULNESS_FOR_REFERENCE: Product.USEFULNESS_FOR_REFERENCE,
+    VerdictKind.USEFULNESS_FOR_RESPONSE: Product.USEFULNESS_FOR_RESPONSE,
+}
 
 
 def context_premise(index: int) -> str:
@@ -84,6 +88,7 @@ class Evidence:
 
     def usefulness(self, kind: VerdictKind) -> list[Support]:
         """Usefulness of every retrieved context, in rank order."""
+        self._require(_USEFULNESS[kind])
         contexts = self.column("retrieved_contexts")
         return [self.verdicts.get((kind, "", context_premise(i))) for i in range(len(contexts))]
 

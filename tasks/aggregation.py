@@ -66,8 +66,8 @@ def aggregation(tables: Tables, settings: AggregationSettings) -> StageOutput:
 
 def evidence_of(samples: Iterable[Sample], tables: Tables, verdict: str) -> Iterable[Evidence]:
     """The evidence of each sample, read from the stage tables."""
-    grouped = {
-        stage_name: _by_row(tables[stage_name].to_pylist()) for stage_name in tables if stage_name != Stage.SAMPLES
+    grouped: dict[Stage, dict[str, list[Mapping[str, Any]]]] = {
+        name: _by_row(table.to_pylist()) for name, table in tables.items() if name is not Stage.SAMPLES
     }
     for sample in samples:
         rows = {name: found.get(sample.row_id, []) for name, found in grouped.items()}

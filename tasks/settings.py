@@ -42,7 +42,7 @@ class EmbedderSettings(Settings):
     model: str | None = Field(
         None, description="for huggingface: the model's name or folder", examples=["intfloat/e5-base-v2"]
     )
-    revision: str | None = Field(None, description="for huggingface: its revision", examples=["main"])
+    revision: str = Field("main", description="for huggingface: its revision")
     cross_encoder: str | None = Field(
         None,
         description="cross-encoder for metrics with encoder = 'cross'",

@@ -12,9 +12,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import pyarrow as pa
 from prefect import Task
 from prefect.cache_policies import NO_CACHE
-from prefect.client.schemas.objects import TaskRun
+from prefect.client.schemas.objects import State, TaskRun
 from prefect.futures import PrefectFuture
-from prefect.states import State
 
 from metric_core.products import Stage
 from metric_core.schemas import SCHEMAS

@@ -24,8 +24,8 @@ from deployments.cli.options import (
     overrides,
 )
 from deployments.cli.progress import stage_progress
-from deployments.cli.summary import summary_table
-from deployments.local_server import start_server
+from deployments.cli.summary import LOWER_IS_BETTER, reason_lines, summary_table
+from deployments.local_server import start_server, use_server
 
 if TYPE_CHECKING:
     from flows.config import RunConfig
@@ -78,13 +78,10 @@ def _evaluate(config: "RunConfig", verbose: bool, quiet: bool) -> "Evaluation":
     plan = plan_of(config)
     starting = start_server(assay_home())
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "INFO" if verbose else "CRITICAL")
-    os.environ.setdefault("DO_NOT_TRACK", "1")
     _load_models(config)
-    os.environ["PREFECT_API_URL"] = starting.wait()
+    with use_server(starting.wait()), nullcontext() if quiet else stage_progress(plan.stages):
+        from flows.evaluate import run_evaluation  # noqa: PLC0415 Prefect reads its settings when it is imported
 
-    from flows.evaluate import run_evaluation  # noqa: PLC0415 Prefect reads its settings at import
-
-    with nullcontext() if quiet else stage_progress(plan.stages):
         return run_evaluation(config)
 
 
@@ -108,8 +105,13 @@ def _print(evaluation: "Evaluation", as_json: bool) -> None:
         return
     for warning in evaluation.warnings:
         stderr.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
-    stdout.print(summary_table(manifest, summary))
-    stdout.print(f"judge: {manifest['judge']['note']}", markup=False)
+    stdout.print(f"{summary['rows']} rows of {manifest['source']}", style="bold", markup=False, soft_wrap=True)
+    stdout.print(summary_table(summary))
+    if any(metric["direction"] == "lower" for metric in summary["metrics"]):
+        stdout.print(f"{LOWER_IS_BETTER.strip()} lower is better")
+    for line in reason_lines(summary):
+        stdout.print(f"not scored, {line}", markup=False, soft_wrap=True)
+    stdout.print(f"judge: {manifest['judge']['note']}", markup=False, soft_wrap=True)
     if evaluation.bad_rows:
         stdout.print(f"left out: {evaluation.bad_rows} bad rows, listed in run.json and in the report", markup=False)
     stdout.print(f"run folder: {evaluation.folder}", markup=False, soft_wrap=True)

@@ -6,6 +6,7 @@ token of it. Everything else stays as it is, but for control characters and line
 """
 
 import re
+from functools import lru_cache
 
 from metric_core.prompts.lookalikes import CLOSING_BRACKETS, OPENING_BRACKETS, folded
 
@@ -70,6 +71,7 @@ def holds_fence(text: str) -> bool:
     return f"<{FENCE_WORD} " in text or f"</{FENCE_WORD}>" in text
 
 
+@lru_cache(maxsize=64)  # the questions on one premise follow one another
 def disarmed(text: str) -> str:
     r"""The text without control characters and with everything disarmed that reads like a fence or a special token.
 

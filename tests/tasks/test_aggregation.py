@@ -99,7 +99,7 @@ def test_a_rating_that_needs_a_language_model_is_undefined() -> None:
 
 
 def test_entities_of_all_passages_are_one_set() -> None:
-    entities = [
+    entities: list[dict[str, Any]] = [
         {"row_id": "row-1", "side": "reference", "text": "Dublin", "label": "GPE", "status": "answered"},
         {"row_id": "row-1", "side": "reference", "text": "Leipzig", "label": "GPE", "status": "answered"},
         {"row_id": "row-1", "side": "context", "passage": 1, "text": "dublin", "label": "GPE", "status": "answered"},
@@ -111,7 +111,7 @@ def test_entities_of_all_passages_are_one_set() -> None:
 
 
 def test_cosines_stay_with_their_questions() -> None:
-    questions = [
+    questions: list[dict[str, Any]] = [
         {"row_id": "row-1", "k": 0, "text": " ", "noncommittal": False, "status": "answered"},
         {"row_id": "row-1", "k": 1, "text": "Why?", "noncommittal": False, "status": "answered"},
     ]

@@ -1,0 +1,169 @@
+"""The server judge: puts questions to a language model behind one or several OpenAI-compatible servers."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+
+from metric_core.errors import JudgeError
+from metric_core.prompts.prompt_set import RenderedPrompt, load_prompts
+from metric_core.questions import ChoiceQuestion, GenerateQuestion, QuestionKind
+from metric_core.records import AnswerStatus
+from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity
+from tasks.judge.server.answers import choice_answer, generate_answer
+from tasks.judge.server.bodies import Body, choice_bodies, generate_body
+from tasks.judge.server.connection import Connection
+from tasks.judge.server.fleet import Request, UnusableError
+from tasks.judge.server.options import ServerJudgeOptions
+from tasks.judge.server.probe import CHAT, TOKENIZE, count_of, probe
+from tasks.judge.server.replica import Reply
+from tasks.judge.server.window import LEAST_ROOM, longest_estimate, room, too_long
+
+VERSION = 1
+"""Raised whenever the same question would be put, or its answer be read, in another way."""
+
+NO_REVISION = "not given"
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question as it is sent: its prompt, and its requests or the reason why there are none."""
+
+    prompt: RenderedPrompt
+    bodies: Sequence[Body]
+    reason: str | None = None
+
+
+class ServerJudge:
+    """Judges with a language model. May be used from several threads; they share the connection.
+
+    Opening it asks the server what it can do.
+
+    Args:
+        options: where the servers are, which model, and how it is asked.
+
+    Raises:
+        ConfigError: the key's environment variable is not set, or the prompts can not be loaded.
+        JudgeError: no server can be reached, the key is refused, or the model is not there.
+    """
+
+    def __init__(self, options: ServerJudgeOptions) -> None:
+        self._options = options
+        self._prompts = load_prompts(options.language)
+        self._connection = Connection(options)
+        try:
+            self.features = probe(self._connection, options, self._prompts.system)
+        except UnusableError as error:
+            self.close()
+            raise JudgeError(f"{error}. Start the judge server, or check its URL") from error
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def identity(self) -> JudgeIdentity:
+        """Who answers."""
+        features, options = self.features, self._options
+        note = f"{features.model} served by {features.software} at {' and '.join(options.urls)}"
+        return JudgeIdentity("server", features.model, options.revision or NO_REVISION, note, language_model=True)
+
+    def can_answer(self, kind: QuestionKind) -> bool:  # noqa: ARG002
+        """Whether questions of this kind can be asked at all: all can."""
+        return True
+
+    def fingerprint(self, kind: QuestionKind) -> str:
+        """Digest of all that determines an answer besides the question: model, prompt, sampling, how replies are held.
+
+        Where the server is and how it is reached is not part of it.
+        """
+        record = asdict(self.features) | self._options.determining()
+        for name in ("software", "cached_tokens", "tokenizer", "several"):
+            del record[name]
+        record |= {"version": VERSION, "prompt": self._prompts.digest(kind)}
+        return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+
+    def choose(self, questions: Sequence[ChoiceQuestion]) -> list[ChoiceAnswer]:
+        """Answers to choice questions, each with the probabilities of its labels where the server gives them."""
+        asked = []
+        for question in questions:
+            prompt = self._prompts.render(question)
+            bodies = choice_bodies(prompt, question.labels, question.votes, self.features, self._options)
+            asked.append(_Asked(prompt, bodies))
+        return [
+            ChoiceAnswer(AnswerStatus.FAILED, reason=replies)
+            if isinstance(replies, str)
+            else choice_answer(replies, question.labels, question.votes, self.features)
+            for question, replies in zip(questions, self._ask(asked), strict=True)
+        ]
+
+    def generate(self, questions: Sequence[GenerateQuestion]) -> list[GenerateAnswer]:
+        """Answers to generate questions."""
+        asked = []
+        for question in questions:
+            prompt = self._prompts.render(question)
+            asked.append(_Asked(prompt, [generate_body(prompt, question, self.features, self._options)]))
+        return [
+            GenerateAnswer(AnswerStatus.FAILED, reason=replies)
+            if isinstance(replies, str)
+            else generate_answer(replies[0], question.schema, self.features)
+            for question, replies in zip(questions, self._ask(asked), strict=True)
+        ]
+
+    def close(self) -> None:
+        """Closes the connections to the servers; happens by itself at the end of the process."""
+        self._connection.close()
+
+    def _ask(self, asked: Sequence[_Asked]) -> list[list[Reply] | str]:
+        """The replies to each question, in the order of the questions; a text says why one was not asked.
+
+        Sent in the order of their prompts' beginnings, so that the server finds those in its prefix cache.
+        """
+        fitted = self._fitted(asked)
+        order = sorted(range(len(fitted)), key=lambda i: fitted[i].prompt.prefix_key)
+        requests = [Request(CHAT, body, fitted[i].prompt.prefix_key) for i in order for body in fitted[i].bodies]
+        replies = iter(self._send(requests))
+        found: list[list[Reply] | str] = [one.reason or [] for one in fitted]
+        for i in order:
+            if fitted[i].reason is None:
+                found[i] = [next(replies) for _ in fitted[i].bodies]
+        return found
+
+    def _fitted(self, asked: Sequence[_Asked]) -> list[_Asked]:
+        """The questions with room for their replies in the window, or with the reason that there is none."""
+        window, field = self.features.window, self.features.limit_field
+        if window is None:
+            return list(asked)
+        fitted = list(asked)
+        tight = [i for i, one in enumerate(asked) if longest_estimate(one.prompt) + one.bodies[0][field] > window]
+        for i, tokens in zip(tight, self._tokens([asked[i] for i in tight]), strict=True):
+            left = room(tokens, asked[i].bodies[0][field], window)
+            if left is not None:
+                fitted[i] = replace(asked[i], bodies=[body | {field: left} for body in asked[i].bodies])
+            elif self._can_tell:
+                fitted[i] = _Asked(asked[i].prompt, (), too_long(tokens, window))
+            else:
+                shortest = min(LEAST_ROOM, asked[i].bodies[0][field])
+                fitted[i] = replace(asked[i], bodies=[body | {field: shortest} for body in asked[i].bodies])
+        return fitted
+
+    @property
+    def _can_tell(self) -> bool:
+        """Whether it is for the client to say that a prompt is too long: a server with a window says so itself."""
+        return self.features.tokenizer or self._options.window is not None
+
+    def _tokens(self, asked: Sequence[_Asked]) -> list[int]:
+        """The tokens of prompts: counted by the server, or estimated, and rather too many than too few."""
+        estimates = [longest_estimate(one.prompt) for one in asked]
+        if not self.features.tokenizer:
+            return estimates
+        kept = ("model", "messages", "chat_template_kwargs")
+        bodies = [{name: one.bodies[0][name] for name in kept if name in one.bodies[0]} for one in asked]
+        replies = self._send([Request(TOKENIZE, body) for body in bodies])
+        counts = [count_of(reply) for reply in replies]
+        return [estimate if count is None else count for estimate, count in zip(estimates, counts, strict=True)]
+
+    def _send(self, requests: Sequence[Request]) -> list[Reply]:
+        try:
+            return self._connection.send(requests)
+        except UnusableError as error:
+            raise JudgeError(f"the judge is lost: {error}. See to the server and run again") from error

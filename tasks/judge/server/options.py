@@ -1,0 +1,105 @@
+"""What a user can set about a judge server: where it is, how it is asked, how patient the client is."""
+
+import os
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from metric_core.errors import ConfigError
+
+
+def base_url(url: str) -> str:
+    """A server's URL as requests use it: with `/v1` where no path is given, without a slash at its end.
+
+    Raises:
+        ValueError: it is no http(s) URL, or holds credentials or a query, which would end up in run folders.
+
+    >>> base_url("http://localhost:8000/")
+    'http://localhost:8000/v1'
+    """
+    parts = urlsplit(url.strip())
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise ValueError(
+            "a server's URL must hold no user, password, query or fragment, because it is written into run folders; "
+            "put the key into an environment variable and name that in api_key_env"
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"a server's URL looks like http://host:8000/v1, got {url!r}")
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/') or '/v1'}"
+
+
+class ServerOptions(BaseModel):
+    """How servers are reached. None of it can change an answer.
+
+    Args:
+        urls: one `/v1` URL, or one a replica; all replicas serve the same model.
+        api_key_env: the environment variable that holds the key, for servers that want one.
+        concurrency: requests in flight at a replica.
+        timeout: seconds a request may take.
+        max_retries: how often a request is sent again after the status 429 or 5xx, a lost connection or a timeout.
+        patience: seconds to wait for a server that is down to come back, before the run ends.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    urls: tuple[Annotated[str, AfterValidator(base_url)], ...] = Field(
+        min_length=1, description="one /v1 URL, or one a replica of the same model"
+    )
+    api_key_env: str | None = Field(None, description="name of the environment variable that holds the key")
+    concurrency: int = Field(64, ge=1, le=4096, description="requests in flight at a replica")
+    timeout: float = Field(180.0, gt=0, description="seconds a request may take")
+    max_retries: int = Field(8, ge=0, description="how often a request is sent again after an error")
+    patience: float = Field(120.0, ge=0, description="seconds to wait for a server that is down to come back")
+
+    def api_key(self) -> str | None:
+        """The key, read from the environment each time and kept nowhere.
+
+        Raises:
+            ConfigError: the variable is not set.
+        """
+        if self.api_key_env is None:
+            return None
+        key = os.environ.get(self.api_key_env, "").strip()
+        if not key:
+            raise ConfigError(
+                f"api_key_env names {self.api_key_env}, but the environment has no such variable, or an empty one; "
+                "set it to the server's key, or leave api_key_env out if the server wants none"
+            )
+        return key
+
+
+class ServerJudgeOptions(ServerOptions):
+    """Which model judges, and how it is asked.
+
+    Args:
+        model: its name at the server; None takes the only one that the server has.
+        revision: its revision, for the record: a server does not tell it.
+        language: the language of the prompts, or a folder with prompts of one's own.
+        window: tokens that the model can read and write, where the server does not tell.
+        max_output_tokens: the longest JSON reply, and the longest thought.
+        temperature: of answers that are asked for once.
+        questions_temperature: of regenerated questions, which are to differ.
+        votes_temperature: of answers that are asked for several times.
+        seed: where sampling starts, at temperatures above 0.
+        thinking: let a reasoning model think before it answers; slower by far, and without probabilities.
+    """
+
+    model: str | None = Field(None, description="the model's name at the server; default: the only one it has")
+    revision: str | None = Field(None, description="the model's revision, for the record")
+    language: str = Field("en", description="language of the prompts, or a folder with prompts of your own")
+    window: int | None = Field(None, ge=256, description="the model's context window, where the server does not tell")
+    max_output_tokens: int = Field(2048, ge=16, description="the longest JSON reply or thought, in tokens")
+    temperature: float = Field(0.0, ge=0, le=2, description="of answers asked for once")
+    questions_temperature: float = Field(0.7, ge=0, le=2, description="of regenerated questions")
+    votes_temperature: float = Field(0.7, ge=0, le=2, description="of answers asked for several times")
+    seed: int = Field(0, ge=0, description="where sampling starts")
+    thinking: bool = Field(False, description="let a reasoning model think before it answers")
+
+    def determining(self) -> dict[str, object]:
+        """The options that can change an answer; all others may differ between two runs that share answers.
+
+        >>> sorted(ServerJudgeOptions(urls=("http://localhost:8000",)).determining())[:3]
+        ['language', 'max_output_tokens', 'model']
+        """
+        return self.model_dump(exclude=set(ServerOptions.model_fields))

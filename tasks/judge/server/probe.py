@@ -1,0 +1,192 @@
+"""Finds out what a server can do by asking it small things, and believes only what it sees done.
+
+A server that does not know a field may refuse the request, but may as well ignore it. So a constraint counts as
+supported if a reply obeys it that nobody would give by themselves.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from metric_core.errors import JudgeError
+from metric_core.prompts.prompt_set import RenderedPrompt
+from metric_core.questions import object_schema
+from tasks.judge.server.answers import choice_answer, generate_answer
+from tasks.judge.server.bodies import Body, choice_constraint, json_constraint, messages
+from tasks.judge.server.connection import Connection
+from tasks.judge.server.features import ChoiceConstraint, JsonConstraint, ServerFeatures
+from tasks.judge.server.fleet import Request
+from tasks.judge.server.options import ServerJudgeOptions
+from tasks.judge.server.replica import Reply
+
+CHAT = "chat/completions"
+TOKENIZE = "/tokenize"
+
+TASK = "Reply with the word hello."
+LABELS = ("qx7", "zk4")
+SCHEMA = object_schema({"qx7": {"type": "string", "enum": ["zk4"]}})
+"""What no model writes by itself when asked for the word hello."""
+
+LOGPROBS = (20, 10, 5)
+"""Numbers of top log-probabilities to ask for; servers have limits of their own."""
+
+SHORT = 32
+
+
+def probe(connection: Connection, options: ServerJudgeOptions, system: str) -> ServerFeatures:
+    """What the servers can do.
+
+    Args:
+        connection: to servers that all serve the same model.
+        options: the model, and whether it may think.
+        system: the system message of the prompts, so that what works is what will be used.
+
+    Raises:
+        JudgeError: the model is not there, or the server does not answer the simplest request.
+        UnusableError: the servers can not be reached or used.
+    """
+    cards = _cards_of(connection.look("models"), options.model)
+    windows = [window for card in cards if isinstance(window := card.get("max_model_len"), int)]
+    window = options.window or min(windows, default=None)
+    found = ServerFeatures(cards[0]["id"], _software(connection, cards[0]), window)
+    return _Probe(connection, options, RenderedPrompt(system, TASK, "")).run(found)
+
+
+class _Probe:
+    def __init__(self, connection: Connection, options: ServerJudgeOptions, prompt: RenderedPrompt) -> None:
+        self._connection = connection
+        self._options = options
+        self._prompt = prompt
+        self._tells_cached = False
+
+    def run(self, found: ServerFeatures) -> ServerFeatures:
+        found = self._basics(found)
+        if self._try(found, {"chat_template_kwargs": {"enable_thinking": self._options.thinking}}):
+            found = replace(found, thinking_switch=True)
+        found = replace(found, choice=self._choice(found), json=self._json(found))
+        seeded = {"temperature": 0.7, "seed": 0}
+        several = self._try(found, {"temperature": 0.7, "n": 2})
+        found = replace(
+            found,
+            top_logprobs=self._top_logprobs(found),
+            seed=self._try(found, seeded) is not None,
+            several=several is not None and len(several.content.get("choices", ())) == 2,
+            tokenizer=count_of(self._post(found, TOKENIZE, {})) is not None,
+        )
+        return replace(found, cached_tokens=self._tells_cached)
+
+    def _basics(self, found: ServerFeatures) -> ServerFeatures:
+        """How the simplest request must look."""
+        forms = [
+            replace(found, system_role=system_role, limit_field=field)
+            for system_role in (True, False)
+            for field in ("max_tokens", "max_completion_tokens")
+        ]
+        refusals = []
+        for form in forms:
+            extra = {form.limit_field: 1, "temperature": 0.0}
+            reply = self._post(form, CHAT, extra)
+            if reply.is_answer:
+                self._connection.expect(Request(CHAT, self._body(form, extra)))
+                return form
+            refusals.append(f"{reply.status}: {reply.message}")
+        raise JudgeError(
+            f"the judge server does not answer a simple chat request to the model {found.model!r}: {refusals[0]}. "
+            "The model must be a chat model (with a chat template)"
+        )
+
+    def _choice(self, found: ServerFeatures) -> ChoiceConstraint:
+        for how in (how for how in ChoiceConstraint if how is not ChoiceConstraint.NONE):
+            reply = self._try(found, choice_constraint(how, LABELS))
+            asked = replace(found, choice=how)
+            if reply is not None and choice_answer([reply], LABELS, 1, asked).label is not None:
+                return how
+        return ChoiceConstraint.NONE
+
+    def _json(self, found: ServerFeatures) -> JsonConstraint:
+        for how in (how for how in JsonConstraint if how is not JsonConstraint.NONE):
+            reply = self._try(found, json_constraint(how, SCHEMA))
+            if reply is not None and generate_answer(reply, SCHEMA, found).value is not None:
+                return how
+        return JsonConstraint.NONE
+
+    def _top_logprobs(self, found: ServerFeatures) -> int:
+        for number in LOGPROBS:
+            asked = choice_constraint(found.choice, LABELS) | {"logprobs": True, "top_logprobs": number}
+            reply = self._try(found, asked)
+            if reply is not None and any(_has_top_logprobs(choice) for choice in _choices(reply)):
+                return number
+        return 0
+
+    def _try(self, found: ServerFeatures, extra: Body) -> Reply | None:
+        """The reply to a chat request with something in it that the server may not know; None if it is refused."""
+        limit = self._options.max_output_tokens if self._options.thinking else SHORT
+        reply = self._post(found, CHAT, {found.limit_field: limit, "temperature": 0.0} | extra)
+        return reply if reply.is_answer else None
+
+    def _post(self, found: ServerFeatures, path: str, extra: Body) -> Reply:
+        (reply,) = self._connection.send([Request(path, self._body(found, extra), optional=True)])
+        self._tells_cached = self._tells_cached or _tells_cached(reply)
+        return reply
+
+    def _body(self, found: ServerFeatures, extra: Body) -> Body:
+        switch: Body = {}
+        if found.thinking_switch:
+            switch = {"chat_template_kwargs": {"enable_thinking": self._options.thinking}}
+        return {"model": found.model, "messages": messages(self._prompt, found.system_role)} | switch | extra
+
+
+def count_of(reply: Reply) -> int | None:
+    """The number of tokens in a reply of `/tokenize`; None if it is none."""
+    count = reply.content.get("count") if reply.is_answer else None
+    return count if isinstance(count, int) else None
+
+
+def _cards_of(listed: Mapping[str, Reply], model: str | None) -> list[Mapping[str, Any]]:
+    """What each server says about the model: the named one, or the only one; the same at all servers."""
+    chosen: list[Mapping[str, Any]] = []
+    for url, reply in listed.items():
+        cards = _cards(url, reply)
+        names = ", ".join(cards) or "none"
+        if model is None and len(cards) != 1:
+            raise JudgeError(f"{url} serves {len(cards)} models; name the one that judges: {names}")
+        model = model or next(iter(cards))
+        if model not in cards:
+            raise JudgeError(f"{url} does not serve the model {model!r}, but: {names}")
+        chosen.append(cards[model])
+    return chosen
+
+
+def _cards(url: str, reply: Reply) -> dict[str, Mapping[str, Any]]:
+    if reply.status in (401, 403):
+        raise JudgeError(
+            f"{url} refuses the key ({reply.status}); let api_key_env name an environment variable with a valid one"
+        )
+    cards = reply.content.get("data") if reply.is_answer else None
+    if not isinstance(cards, list):
+        raise JudgeError(
+            f"{url}/models gives no list of models ({reply.status}); the URL must be that of an OpenAI-compatible /v1"
+        )
+    return {card["id"]: card for card in cards if isinstance(card, Mapping) and isinstance(card.get("id"), str)}
+
+
+def _software(connection: Connection, card: Mapping[str, Any]) -> str:
+    """What the server calls itself. For people: nothing depends on it."""
+    if card.get("owned_by") != "vllm":
+        return ServerFeatures("").software
+    versions = [reply.content.get("version") for reply in connection.look("/version").values() if reply.is_answer]
+    return f"vLLM {versions[0] or ''}".strip() if versions else "vLLM"
+
+
+def _choices(reply: Reply) -> list[Mapping[str, Any]]:
+    return [choice for choice in reply.content.get("choices") or () if isinstance(choice, Mapping)]
+
+
+def _has_top_logprobs(choice: Mapping[str, Any]) -> bool:
+    content = (choice.get("logprobs") or {}).get("content") or ()
+    return any(token.get("top_logprobs") for token in content)
+
+
+def _tells_cached(reply: Reply) -> bool:
+    usage = reply.content.get("usage") if reply.is_answer else None
+    return ((usage or {}).get("prompt_tokens_details") or {}).get("cached_tokens") is not None

@@ -1,0 +1,35 @@
+"""Which replica gets a question: the one that most likely has the beginning of its prompt in its prefix cache."""
+
+import hashlib
+from collections.abc import Sequence
+
+
+def home(affinity: str, replicas: Sequence[str]) -> int:
+    """The replica that requests with this affinity belong to.
+
+    By rendezvous hashing: the same in every process and run, and when a replica is added or taken away, only the
+    requests that it gains or loses move.
+
+    Args:
+        affinity: what requests that belong together share; the beginning of their prompts.
+        replicas: names of the replicas, in any order.
+
+    Returns:
+        An index into `replicas`.
+
+    >>> names = ["http://a/v1", "http://b/v1", "http://c/v1"]
+    >>> homes = [names[home(f"context {i}", names)] for i in range(6)]
+    >>> homes == [names[::-1][home(f"context {i}", names[::-1])] for i in range(6)]
+    True
+    >>> len(set(homes)) > 1
+    True
+    """
+    if len(replicas) == 1:
+        return 0
+    key = hashlib.blake2b(affinity.encode("utf-8", "surrogatepass"), digest_size=16)
+    weights = []
+    for name in replicas:
+        digest = key.copy()
+        digest.update(name.encode())
+        weights.append(digest.digest())
+    return weights.index(max(weights))

@@ -1,0 +1,117 @@
+"""The layout of plain text: paragraphs, headings, list items and citations, so that no sentence runs across them."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_POINTER = (
+    r"(?i:\[[^\[\]\s][^\[\]]*\.\w{2,5}(?:#[^\[\]]*)?\]"  # [benefit plan.pdf#page=3]
+    r"|\((?:source: *)?[^()\s]+\.(?:pdf|html?|docx?|md|txt|csv|pptx?|xlsx?)(?:#[^()]*)?\)"  # (handbook.docx)
+    r"|\[\^?\d+(?:\s*[,\u2013-]\s*\d+)*\]"  # [2], [1, 3], [^4]
+    r"|【[^【】]*】)"  # 【4:0†source】
+)
+CITATION = re.compile(_POINTER)
+"""A pointer to a source, as answers carry them."""
+
+_MARKER = re.compile(r"^\s*(?:[-*+•·▪◦‣\u2013\u2014]|\(?\d{1,2}[.)]|\(?[a-zA-Z]\))\s+(?=\S)|^\s*(?P<heading>#{1,6})\s+")
+_INLINE_BULLET = re.compile(r"\s+[•·▪◦‣]\s+")
+_RULE = re.compile(r"^[\s|:=_*~-]*$")
+_CLOSERS = r"[\"'”\u2019)\]】*\s]*$"
+_SENTENCE_END = re.compile(r"[.!?…:;。\uff01\uff1f]" + _CLOSERS)
+_TRAILING = re.compile(rf"(?:\s*{_POINTER})*[\s.,;·]*")
+_CITED_END = re.compile(rf"(?:(?<=[.!?])(?:\s*{_POINTER})+|{_POINTER}\.)\s+(?=[^\Wa-z])")
+_ABBREVIATION = re.compile(
+    r"(?<![A-Z]\.)\b(?:Mr|Mrs|Ms|Dr|Prof|St|No|Nos|vs|approx|Fig|Sec|Art|Gen|Gov|Sen|Rep|Rev|Capt|Lt|Col|Sgt"
+    r"|e\.g|i\.e|cf|[A-Z])\.$"
+)
+_WRAPPED_WIDTH = 40
+_LONGEST_BLOCK = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A stretch of text that sentences do not cross, its white space normalised.
+
+    Args:
+        text: without its list or heading marker.
+        item: it is an item of a list.
+    """
+
+    text: str
+    item: bool = False
+
+
+def blocks(text: str) -> list[Block]:
+    r"""Cuts a text at blank lines, list items and headings; joins the lines of a wrapped paragraph.
+
+    >>> [block.text for block in blocks("You need:\n- a badge\n- a laptop that\n  is new\n\nAsk IT.")]
+    ['You need:', 'a badge', 'a laptop that is new', 'Ask IT.']
+    """
+    found: list[Block] = []
+    open_block = False
+    for line in _INLINE_BULLET.sub("\n• ", text).splitlines():
+        if _RULE.match(line):
+            open_block = False
+            continue
+        marker = _MARKER.match(line)
+        words = " ".join(line[marker.end() if marker else 0 :].split())
+        if open_block and marker is None and _continues(found[-1].text, words):
+            found[-1] = Block(f"{found[-1].text} {words}", found[-1].item)
+        else:
+            found.append(Block(words, item=marker is not None and marker["heading"] is None))
+        open_block = True
+    return [Block(part, block.item) for block in found for part in cut(block.text, _LONGEST_BLOCK)]
+
+
+def cut(text: str, limit: int) -> list[str]:
+    """Cuts a text into parts of at most `limit` characters, at white space where there is some.
+
+    >>> cut("one two three", 8)
+    ['one two', 'three']
+    """
+    parts = []
+    while len(text) > limit:
+        end = max(text.rfind(" ", 0, limit + 1), text.rfind("\n", 0, limit + 1))
+        end = end if end > 0 else limit
+        parts.append(text[:end])
+        text = text[end:].lstrip()
+    return [*parts, text] if text else parts
+
+
+def sentences(text: str, cuts: Iterable[int]) -> list[str]:
+    """Cuts one block into sentences where a sentence splitter proposes it and the text allows it.
+
+    A cut stands only behind the end of a sentence; a citation belongs to the sentence before it.
+
+    Args:
+        text: the block.
+        cuts: the proposed offsets at which sentences start.
+
+    >>> sentences("Ask Dr. Lee. [plan.pdf#page=3] Then wait (a week).", [4, 8, 13, 41])
+    ['Ask Dr. Lee. [plan.pdf#page=3]', 'Then wait (a week).']
+    """
+    cited = (match.end() for match in _CITED_END.finditer(text))
+    found: list[str] = []
+    start = 0
+    for offset in sorted({*cuts, *cited}):
+        trailing = _TRAILING.match(text, offset)
+        end = trailing.end() if trailing else offset
+        if end > start and _may_cut(text[start:end], text[end:]):
+            found.append(text[start:end].strip())
+            start = end
+    return [sentence for sentence in (*found, text[start:].strip()) if sentence]
+
+
+def _continues(before: str, line: str) -> bool:
+    """Whether a line goes on with the paragraph before it, as opposed to standing on its own."""
+    return line[:1].islower() or (len(before) >= _WRAPPED_WIDTH and not _SENTENCE_END.search(before))
+
+
+def _may_cut(before: str, after: str) -> bool:
+    """Whether one sentence may end before and another one start after."""
+    if not after.strip() or after[:1].islower() or not any(character.isalnum() for character in before):
+        return False
+    if not any(character.isalnum() for character in after):
+        return False
+    end = CITATION.sub("", before).rstrip()
+    return _SENTENCE_END.search(end) is not None and _ABBREVIATION.search(end) is None

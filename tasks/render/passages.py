@@ -1,0 +1,141 @@
+"""Sentences of passages for the eye: where they are in the passage, and which one is closest to a claim.
+
+Closeness is shared words, rare words counting more. It is a reading aid and takes no part in any score.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+_WORD = re.compile(r"\w+")
+_BREAK = re.compile(r"(?<=[.!?\u2026\u3002\uff01\uff1f])[\"'\u201d\u2019)\]]*\s+|\n+")
+_LEAST_SHARE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """A passage cut into pieces that together are the passage again.
+
+    Args:
+        pieces: the passage in order: sentences, and what is between them.
+        sentences: for each sentence, the index of its piece; None for one that is not in the passage.
+    """
+
+    pieces: tuple[str, ...]
+    sentences: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Closest:
+    """The sentence that shares the most words with a claim.
+
+    Args:
+        passage: index of the passage.
+        piece: index of the sentence's piece in it.
+        shared: how many words of the claim the sentence has.
+        words: how many different words the claim has.
+    """
+
+    passage: int
+    piece: int
+    shared: int
+    words: int
+
+
+def segment(passage: str, sentences: Sequence[str] | None = None) -> Segments:
+    """Cuts a passage at its sentences.
+
+    Args:
+        passage: the text.
+        sentences: its sentences in order, as the stages cut them, white space aside; without them the passage is
+            cut at punctuation and line ends.
+
+    >>> segment("It rains. Stay in!").pieces
+    ('It rains.', ' ', 'Stay in!')
+    >>> segment("It  rains. Stay in!", ["It rains.", "Go out."])
+    Segments(pieces=('It  rains.', ' Stay in!'), sentences=(0, None))
+    """
+    spans = _spans_at_breaks(passage) if sentences is None else _spans_of(passage, sentences)
+    pieces: list[str] = []
+    indices: list[int | None] = []
+    end = 0
+    for span in spans:
+        if span is None:
+            indices.append(None)
+            continue
+        if span[0] > end:
+            pieces.append(passage[end : span[0]])
+        indices.append(len(pieces))
+        pieces.append(passage[span[0] : span[1]])
+        end = span[1]
+    if end < len(passage):
+        pieces.append(passage[end:])
+    return Segments(tuple(pieces), tuple(indices))
+
+
+class SentenceIndex:
+    """Finds the sentence closest to a claim among the sentences of all passages of a row.
+
+    Args:
+        passages: the passages, cut at their sentences.
+    """
+
+    def __init__(self, passages: Iterable[Segments]) -> None:
+        self._sentences = [
+            (i, piece, words_of(passage.pieces[piece]))
+            for i, passage in enumerate(passages)
+            for piece in passage.sentences
+            if piece is not None
+        ]
+        self._counts = Counter(word for _, _, words in self._sentences for word in words)
+
+    def closest(self, claim: str) -> Closest | None:
+        """The closest sentence; None if none shares enough words. The first of equally close ones.
+
+        >>> index = SentenceIndex([segment("It rains. Bikes are sold in Delft.")])
+        >>> index.closest("The bikes are from Delft.")
+        Closest(passage=0, piece=2, shared=3, words=5)
+        """
+        words = words_of(claim)
+        weights = {word: math.log1p(len(self._sentences) / (self._counts[word] or 1)) for word in words}
+        total = sum(weights.values())
+        best, best_share = None, _LEAST_SHARE
+        for passage, piece, sentence in self._sentences:
+            shared = words & sentence
+            share = math.fsum(weights[word] for word in shared) / total if shared else 0.0
+            if share > best_share:
+                best, best_share = Closest(passage, piece, len(shared), len(words)), share
+        return best
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The different words of a text, without regard to case.
+
+    >>> sorted(words_of("The bikes, the Bikes!"))
+    ['bikes', 'the']
+    """
+    return frozenset(_WORD.findall(text.casefold()))
+
+
+def _spans_at_breaks(passage: str) -> list[tuple[int, int] | None]:
+    edges = [0, *(edge for gap in _BREAK.finditer(passage) for edge in gap.span()), len(passage)]
+    stretches = zip(edges[::2], edges[1::2], strict=True)
+    return [(start, end) for start, end in stretches if passage[start:end].strip()]
+
+
+def _spans_of(passage: str, sentences: Sequence[str]) -> list[tuple[int, int] | None]:
+    positions = [i for i, character in enumerate(passage) if not character.isspace()]
+    dense = "".join(passage[i] for i in positions)
+    spans: list[tuple[int, int] | None] = []
+    start = 0
+    for sentence in sentences:
+        wanted = "".join(sentence.split())
+        found = dense.find(wanted, start) if wanted else -1
+        if found < 0:
+            spans.append(None)
+        else:
+            start = found + len(wanted)
+            spans.append((positions[found], positions[start - 1] + 1))
+    return spans

@@ -1,0 +1,97 @@
+"""A run folder: everything about a run in files that other programs can read.
+
+`run.json` (what ran, with what, what it cost), `stages/*.parquet`, `scores.parquet`, `summary.json` and
+`report.html`. Every file is written under a temporary name and renamed.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from metric_core.errors import RunFolderError
+from metric_core.metric import MetricRequest
+from metric_core.products import Stage
+from metric_core.records import Score, Status
+from metric_core.statistics.summary import MetricSummary, summarize
+from tasks.tables.store import StageRef, concatenate
+
+FORMAT = 1
+MANIFEST, SUMMARY, SCORES, STAGES, REPORT = "run.json", "summary.json", "scores.parquet", "stages", "report.html"
+_OURS = {MANIFEST, SUMMARY, SCORES, STAGES, REPORT}
+
+
+def prepare(folder: Path) -> None:
+    """Makes the folder, or checks that it holds nothing but an earlier run, which this one replaces.
+
+    Raises:
+        RunFolderError: there is something else in it, or it can not be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        foreign = sorted(path.name for path in folder.iterdir() if path.name not in _OURS)
+        if foreign and not (folder / MANIFEST).exists():
+            raise RunFolderError(
+                f"the folder {folder} holds files that are not a run's ({', '.join(foreign[:3])}). "
+                "Name an empty folder, one that does not exist yet, or that of an earlier run."
+            )
+        (folder / STAGES).mkdir(exist_ok=True)
+    except OSError as error:
+        raise RunFolderError(f"the run folder {folder} can not be written: {error.strerror or error}") from error
+
+
+def write_tables(folder: Path, refs: Mapping[Stage, Sequence[StageRef]]) -> None:
+    """Writes the tables of all stages; tables of stages that an earlier run had and this one lacks are removed."""
+    for stage, shards in refs.items():
+        target = folder / SCORES if stage is Stage.AGGREGATION else folder / STAGES / f"{stage}.parquet"
+        temporary = target.with_suffix(".tmp")
+        concatenate(shards, str(temporary))
+        temporary.replace(target)
+    for path in (folder / STAGES).glob("*.parquet"):
+        if path.stem not in refs:
+            path.unlink()
+
+
+def summarize_scores(folder: Path, requests: Sequence[MetricRequest]) -> list[MetricSummary]:
+    """The summary of every metric, from the score table of the run folder."""
+    table = pq.read_table(folder / SCORES)
+    summaries = []
+    for request in requests:
+        cells = table.filter(pc.equal(table["metric"], request.key)).select(["status", "value", "label", "reason"])
+        scores = [Score(Status(row["status"]), row["value"], row["label"], row["reason"]) for row in cells.to_pylist()]
+        summaries.append(summarize(request.key, request.metric.direction, scores))
+    return summaries
+
+
+def write_summary(folder: Path, rows: int, summaries: Sequence[MetricSummary]) -> None:
+    """Writes summary.json."""
+    write_json(folder / SUMMARY, {"rows": rows, "metrics": [asdict(summary) for summary in summaries]})
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Writes a JSON file, whole or not at all. Raises ValueError on NaN: nothing of ours holds one."""
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False, default=str) + os.linesep)
+    temporary.replace(path)
+
+
+def read_json(folder: Path, name: str) -> dict[str, Any]:
+    """A JSON file of a run folder.
+
+    Raises:
+        RunFolderError: the folder is not a run's, or the file is damaged.
+    """
+    try:
+        content = json.loads((folder / name).read_text())
+    except FileNotFoundError as error:
+        raise RunFolderError(f"{folder} is not a run folder: it has no {name}") from error
+    except (OSError, ValueError) as error:
+        raise RunFolderError(f"{folder / name} can not be read: {error}") from error
+    if not isinstance(content, dict):
+        raise RunFolderError(f"{folder / name} can not be read: expected a JSON object")
+    return content

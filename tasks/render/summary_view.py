@@ -1,0 +1,146 @@
+"""The metrics of a run as the report's summary table shows them: numbers as text, drawings as coordinates."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from metric_core.records import Direction
+from tasks.render.score_table import BINS, NEUTRAL, Yardstick, histogram
+
+DIRECTIONS = {
+    Direction.HIGHER: "higher is better",
+    Direction.LOWER: "lower is better",
+    Direction.NEITHER: "neither high nor low is better",
+}
+
+DRAWING_WIDTH, DRAWING_HEIGHT = 200, 40
+"""Size of the drawings, in the units of their coordinates."""
+
+_MARGIN = 6
+_JOINT = re.compile(r"(?<=[_,=/.])|(?=\()")
+
+
+def metric_view(entry: Mapping[str, Any], summary: Mapping[str, Any], cells: pa.Table) -> dict[str, Any]:
+    """A metric for the page.
+
+    Args:
+        entry: the metric as the run's manifest describes it.
+        summary: its numbers as summary.json has them.
+        cells: the score table.
+    """
+    yardstick = Yardstick.of(entry)
+    distribution = summary["distribution"]
+    return {
+        "key": entry["key"],
+        "key_parts": _JOINT.split(entry["key"]),
+        "summary": entry["summary"],
+        "direction": yardstick.direction,
+        "direction_text": DIRECTIONS[yardstick.direction],
+        "parameters": [(name, _shown(value)) for name, value in entry["parameters"].items() if value is not None],
+        "language_model": entry["language_model"],
+        "bounds": None if yardstick.bounds is None else f"{yardstick.bounds[0]:g} to {yardstick.bounds[1]:g}",
+        "counts": {status: summary[status] for status in ("scored", "undefined", "failed")},
+        "reasons": sorted(summary["reasons"].items(), key=lambda item: -item[1]),
+        "measured": None if distribution is None else _values(distribution, yardstick, cells),
+        "scales": [{"scale": scale, **_numbers(found)} for scale, found in summary["scales"].items()],
+        "categories": _categories(summary["categories"]),
+    }
+
+
+def number(value: float) -> str:
+    """A value in the precision that a reader can use.
+
+    >>> number(0.66666), number(42.0), number(-0.0001)
+    ('0.667', '42', '0')
+    """
+    text = f"{value:.3f}".rstrip("0").rstrip(".") if abs(value) < 100 else f"{value:.4g}"
+    return "0" if text == "-0" else text
+
+
+def fixed(value: float) -> str:
+    """A value with three decimals, so that numbers stand below each other; a minus sign only where one is due.
+
+    >>> fixed(0.5), fixed(-0.0001)
+    ('0.500', '0.000')
+    """
+    text = f"{value:.3f}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}: {part}" for name, part in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
+
+
+def _numbers(distribution: Mapping[str, Any]) -> dict[str, Any]:
+    interval, deviation = distribution["interval"], distribution["deviation"]
+    return {
+        "count": distribution["count"],
+        "mean": fixed(distribution["mean"]),
+        "interval": None if interval is None else (fixed(interval["low"]), fixed(interval["high"])),
+        "spread": [
+            ("median", number(distribution["median"])),
+            ("least", number(distribution["least"])),
+            ("greatest", number(distribution["greatest"])),
+            *([] if deviation is None else [("standard deviation", number(deviation))]),
+        ],
+    }
+
+
+def _values(distribution: Mapping[str, Any], yardstick: Yardstick, cells: pa.Table) -> dict[str, Any]:
+    low, high = _range(distribution, yardstick)
+    interval = distribution["interval"] or {"low": distribution["mean"], "high": distribution["mean"]}
+    return {
+        **_numbers(distribution),
+        "tone": yardstick.tone(distribution["mean"]) if yardstick.direction is not Direction.NEITHER else NEUTRAL,
+        "low": number(low),
+        "high": number(high),
+        "mean_x": _x(distribution["mean"], low, high),
+        "low_x": _x(interval["low"], low, high),
+        "high_x": _x(interval["high"], low, high),
+        **_histogram(histogram(cells, yardstick.key, low, high), low, high),
+    }
+
+
+def _range(distribution: Mapping[str, Any], yardstick: Yardstick) -> tuple[float, float]:
+    """The part of the number line that the drawings show: the metric's range, or that of the values."""
+    if yardstick.bounds is not None and yardstick.span is not None:
+        low = yardstick.span[0] if distribution["least"] >= yardstick.span[0] else yardstick.bounds[0]
+        return low, yardstick.bounds[1]
+    low, high = distribution["least"], distribution["greatest"]
+    return (low, high) if low < high else (low - 0.5, high + 0.5)
+
+
+def _x(value: float, low: float, high: float) -> float:
+    share = min(1.0, max(0.0, (value - low) / (high - low)))
+    return round(_MARGIN + share * (DRAWING_WIDTH - 2 * _MARGIN), 1)
+
+
+def _histogram(counts: Sequence[int], low: float, high: float) -> dict[str, Any]:
+    width = (DRAWING_WIDTH - 2 * _MARGIN) / BINS
+    most = max(counts) or 1
+    bars = []
+    for i, count in enumerate(counts):
+        height = round(max(2.0, count / most * (DRAWING_HEIGHT - 4)), 1) if count else 0
+        bars.append({"x": round(_MARGIN + i * width + 0.5, 1), "y": DRAWING_HEIGHT - height, "height": height})
+    fullest = counts.index(max(counts))
+    part = (high - low) / BINS
+    return {
+        "bars": [bar for bar in bars if bar["height"]],
+        "bar_width": round(width - 1, 1),
+        "histogram_text": (
+            f"{sum(counts)} values from {number(low)} to {number(high)}; the fullest of {BINS} parts is "
+            f"{number(low + fullest * part)} to {number(low + (fullest + 1) * part)} with {counts[fullest]}"
+        ),
+    }
+
+
+def _categories(categories: Mapping[str, int]) -> list[dict[str, Any]]:
+    total = sum(categories.values())
+    return [
+        {"label": label, "count": count, "width": round(count / total * DRAWING_WIDTH, 1)}
+        for label, count in categories.items()
+    ]

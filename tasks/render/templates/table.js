@@ -1,0 +1,186 @@
+/* The table of rows: search, filters, order, and opening a row, by hand or by the address (#row-<id>). */
+
+const DATA = JSON.parse(document.getElementById("report-data").textContent);
+const PAGE = 200;
+const $ = (id) => document.getElementById(id);
+const heads = [...document.querySelectorAll("table.rows > thead th")];
+const sortHeads = heads.filter((head) => "sort" in head.dataset);
+const body = document.querySelector("table.rows > tbody");
+const shown = sortHeads.filter((head) => head.dataset.sort !== "" && !("empty" in head.dataset)).map((head) => Number(head.dataset.sort));
+const entries = DATA.rows.map((row, place) => ({
+  row, place, line: null, detail: null,
+  haystack: [row.id, row.question?.text, row.answer?.text].join("\n").toLowerCase(),
+}));
+let order = { metric: null, descending: false };
+let limit = PAGE;
+
+function fragmentOf(id) {
+  return `row-${encodeURIComponent(id)}`;
+}
+
+function matches(entry) {
+  const wanted = $("search").value.trim().toLowerCase();
+  if (wanted && !entry.haystack.includes(wanted)) return false;
+  const metric = $("metric").value;
+  const cells = (metric === "" ? entry.row.cells : [entry.row.cells[Number(metric)]]).filter(Boolean);
+  const status = $("status").value;
+  if (status && !cells.some((cell) => cell.status === status)) return false;
+  const [least, greatest] = ["least", "greatest"].map((id) => ($(id).disabled ? NaN : $(id).valueAsNumber));
+  if (Number.isNaN(least) && Number.isNaN(greatest)) return true;
+  return cells.some((cell) => cell.value !== undefined && !(cell.value < least) && !(cell.value > greatest));
+}
+
+/* Cells without a value stand last in both orders. */
+function compare(one, other) {
+  const sign = order.descending ? -1 : 1;
+  if (order.metric === null) return sign * (one.place - other.place);
+  const [a, b] = [one, other].map((entry) => sortValue(entry.row.cells[order.metric]));
+  if (a === null || b === null) return (a === null) - (b === null) || one.place - other.place;
+  return sign * (a < b ? -1 : a > b ? 1 : 0) || one.place - other.place;
+}
+
+function sortValue(cell) {
+  return cell?.value ?? (cell?.status === "scored" ? cell.label : null) ?? null;
+}
+
+function apply() {
+  const found = entries.filter(matches).sort(compare);
+  const visible = found.slice(0, limit);
+  body.replaceChildren(...visible.flatMap((entry) => [lineOf(entry), ...(isOpen(entry) ? [entry.detail] : [])]));
+  $("more").hidden = found.length <= limit;
+  $("shown").textContent = found.length
+    ? `${plural(found.length, "row")} of ${entries.length.toLocaleString("en")} on this page${found.length > limit ? `, ${limit} shown` : ""}`
+    : entries.length ? "No row matches. Widen the search or reset the filters." : "This page carries no rows.";
+  for (const head of sortHeads) {
+    const chosen = head.dataset.sort === (order.metric === null ? "" : String(order.metric));
+    if (chosen) head.setAttribute("aria-sort", order.descending ? "descending" : "ascending");
+    else head.removeAttribute("aria-sort");
+  }
+  const column = order.metric ?? ($("metric").value === "" ? shown[0] : Number($("metric").value));
+  for (const cell of document.querySelectorAll("table.rows .cell")) cell.classList.toggle("chosen", cell.dataset.metric === String(column));
+}
+
+function lineOf(entry) {
+  if (entry.line) return entry.line;
+  const { row } = entry;
+  const toggle = h("button", { type: "button", class: "toggle", "aria-expanded": "false", onclick: (event) => { event.stopPropagation(); flip(entry); } },
+    String(entry.place + 1), hidden(": show the evidence"));
+  entry.toggle = toggle;
+  entry.line = h("tr", { class: "row", id: fragmentOf(row.id), onclick: () => { if (!String(getSelection())) flip(entry); } },
+    h("td", { class: "place" }, toggle),
+    h("th", { scope: "row", class: "texts" },
+      excerpt("question", row.question),
+      excerpt("answer", row.answer)),
+    shown.map((metric) => cellOf(row.cells[metric], metric)));
+  return entry.line;
+}
+
+function excerpt(name, value) {
+  const text = value === null ? "" : value.text.slice(0, 240).trim();
+  return h("span", { class: text ? name : `${name} missing`, dir: "auto" }, text || (value === null ? "not in the data" : "empty"));
+}
+
+function cellOf(cell, metric) {
+  if (!cell) return h("td", { class: "cell nothing", "data-metric": metric }, "none");
+  if (cell.status !== "scored") return h("td", { class: `cell nothing ${cell.status}`, "data-metric": metric, title: cell.reason }, cell.status);
+  const text = cell.value === undefined ? bdi(cell.label) : shownValue(cell.value, 2);
+  return h("td", { class: cell.value === undefined ? "cell category" : "cell", "data-metric": metric }, h("span", { class: `chip tone-${cell.tone}` }, text));
+}
+
+function isOpen(entry) {
+  return entry.toggle?.getAttribute("aria-expanded") === "true";
+}
+
+function flip(entry, open = !isOpen(entry)) {
+  lineOf(entry);
+  entry.toggle.setAttribute("aria-expanded", String(open));
+  entry.line.classList.toggle("open", open);
+  if (open && !entry.detail) {
+    const id = `evidence-${entry.place}`;
+    entry.detail = h("tr", { class: "detail", id }, h("td", { colspan: String(shown.length + 2) }, evidenceOf(entry.row, DATA.metrics)));
+    entry.toggle.setAttribute("aria-controls", id);
+  }
+  if (open) entry.line.after(entry.detail);
+  else entry.detail?.remove();
+}
+
+function sortBy(metric, descending) {
+  order = { metric, descending };
+  $("sort").value = metric === null ? "" : String(metric);
+  apply();
+}
+
+/* The worst end of a metric first. */
+function worstEndDescending(metric) {
+  return metric !== null && sortHeads.find((head) => head.dataset.sort === String(metric)).dataset.direction !== "higher";
+}
+
+function decoded(fragment) {
+  try {
+    return decodeURIComponent(fragment);
+  } catch {
+    return fragment; // a stray per cent sign
+  }
+}
+
+function openByAddress() {
+  const fragment = location.hash.slice(1);
+  if (!fragment.startsWith("row-")) return;
+  const entry = entries.find(({ row }) => [fragment, decoded(fragment)].includes(`row-${row.id}`));
+  if (!entry) {
+    $("shown").textContent = "The row of this address is not on this page. Look for it in scores.parquet.";
+    return;
+  }
+  if (!matches(entry)) resetFilters();
+  limit = Math.max(limit, entries.length);
+  apply();
+  flip(entry, true);
+  entry.line.style.scrollMarginTop = `${body.previousElementSibling.offsetHeight + 8}px`;
+  entry.line.scrollIntoView({ block: "start" });
+  entry.toggle.focus({ preventScroll: true });
+}
+
+function resetFilters() {
+  for (const id of ["search", "metric", "status", "least", "greatest"]) $(id).value = "";
+  enableRange();
+}
+
+function enableRange() {
+  for (const id of ["least", "greatest"]) $(id).disabled = $("metric").value === "";
+}
+
+/* The head of the table stays in view where the table needs no scroll bar of its own. */
+function watchWidth() {
+  const frame = body.closest(".rows-scroll");
+  new ResizeObserver(() => frame.classList.toggle("fits", frame.firstElementChild.offsetWidth <= frame.clientWidth)).observe(frame);
+}
+
+function start() {
+  for (const head of sortHeads) {
+    const metric = head.dataset.sort === "" ? null : Number(head.dataset.sort);
+    if (metric !== null) head.dataset.metric = String(metric);
+    if ("empty" in head.dataset) head.hidden = true;
+    head.querySelector("button").addEventListener("click", () => sortBy(metric, metric === order.metric ? !order.descending : worstEndDescending(metric)));
+  }
+  $("filters").addEventListener("submit", (event) => event.preventDefault());
+  $("filters").addEventListener("input", (event) => {
+    if (event.target.id === "sort") return;
+    enableRange();
+    limit = PAGE;
+    apply();
+  });
+  $("filters").addEventListener("reset", (event) => { event.preventDefault(); resetFilters(); limit = PAGE; sortBy(null, false); });
+  $("sort").addEventListener("change", () => {
+    const metric = $("sort").value === "" ? null : Number($("sort").value);
+    sortBy(metric, worstEndDescending(metric));
+  });
+  $("order").addEventListener("click", () => sortBy(order.metric, !order.descending));
+  $("more").addEventListener("click", () => { limit += PAGE; apply(); });
+  window.addEventListener("hashchange", openByAddress);
+  resetFilters();
+  apply();
+  watchWidth();
+  openByAddress();
+}
+
+start();

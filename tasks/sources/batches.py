@@ -1,0 +1,34 @@
+"""Gathers samples into tables of the samples schema."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from metric_core.columns import COLUMNS
+from metric_core.schemas import SAMPLES
+from tasks.sources.rows import SampleRow
+
+
+class BatchBuilder:
+    """Gathers samples and gives them away as a table."""
+
+    def __init__(self) -> None:
+        self._schema = SAMPLES.arrow
+        self._columns: dict[str, list[Any]] = {name: [] for name in self._schema.names}
+
+    def __len__(self) -> int:
+        return len(self._columns["row_id"])
+
+    def add(self, row_id: str, number: int, row: SampleRow) -> None:
+        """Adds a sample."""
+        self._columns["row_id"].append(row_id)
+        self._columns["row_number"].append(number)
+        self._columns["extras"].append(row.extras)
+        for column in COLUMNS:
+            self._columns[column].append(row.values.get(column))
+
+    def take(self) -> pa.Table:
+        """The samples gathered since the last time."""
+        arrays = [pa.array(self._columns[field.name], field.type) for field in self._schema]
+        self._columns = {name: [] for name in self._schema.names}
+        return pa.table(arrays, schema=self._schema)

@@ -1,0 +1,48 @@
+"""The columns that no metric reads, kept with the sample as JSON so that reports and exports can show them."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from tasks.sources.bad_rows import UnfitError
+
+_READABLE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str).encode
+_ESCAPED = json.JSONEncoder(ensure_ascii=True, allow_nan=False, default=str).encode
+
+
+def extras_json(values: Mapping[str, Any]) -> str | None:
+    """JSON of a row's other columns. Values that JSON does not know become text; None if there are no columns.
+
+    >>> extras_json({"score": 1.5, "at": float("inf")})
+    '{"score": 1.5, "at": "inf"}'
+
+    Raises:
+        UnfitError: a value is nested too deeply to be written.
+    """
+    if not values:
+        return None
+    try:
+        return _encoded(values)
+    except (ValueError, TypeError):
+        return _encoded(_plain(values))
+    except RecursionError:
+        raise UnfitError("a value is nested too deeply to be stored") from None
+
+
+def _encoded(values: Any) -> str:
+    text = _READABLE(values)
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return _ESCAPED(values)
+    return text
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

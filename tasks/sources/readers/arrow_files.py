@@ -1,0 +1,44 @@
+"""Arrow files: the file format, which Feather shares, and the stream format, which `datasets` writes."""
+
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from tasks.sources.files import DataFile
+from tasks.sources.readers.arrow_tables import contents, unique
+from tasks.sources.readers.protocol import RawRow, RowSource
+
+_FILE_MAGIC = b"ARROW1"
+
+
+class ArrowFileSource(RowSource):
+    """An Arrow or Feather file."""
+
+    def __init__(self, file: DataFile) -> None:
+        super().__init__(file.name)
+        self._file = file
+
+    def column_sets(self, limit: int | None) -> Generator[Iterable[str], None, None]:  # noqa: ARG002 - has a schema
+        """The schema."""
+        with self._file.open() as handle, _opened(handle) as (schema, _):
+            yield unique(schema.names, self.name)
+
+    def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:
+        """The rows of its batches."""
+        with self._file.open() as handle, _opened(handle) as (_, batches):
+            for number, content in enumerate(contents(batches, batch_rows), start=1):
+                yield RawRow(number, content)
+
+
+@contextmanager
+def _opened(handle: BinaryIO) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
+    is_file = handle.read(len(_FILE_MAGIC)) == _FILE_MAGIC
+    handle.seek(0)
+    if is_file:
+        with pa.ipc.open_file(handle) as reader:
+            yield reader.schema, (reader.get_batch(index) for index in range(reader.num_record_batches))
+    else:
+        with pa.ipc.open_stream(handle) as reader:
+            yield reader.schema, iter(reader)

@@ -1,0 +1,123 @@
+"""CSV and TSV: a header and records, read record by record. Numbers count records; the lines are named beside them."""
+
+import csv
+from collections.abc import Generator, Iterable, Iterator
+
+from metric_core.errors import SourceError
+from tasks.sources.files import DataFile, refuse_utf16
+from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
+from tasks.sources.wording import listed
+
+_LONGEST_CELL = 2**31 - 1
+
+
+class DelimitedSource(RowSource):
+    """A CSV or TSV file. A comma-separated file may also use semicolons, as spreadsheets in many countries do."""
+
+    text_cells = True
+
+    def __init__(self, file: DataFile) -> None:
+        super().__init__(file.name)
+        self._file = file
+        self._tabs = file.extension == ".tsv"
+
+    def column_sets(self, limit: int | None) -> Generator[Iterable[str], None, None]:  # noqa: ARG002 - has a header
+        """The header."""
+        with self._file.open() as handle:
+            lines = _Lines(handle, self.name)
+            header = self._header(lines)
+        if header:
+            yield header
+
+    def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:  # noqa: ARG002 - records come one by one
+        """The records after the header, without blank lines."""
+        # The limit of the csv module is one for the whole process; contexts of a row exceed its default easily.
+        csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
+        with self._file.open() as handle:
+            lines = _Lines(handle, self.name)
+            header = self._header(lines)
+            for number, (first, last, cells) in enumerate(self._records(lines), start=1):
+                place = f"line {first}" if first == last else f"lines {first} to {last}"
+                yield RawRow(number, _row(header, cells), place)
+
+    def _header(self, lines: "_Lines") -> list[str]:
+        for line in lines:
+            if line.strip():
+                lines.refuse_invalid()
+                lines.delimiter = "\t" if self._tabs else _delimiter(line)
+                return self._names(line, lines)
+        return []
+
+    def _names(self, line: str, lines: "_Lines") -> list[str]:
+        names = [name.strip() for name in next(csv.reader([line], delimiter=lines.delimiter))]
+        twice = {name for name in names if name and names.count(name) > 1}
+        if twice:
+            raise SourceError(f"{self.name} has two columns named {listed(sorted(twice))}; rename one")
+        return names
+
+    def _records(self, lines: "_Lines") -> Iterator[tuple[int, int, list[str] | Unreadable]]:
+        reader = csv.reader(lines, delimiter=lines.delimiter, strict=True)
+        while True:
+            first = lines.number + 1
+            lines.problem = None
+            cells: list[str] | Unreadable
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                if lines.ended:
+                    raise SourceError(
+                        f"{self.name} can not be read from line {first} on: a quoted cell opens there and never closes"
+                    ) from error
+                cells = Unreadable(f"no valid CSV: {error}")
+            if cells:
+                yield first, lines.number, Unreadable(lines.problem) if lines.problem else cells
+
+
+class _Lines:
+    """The lines of a file as text, with a note where one is no UTF-8."""
+
+    def __init__(self, lines: Iterable[bytes], name: str) -> None:
+        self._lines = iter(lines)
+        self._name = name
+        self.delimiter = ","
+        self.number = 0
+        self.problem: str | None = None
+        self.ended = False
+
+    def __iter__(self) -> "_Lines":
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines, None)
+        if line is None:
+            self.ended = True
+            raise StopIteration
+        if not self.number:
+            refuse_utf16(line, self._name)
+        self.number += 1
+        try:
+            return line.decode("utf-8-sig" if self.number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            self.problem = f"invalid UTF-8 at byte {error.start + 1} of line {self.number}"
+            return line.decode(errors="replace")
+
+    def refuse_invalid(self) -> None:
+        """Raises SourceError if the line just read is no UTF-8."""
+        if self.problem:
+            raise SourceError(f"{self._name} can not be read: {self.problem}, which is its header; save it as UTF-8")
+
+
+def _delimiter(header: str) -> str:
+    if "," in header:
+        return ","
+    return next((candidate for candidate in (";", "\t") if candidate in header), ",")
+
+
+def _row(header: list[str], cells: list[str] | Unreadable) -> dict[str, str] | Unreadable:
+    if isinstance(cells, Unreadable):
+        return cells
+    if len(cells) != len(header):
+        return Unreadable(f"got {len(cells)} cell{'s' * (len(cells) > 1)}, wanted {len(header)} as in the header")
+    return dict(zip(header, cells, strict=True))

@@ -1,0 +1,98 @@
+"""Data sets of the `datasets` library: objects, folders written by save_to_disk, and names on the hub.
+
+The library is imported only where one of these is read: the import takes long and no other format needs it.
+"""
+
+import sys
+from collections.abc import Generator, Iterable
+from typing import Any
+
+from metric_core.errors import SourceError
+from tasks.sources.files import reading
+from tasks.sources.readers.arrow_tables import contents, unique
+from tasks.sources.readers.protocol import RawRow, RowSource
+from tasks.sources.wording import listed, nearest
+
+
+class DatasetSource(RowSource):
+    """A `datasets.Dataset`, whatever its format and its selection of rows."""
+
+    def __init__(self, dataset: Any, name: str) -> None:
+        super().__init__(name)
+        self._dataset = dataset
+
+    def column_sets(self, limit: int | None) -> Generator[Iterable[str], None, None]:  # noqa: ARG002 - has a schema
+        """The columns."""
+        yield unique(self._dataset.column_names, self.name)
+
+    def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:
+        """The rows, in the data set's order."""
+        with reading(self.name):
+            tables = self._dataset.with_format("arrow").iter(batch_size=batch_rows)
+            batches = (batch for table in tables for batch in table.to_batches())
+            for number, content in enumerate(contents(batches, batch_rows), start=1):
+                yield RawRow(number, content)
+
+
+def open_object(source: Any) -> RowSource | None:
+    """A data set handed over as an object; None if it is none."""
+    datasets = sys.modules.get("datasets")
+    if datasets is None or not isinstance(source, datasets.Dataset | datasets.DatasetDict):
+        return None
+    return _split_of(source, None, "the data set")
+
+
+def open_folder(path: str, split: str | None, name: str) -> RowSource:
+    """A folder written by `save_to_disk`.
+
+    Raises:
+        SourceError: it can not be read, or the split is not there or not named where there are several.
+    """
+    import datasets  # noqa: PLC0415
+
+    try:
+        with reading(name):
+            loaded = datasets.load_from_disk(path)
+    except (ValueError, TypeError, KeyError) as error:
+        raise SourceError(f"{name} can not be read as a data set: {error}") from error
+    return _split_of(loaded, split, name)
+
+
+def open_hub(address: str) -> RowSource:
+    """A data set on the hub: `owner/name`, `owner/name:configuration`, each with `#split` where there are several.
+
+    Raises:
+        SourceError: it can not be loaded, or the split is not there or not named where there are several.
+    """
+    import datasets  # noqa: PLC0415
+
+    path, _, split = address.partition("#")
+    repository, _, configuration = path.partition(":")
+    name = f"hub:{address}"
+    try:
+        with reading(name):
+            loaded = datasets.load_dataset(repository, configuration or None)
+    except (ValueError, datasets.exceptions.DatasetsError) as error:
+        hint = f"a configuration is named as hub:{repository}:configuration"
+        raise SourceError(f"{name} can not be loaded: {error} ({hint})") from error
+    return _split_of(loaded, split or None, name)
+
+
+def _split_of(loaded: Any, split: str | None, name: str) -> RowSource:
+    if not hasattr(loaded, "keys"):
+        if split is not None:
+            raise SourceError(f"{name} has no splits, got the split {split!r}; leave out #{split}")
+        return DatasetSource(loaded, name)
+    splits = [str(key) for key in loaded]
+    if split is None and len(splits) == 1:
+        split = splits[0]
+    if split is None:
+        raise SourceError(
+            f"{name} has the splits {listed(splits)}; name one: as #{next(iter(splits), 'split')} after a path or hub "
+            "name, by its key from an object"
+        )
+    if split not in splits:
+        near = nearest(split, splits)
+        hint = f" Did you mean {near!r}?" if near else ""
+        raise SourceError(f"{name} has no split {split!r}; it has {listed(splits)}.{hint}")
+    return DatasetSource(loaded[split], name)

@@ -1,0 +1,63 @@
+"""JSON documents: a list of rows, or an object with such a list. Read as a whole, as JSON can not be read in parts."""
+
+import json
+from collections.abc import Generator
+from functools import cached_property
+from typing import Any
+
+from metric_core.errors import SourceError
+from tasks.sources.files import DataFile
+from tasks.sources.readers.json_lines import JsonLinesSource, object_or_problem, parse_line
+from tasks.sources.readers.protocol import RawRow, RowSource
+from tasks.sources.wording import described, listed
+
+_ROW_KEYS = ("data", "rows")
+
+
+def open_json(file: DataFile) -> RowSource:
+    """A `.json` file: JSON lines if its first line is an object of its own and more follows, else a document.
+
+    Several programs write JSON lines under this name, `datasets` among them.
+    """
+    with file.open() as lines:
+        first = next((line for line in lines if not line.isspace()), b"").lstrip()
+        if first.startswith(b"{") and isinstance(parse_line(first), dict) and any(not line.isspace() for line in lines):
+            return JsonLinesSource(file)
+    return JsonDocumentSource(file)
+
+
+class JsonDocumentSource(RowSource):
+    """A JSON document. Numbers count the items of its list."""
+
+    def __init__(self, file: DataFile) -> None:
+        super().__init__(file.name)
+        self._file = file
+
+    def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:  # noqa: ARG002 - a document is read as a whole
+        """The items of the list."""
+        for number, item in enumerate(self._items, start=1):
+            yield RawRow(number, object_or_problem(item))
+
+    @cached_property
+    def _items(self) -> list[Any]:
+        wanted = 'wanted a list of rows, or an object with such a list under "data" or "rows"'
+        with self._file.open() as handle:
+            content = handle.read()
+        if not content.strip():
+            return []
+        try:
+            document = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise SourceError(
+                f"{self.name} is no valid JSON: {error}; {wanted}. JSON lines are named .jsonl"
+            ) from error
+        if isinstance(document, list):
+            return document
+        if not isinstance(document, dict):
+            raise SourceError(f"{self.name} holds {described(document)}, {wanted}")
+        for key in _ROW_KEYS:
+            rows = document.get(key)
+            if isinstance(rows, list):
+                return rows
+        got = f"an object with {listed(document, most=10)}"
+        raise SourceError(f"{self.name} holds {got}; {wanted}. JSON lines are named .jsonl")

@@ -1,0 +1,60 @@
+"""JSON lines: one object a line, read line by line. A broken line is one bad row, not the end of the file."""
+
+import json
+from collections.abc import Generator
+from typing import Any
+
+from tasks.sources.files import DataFile, refuse_utf16
+from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
+from tasks.sources.wording import described
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class JsonLinesSource(RowSource):
+    """A file of JSON lines. Numbers count lines, blank ones included, as editors do."""
+
+    unit = "line"
+
+    def __init__(self, file: DataFile) -> None:
+        super().__init__(file.name)
+        self._file = file
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """A JSON document under the wrong name has no usable line."""
+        return ("a file that is one JSON list is named .json",)
+
+    def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:  # noqa: ARG002 - lines come one by one
+        """The lines that are not blank."""
+        with self._file.open() as lines:
+            for number, line in enumerate(lines, start=1):
+                if number == 1:
+                    refuse_utf16(line, self.name)
+                    line = line.removeprefix(_BYTE_ORDER_MARK)  # noqa: PLW2901
+                if not line.isspace() and line:
+                    yield RawRow(number, parse_line(line))
+
+
+def parse_line(line: bytes) -> dict[str, Any] | Unreadable:
+    """The object on a line, or why there is none.
+
+    >>> parse_line(b'{"response": "Yes."}')
+    {'response': 'Yes.'}
+    >>> parse_line(b'[1, 2]').problem
+    'got the list [1, 2], wanted an object'
+    """
+    try:
+        value = json.loads(line.rstrip().decode())
+    except UnicodeDecodeError as error:
+        return Unreadable(f"invalid UTF-8 at byte {error.start + 1} of the line")
+    except json.JSONDecodeError as error:
+        return Unreadable(f"no valid JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}")
+    except (ValueError, RecursionError) as error:
+        return Unreadable(f"JSON that can not be read: {error}")
+    return object_or_problem(value)
+
+
+def object_or_problem(value: Any) -> dict[str, Any] | Unreadable:
+    """A JSON value if it can be a row."""
+    return value if isinstance(value, dict) else Unreadable(f"got {described(value)}, wanted an object")

@@ -1,0 +1,65 @@
+"""How names and values are shown in messages: short, quoted, safe to print, with the nearest name where one is near."""
+
+import difflib
+import reprlib
+from collections.abc import Iterable
+from typing import Any
+
+from metric_core.columns import COLUMN_ALIASES
+
+_EXCERPT = reprlib.Repr()
+_EXCERPT.maxstring = _EXCERPT.maxother = 60
+_EXCERPT.maxlist = _EXCERPT.maxdict = 2
+_EXCERPT.maxlevel = 2
+
+
+def listed(names: Iterable[str], most: int = 30) -> str:
+    """Names in quotes, the first `most` of them.
+
+    >>> listed(["a", "b", "c"], most=2)
+    "'a', 'b' and 1 more"
+    """
+    every = list(names)
+    shown = ", ".join(map(_EXCERPT.repr, every[:most]))
+    rest = f" and {len(every) - most} more" if len(every) > most else ""
+    return shown + rest if every else "none"
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """The candidate that looks most like a name, in whatever case; None if none does.
+
+    >>> nearest("refrence", ["id", "Reference"])
+    'Reference'
+    """
+    by_folded = {candidate.casefold(): candidate for candidate in candidates}
+    found = difflib.get_close_matches(name.casefold(), by_folded, n=1)
+    return by_folded[found[0]] if found else None
+
+
+def nearest_to_column(column: str, candidates: Iterable[str]) -> str | None:
+    """The source column that looks most like a sample column or one of its aliases.
+
+    >>> nearest_to_column("user_input", ["uid", "questions"])
+    'questions'
+    """
+    every = list(candidates)
+    names = (column, *(alias for alias, meant in COLUMN_ALIASES.items() if meant == column))
+    return next((found for name in names if (found := nearest(name, every)) is not None), None)
+
+
+def described(value: Any) -> str:
+    """What a value is, in the words of the formats that it may come from.
+
+    >>> described(5), described(True), described(["a", None]), described(None)
+    ('the number 5', 'true', "the list ['a', None]", 'null')
+    """
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    kinds: tuple[tuple[type | tuple[type, ...], str], ...] = (
+        (str, "the text"),
+        ((int, float), "the number"),
+        ((list, tuple), "the list"),
+        (dict, "the object"),
+    )
+    kind = next((word for types, word in kinds if isinstance(value, types)), f"the {type(value).__name__}")
+    return f"{kind} {_EXCERPT.repr(value)}"

@@ -1,0 +1,100 @@
+"""The verbs that need no server: metrics, plan, init; and what a mistake looks like."""
+
+import json
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from metric_core.registry import METRICS
+from tests.deployments.cli.conftest import Outcome
+
+Assay = Callable[..., Outcome]
+EXAMPLE = "examples/handbook.jsonl"
+
+
+def test_help_lists_every_verb(assay: Assay) -> None:
+    shown = assay("--help").out
+    assert all(verb in shown for verb in ("run", "plan", "metrics", "init", "server"))
+
+
+def test_every_option_of_run_names_its_environment_variable(assay: Assay) -> None:
+    shown = " ".join(assay("run", "--help").out.split())
+    assert all(name in shown for name in ("ASSAY_METRICS", "ASSAY_OUT", "ASSAY_LIMIT", "ASSAY_ON_BAD_ROW"))
+
+
+def test_the_version_is_told(assay: Assay) -> None:
+    assert assay("--version").out.startswith("rag-assay ")
+
+
+def test_metrics_lists_the_registry(assay: Assay) -> None:
+    listed = json.loads(assay("metrics", "--json").out)
+    assert [entry["name"] for entry in listed] == list(METRICS)
+    assert next(entry for entry in listed if entry["name"] == "noise_sensitivity")["direction"] == "lower"
+    table = assay("metrics").out
+    assert all(name in table for name in METRICS)
+
+
+def test_one_metric_is_shown_whole_by_any_of_its_names(assay: Assay) -> None:
+    shown = assay("metrics", "semantic_similarity").out
+    assert "answer_similarity" in shown
+    assert "threshold" in shown
+    assert "zero embedding vector" in shown
+
+
+def test_an_unknown_metric_is_a_message_with_the_nearest_name(assay: Assay) -> None:
+    outcome = assay("metrics", "faithfullness")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "Did you mean faithfulness" in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+def test_plan_shows_each_product_once_with_its_users(assay: Assay) -> None:
+    shown = json.loads(assay("plan", EXAMPLE, "--metrics", "faithfulness,noise_sensitivity", "--json").out)
+    stages = {stage["stage"]: stage["products"] for stage in shown["stages"]}
+    assert stages["claims"]["response claims"] == ["faithfulness", "noise_sensitivity"]
+    assert "questions" not in stages
+    assert "response claims" in assay("plan", EXAMPLE).out
+
+
+def test_plan_tells_what_was_left_out(assay: Assay) -> None:
+    assert json.loads(assay("plan", EXAMPLE, "--json").out)["left_out"]["instance_rubrics"] == ["rubrics"]
+
+
+def test_a_missing_file_is_exit_code_3_with_the_nearest_file(assay: Assay) -> None:
+    outcome = assay("plan", "examples/handbok.jsonl")
+    assert outcome.code == 3
+    assert "handbook.jsonl" in outcome.err
+
+
+def test_nothing_to_evaluate_is_exit_code_2(assay: Assay) -> None:
+    outcome = assay("plan")
+    assert (outcome.code, "name a source" in outcome.err) == (2, True)
+
+
+def test_two_configurations_are_refused(assay: Assay, tmp_path: Path) -> None:
+    outcome = assay("plan", str(tmp_path / "a.toml"), "--config", str(tmp_path / "b.toml"))
+    assert (outcome.code, "two configuration files" in outcome.err) == (2, True)
+
+
+def test_init_writes_a_configuration_that_plan_accepts(assay: Assay, tmp_path: Path) -> None:
+    target = tmp_path / "assay.toml"
+    assert assay("init", EXAMPLE, "--out", str(target)).code == 0
+    assert "faithfulness" in tomllib.loads(target.read_text())["metrics"]
+    assert assay("plan", str(target)).code == 0
+
+
+def test_init_does_not_replace_a_file_unless_told(assay: Assay, tmp_path: Path) -> None:
+    target = tmp_path / "assay.toml"
+    target.write_text("mine", encoding="utf-8")
+    assert assay("init", EXAMPLE, "--out", str(target)).code == 2
+    assert target.read_text() == "mine"
+    assert assay("init", EXAMPLE, "--out", str(target), "--force").code == 0
+
+
+@pytest.mark.parametrize("verb", ["run", "plan"])
+def test_an_option_that_can_not_be_used_is_named(assay: Assay, verb: str) -> None:
+    outcome = assay(verb, EXAMPLE, "--on-bad-row", "ignore")
+    assert outcome.code == 2
+    assert "on_bad_row" in outcome.err

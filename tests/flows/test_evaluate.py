@@ -1,0 +1,170 @@
+"""The flow `evaluate` on a real Prefect server: stages by their names, shards, run folders, and honest failures."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from datasets import load_dataset
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
+
+from flows.config import RunConfig
+from flows.evaluate import run_evaluation
+from metric_core.errors import BadRowsError, RunFolderError
+from tests.tasks.builders import fails, says, script
+
+pytestmark = [pytest.mark.prefect, pytest.mark.models]
+
+ROWS: Sequence[Mapping[str, Any]] = [
+    {
+        "id": f"r{number}",
+        "user_input": "Where are bikes repaired?",
+        "response": f"Bikes are repaired in Dublin {number}.",
+        "retrieved_contexts": [f"Repairs {number} happen in Dublin.", "The canteen serves soup."],
+        "reference": f"In Dublin, at door {number}.",
+    }
+    for number in range(5)
+]
+ANSWERS = (
+    says("claims", answer={"claims": ["Bikes are repaired in Dublin."]}),
+    says("questions", answer={"questions": [{"question": "Where are bikes repaired?", "noncommittal": False}]}),
+    says("verdict", answer={"yes": 0.8, "no": 0.2}),
+    says("usefulness_for_reference", answer="yes"),
+    says("relevant_sentences", answer={"relevant": [1]}),
+    says("accuracy_1", answer="4"),
+    says("accuracy_2", answer="2"),
+)
+METRICS = (
+    "faithfulness",
+    "answer_relevancy",
+    "context_precision",
+    "context_relevancy",
+    "nv_accuracy",
+    "noise_sensitivity",
+)
+
+
+def evaluate(folder: Path, *answers: Mapping[str, Any], **options: Any) -> Path:
+    """Runs the flow over ROWS with a scripted judge; returns the run folder."""
+    source = folder / "rows.jsonl"
+    source.write_text("\n".join(json.dumps(row) for row in ROWS), encoding="utf-8")
+    values = {"source": str(source), "metrics": METRICS, "out": str(folder / "run")} | options
+    config = RunConfig.model_validate({"judge": script(folder, *(answers or ANSWERS)).model_dump()} | values)
+    return Path(run_evaluation(config).folder)
+
+
+def scores(run: Path) -> dict[tuple[str, str], tuple[Any, ...]]:
+    rows = pq.read_table(run / "scores.parquet").to_pylist()
+    return {(row["row_id"], row["metric"]): (row["value"], row["status"], row["reason"]) for row in rows}
+
+
+@pytest.fixture
+def run(prefect_server: str, tmp_path: Path) -> Path:  # noqa: ARG001 the flow needs the server
+    """A finished run."""
+    return evaluate(tmp_path)
+
+
+def test_every_cell_has_a_score_or_a_reason(run: Path) -> None:
+    cells = scores(run)
+    assert set(cells) == {(row["id"], metric) for row in ROWS for metric in METRICS}
+    assert all(value is not None or reason for value, _, reason in cells.values())
+    assert cells["r0", "faithfulness"] == (1.0, "scored", None)
+    assert cells["r0", "nv_accuracy"] == (0.75, "scored", None)
+    assert cells["r0", "noise_sensitivity"] == (0.0, "scored", None)
+
+
+def test_every_table_opens_as_a_data_set(run: Path, tmp_path: Path) -> None:
+    tables = [run / "scores.parquet", *sorted((run / "stages").glob("*.parquet"))]
+    assert len(tables) == 7
+    for table in tables:
+        loaded = load_dataset("parquet", data_files=str(table), split="train", cache_dir=str(tmp_path / "cache"))
+        assert len(loaded) == pq.read_metadata(table).num_rows
+
+
+def test_the_manifest_says_what_ran_and_what_it_cost(run: Path) -> None:
+    manifest = json.loads((run / "run.json").read_text())
+    assert (manifest["status"], manifest["rows"], manifest["rows_read"]) == ("completed", 5, 5)
+    assert manifest["judge"]["backend"] == "scripted"
+    assert manifest["stages"]["claims"]["questions"] == 10
+    assert manifest["usage"]["questions"] == sum(stage["questions"] for stage in manifest["stages"].values())
+    assert {"python", "prefect", "rag-assay"} <= set(manifest["versions"])
+
+
+def test_the_summary_has_means_intervals_and_counts(run: Path) -> None:
+    summary = json.loads((run / "summary.json").read_text())
+    by_metric = {metric["metric"]: metric for metric in summary["metrics"]}
+    assert list(by_metric) == list(METRICS)
+    accuracy = by_metric["nv_accuracy"]
+    assert (accuracy["scored"], accuracy["undefined"], accuracy["failed"]) == (5, 0, 0)
+    assert accuracy["distribution"]["interval"] == {"low": 0.75, "high": 0.75}
+
+
+def test_the_report_is_there(run: Path) -> None:
+    assert (run / "report.html").read_text().lstrip().lower().startswith("<!doctype html>")
+
+
+def test_stages_have_their_names_in_prefect(run: Path) -> None:
+    flow_run_id = json.loads((run / "run.json").read_text())["run_id"]
+    with get_client(sync_client=True) as client:
+        task_runs = client.read_task_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[flow_run_id])))
+    assert {task_run.name for task_run in task_runs} == {
+        "samples",
+        *(f"{stage}-0" for stage in ("claims", "questions", "ratings", "verdicts", "similarity", "aggregation")),
+        "reporting",
+    }
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_shards_change_nothing_but_the_number_of_tables(tmp_path: Path) -> None:
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "shards").mkdir()
+    whole, shards = evaluate(tmp_path / "whole"), evaluate(tmp_path / "shards", shard_rows=2)
+    assert len(json.loads((shards / "run.json").read_text())["stages"]["samples"]["digests"]) == 3
+    assert scores(whole) == scores(shards)
+    assert (whole / "summary.json").read_bytes() == (shards / "summary.json").read_bytes()
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_a_verdict_may_count_by_its_probability(tmp_path: Path) -> None:
+    assert scores(evaluate(tmp_path, verdict="probability"))["r0", "faithfulness"] == (0.8, "scored", None)
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_unusable_replies_fail_their_cells_and_no_others(tmp_path: Path) -> None:
+    claim = "Bikes are repaired in Dublin 2."
+    cells = scores(evaluate(tmp_path, fails("claims", claim, reason="the reply was cut off"), *ANSWERS))
+    failed = {key for key, (_, status, _) in cells.items() if status == "failed"}
+    assert failed == {("r2", "faithfulness"), ("r2", "noise_sensitivity")}
+    assert cells["r2", "faithfulness"] == (None, "failed", "the reply was cut off")
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_bad_rows_stop_the_run_or_are_left_out_and_counted(tmp_path: Path) -> None:
+    source = tmp_path / "bad.jsonl"
+    source.write_text(json.dumps(ROWS[0]) + "\n{broken\n" + json.dumps({**ROWS[1], "response": None}), encoding="utf-8")
+    with pytest.raises(BadRowsError, match=r"2"):
+        evaluate(tmp_path, source=str(source))
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "failed"
+    manifest = json.loads((evaluate(tmp_path, source=str(source), on_bad_row="skip") / "run.json").read_text())
+    assert (manifest["rows"], manifest["rows_read"], manifest["bad_row_count"]) == (1, 3, 2)
+    assert [bad["number"] for bad in manifest["bad_rows"]] == [2, 3]
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_a_folder_with_other_files_is_refused_and_untouched(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(RunFolderError, match=r"thesis\.txt"):
+        evaluate(tmp_path, out=str(folder))
+    assert [path.name for path in folder.iterdir()] == ["thesis.txt"]
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_a_smaller_run_into_the_same_folder_leaves_no_table_of_the_larger_one(tmp_path: Path) -> None:
+    evaluate(tmp_path)
+    run = evaluate(tmp_path, metrics=("answer_similarity",))
+    assert {path.stem for path in (run / "stages").iterdir()} == {"samples", "similarity"}

@@ -1,0 +1,52 @@
+"""The asker puts equal questions once, keeps the order, and counts what it cost."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from metric_core.questions import ChoiceQuestion, ask_claims, ask_verdict
+from metric_core.records import AnswerStatus
+from tasks.judge import asker as asker_module
+from tasks.judge.asker import Asker
+from tasks.judge.protocol import ChoiceAnswer, Usage
+from tasks.judge.scripted import ScriptedJudge
+
+
+def test_equal_questions_are_asked_once_and_answered_each() -> None:
+    judge = ScriptedJudge({("verdict", "a"): "yes", ("verdict", "b"): "no"})
+    asker = Asker(judge)
+    answers = asker.choose([ask_verdict(claim, "premise") for claim in ("a", "b", "a")])
+    assert [answer.label for answer in answers] == ["yes", "no", "yes"]
+    assert (len(judge.asked), asker.usage.questions) == (2, 2)
+
+
+def test_answers_keep_their_order_over_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asker_module, "BATCH", 2)
+    judge = ScriptedJudge(lambda question: {"claims": [question.texts["text"]]})
+    seen: list[tuple[int, int]] = []
+    answers = Asker(judge, lambda done, more: seen.append((done, more))).generate(
+        [ask_claims(text, None) for text in "abcde"]
+    )
+    assert [answer.value["claims"][0] for answer in answers] == list("abcde")
+    assert seen == [(0, 5), (2, 0), (2, 0), (1, 0)]
+
+
+def test_tokens_and_failures_add_up() -> None:
+    class Counting(ScriptedJudge):
+        def choose(self, questions: Sequence[ChoiceQuestion]) -> list[ChoiceAnswer]:
+            usage = Usage(prompt_tokens=10, cached_tokens=4, output_tokens=1)
+            failed = ChoiceAnswer(AnswerStatus.FAILED, reason="cut off", usage=usage)
+            return [failed for _ in questions]
+
+    asker = Asker(Counting({}))
+    asker.choose([ask_verdict("a", "b"), ask_verdict("c", "d")])
+    asker.choose([ask_verdict("e", "f")])
+    usage = asker.usage
+    assert (usage.questions, usage.prompt_tokens, usage.cached_tokens, usage.output_tokens) == (3, 30, 12, 3)
+    assert usage.failed == {"cut off": 3}
+
+
+def test_nothing_to_ask_asks_nothing() -> None:
+    judge = ScriptedJudge({})
+    assert Asker(judge).choose([]) == []
+    assert judge.asked == []
