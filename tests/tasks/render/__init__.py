@@ -1,0 +1,1 @@
+"""Tests of what is made from tables: run folders and reports."""
