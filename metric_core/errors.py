@@ -8,6 +8,7 @@
     │   └── BadRowsError            rows that are not samples, with their numbers
     ├── MissingDependencyError      an optional package; the message has the line that installs it
     ├── JudgeError                  the judge can not be used at all
+    ├── EmbedderError               the embedder can not be used, or not for a text
     └── RunFolderError              a run folder that can not be written or is not one
 
 Every message says what was got, what was wanted and what to do.
@@ -67,6 +68,10 @@ class MissingDependencyError(AssayError):
 
 class JudgeError(AssayError):
     """A judge that can not be used at all (as opposed to one unusable reply, which is a failed cell)."""
+
+
+class EmbedderError(AssayError):
+    """An embedder that can not be used, or that refuses a text."""
 
 
 class RunFolderError(AssayError):

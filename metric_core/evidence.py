@@ -10,6 +10,12 @@ from metric_core.records import Question, Rating, Sample, Score, Side, Support, 
 
 ALL_CONTEXTS = "contexts"
 """The premise made of all retrieved contexts, joined by newlines."""
+BY_REFERENCE = "reference"
+"""The premise that is the reference."""
+BY_RESPONSE = "response"
+"""The premise that is the response."""
+BY_USER_INPUT = "user_input"
+"""What a context sentence is relevant to."""
 
 
 _CLOSURES = {product: closure([product]) for product in Product}
@@ -96,7 +102,7 @@ class Evidence:
         """Relevance of every context sentence to the question, in the order of the sentences."""
         sentences = self.claim_ids(Side.CONTEXT_SENTENCE, Product.CONTEXT_SENTENCES)
         self._require(Product.SENTENCE_RELEVANCE)
-        return [self.verdicts.get((VerdictKind.RELEVANCE, sentence, "user_input")) for sentence in sentences]
+        return [self.verdicts.get((VerdictKind.RELEVANCE, sentence, BY_USER_INPUT)) for sentence in sentences]
 
     def entity_set(self, side: Side, product: Product) -> Sequence[str]:
         """The entities found in a text."""

@@ -52,6 +52,18 @@ class VerdictKind(StrEnum):
     RELEVANCE = "relevance"
 
 
+class Pair(StrEnum):
+    """Which two texts a similarity is about.
+
+    QUESTION: the user's question and a regenerated one. ANSWER: response and reference, by their embeddings;
+    ANSWER_CROSS_ENCODER: the same by a cross-encoder.
+    """
+
+    QUESTION = "question"
+    ANSWER = "answer"
+    ANSWER_CROSS_ENCODER = "answer_cross_encoder"
+
+
 class Direction(StrEnum):
     """Whether more is better."""
 

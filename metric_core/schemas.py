@@ -123,8 +123,7 @@ SIMILARITIES = TableSchema(
     1,
     (_ROW_ID, _text("pair", nullable=False), pa.field("k", pa.int32()), pa.field("cosine", pa.float64()), *_OUTCOME),
 )
-"""Similarity of a pair of texts: `question` (user_input with regenerated question k) or `answer` (response with
-reference; `answer_cross_encoder` by a cross-encoder)."""
+"""Similarity of a pair of texts (see records.Pair); k is the number of the regenerated question, 0 for answers."""
 
 SCORES = TableSchema(
     Stage.AGGREGATION,

@@ -7,10 +7,9 @@ from typing import Any, Literal
 from metric_core import reasons
 from metric_core.evidence import Evidence
 from metric_core.products import Product, Stage
-from metric_core.records import AnswerStatus, Question, Rating, Sample, Score, Side, Support, VerdictKind
+from metric_core.records import AnswerStatus, Pair, Question, Rating, Sample, Score, Side, Support, VerdictKind
 from tasks.rows import samples_of, table_of
 from tasks.settings import MetricSettings, Settings
-from tasks.similarity import ANSWER_PAIR, CROSS_ENCODER_PAIR, QUESTION_PAIR
 from tasks.stage import StageOutput, Tables, report, stage
 
 _SIDE_PRODUCTS = {
@@ -22,8 +21,8 @@ _SIDE_PRODUCTS = {
     (Stage.ENTITIES, Side.CONTEXT): Product.CONTEXT_ENTITIES,
 }
 _PAIR_PRODUCTS = {
-    ANSWER_PAIR: Product.ANSWER_SIMILARITY,
-    CROSS_ENCODER_PAIR: Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER,
+    Pair.ANSWER: Product.ANSWER_SIMILARITY,
+    Pair.ANSWER_CROSS_ENCODER: Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER,
 }
 
 
@@ -132,7 +131,7 @@ def _questions(
             questions.append(Question(row["text"], row["noncommittal"]))
     cosines: list[float | None] = [None] * len(questions)
     for row in rows.get(Stage.SIMILARITY, ()):
-        if row["pair"] == QUESTION_PAIR:
+        if row["pair"] == Pair.QUESTION:
             cosines[row["k"]] = row["cosine"]
     return questions, cosines
 

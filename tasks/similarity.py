@@ -8,15 +8,12 @@ from numpy.typing import NDArray
 
 from metric_core import reasons
 from metric_core.products import Product, Stage
-from metric_core.records import AnswerStatus, Sample
+from metric_core.records import AnswerStatus, Pair, Sample
 from tasks.resources import open_cross_encoder, open_embedder
 from tasks.rows import samples_of, table_of
 from tasks.settings import EmbedderSettings, Settings
 from tasks.stage import StageOutput, Tables, report, stage
 
-QUESTION_PAIR = "question"
-ANSWER_PAIR = "answer"
-CROSS_ENCODER_PAIR = "answer_cross_encoder"
 BLANK = " "
 """Stands for an empty text: an embedder has no vector for nothing."""
 
@@ -36,7 +33,7 @@ def similarity(tables: Tables, settings: SimilaritySettings) -> StageOutput:
     if Product.QUESTION_SIMILARITY in settings.products:
         pairs += _question_pairs(samples, tables[Stage.QUESTIONS].to_pylist())
     if Product.ANSWER_SIMILARITY in settings.products:
-        pairs += [(s.row_id, ANSWER_PAIR, 0, s.response or BLANK, s.reference or BLANK) for s in samples]
+        pairs += [(s.row_id, Pair.ANSWER, 0, s.response or BLANK, s.reference or BLANK) for s in samples]
     texts = list(dict.fromkeys(text for *_, one, other in pairs for text in (one, other)))
     tell = report(Stage.SIMILARITY)
     tell(0, len(texts))
@@ -48,7 +45,7 @@ def similarity(tables: Tables, settings: SimilaritySettings) -> StageOutput:
             [(sample.response or BLANK, sample.reference or BLANK) for sample in samples]
         )
         rows += [
-            _row(sample.row_id, CROSS_ENCODER_PAIR, 0, float(value))
+            _row(sample.row_id, Pair.ANSWER_CROSS_ENCODER, 0, float(value))
             for sample, value in zip(samples, scored, strict=True)
         ]
     return StageOutput(table_of(Stage.SIMILARITY, rows))
@@ -71,7 +68,7 @@ def _question_pairs(
 ) -> list[tuple[str, str, int, str, str]]:
     asked = {sample.row_id: sample.user_input or BLANK for sample in samples}
     return [
-        (row["row_id"], QUESTION_PAIR, row["k"], asked[row["row_id"]], row["text"])
+        (row["row_id"], Pair.QUESTION, row["k"], asked[row["row_id"]], row["text"])
         for row in questions
         if row["k"] is not None and row["text"].strip()
     ]

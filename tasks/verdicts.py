@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from metric_core.evidence import ALL_CONTEXTS, context_premise
+from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, BY_USER_INPUT, context_premise
 from metric_core.products import Product, Stage
 from metric_core.questions import (
     YES,
@@ -29,7 +29,6 @@ from tasks.stage import StageOutput, Tables, report, stage
 
 EMPTY_PREMISE = "empty premise"
 EMPTY_TARGET = "nothing to be useful for"
-USER_INPUT_PREMISE = "user_input"
 
 Claims: TypeAlias = Mapping[Side, Mapping[str, str]]
 """Claim id -> text, a side."""
@@ -93,8 +92,8 @@ def _first_round(sample: Sample, claims: Claims, products: Sequence[Product]) ->
         Product.RESPONSE_CLAIMS_BY_CONTEXTS: (Side.RESPONSE, ALL_CONTEXTS, sample.joined_contexts),
         Product.REFERENCE_CLAIMS_BY_CONTEXTS: (Side.REFERENCE, ALL_CONTEXTS, sample.joined_contexts),
         Product.REFERENCE_SENTENCES_BY_CONTEXTS: (Side.REFERENCE_SENTENCE, ALL_CONTEXTS, sample.joined_contexts),
-        Product.RESPONSE_CLAIMS_BY_REFERENCE: (Side.RESPONSE, "reference", sample.reference or ""),
-        Product.REFERENCE_CLAIMS_BY_RESPONSE: (Side.REFERENCE, "response", sample.response or ""),
+        Product.RESPONSE_CLAIMS_BY_REFERENCE: (Side.RESPONSE, BY_REFERENCE, sample.reference or ""),
+        Product.REFERENCE_CLAIMS_BY_RESPONSE: (Side.REFERENCE, BY_RESPONSE, sample.response or ""),
     }
     pending: list[_Pending] = []
     for product in products:
@@ -138,7 +137,7 @@ def _each_context_rows(
     by_reference = {
         (row["row_id"], row["claim_id"]): row["verdict"]
         for row in first
-        if row["kind"] == VerdictKind.SUPPORT and row["premise"] == "reference"
+        if row["kind"] == VerdictKind.SUPPORT and row["premise"] == BY_REFERENCE
     }
     second = [
         _support(sample, claim_id, claim, context_premise(i), passage)
@@ -213,7 +212,7 @@ def _sentence_rows(
     relevant = set(answer.value["relevant"]) if answer.status is AnswerStatus.ANSWERED else set()
     return [
         {
-            **_key(sample.row_id, VerdictKind.RELEVANCE, claim_id, USER_INPUT_PREMISE),
+            **_key(sample.row_id, VerdictKind.RELEVANCE, claim_id, BY_USER_INPUT),
             "verdict": int(number in relevant) if answer.status is AnswerStatus.ANSWERED else None,
             "status": answer.status,
             "reason": answer.reason,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from metric_core import columns, reasons
-from metric_core.evidence import Evidence
+from metric_core.evidence import BY_REFERENCE, BY_RESPONSE, Evidence
 from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, always, number_in
 from metric_core.metrics.supports import counted, f_beta, usable
 from metric_core.products import Product
@@ -73,8 +73,8 @@ def _compute(request: MetricRequest, evidence: Evidence) -> Score:
     response: Sequence[Support] = ()
     reference: Sequence[Support] = ()
     if Product.RESPONSE_CLAIMS_BY_REFERENCE in products:
-        response = evidence.supports(Side.RESPONSE, "reference", Product.RESPONSE_CLAIMS_BY_REFERENCE)
-        reference = evidence.supports(Side.REFERENCE, "response", Product.REFERENCE_CLAIMS_BY_RESPONSE)
+        response = evidence.supports(Side.RESPONSE, BY_REFERENCE, Product.RESPONSE_CLAIMS_BY_REFERENCE)
+        reference = evidence.supports(Side.REFERENCE, BY_RESPONSE, Product.REFERENCE_CLAIMS_BY_RESPONSE)
     similarity = evidence.answer_similarity() if Product.ANSWER_SIMILARITY in products else None
     return answer_correctness(response, reference, similarity, parameters["weights"], parameters["beta"])
 

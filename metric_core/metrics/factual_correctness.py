@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from metric_core import columns, reasons
-from metric_core.evidence import Evidence
+from metric_core.evidence import BY_REFERENCE, BY_RESPONSE, Evidence
 from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, always, number_in
 from metric_core.metrics.supports import counted, f_beta, mean_support, usable
 from metric_core.products import Product
@@ -93,9 +93,9 @@ def _compute(request: MetricRequest, evidence: Evidence) -> Score:
     response: Sequence[Support] = ()
     reference: Sequence[Support] = ()
     if Product.RESPONSE_CLAIMS_BY_REFERENCE in products:
-        response = evidence.supports(Side.RESPONSE, "reference", Product.RESPONSE_CLAIMS_BY_REFERENCE)
+        response = evidence.supports(Side.RESPONSE, BY_REFERENCE, Product.RESPONSE_CLAIMS_BY_REFERENCE)
     if Product.REFERENCE_CLAIMS_BY_RESPONSE in products:
-        reference = evidence.supports(Side.REFERENCE, "response", Product.REFERENCE_CLAIMS_BY_RESPONSE)
+        reference = evidence.supports(Side.REFERENCE, BY_RESPONSE, Product.REFERENCE_CLAIMS_BY_RESPONSE)
     return factual_correctness(response, reference, parameters["mode"], parameters["beta"], parameters["recall_basis"])
 
 

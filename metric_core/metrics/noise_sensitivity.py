@@ -5,7 +5,7 @@ from math import prod
 from statistics import fmean
 
 from metric_core import columns, reasons
-from metric_core.evidence import Evidence
+from metric_core.evidence import BY_REFERENCE, Evidence
 from metric_core.metric import Metric, MetricRequest, Parameter, always
 from metric_core.metrics.supports import usable
 from metric_core.products import Product
@@ -90,7 +90,7 @@ def _noise(by_reference: Support, by_context: Sequence[Support], relevance: Sequ
 
 def _compute(request: MetricRequest, evidence: Evidence) -> Score:
     return noise_sensitivity(
-        evidence.supports(Side.RESPONSE, "reference", Product.RESPONSE_CLAIMS_BY_REFERENCE),
+        evidence.supports(Side.RESPONSE, BY_REFERENCE, Product.RESPONSE_CLAIMS_BY_REFERENCE),
         evidence.context_supports(Side.RESPONSE, Product.CLAIMS_BY_EACH_CONTEXT),
         evidence.context_supports(Side.REFERENCE, Product.CLAIMS_BY_EACH_CONTEXT),
         request.parameters["mode"],

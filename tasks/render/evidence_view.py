@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from metric_core.evidence import ALL_CONTEXTS, context_premise
+from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, context_premise
 from metric_core.metrics.context_entity_recall import EXACT, normalized
 from metric_core.products import Stage
-from metric_core.records import AnswerStatus, Side, VerdictKind
+from metric_core.records import AnswerStatus, Pair, Side, VerdictKind
 from tasks.render.passages import Segments, SentenceIndex, segment
 from tasks.render.score_table import Yardstick
 
@@ -21,9 +21,8 @@ LONGEST_TEXT = 20_000
 LONGEST_PASSAGES = 200_000
 """Characters of a text, and of all passages of a row, that a page carries; the tables keep the rest."""
 
-_WHOLE_PREMISES = (ALL_CONTEXTS, "reference", "response")
+_WHOLE_PREMISES = (ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE)
 _CLAIM_SIDES = (Side.RESPONSE, Side.REFERENCE, Side.REFERENCE_SENTENCE)
-_QUESTION_PAIR = "question"
 _OTHER_COLUMNS = ("reference_contexts", "retrieved_context_ids", "reference_context_ids", "rubrics", "extras")
 
 
@@ -69,7 +68,7 @@ def row_view(tables: RowTables, yardsticks: Sequence[Yardstick], match: str) -> 
         "similarities": [
             {"pair": row["pair"], "value": row["cosine"], "reason": row["reason"]}
             for row in tables.of(Stage.SIMILARITY)
-            if row["pair"] != _QUESTION_PAIR
+            if row["pair"] != Pair.QUESTION
         ],
         "entities": _entities(tables.of(Stage.ENTITIES), match),
         "ratings": _ratings(tables.of(Stage.RATINGS)),
@@ -208,7 +207,7 @@ def _gap(rows: Iterable[Row]) -> dict[str, Any] | None:
 
 def _questions(tables: RowTables) -> dict[str, Any] | None:
     rows = tables.of(Stage.QUESTIONS)
-    cosines = {row["k"]: row["cosine"] for row in tables.of(Stage.SIMILARITY) if row["pair"] == _QUESTION_PAIR}
+    cosines = {row["k"]: row["cosine"] for row in tables.of(Stage.SIMILARITY) if row["pair"] == Pair.QUESTION}
     questions = [
         {"text": _text(row["text"]), "noncommittal": row["noncommittal"], "cosine": cosines.get(row["k"])}
         for row in rows

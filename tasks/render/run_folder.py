@@ -5,7 +5,6 @@
 """
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -76,7 +75,9 @@ def write_summary(folder: Path, rows: int, summaries: Sequence[MetricSummary]) -
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Writes a JSON file, whole or not at all. Raises ValueError on NaN: nothing of ours holds one."""
     temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False, default=str) + os.linesep)
+    text = json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False, default=str) + "\n"
+    # A row was perhaps left out because its text is no UTF-8; the note about it must be writable all the same.
+    temporary.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
     temporary.replace(path)
 
 
@@ -87,7 +88,7 @@ def read_json(folder: Path, name: str) -> dict[str, Any]:
         RunFolderError: the folder is not a run's, or the file is damaged.
     """
     try:
-        content = json.loads((folder / name).read_text())
+        content = json.loads((folder / name).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise RunFolderError(f"{folder} is not a run folder: it has no {name}") from error
     except (OSError, ValueError) as error:
