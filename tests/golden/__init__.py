@@ -1,0 +1,1 @@
+"""Worked examples: cases with the answers of a judge and the score that they must give."""

@@ -1,0 +1,241 @@
+"""From the judge's answers in a golden case to the evidence that a metric reads.
+
+A case says what a judge answered at the level of meaning. What can not be an answer to the question that was asked
+(a list of verdicts of another length than the claims, a truncated reply, a rating off the scale) is unusable here as
+it is for the stages: a failed verdict, rating or reply. Nor does the judge get to say what the stages do not ask: a
+blank text has no claims and answers no question, and a blank premise supports nothing.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from metric_core import reasons
+from metric_core.columns import COLUMN_ALIASES, COLUMNS, ColumnType
+from metric_core.evidence import (
+    ALL_CONTEXTS,
+    BY_REFERENCE,
+    BY_RESPONSE,
+    BY_USER_INPUT,
+    Evidence,
+    context_premise,
+)
+from metric_core.metric import MetricRequest
+from metric_core.metrics.discrete_criteria import discrete_value
+from metric_core.metrics.votes import exact_label
+from metric_core.products import Product, closure
+from metric_core.questions import ChoiceQuestion, QuestionKind, RatingRequest
+from metric_core.records import Question, Rating, Sample, Score, Side, Support, VerdictKind
+from metric_core.replies import parse_json_reply
+
+MOST_ATTEMPTS = 5
+_BLANK = " "
+_CLAIM_SIDES = {"response_claims": Side.RESPONSE, "reference_claims": Side.REFERENCE}
+_WHOLE_NUMBER_KINDS = (QuestionKind.ASPECT, QuestionKind.CRITERIA_INTEGER)
+_ANSWERS: dict[Product, tuple[str, ...]] = {
+    Product.RESPONSE_CLAIMS: ("response_claims", "classification"),
+    Product.REFERENCE_CLAIMS: ("reference_claims", "classification", "recall_attributed"),
+    Product.REFERENCE_SENTENCES: ("recall_attributed",),
+    Product.CONTEXT_SENTENCES: ("context_sentences_pysbd",),
+    Product.REFERENCE_ENTITIES: ("reference_entities",),
+    Product.CONTEXT_ENTITIES: ("context_entities",),
+    Product.QUESTIONS: ("generated_questions",),
+    Product.RATINGS: ("ratings", "critic_verdicts", "criteria_scores", "value", "rubric_score"),
+    Product.USEFULNESS_FOR_REFERENCE: ("context_useful",),
+    Product.USEFULNESS_FOR_RESPONSE: ("context_useful",),
+}
+"""The judge's answers, by the names that cases use, that a product is made from: one of them must be there."""
+
+Verdicts = dict[tuple[VerdictKind, str, str], Support]
+
+
+def sample_of(columns: Mapping[str, Any]) -> Sample:
+    """The sample of a case, by the columns that metrics know and their other names; ids become texts."""
+    values: dict[str, Any] = {}
+    for given, value in columns.items():
+        name = COLUMN_ALIASES.get(given, given)
+        if name in COLUMNS and (name == given or name not in columns):
+            is_list = COLUMNS[name] in (ColumnType.TEXTS, ColumnType.IDS)
+            values[name] = tuple(map(str, value)) if is_list and value is not None else value
+    return Sample(row_id="case", **values)
+
+
+def evidence_of(request: MetricRequest, sample: Sample, judge: Mapping[str, Any]) -> Evidence:
+    """The evidence that the judge's answers make; a truncated raw reply leaves nothing usable."""
+    if not _has_whole_reply(judge):
+        failed = Score.failed(reasons.NO_USABLE_REPLY)
+        return Evidence(sample, gaps=dict.fromkeys(Product, failed))
+    products = request.products
+    for product in closure(products):
+        if product in _ANSWERS and not any(name in judge for name in _ANSWERS[product]):
+            raise ValueError(f"{request.key} needs the judge's {' or '.join(_ANSWERS[product])}")
+    claims = _claims(sample, judge)
+    questions = _questions(sample, judge)
+    return Evidence(
+        sample,
+        claims={side: dict.fromkeys(ids, "") for side, ids in claims.items()},
+        verdicts=_verdicts(sample, judge, claims),
+        entities={
+            Side.REFERENCE: judge.get("reference_entities") or (),
+            Side.CONTEXT: judge.get("context_entities") or (),
+        },
+        questions=questions,
+        question_similarities=[
+            _similarity(judge, sample.user_input, q.text) if q.text.strip() else None
+            for q in questions
+            if Product.QUESTION_SIMILARITY in products
+        ],
+        answer_similarities={
+            product: _similarity(judge, sample.response, sample.reference)
+            for product in (Product.ANSWER_SIMILARITY, Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER)
+            if product in products
+        },
+        ratings={request.key: _ratings(request, sample, judge)},
+    )
+
+
+def _has_whole_reply(judge: Mapping[str, Any]) -> bool:
+    if judge.get("raw_text") is None:
+        return True
+    try:
+        parse_json_reply(judge["raw_text"])
+    except ValueError:
+        return False
+    return True
+
+
+def _questions(sample: Sample, judge: Mapping[str, Any]) -> list[Question]:
+    if _is_blank(sample.response):
+        return []
+    return [Question(q["question"], bool(q.get("noncommittal"))) for q in judge.get("generated_questions") or ()]
+
+
+def _claims(sample: Sample, judge: Mapping[str, Any]) -> dict[Side, list[str]]:
+    """Claim ids by side. The unit of `recall_attributed` is a claim as well as a sentence of the reference."""
+    classes = judge.get("classification")
+    counts = {side: len(judge.get(name) or ()) for name, side in _CLAIM_SIDES.items()}
+    if classes is not None and any(map(len, classes.values())):
+        counts = {
+            Side.RESPONSE: len(classes["TP"]) + len(classes["FP"]),
+            Side.REFERENCE: max(len(classes["FN"]), counts[Side.REFERENCE]),
+        }
+    if "recall_attributed" in judge:
+        units = judge.get("reference_sentences")
+        counts[Side.REFERENCE] = len(judge["recall_attributed"] if units is None else units)
+    for side, text in ((Side.RESPONSE, sample.response), (Side.REFERENCE, sample.reference)):
+        counts[side] = 0 if _is_blank(text) else counts[side]
+    counts[Side.REFERENCE_SENTENCE] = counts[Side.REFERENCE]
+    counts[Side.CONTEXT_SENTENCE] = len(judge.get("context_sentences_pysbd") or ())
+    return {side: [f"{side}:{i}" for i in range(count)] for side, count in counts.items()}
+
+
+def _verdicts(sample: Sample, judge: Mapping[str, Any], claims: Mapping[Side, Sequence[str]]) -> Verdicts:
+    found: Verdicts = {}
+
+    def support(side: Side, premise: str, answers: Sequence[Support]) -> None:
+        _give(found, VerdictKind.SUPPORT, claims[side], premise, answers)
+
+    for name, answers in (judge.get("verdicts") or {}).items():
+        claim_list, _, premise = name.partition("@")
+        support(_CLAIM_SIDES[claim_list], premise, [_truth(answer) for answer in answers])
+    if "recall_attributed" in judge:
+        for side in (Side.REFERENCE, Side.REFERENCE_SENTENCE):
+            support(side, ALL_CONTEXTS, [_truth(answer) for answer in judge["recall_attributed"]])
+    if "classification" in judge:
+        right, wrong, missed = (len(judge["classification"][name]) for name in ("TP", "FP", "FN"))
+        support(Side.RESPONSE, BY_REFERENCE, [1.0] * right + [0.0] * wrong)
+        covered = len(claims[Side.REFERENCE]) - missed if right + wrong + missed else 0
+        support(Side.REFERENCE, BY_RESPONSE, [1.0] * covered + [0.0] * missed)
+    useful = [_truth(answer) for answer in judge.get("context_useful") or ()]
+    contexts = [context_premise(i) for i in range(len(sample.retrieved_contexts or ()))]
+    for kind in (VerdictKind.USEFULNESS_FOR_REFERENCE, VerdictKind.USEFULNESS_FOR_RESPONSE):
+        if len(useful) == len(contexts):
+            found |= {(kind, "", premise): answer for premise, answer in zip(contexts, useful, strict=True)}
+    _give(found, VerdictKind.RELEVANCE, claims[Side.CONTEXT_SENTENCE], BY_USER_INPUT, _relevance(judge))
+    blank = [premise for premise, text in _premises(sample).items() if _is_blank(text)]
+    found |= {(kind, name, premise): 0.0 for kind, name, premise in found if premise in blank}
+    return found | {
+        (VerdictKind.SUPPORT, name, premise): 0.0 for premise in blank for ids in claims.values() for name in ids
+    }
+
+
+def _premises(sample: Sample) -> dict[str, str | None]:
+    contexts = sample.retrieved_contexts
+    each = {context_premise(i): text for i, text in enumerate(contexts or ())}
+    joined = None if contexts is None else sample.joined_contexts
+    return {ALL_CONTEXTS: joined, BY_REFERENCE: sample.reference, BY_RESPONSE: sample.response, **each}
+
+
+def _is_blank(text: str | None) -> bool:
+    return text is not None and not text.strip()
+
+
+def _give(found: Verdicts, kind: VerdictKind, ids: Sequence[str], premise: str, answers: Sequence[Support]) -> None:
+    """Records the verdicts of a list; none if its length is not that of the claims."""
+    if len(ids) == len(answers):
+        found |= {(kind, claim, premise): answer for claim, answer in zip(ids, answers, strict=True)}
+
+
+def _truth(answer: object) -> Support:
+    return float(bool(answer)) if isinstance(answer, int | float) else None
+
+
+def _relevance(judge: Mapping[str, Any]) -> list[Support]:
+    """Each relevant sentence marks one equal context sentence; what no context says marks none."""
+    relevant = [sentence.strip() for sentence in judge.get("relevant_sentences") or ()]
+    marks: list[Support] = []
+    for sentence in judge.get("context_sentences_pysbd") or ():
+        marks.append(float(sentence.strip() in relevant))
+        if marks[-1]:
+            relevant.remove(sentence.strip())
+    return marks
+
+
+def _similarity(judge: Mapping[str, Any], one: str | None, other: str | None) -> float | None:
+    vectors = []
+    for text in (one or "", other or ""):
+        known = judge["embeddings"]
+        vectors.append(known[text] if text.strip() or _BLANK not in known else known[_BLANK])
+    norm = math.hypot(*vectors[0]) * math.hypot(*vectors[1])
+    return math.fsum(a * b for a, b in zip(*vectors, strict=True)) / norm if norm else None
+
+
+def _ratings(request: MetricRequest, sample: Sample, judge: Mapping[str, Any]) -> list[Rating]:
+    asked = request.rating_requests(sample)
+    if isinstance(asked, Score):
+        return []
+    if "ratings" in judge:
+        return [
+            Rating(rating.template, _first_label(attempts[:MOST_ATTEMPTS], rating))
+            for rating, attempts in zip(asked, judge["ratings"].values(), strict=True)
+        ]
+    replies = iter(_replies(judge))
+    return [Rating(rating.template, value) for rating in asked for value in _votes(rating, replies)]
+
+
+def _first_label(attempts: Sequence[Any], rating: RatingRequest) -> str | None:
+    if not isinstance(rating.question, ChoiceQuestion):
+        raise TypeError(f"attempts are for questions with labels, got {rating.question.kind}")
+    labels = rating.question.labels
+    return next((label for attempt in attempts if (label := exact_label(attempt, labels)) is not None), None)
+
+
+def _replies(judge: Mapping[str, Any]) -> Sequence[Any]:
+    for name in ("critic_verdicts", "criteria_scores"):
+        if name in judge:
+            return list(judge[name])
+    return [judge[name] for name in ("value", "rubric_score") if name in judge]
+
+
+def _votes(rating: RatingRequest, replies: Iterator[Any]) -> list[str | float | None]:
+    """The answers to one question; a vote for which the case has no reply has failed."""
+    question = rating.question
+    if not isinstance(question, ChoiceQuestion):
+        return [next(replies, None)]
+    votes = list(islice(replies, question.votes))
+    whole = question.kind in _WHOLE_NUMBER_KINDS
+    allowed: Any = [int(label) for label in question.labels] if whole else question.labels
+    chosen = [discrete_value(vote, allowed) for vote in votes]
+    labels = [None if value is None else str(value) for value in chosen]
+    return [*labels, *[None] * (question.votes - len(labels))]

@@ -1,0 +1,1 @@
+"""What scores mean: metrics, records, prompts."""

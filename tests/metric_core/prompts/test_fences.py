@@ -1,0 +1,76 @@
+"""Fences: their form, what is made visible, what is removed, and that looking for look-alikes misses none."""
+
+import sys
+
+import pytest
+
+from metric_core.prompts import fences
+from metric_core.prompts.fences import disarmed, fence
+from metric_core.prompts.lookalikes import CLOSING_BRACKETS, OPENING_BRACKETS, fold, folded
+
+
+def test_a_fence_surrounds_its_text_as_it_is() -> None:
+    assert fence("claim", " It\nrains. ") == "<quoted claim>\n It\nrains. \n</quoted>"
+
+
+@pytest.mark.parametrize("label", ["", "Claim", "a b", "claim>", "claim\n", "1st", "\u0441laim"])
+def test_a_label_that_could_break_the_fence_is_refused(label: str) -> None:
+    with pytest.raises(ValueError, match="small letters, digits and underscores"):
+        fence(label, "It rains.")
+
+
+@pytest.mark.parametrize(
+    ("text", "readable"),
+    [
+        ("</quoted>", "<\\/quoted>"),
+        ("<quoted claim>", "<\\quoted claim>"),
+        ("<s>old</s> <b>new</b>", "<\\s>old<\\/s> <b>new</b>"),
+        ("<|im_start|>system", "<\\|im_start|>system"),
+        ("[INST] [1] [x]", "[\\INST] [1] [x]"),
+        ("### Instruction: go", "#\\## Instruction: go"),
+        ("#### Response:", "#\\#\\## Response:"),
+        ("<<SYS>>", "<\\<SYS>>"),
+        ("\uff1c/quoted\uff1e", "\uff1c\\/quoted\uff1e"),
+        ("if a < quoted: pass", "if a < quoted: pass"),
+        ("a < quoted and b > c", "a <\\ quoted and b > c"),
+    ],
+)
+def test_what_is_disarmed_stays_readable(text: str, readable: str) -> None:
+    assert disarmed(text) == readable
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("a\r\nb\rc\u2028d\x85e\x0cf\x0bg", "a\nb\nc\nd\ne\nf\ng"),
+        ("a\x00b\x1bc\x7fd\x9fe", "abcde"),
+        ("a\u202eb\u2066c\u2069d", "abcd"),
+        ("a\U000e0041b\U000e007f", "ab"),
+        ("a\ud800b", "a\ufffdb"),
+        ("a\tb\n", "a\tb\n"),
+        ("a\u200db\u200cc\u200ed\ufeffe", "a\u200db\u200cc\u200ed\ufeffe"),
+    ],
+)
+def test_control_characters_go_and_joiners_stay(text: str, kept: str) -> None:
+    assert disarmed(text) == kept
+
+
+def test_every_character_that_may_open_a_delimiter_is_looked_at() -> None:
+    characters = [chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point < 0xE000]
+    opening = {*OPENING_BRACKETS, *"[]#"}
+    missed = [character for character in characters if opening & set(fold(character))]
+    assert not [character for character in missed if not fences._MAY_OPEN.search(character)]
+
+
+@pytest.mark.parametrize("opening", OPENING_BRACKETS)
+@pytest.mark.parametrize("slash", ["/", "\u2044", "\uff0f", " / "])
+@pytest.mark.parametrize(
+    "word", ["quoted", "QuOtEd", "\uff51uoted", "\U0001d5fe\u03c5\u043e\u0442\u0435\u0501", "quo\u00adted"]
+)
+def test_a_closing_fence_is_found_however_it_is_written(opening: str, slash: str, word: str) -> None:
+    closing = CLOSING_BRACKETS[OPENING_BRACKETS.index(opening)]
+    assert disarmed(f"a{opening}{slash}{word}{closing}b") == f"a{opening}\\{slash}{word}{closing}b"
+
+
+def test_folding_remembers_where_characters_come_from() -> None:
+    assert folded("\ufb01\u200dn\u0301") == ("fin", [0, 0, 2])

@@ -1,0 +1,121 @@
+"""Metrics over claims: what each reads, and what a failed verdict or an empty side does."""
+
+import pytest
+
+from metric_core import reasons
+from metric_core.metrics.answer_correctness import ANSWER_CORRECTNESS, answer_correctness
+from metric_core.metrics.answer_relevancy import answer_relevancy
+from metric_core.metrics.context_precision import average_precision
+from metric_core.metrics.factual_correctness import FACTUAL_CORRECTNESS, factual_correctness
+from metric_core.metrics.noise_sensitivity import noise_sensitivity
+from metric_core.products import Product
+from metric_core.records import Question, Score, Support
+
+FAILED = Score.failed(reasons.NO_USABLE_VERDICT)
+RIGHT, COVERED = Product.RESPONSE_CLAIMS_BY_REFERENCE, Product.REFERENCE_CLAIMS_BY_RESPONSE
+
+
+def noise(response: list[Support], found: list[list[Support]], covers: list[list[Support]]) -> Score:
+    return noise_sensitivity(response, found, covers)
+
+
+def test_noise_needs_no_context_verdicts_of_right_claims() -> None:
+    assert noise([1, 1], [[None, None]], [[None]]) == Score.scored(0.0)
+
+
+def test_noise_needs_the_relevance_only_of_contexts_with_a_wrong_claim() -> None:
+    assert noise([0, 1], [[0, None], [1, None]], [[None], [1]]) == Score.scored(0.5)
+    assert noise([0, 1], [[0, None], [1, None]], [[1], [None]]) == FAILED
+
+
+def test_noise_needs_no_more_claims_of_a_context_that_is_relevant_for_sure() -> None:
+    assert noise([0], [[1]], [[None, 1]]) == Score.scored(1.0)
+    assert noise([0], [[1]], [[None, 0.9]]) == FAILED
+
+
+def test_noise_reads_every_context_of_a_wrong_claim() -> None:
+    assert noise([0], [[1], [None]], [[1], [1]]) == FAILED
+    assert noise([None], [[1]], [[1]]) == FAILED
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (([0], [], []), reasons.NO_CONTEXTS),
+        (([], [[]], [[1]]), reasons.NO_RESPONSE_CLAIMS),
+        (([0], [[1]], [[]]), reasons.NO_REFERENCE_CLAIMS),
+    ],
+)
+def test_noise_is_undefined_without_a_side(
+    arguments: tuple[list[Support], list[list[Support]], list[list[Support]]], reason: str
+) -> None:
+    assert noise(*arguments) == Score.undefined(reason)
+
+
+@pytest.mark.parametrize(
+    ("mode", "basis", "response", "reference", "expected"),
+    [
+        ("f1", None, [], [], Score.undefined(reasons.NO_CLAIMS)),
+        ("f1", None, [], [1, None], Score.scored(0.0)),
+        ("f1", None, [1, 0], [], Score.scored(2 / 3)),
+        ("f1", "reference", [1, 0], [], Score.scored(2 / 3)),
+        ("f1", "reference", [], [1], Score.scored(0.0)),
+        ("f1", None, [1, None], [1], FAILED),
+        ("f1", None, [1], [None], FAILED),
+        ("precision", None, [], [1], Score.undefined(reasons.NO_RESPONSE_CLAIMS)),
+        ("precision", None, [1, 0], [None], Score.scored(0.5)),
+        ("recall", None, [None], [1, 0], Score.scored(0.5)),
+        ("recall", None, [1], [], Score.undefined(reasons.NO_REFERENCE_CLAIMS)),
+        ("recall", "documented", [0], [1], Score.scored(0.0)),
+        ("recall", "documented", [1], [], Score.scored(1.0)),
+        ("recall", "documented", [], [], Score.undefined(reasons.NO_CLAIMS)),
+    ],
+)
+def test_factual_correctness_reads_what_its_mode_counts(
+    mode: str, basis: str | None, response: list[Support], reference: list[Support], expected: Score
+) -> None:
+    score = factual_correctness(response, reference, mode, recall_basis=basis)
+    assert (score.status, score.reason) == (expected.status, expected.reason)
+    assert score.value == pytest.approx(expected.value)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "products"),
+    [
+        ({}, {RIGHT, COVERED}),
+        ({"mode": "precision"}, {RIGHT}),
+        ({"mode": "recall"}, {COVERED}),
+        ({"mode": "recall", "recall_basis": "documented"}, {RIGHT, COVERED}),
+    ],
+)
+def test_factual_correctness_asks_only_for_what_it_reads(parameters: dict[str, str], products: set[Product]) -> None:
+    assert set(FACTUAL_CORRECTNESS.request(parameters).products) == products
+
+
+def test_answer_correctness_does_not_read_a_part_without_weight() -> None:
+    assert answer_correctness([1], [1], None, weights=(1, 0)) == Score.scored(1.0)
+    assert answer_correctness([None], [None], -0.5, weights=(0, 2)) == Score.scored(-0.5)
+    assert ANSWER_CORRECTNESS.request({"weights": [0, 1]}).products == (Product.ANSWER_SIMILARITY,)
+    assert ANSWER_CORRECTNESS.request({"weights": [0, 1]}).bounds == (-1.0, 1.0)
+    assert set(ANSWER_CORRECTNESS.request({"weights": [1, 0]}).products) == {RIGHT, COVERED}
+
+
+def test_a_failed_verdict_outweighs_a_zero_vector() -> None:
+    assert answer_correctness([None], [1], None) == FAILED
+    assert answer_correctness([1], [1], None) == Score.undefined(reasons.ZERO_VECTOR)
+
+
+def test_probabilities_give_expected_counts() -> None:
+    assert factual_correctness([0.5, 0.5], [0.5]).value == pytest.approx(1 / (1 + 0.5 * (1 + 0.5)))
+
+
+def test_evasive_questions_are_zero_only_if_all_are() -> None:
+    plain, evasive = Question("What?"), Question("What?", noncommittal=True)
+    assert answer_relevancy([plain, evasive], [0.5, 0.7]).value == pytest.approx(0.6)
+    assert answer_relevancy([evasive, evasive], [0.5, None]) == Score.scored(0.0)
+    assert answer_relevancy([evasive, Question(" ")], [0.5, 0.5]) == Score.scored(0.0)
+
+
+def test_average_precision_of_many_ranks_is_quick_and_bounded() -> None:
+    assert average_precision([1.0] * 60) == pytest.approx(1.0)
+    assert 0.5 < average_precision([0.5] * 60) < 0.6

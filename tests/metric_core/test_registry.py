@@ -1,0 +1,122 @@
+"""The table of metrics: names, command-line text, the default suite, and that declarations hold together."""
+
+import pytest
+
+from metric_core.columns import COLUMNS
+from metric_core.errors import MetricParameterError, UnknownMetricError
+from metric_core.metric import Metric
+from metric_core.products import PRODUCTS, Product, closure
+from metric_core.registry import METRICS, default_suite, parse_request, resolve
+
+REQUIRED = {"definition": "Is it rude?"}
+ALL_NAMES = [name for metric in METRICS.values() for name in (metric.name, *metric.aliases)]
+
+
+def parameters_for(metric: Metric) -> dict[str, str]:
+    return REQUIRED if "definition" in metric.parameters else {}
+
+
+def test_no_name_means_two_metrics() -> None:
+    assert len(set(ALL_NAMES)) == len(ALL_NAMES)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("faithfulness", "faithfulness"),
+        ("Answer-Accuracy", "nv_accuracy"),
+        ("context_relevance", "nv_context_relevance"),
+        ("context_relevancy", "context_relevancy"),
+        ("CONTEXT_ENTITIES_RECALL", "context_entity_recall"),
+        (" discrete_metric ", "discrete_criteria"),
+        ("domain-specific-rubrics", "rubrics"),
+    ],
+)
+def test_names_and_aliases_are_resolved(name: str, expected: str) -> None:
+    assert resolve(name).name == expected
+
+
+def test_an_unknown_name_suggests_the_nearest() -> None:
+    with pytest.raises(UnknownMetricError, match=r"'semantic_similarty'\. Did you mean semantic_similarity"):
+        resolve("semantic_similarty")
+    with pytest.raises(UnknownMetricError, match="`assay metrics` lists the known ones"):
+        resolve("zzz")
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "given"),
+    [
+        ("faithfulness", "faithfulness", {}),
+        (" faithfulness ( ) ", "faithfulness", {}),
+        ("factual_correctness(mode=recall,beta=0.5)", "factual_correctness", {"mode": "recall", "beta": 0.5}),
+        (
+            "answer_similarity(threshold=null, encoder=cross)",
+            "answer_similarity",
+            {"threshold": None, "encoder": "cross"},
+        ),
+        ("answer_correctness( weights = [1, 0] )", "answer_correctness", {"weights": [1, 0]}),
+        (
+            "aspect_critic(definition=Is it rude, or not?, strictness=3)",
+            "aspect_critic",
+            {"definition": "Is it rude, or not?"},
+        ),
+        ('aspect_critic(definition="a, name=b", name=c)', "aspect_critic", {"definition": "a, name=b", "name": "c"}),
+        ("aspect_critic(definition=3 of 4?)", "aspect_critic", {"definition": "3 of 4?"}),
+        ("aspect_critic(definition=Is (this) it?)", "aspect_critic", {"definition": "Is (this) it?"}),
+        ('rubrics(rubrics={"score1_description": "a, b"})', "rubrics", {"rubrics": {"score1_description": "a, b"}}),
+    ],
+)
+def test_command_line_text_is_read(text: str, name: str, given: dict[str, object]) -> None:
+    request = parse_request(text)
+    assert request.metric.name == name
+    assert {key: request.parameters[key] for key in given} == given
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "a metric is written name"),
+        ("faithfulness(", "a metric is written name"),
+        ("two words", "a metric is written name"),
+        ("factual_correctness(recall)", "parameters are written name=value"),
+        ("factual_correctness(beta=1, beta=2)", "parameters are written name=value, each once"),
+        ("factual_correctness(mode=best)", "mode must be one of 'f1', 'precision', 'recall', got 'best'"),
+        ("factual_correctness(beta=NaN)", "beta must be a number from 0 to 1000"),
+        ("faithfulness(beta=1)", "faithfulness has no parameter 'beta'"),
+        ("aspect_critic", "aspect_critic needs the parameter 'definition'"),
+        ("answer_correctness(weights=[0, 0])", "weights must be two numbers of at least 0, not both 0"),
+        ("answer_correctness(weights=0.5)", "weights must be two numbers"),
+    ],
+)
+def test_text_that_can_not_be_used_is_refused(text: str, message: str) -> None:
+    with pytest.raises(MetricParameterError, match=message):
+        parse_request(text)
+
+
+def test_the_default_suite_asks_for_nothing_but_columns() -> None:
+    names = [request.metric.name for request in default_suite(set(COLUMNS))]
+    user_defined = {"aspect_critic", "discrete_criteria", "numeric_criteria", "rubrics", "string_similarity"}
+    assert names == [name for name in METRICS if name not in user_defined]
+
+
+def test_the_default_suite_leaves_out_what_lacks_a_column() -> None:
+    names = [r.metric.name for r in default_suite({"user_input", "response", "retrieved_contexts", "reference"})]
+    assert "noise_sensitivity" in names
+    assert not {"instance_rubrics", "id_context_recall", "non_llm_context_precision"} & set(names)
+    assert default_suite(()) == []
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
+def test_declarations_hold_together(metric: Metric) -> None:
+    request = metric.request(parameters_for(metric))
+    made_from = {column for product in closure(request.products) for column in PRODUCTS[product].columns}
+    assert made_from <= set(request.columns) <= set(COLUMNS)
+    assert (metric.ratings is not None) == (Product.RATINGS in request.products) == metric.language_model
+    assert metric.summary.endswith(".")
+    assert metric.name == metric.name.casefold()
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
+def test_complete_parameters_are_accepted_again(metric: Metric) -> None:
+    request = metric.request(parameters_for(metric))
+    assert metric.request(request.parameters) == request
