@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, cast
 
 from prefect import flow
+from prefect.futures import PrefectFuture
 from prefect.runtime import flow_run
-from prefect.task_runners import ThreadPoolTaskRunner
+from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.config import RunConfig, tables_root
 from flows.plan import Plan, plan_of
@@ -98,7 +99,8 @@ def evaluate(config: RunConfig) -> Evaluation:
 
 def run_evaluation(config: RunConfig) -> Evaluation:
     """Runs the flow with the task runner that the configuration asks for."""
-    return evaluate.with_options(task_runner=ThreadPoolTaskRunner(max_workers=config.workers))(config)
+    runner = cast("TaskRunner[PrefectFuture[Any]]", ThreadPoolTaskRunner[Any](max_workers=config.workers))
+    return evaluate.with_options(task_runner=runner)(config)
 
 
 def folder_of(config: RunConfig) -> Path:
@@ -125,7 +127,7 @@ def samples_settings(config: RunConfig, plan: Plan) -> SamplesSettings:
 
 def stage_settings(config: RunConfig, plan: Plan) -> dict[Stage, Settings]:
     """The settings of every stage that works shard by shard."""
-    models = {"judge": config.judge, "embedder": config.embedder, "language": config.language}
+    models: dict[str, Any] = {"judge": config.judge, "embedder": config.embedder, "language": config.language}
     rated = tuple(MetricSettings.of(request) for request in plan.requests if Product.RATINGS in request.products)
     return {
         Stage.CLAIMS: ClaimsSettings(products=plan.products_of(Stage.CLAIMS), **models),

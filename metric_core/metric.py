@@ -90,6 +90,8 @@ class Metric:
             if parameter.required and name not in given:
                 raise MetricParameterError(f"{self.name} needs the parameter {name!r}: {parameter.summary}")
             value = given.get(name, parameter.default)
+            if isinstance(value, list):  # files have lists where defaults are tuples
+                value = tuple(value)
             wanted = None
             if name in given and parameter.choices and value not in parameter.choices:
                 wanted = "one of " + ", ".join(map(repr, parameter.choices))

@@ -8,6 +8,7 @@ from metric_core.metric import Metric, MetricRequest, Parameter, always, number_
 from metric_core.products import Product
 from metric_core.questions import ChoiceQuestion, QuestionKind, RatingRequest
 from metric_core.records import Sample, Score
+from metric_core.registry import resolve
 
 ASKED = [RatingRequest("only", ChoiceQuestion(QuestionKind.ASPECT, {}, ("1", "0")))]
 
@@ -87,3 +88,9 @@ def test_a_row_with_the_column_is_asked_about_and_scored() -> None:
 def test_the_outcome_of_a_gap_is_the_score() -> None:
     gap = Score.failed("the server is down")
     assert TOY.request().score(Evidence(Sample(response="x"), gaps={Product.RATINGS: gap})) == gap
+
+
+def test_a_list_from_a_file_is_the_same_as_the_default_tuple() -> None:
+    request = resolve("answer_correctness").request({"weights": [0.75, 0.25]})
+    assert request.key == "answer_correctness"
+    assert request.parameters["weights"] == (0.75, 0.25)
