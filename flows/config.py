@@ -46,6 +46,17 @@ def _split_pairs(value: Any) -> Any:
     return {name.strip(): target.strip() for name, _, target in pairs}
 
 
+def judge_named(value: Any) -> Any:
+    """A judge by one word -> its settings: `builtin`, or the URL of a server.
+
+    >>> judge_named("http://localhost:8000/v1")
+    {'backend': 'server', 'server': {'urls': ['http://localhost:8000/v1']}}
+    """
+    if not isinstance(value, str):
+        return value
+    return {"backend": "server", "server": {"urls": [value]}} if "://" in value else {"backend": value}
+
+
 class MetricChoice(Settings):
     """A metric with parameters of the user's own.
 
@@ -90,7 +101,9 @@ class RunConfig(Settings):
     verdict: Literal["binary", "probability"] = Field(
         "binary", description="count a verdict as 0 or 1, or as the judge's probability of yes"
     )
-    judge: JudgeSettings = Field(JudgeSettings(), description="who answers the judge questions")
+    judge: Annotated[JudgeSettings, BeforeValidator(judge_named)] = Field(
+        JudgeSettings(), description="who answers the judge questions"
+    )
     embedder: EmbedderSettings = Field(EmbedderSettings(), description="what turns texts into vectors")
     language: LanguageSettings = Field(LanguageSettings(), description="what finds entities and splits sentences")
     out: str | None = Field(None, description="the run folder; default runs/<time>-<source>", examples=["runs/nightly"])

@@ -173,6 +173,7 @@ def _manifest(config: RunConfig, plan: Plan) -> dict[str, Any]:
         "source": config.source,
         "config": config.model_dump(mode="json"),
         **{name: _fields(identity) for name, identity in identities.items()},
+        "judge_features": _fields(features) if (features := getattr(judge, "features", None)) is not None else None,
         "left_out": {metric: list(columns) for metric, columns in plan.left_out.items()},
         "versions": {"python": platform.python_version()} | {package: version(package) for package in _VERSIONS},
     }

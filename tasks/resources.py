@@ -45,6 +45,16 @@ def open_judge(settings: JudgeSettings, embedder: EmbedderSettings, language: La
     """The judge."""
     if settings.backend == "builtin":
         return BuiltinJudge(open_embedder(embedder), open_pipeline(language))
+    if settings.backend == "server":
+        return _open_server(settings)
     if settings.script is None:
         raise ConfigError("judge.backend is 'scripted', but judge.script names no file with answers")
     return ScriptedJudge.from_file(settings.script)
+
+
+def _open_server(settings: JudgeSettings) -> Judge:
+    from tasks.judge.server.judge import ServerJudge  # noqa: PLC0415 who has no server need not load its client
+
+    if settings.server is None:
+        raise ConfigError("judge.backend is 'server', but judge.server does not say where it is; set judge.server.urls")
+    return ServerJudge(settings.server)

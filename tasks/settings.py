@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from metric_core.metric import MetricRequest
 from metric_core.registry import resolve
+from tasks.judge.server.options import ServerJudgeOptions
 
 
 class Settings(BaseModel):
@@ -18,11 +19,20 @@ class JudgeSettings(Settings):
     """Who answers the judge questions.
 
     Args:
-        backend: `builtin` (a small linear model, no server) or `scripted` (answers from a file).
+        backend: `builtin` (a small linear model, no server), `server` (a language model behind an OpenAI-compatible
+            server) or `scripted` (answers from a file).
+        server: for `server`, where it is and how it is asked.
         script: for `scripted`, the JSON file with the answers.
     """
 
-    backend: Literal["builtin", "scripted"] = Field("builtin", description="builtin, or scripted for tests")
+    backend: Literal["builtin", "server", "scripted"] = Field(
+        "builtin", description="builtin, server, or scripted for tests"
+    )
+    server: ServerJudgeOptions | None = Field(
+        None,
+        description="for server: where it is and how it is asked",
+        examples=[{"urls": ["http://localhost:8000/v1"]}],
+    )
     script: str | None = Field(
         None, description="for scripted: the JSON file with the answers", examples=["answers.json"]
     )

@@ -34,7 +34,16 @@ Metrics: TypeAlias = Annotated[
     ),
 ]
 JudgeBackend: TypeAlias = Annotated[
-    str | None, typer.Option("--judge", envvar="ASSAY_JUDGE__BACKEND", help="builtin, or scripted.")
+    str | None,
+    typer.Option(
+        "--judge",
+        envvar="ASSAY_JUDGE",
+        metavar="builtin|URL",
+        help="The packaged baseline, or a judge server's /v1 URL.",
+    ),
+]
+Model: TypeAlias = Annotated[
+    str | None, typer.Option("--model", envvar="ASSAY_MODEL", help="The judge model's name, if the server has several.")
 ]
 Limit: TypeAlias = Annotated[
     int | None, typer.Option("--limit", envvar="ASSAY_LIMIT", min=1, help="Take the first rows only.")
@@ -64,6 +73,16 @@ IdColumn: TypeAlias = Annotated[
     str | None, typer.Option("--id-column", envvar="ASSAY_ID_COLUMN", help="Column with the rows' ids.")
 ]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def judge_table(judge: str | None, model: str | None) -> dict[str, Any] | None:
+    """What --judge and --model say about the judge, as a table of the configuration; None if they say nothing."""
+    from flows.config import judge_named  # noqa: PLC0415 keeps `assay --help` quick
+
+    table: dict[str, Any] = {} if judge is None else judge_named(judge)
+    if model is not None:
+        table.setdefault("server", {})["model"] = model
+    return table or None
 
 
 def overrides(source: str | None, config: Path | None, **options: Any) -> tuple[Path | None, dict[str, Any]]:

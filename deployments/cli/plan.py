@@ -15,8 +15,10 @@ from deployments.cli.options import (
     JudgeBackend,
     Limit,
     Metrics,
+    Model,
     OnBadRow,
     Source,
+    judge_table,
     overrides,
 )
 
@@ -29,6 +31,7 @@ def plan(
     config: ConfigFile = None,
     metrics: Metrics = None,
     judge: JudgeBackend = None,
+    model: Model = None,
     limit: Limit = None,
     on_bad_row: OnBadRow = None,
     empty_text: EmptyText = None,
@@ -44,7 +47,7 @@ def plan(
         source,
         config,
         metrics=metrics,
-        judge=None if judge is None else {"backend": judge},
+        judge=judge_table(judge, model),
         limit=limit,
         on_bad_row=on_bad_row,
         empty_text=empty_text,

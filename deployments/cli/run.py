@@ -19,8 +19,10 @@ from deployments.cli.options import (
     JudgeBackend,
     Limit,
     Metrics,
+    Model,
     OnBadRow,
     Source,
+    judge_table,
     overrides,
 )
 from deployments.cli.progress import stage_progress
@@ -43,6 +45,7 @@ def run(
     config: ConfigFile = None,
     metrics: Metrics = None,
     judge: JudgeBackend = None,
+    model: Model = None,
     out: Out = None,
     limit: Limit = None,
     on_bad_row: OnBadRow = None,
@@ -59,7 +62,7 @@ def run(
         source,
         config,
         metrics=metrics,
-        judge=None if judge is None else {"backend": judge},
+        judge=judge_table(judge, model),
         out=None if out is None else str(out),
         limit=limit,
         on_bad_row=on_bad_row,

@@ -125,3 +125,11 @@ def test_a_starter_configuration_names_the_metrics_that_the_data_allows() -> Non
     assert config.metrics is not None
     assert "faithfulness" in config.metrics
     assert "id_context_recall" not in config.metrics
+
+
+def test_a_judge_is_named_by_a_word_or_by_the_url_of_its_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_JUDGE", "http://localhost:8000")
+    judge = load_config().judge
+    assert judge.server is not None
+    assert (judge.backend, judge.server.urls) == ("server", ("http://localhost:8000/v1",))
+    assert load_config(overrides={"judge": {"backend": "builtin"}}).judge.backend == "builtin"
