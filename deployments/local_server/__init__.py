@@ -1,0 +1,21 @@
+"""The kept server: a local Prefect server that starts with the first run and stays for the next ones.
+
+A Prefect server of a run's own costs seconds of imports and, in a new home, of database migrations. So the first
+`assay run` leaves one behind in the background, on the loopback interface, with its database in the data folder; it
+ends by itself after some idle minutes. Whoever has named a Prefect server in Prefect's own settings gets that one.
+"""
+
+from deployments.local_server.address import configured_api_url, use_server
+from deployments.local_server.control import ServerStatus, server_status, stop_server
+from deployments.local_server.starting import ServerHandle, ensure_server, start_server
+
+__all__ = [
+    "ServerHandle",
+    "ServerStatus",
+    "configured_api_url",
+    "ensure_server",
+    "server_status",
+    "start_server",
+    "stop_server",
+    "use_server",
+]

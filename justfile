@@ -1,0 +1,60 @@
+# The tools next to `just` come first, so that `.venv/bin/just check` needs no activated environment.
+export PATH := parent_directory(just_executable()) + ":" + env("PATH")
+
+# List the recipes
+default:
+    @just --list --unsorted
+
+# Lint, format, types, import contracts, spelling, metadata: all that can be said without running the code
+check: lint format-check types imports spelling metadata
+
+# Lint with ruff
+lint *paths=".":
+    ruff check {{ paths }}
+
+# Fail if ruff would format something
+format-check *paths=".":
+    ruff format --check {{ paths }}
+
+# Let ruff mend and format the code
+format *paths=".":
+    ruff check --fix {{ paths }}
+    ruff format {{ paths }}
+
+# Check types with mypy, strict
+types:
+    mypy
+
+# Check who imports whom
+imports:
+    lint-imports
+
+# Check the spelling of all tracked files
+spelling:
+    git ls-files -z | xargs -0 codespell
+
+# Check pyproject.toml
+metadata:
+    validate-pyproject pyproject.toml
+
+# Run tests and doctests on two cores; options go to pytest: `just test -k faithfulness`
+test *options:
+    pytest --numprocesses 2 --dist loadfile {{ options }}
+
+# Score golden cases: `just golden FILE`
+golden file="tests/golden/cases.json":
+    python -m tests.golden.run {{ file }}
+
+# Pin all dependencies with hashes; options go to uv: `just lock --upgrade`
+lock *options:
+    @just _compile run.txt {{ options }}
+    @just _compile dev.txt --extra dev --constraints constraints/run.txt {{ options }}
+
+@_compile file *options:
+    uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+        --no-strip-extras --no-emit-package rag-assay --annotation-style line --custom-compile-command "just lock" --quiet \
+        --output-file constraints/{{ file }} {{ options }}
+
+# Do what continuous integration does
+ci:
+    bash .ci/run

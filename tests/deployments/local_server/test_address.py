@@ -1,0 +1,117 @@
+"""Whose server a run talks to: what we read from the user's settings is what Prefect itself reads."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+URL = "http://127.0.0.1:4321/api"
+PROFILES = f'active = "{{}}"\n[profiles.mine]\nPREFECT_API_URL = "{URL}"\n[profiles.bare]\n'
+
+
+def _environment_variable(_folder: Path) -> dict[str, str]:
+    return {"PREFECT_API_URL": URL}
+
+
+def _active_profile(folder: Path) -> dict[str, str]:
+    (folder / "profiles.toml").write_text(PROFILES.format("mine"), encoding="utf-8")
+    return {}
+
+
+def _chosen_profile(folder: Path) -> dict[str, str]:
+    (folder / "profiles.toml").write_text(PROFILES.format("bare"), encoding="utf-8")
+    return {"PREFECT_PROFILE": "mine"}
+
+
+def _settings_file(folder: Path) -> dict[str, str]:
+    (folder / "prefect.toml").write_text(f'[api]\nurl = "{URL}"\n', encoding="utf-8")
+    return {}
+
+
+def _project_file(folder: Path) -> dict[str, str]:
+    (folder / "pyproject.toml").write_text(f'[tool.prefect.api]\nurl = "{URL}"\n', encoding="utf-8")
+    return {}
+
+
+def _dotenv_file(folder: Path) -> dict[str, str]:
+    (folder / ".env").write_text(f"PREFECT_API_URL={URL}\n", encoding="utf-8")
+    return {}
+
+
+def _profile_without_server(folder: Path) -> dict[str, str]:
+    (folder / "profiles.toml").write_text(PROFILES.format("bare"), encoding="utf-8")
+    return {}
+
+
+def _other_project_file(folder: Path) -> dict[str, str]:
+    (folder / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["prefect"]\n', encoding="utf-8")
+    return {}
+
+
+def _nothing(_folder: Path) -> dict[str, str]:
+    return {}
+
+
+def run_python(code: str, folder: Path, environment: dict[str, str]) -> list[str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    command = [sys.executable, "-c", code]
+    environment = inherited | {"PREFECT_HOME": str(folder), "DO_NOT_TRACK": "1"} | environment
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+ASK_BOTH = """
+import sys
+from deployments.local_server import configured_api_url
+ours, imported = configured_api_url(), "prefect" in sys.modules
+from prefect.settings import get_current_settings
+print(ours, get_current_settings().api.url, imported)
+"""
+
+
+@pytest.mark.parametrize(
+    ("prepare", "expected"),
+    [
+        (_environment_variable, [URL, URL, "False"]),
+        (_active_profile, [URL, URL, "True"]),
+        (_chosen_profile, [URL, URL, "True"]),
+        (_settings_file, [URL, URL, "True"]),
+        (_project_file, [URL, URL, "True"]),
+        (_dotenv_file, [URL, URL, "True"]),
+        (_profile_without_server, ["None", "None", "True"]),
+        (_other_project_file, ["None", "None", "False"]),
+        (_nothing, ["None", "None", "False"]),
+    ],
+)
+def test_it_agrees_with_prefect_and_imports_it_only_where_needed(
+    prepare: Callable[[Path], dict[str, str]], expected: list[str], tmp_path: Path
+) -> None:
+    assert run_python(ASK_BOTH, tmp_path, prepare(tmp_path)) == expected
+
+
+USE = f"""
+import os
+from deployments.local_server import use_server
+if EARLY: import prefect
+with use_server("{URL}"):
+    from prefect.settings import get_current_settings
+    settings = get_current_settings()
+    print(settings.api.url, settings.flows.heartbeat_frequency, os.environ["PREFECT_API_URL"])
+print(get_current_settings().api.url, os.environ.get("PREFECT_API_URL"))
+"""
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_inside_use_server_everything_points_to_it(early: bool, tmp_path: Path) -> None:
+    printed = run_python(USE.replace("EARLY", str(early)), tmp_path, {})
+    assert printed[:3] == [URL, "None", URL]
+    assert printed[-1] == "None"
+
+
+def test_a_server_of_the_user_gets_heartbeats(tmp_path: Path) -> None:
+    printed = run_python(USE.replace("EARLY", "False"), tmp_path, {"PREFECT_API_URL": URL})
+    assert printed == [URL, "180", URL, URL, URL]

@@ -1,0 +1,34 @@
+"""The files of the repository, for the tests that look at all of them."""
+
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("deployments", "flows", "metric_core", "tasks")
+
+
+@cache
+def files() -> tuple[Path, ...]:
+    """Every file that is tracked or would be, relative to the root."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    except (FileNotFoundError, subprocess.CalledProcessError):
+        pytest.skip("the files of the repository are known only in a git checkout")
+    return tuple(path for path in map(Path, filter(None, listed.split("\0"))) if (ROOT / path).is_file())
+
+
+def modules(*packages: str) -> list[Path]:
+    """The Python files below these folders, relative to the root."""
+    return [path for path in files() if path.suffix == ".py" and path.parts[0] in packages]
+
+
+def text_of(path: Path) -> str:
+    """The text of a file; empty if it holds none."""
+    try:
+        return (ROOT / path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return ""

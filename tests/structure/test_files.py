@@ -1,0 +1,62 @@
+"""What lies in the repository, how long it is, and what no file may mention."""
+
+import ast
+import re
+from statistics import median
+
+from tests.structure.house import PACKAGES, files, modules, text_of
+
+TOP_LEVEL = {
+    *PACKAGES,
+    *(".ci", ".gitignore", ".pre-commit-config.yaml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md"),
+    *("benchmarks", "constraints", "docs", "examples", "justfile", "pyproject.toml", "tests"),
+}
+MOST_LINES = 400
+MEDIAN_LINES = 150
+
+# Put together from parts, so that this file does not mention them either.
+_HOSTS = (r"py" + r"pi\.org", r"python" + r"hosted\.org", r"npm" + r"js\.(?:org|com)", r"deb" + r"ian\.org")
+_FOLDERS = ("root", "home", "opt", "work", "Users", "mnt")
+UNMENTIONABLE = {
+    "a package registry": re.compile("|".join(_HOSTS)),
+    "a path of one machine": re.compile(rf"(?<![\w.}}/-])/(?:{'|'.join(_FOLDERS)})/\w|file:" + "///"),
+}
+OPTIONAL_DATA = "../" + "shared"
+READERS_OF_OPTIONAL_DATA = {".ci", "benchmarks", "tests"}
+
+
+def test_only_the_agreed_entries_lie_at_the_top() -> None:
+    assert {path.parts[0] for path in files()} <= TOP_LEVEL
+
+
+def test_no_file_mentions_a_registry_or_a_path_of_one_machine() -> None:
+    found = [
+        f"{path}: {what}: {match.group()}"
+        for path in files()
+        for what, pattern in UNMENTIONABLE.items()
+        if (match := pattern.search(text_of(path)))
+    ]
+    assert found == []
+
+
+def test_only_tests_and_benchmarks_know_of_data_beside_the_repository() -> None:
+    readers = {path.parts[0] for path in files() if OPTIONAL_DATA in text_of(path)}
+    assert readers <= READERS_OF_OPTIONAL_DATA
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    paths = modules(*PACKAGES, "tests", "benchmarks", "docs")
+    assert [str(path) for path in paths if not ast.get_docstring(ast.parse(text_of(path)))] == []
+
+
+def test_every_folder_of_modules_is_a_package() -> None:
+    paths = modules(*PACKAGES, "tests")
+    folders = {path.parent for path in paths}
+    assert {str(folder) for folder in folders if folder / "__init__.py" not in paths} == set()
+
+
+def test_modules_are_short() -> None:
+    lengths = {str(path): len(text_of(path).splitlines()) for path in modules(*PACKAGES, "tests")}
+    assert {path: length for path, length in lengths.items() if length > MOST_LINES} == {}
+    product = [length for path, length in lengths.items() if not path.endswith("__init__.py") and path[:5] != "tests"]
+    assert median(product) <= MEDIAN_LINES

@@ -1,0 +1,49 @@
+"""No module in flows or deployments hides another one.
+
+Prefect's script loader puts a script's folder first on the import path, so a `flows/datasets.py` would be imported
+wherever a dependency asks for `datasets`.
+"""
+
+import sys
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.structure.house import PACKAGES, modules
+
+SPECIAL = {"__init__", "__main__"}
+
+
+def distributions() -> set[str]:
+    """The names of what rag-assay needs, directly or not, as far as it is installed."""
+    found: set[str] = set()
+    waiting = ["rag-assay"]
+    while waiting:
+        name = canonicalize_name(waiting.pop())
+        try:
+            requirements = requires(name) or []
+        except PackageNotFoundError:
+            continue
+        if name not in found:
+            found.add(name)
+            waiting += [Requirement(line).name for line in requirements]
+    return found
+
+
+def import_names() -> set[str]:
+    """The top-level names that these distributions install."""
+    needed = distributions()
+    owners = packages_distributions().items()
+    return {name for name, owned in owners if needed & {canonicalize_name(owner) for owner in owned}}
+
+
+def test_no_module_is_named_like_another_one_on_the_path() -> None:
+    taken = sys.stdlib_module_names | import_names() | set(PACKAGES)
+    paths = modules("flows", "deployments")
+    names = {part: path for path in paths for part in (*path.parts[1:-1], path.stem)}
+    assert {name: str(path) for name, path in names.items() if name in taken - SPECIAL} == {}
+
+
+def test_the_names_of_dependencies_are_known() -> None:
+    assert {"datasets", "prefect", "pydantic", "spacy", "yaml"} <= import_names()
