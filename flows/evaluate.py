@@ -3,9 +3,10 @@
 import platform
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.config import RunConfig, tables_root
 from flows.plan import Plan, plan_of
+from metric_core.errors import RunFolderError
 from metric_core.products import Product, Stage
 from tasks.aggregation import AggregationSettings, aggregation
 from tasks.claims import ClaimsSettings, claims
@@ -69,30 +71,34 @@ def evaluate(config: RunConfig) -> Evaluation:
     Raises:
         AssayError: anything that the user can put right; the message says how.
     """
-    started = time.monotonic()
     plan = plan_of(config)
     folder = folder_of(config)
-    manifest = _manifest(config, plan)
-    run_folder.prepare(folder)
-    run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "status": "running"})
+    with run_folder.owned(folder):
+        manifest = _manifest(config, plan)
+        run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "status": "running"})
+        try:
+            return _evaluate(config, plan, folder, manifest)
+        except BaseException as error:
+            reason = str(error) or type(error).__name__
+            run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "status": "failed", "reason": reason})
+            raise
+
+
+def _evaluate(config: RunConfig, plan: Plan, folder: Path, manifest: Mapping[str, Any]) -> Evaluation:
+    started = time.monotonic()
     tables = tables_root(config)
-    try:
-        read = samples.submit(samples_settings(config, plan), tables).result()
-        refs = [*read.refs, *_run_shards(read, config, plan, tables)]
-        manifest |= {
-            "status": "completed",
-            "seconds": round(time.monotonic() - started, 3),
-            "rows_read": read.rows_read,
-            "bad_row_count": read.bad_row_count,
-            "bad_rows": [bad_row.model_dump() for bad_row in read.bad_rows],
-            "warnings": read.warnings,
-        }
-        settings = ReportingSettings(folder=str(folder), metrics=_metrics(plan), manifest=manifest)
-        reporting.submit(refs, settings).result()
-    except BaseException as error:
-        reason = str(error) or type(error).__name__
-        run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "status": "failed", "reason": reason})
-        raise
+    read = samples.submit(samples_settings(config, plan), tables).result()
+    refs = [*read.refs, *_run_shards(read, config, plan, tables)]
+    findings = {
+        "status": "completed",
+        "seconds": round(time.monotonic() - started, 3),
+        "rows_read": read.rows_read,
+        "bad_row_count": read.bad_row_count,
+        "bad_rows": [bad_row.model_dump() for bad_row in read.bad_rows],
+        "warnings": read.warnings,
+    }
+    settings = ReportingSettings(folder=str(folder), metrics=_metrics(plan), manifest={**manifest, **findings})
+    reporting.submit(refs, settings).result()
     rows = sum(ref.rows for ref in read.refs)
     return Evaluation(folder=str(folder), rows=rows, bad_rows=read.bad_row_count, warnings=read.warnings)
 
@@ -108,7 +114,24 @@ def folder_of(config: RunConfig) -> Path:
     if config.out is not None:
         return Path(config.out).expanduser().absolute()
     stem = re.sub(r"\W+", "-", PurePosixPath(config.source or "").stem).strip("-").lower() or "run"
-    return Path("runs", f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{stem}").absolute()
+    name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{stem}"
+    return next(folder for folder in _numbered(Path("runs", name).absolute()) if _is_made(folder))
+
+
+def _numbered(folder: Path) -> Iterator[Path]:
+    yield folder
+    yield from (folder.with_name(f"{folder.name}-{number}") for number in count(2))
+
+
+def _is_made(folder: Path) -> bool:
+    """Makes the folder; False if somebody else has: two runs may begin in the same second."""
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise RunFolderError(f"the run folder {folder} can not be made: {error.strerror or error}") from error
+    return True
 
 
 def samples_settings(config: RunConfig, plan: Plan) -> SamplesSettings:

@@ -42,7 +42,6 @@ def write_run(refs: list[StageRef], settings: ReportingSettings) -> str:
         by_stage.setdefault(ref.stage, []).append(ref)
     rows = sum(ref.rows for ref in by_stage[Stage.SAMPLES])
     requests = [metric.request() for metric in settings.metrics]
-    run_folder.prepare(folder)
     run_folder.write_tables(folder, by_stage)
     run_folder.write_summary(folder, rows, run_folder.summarize_scores(folder, requests))
     manifest = {

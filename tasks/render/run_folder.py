@@ -5,13 +5,15 @@
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from filelock import FileLock, Timeout
 
 from metric_core.errors import RunFolderError
 from metric_core.metric import MetricRequest
@@ -22,15 +24,27 @@ from tasks.tables.store import StageRef, concatenate
 
 FORMAT = 1
 MANIFEST, SUMMARY, SCORES, STAGES, REPORT = "run.json", "summary.json", "scores.parquet", "stages", "report.html"
-_OURS = {MANIFEST, SUMMARY, SCORES, STAGES, REPORT}
+LOCK = ".lock"
+_OURS = {MANIFEST, SUMMARY, SCORES, STAGES, REPORT, LOCK}
 
 
-def prepare(folder: Path) -> None:
-    """Makes the folder, or checks that it holds nothing but an earlier run, which this one replaces.
+@contextmanager
+def owned(folder: Path) -> Iterator[None]:
+    """Makes the folder, or takes over that of an earlier run, which this one replaces; nobody else may meanwhile.
 
     Raises:
-        RunFolderError: there is something else in it, or it can not be written.
+        RunFolderError: there is something else in it, another run is writing into it, or it can not be written.
     """
+    _prepare(folder)
+    lock = FileLock(folder / LOCK)
+    try:
+        with lock.acquire(blocking=False):
+            yield
+    except Timeout as error:
+        raise RunFolderError(f"another run is writing into {folder}. Wait for it, or name another folder.") from error
+
+
+def _prepare(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         foreign = sorted(path.name for path in folder.iterdir() if path.name not in _OURS)

@@ -1,6 +1,7 @@
 """The flow `evaluate` on a real Prefect server: stages by their names, shards, run folders, and honest failures."""
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 
 from flows.config import RunConfig
-from flows.evaluate import run_evaluation
+from flows.evaluate import folder_of, run_evaluation
 from metric_core.errors import BadRowsError, RunFolderError
+from tasks.render import run_folder
 from tests.tasks.builders import fails, says, script
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
@@ -108,13 +110,19 @@ def test_the_report_is_there(run: Path) -> None:
 
 def test_stages_have_their_names_in_prefect(run: Path) -> None:
     flow_run_id = json.loads((run / "run.json").read_text())["run_id"]
-    with get_client(sync_client=True) as client:
-        task_runs = client.read_task_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[flow_run_id])))
-    assert {task_run.name for task_run in task_runs} == {
+    expected = {
         "samples",
         *(f"{stage}-0" for stage in ("claims", "questions", "ratings", "verdicts", "similarity", "aggregation")),
         "reporting",
     }
+    names: set[str] = set()
+    deadline = time.monotonic() + 60
+    while names != expected and time.monotonic() < deadline:  # the server records task runs after they end
+        with get_client(sync_client=True) as client:
+            task_runs = client.read_task_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[flow_run_id])))
+        names = {task_run.name for task_run in task_runs}
+        time.sleep(0.1)
+    assert names == expected
 
 
 @pytest.mark.usefixtures("prefect_server")
@@ -168,3 +176,16 @@ def test_a_smaller_run_into_the_same_folder_leaves_no_table_of_the_larger_one(tm
     evaluate(tmp_path)
     run = evaluate(tmp_path, metrics=("answer_similarity",))
     assert {path.stem for path in (run / "stages").iterdir()} == {"samples", "similarity"}
+
+
+def test_runs_of_the_same_second_have_folders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folders = {folder_of(RunConfig(source="data/My log.jsonl")) for _ in range(3)}
+    assert len(folders) == 3
+    assert all(folder.parent == tmp_path / "runs" and "-my-log" in folder.name for folder in folders)
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_a_folder_that_another_run_is_writing_into_is_refused(tmp_path: Path) -> None:
+    with run_folder.owned(tmp_path / "run"), pytest.raises(RunFolderError, match="another run is writing"):
+        evaluate(tmp_path)

@@ -1,3 +1,5 @@
+"""The report: what it must show, and what data must not be able to do to it."""
+
 import base64
 import hashlib
 import json
