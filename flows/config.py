@@ -164,6 +164,13 @@ def assay_home() -> Path:
     return Path(named).expanduser() if named else user_data_path("rag-assay", appauthor=False)
 
 
+def served(config: RunConfig, url: str) -> RunConfig:
+    """The configuration with a judge that has been launched."""
+    options = config.judge.server.model_dump() if config.judge.server else {}
+    judge = {"backend": "server", "server": {**options, "urls": [url]}}
+    return config.model_copy(update={"judge": JudgeSettings.model_validate(judge)})
+
+
 def tables_root(config: RunConfig) -> str:
     """Root of the store of stage tables."""
     return config.tables or str(assay_home() / "tables")

@@ -4,6 +4,7 @@ import platform
 import re
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import count
@@ -15,13 +16,14 @@ from prefect.futures import PrefectFuture
 from prefect.runtime import flow_run
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
-from flows.config import RunConfig, tables_root
+from flows.config import RunConfig, assay_home, served, tables_root
 from flows.plan import Plan, plan_of
 from metric_core.errors import RunFolderError
 from metric_core.products import Product, Stage
 from tasks.aggregation import AggregationSettings, aggregation
 from tasks.claims import ClaimsSettings, claims
 from tasks.entities import EntitiesSettings, entities
+from tasks.judge.launch import owned_judge
 from tasks.questions import QuestionsSettings, questions
 from tasks.ratings import RatingsSettings, ratings
 from tasks.render import run_folder
@@ -73,15 +75,25 @@ def evaluate(config: RunConfig) -> Evaluation:
     """
     plan = plan_of(config)
     folder = folder_of(config)
-    with run_folder.owned(folder):
-        manifest = _manifest(config, plan)
+    with run_folder.owned(folder), _judge_of(config) as ready:
+        manifest = _manifest(ready, plan)
         run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "status": "running"})
         try:
-            return _evaluate(config, plan, folder, manifest)
+            return _evaluate(ready, plan, folder, manifest)
         except BaseException as error:
             reason = str(error) or type(error).__name__
             run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "status": "failed", "reason": reason})
             raise
+
+
+@contextmanager
+def _judge_of(config: RunConfig) -> Iterator[RunConfig]:
+    """The configuration with its judge at hand: one that is to be launched runs as long as the block."""
+    if config.judge.launch is None:
+        yield config
+        return
+    with owned_judge(config.judge.launch, assay_home()) as running:
+        yield served(config, running.url)
 
 
 def _evaluate(config: RunConfig, plan: Plan, folder: Path, manifest: Mapping[str, Any]) -> Evaluation:

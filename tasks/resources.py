@@ -40,9 +40,13 @@ def open_cross_encoder(settings: EmbedderSettings) -> CrossEncoder:
     return HuggingFaceCrossEncoder(settings.cross_encoder, settings.revision)
 
 
-@lru_cache(maxsize=4)
 def open_judge(settings: JudgeSettings, embedder: EmbedderSettings, language: LanguageSettings) -> Judge:
-    """The judge."""
+    """The judge; how it was launched makes no difference."""
+    return _open_judge(settings.model_copy(update={"launch": None}), embedder, language)
+
+
+@lru_cache(maxsize=4)
+def _open_judge(settings: JudgeSettings, embedder: EmbedderSettings, language: LanguageSettings) -> Judge:
     if settings.backend == "builtin":
         return BuiltinJudge(open_embedder(embedder), open_pipeline(language))
     if settings.backend == "server":

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from metric_core.metric import MetricRequest
 from metric_core.registry import resolve
+from tasks.judge.launch import LaunchSettings
 from tasks.judge.server.options import ServerJudgeOptions
 
 
@@ -22,6 +23,7 @@ class JudgeSettings(Settings):
         backend: `builtin` (a small linear model, no server), `server` (a language model behind an OpenAI-compatible
             server) or `scripted` (answers from a file).
         server: for `server`, where it is and how it is asked.
+        launch: for `server`, launch one for the run and stop it after; `server.urls` is not needed then.
         script: for `scripted`, the JSON file with the answers.
     """
 
@@ -32,6 +34,11 @@ class JudgeSettings(Settings):
         None,
         description="for server: where it is and how it is asked",
         examples=[{"urls": ["http://localhost:8000/v1"]}],
+    )
+    launch: LaunchSettings | None = Field(
+        None,
+        description="for server: launch one for the run and stop it after",
+        examples=[{"python": ".venv-vllm/bin/python", "model": "Qwen/Qwen3-8B"}],
     )
     script: str | None = Field(
         None, description="for scripted: the JSON file with the answers", examples=["answers.json"]

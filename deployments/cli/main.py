@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from deployments.cli import init, metrics, plan, run, server
+from deployments.cli import init, judge, metrics, plan, run, server
 from deployments.cli.console import stderr
 from metric_core.errors import AssayError, ConfigError, JudgeError, RunFolderError, SourceError
 
@@ -30,6 +30,7 @@ app.command("run")(run.run)
 app.command("plan")(plan.plan)
 app.command("metrics")(metrics.metrics)
 app.command("init")(init.init)
+app.add_typer(judge.app, name="judge")
 app.add_typer(server.app, name="server")
 
 

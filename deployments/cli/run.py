@@ -89,7 +89,9 @@ def _evaluate(config: "RunConfig", verbose: bool, quiet: bool) -> "Evaluation":
 
 
 def _load_models(config: "RunConfig") -> None:
-    """Loads the models while the server starts."""
+    """Loads the models while the server starts; a judge that is yet to be launched has to wait."""
+    if config.judge.launch is not None:
+        return
     from tasks.resources import open_judge  # noqa: PLC0415 loads spaCy and onnxruntime
 
     threading.Thread(
