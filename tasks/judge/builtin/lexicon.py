@@ -1,21 +1,20 @@
 """Word lists of the builtin judge: function words, negations, numbers in words, words that exclude each other."""
 
 _STOP_WORDS = """
-    a about above according accordingly across actually additionally after again against all almost along already also
-    although always am among an and another any anyone anything are around as at away back be became because become
-    been before behind being below besides between both but by can could did do does doing done down due during each
-    either else especially etc even ever every everyone everything exactly finally first for from further furthermore
-    generally get gets getting give given gives going got had has have having he hence her here hers herself him
-    himself his how however i if in include included includes including indeed instead into is it its itself just keep
-    kept known later least less let likely made mainly make makes making many may maybe me might mine more moreover
-    most mostly much must my myself namely nearly need needs nevertheless new next nonetheless now of off often on
-    once one only onto or other others our ours ourselves out over overall own particularly per perhaps please possible
-    provide provided provides providing quite rather really regarding s said same say says see seem seems several shall
-    she should similarly since so some someone something sometimes soon specifically still such t take taken takes than
-    that the their theirs them themselves then there therefore these they thing things this those though through
-    throughout thus to together too toward towards typically under until up upon us use used uses using usually various
-    very via was way we well were what whatever when where whereas whether which while who whoever whom whose why will
-    with within would yes yet you your yours yourself yourselves
+    a about above according accordingly across actually additionally after again against all almost along already
+    also although always am among an and another any anyone anything are around as at away back be because been
+    before behind being below besides between both but by can could did do does doing done down due during each
+    either else especially etc even ever every everyone everything exactly finally first for from further
+    furthermore generally get gets getting going got had has have having he hence her here hers herself him himself
+    his how however i if in include included includes including indeed instead into is it its itself just later
+    least less let likely made mainly make makes making many may maybe me might mine more moreover most mostly much
+    must my myself namely nearly nevertheless new next nonetheless now of off often on once one only onto or other
+    others our ours ourselves out over overall own particularly per perhaps please possible quite rather really
+    regarding s said same say says see seem seems several shall she should similarly since so some someone something
+    sometimes soon specifically still such t than that the their theirs them themselves then there therefore these
+    they thing things this those though through throughout thus to together too toward towards typically under until
+    up upon us usually various very via was way we well were what whatever when where whereas whether which while
+    who whoever whom whose why will with within would yes yet you your yours yourself yourselves
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 """Words that carry little content of their own."""
@@ -23,12 +22,10 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 ACRONYMS = frozenset({"IT", "US", "WHO"})
 """Names that are function words in small letters."""
 
-_NEGATIONS = """
-    except exclud fail forbid forbidden hardly lack neither never no nobody none nor not nothing prohibit rarely refus
-    unabl without
-"""
-NEGATIONS = frozenset(_NEGATIONS.split())
-"""Words that turn their clause into its opposite, as stems."""
+NEGATIONS = frozenset(
+    {"hardly", "neither", "never", "no", "nobody", "none", "nor", "not", "nothing", "rarely", "unabl", "without"}
+)
+"""Words that turn what is near them into its opposite, as stems."""
 
 _CLAUSE_WORDS = """
     although because but however if since so that though unless until when whereas which while who
@@ -38,6 +35,13 @@ CLAUSE_WORDS = frozenset(_CLAUSE_WORDS.split())
 
 CLAUSE_WORDS_AFTER_COMMA = frozenset({"and", "he", "i", "it", "or", "she", "the", "they", "this", "we", "you"})
 """Words that open a clause behind a comma."""
+
+JOINING_WORDS = frozenset({"and", "but", "or"})
+"""Words that open a clause before an auxiliary."""
+
+_AUXILIARIES = "am are can could did do does had has have is may might must shall should was were will would"
+AUXILIARIES = frozenset(_AUXILIARIES.split())
+"""Words that open the verb of a clause."""
 
 NUMBER_WORDS = {
     "zero": 0, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
@@ -60,6 +64,7 @@ MONTHS = {
 """First three letters -> month."""
 
 _OPPOSITES = """
+    weekday/weekdays weekend/weekends
     monday tuesday wednesday thursday friday saturday sunday
     hourly daily weekly fortnightly monthly quarterly yearly/annual/annually
     minute/minutes hour/hours day/days week/weeks month/months year/years
@@ -116,6 +121,18 @@ _OPPOSITES = """
     import/imports export/exports
     success/successful failure/unsuccessful
     upper lower
+    hot cold
+    warm cool
+    summer winter
+    empty full
+    safe dangerous
+    wet dry
+    cheap/cheaper expensive
+    top bottom
+    entrance exit
+    credit debit
+    manual/manually automatic/automatically
+    verbal/verbally written
 """
 OPPOSITES = (
     tuple((f"month-{month}",) for month in MONTHS.values()),

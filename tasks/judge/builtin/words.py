@@ -8,8 +8,10 @@ from functools import lru_cache
 
 from tasks.judge.builtin.lexicon import (
     ACRONYMS,
+    AUXILIARIES,
     CLAUSE_WORDS,
     CLAUSE_WORDS_AFTER_COMMA,
+    JOINING_WORDS,
     MONTHS,
     NEGATIONS,
     NUMBER_SCALES,
@@ -17,7 +19,7 @@ from tasks.judge.builtin.lexicon import (
     STOP_WORDS,
 )
 
-_TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+|[%$€£;:.,!?]")
+_TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+|[%$€£;:.,!?()]")
 _REWRITES = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
@@ -42,8 +44,9 @@ _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _SYMBOLS = {"%": "percent", "$": "dollar", "€": "euro", "£": "pound"}
 _TENS = frozenset(range(20, 100, 10))
 _MONTH_NAMES = tuple(name.capitalize() for name in MONTHS.values())
-_PUNCTUATION = frozenset(";:.,!?")
+_PUNCTUATION = frozenset(";:.,!?()")
 _SENTENCE_ENDS = frozenset(".!?")
+_BRACKETS = frozenset("()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,8 @@ class Words:
         every: all its words in order, function words too, as stems.
         numbers: the tokens that are numbers.
         names: the tokens written as names: capitalised where no sentence starts.
-        negated: the tokens of clauses with a negation (or another odd number of them).
+        negated: the tokens right behind a negation that no clause without one holds.
+        near_negation: all tokens of clauses with a negation.
     """
 
     tokens: tuple[str, ...]
@@ -63,6 +67,12 @@ class Words:
     numbers: frozenset[str]
     names: frozenset[str]
     negated: frozenset[str]
+    near_negation: frozenset[str]
+
+    @property
+    def content(self) -> frozenset[str]:
+        """The distinct content words."""
+        return frozenset(self.tokens)
 
 
 @lru_cache(maxsize=50_000)
@@ -72,53 +82,72 @@ def words(text: str) -> Words:
     >>> words("On 14 March, Dr. Lee won't approve twenty-five requests for $1,000.50.").tokens
     ('month-march', '14', 'dr', 'lee', 'approv', '25', 'request', 'dollar', '1000.5')
     >>> sorted(words("Interns do not get a bonus, but managers get 1.5 million euros.").negated)
-    ['bonus', 'intern']
+    ['bonus']
     """
     units = _with_months_first(_with_digits(_TOKEN.findall(_spelled(text))))
     tokens: list[str] = []
     every: list[str] = []
     names: set[str] = set()
     negated: set[str] = set()
+    near_negation: set[str] = set()
+    affirmed: set[str] = set()
     for clause in _clauses(units):
         first = len(tokens)
-        negations = 0
+        negations: list[int] = []
         for position, unit in enumerate(clause.units):
-            following = clause.units[position + 1] if position + 1 < len(clause.units) else ""
+            before, after = clause.around(position)
+            inside = position > 0 or not clause.opens_sentence
             token = _SYMBOLS.get(unit) or stem(unit.lower())
             every.append(token)
             if token in NEGATIONS:
-                negations += following != "only"
+                # Not in "not only", "or not", or a title such as "Without a Trace".
+                if after != "only" and before != "or" and not (inside and unit[0].isupper()):
+                    negations.append(len(tokens))
             elif unit in ACRONYMS or unit.lower() not in STOP_WORDS:
                 tokens.append(token)
-                inside = position > 0 or not clause.opens_sentence
-                if unit[0].isupper() and (inside or following[:1].isupper() or unit[1:].isupper()):
+                if unit[0].isupper() and (inside or after[:1].isupper() or unit[1:].isupper()):
                     names.add(token)
-        if negations % 2:
-            negated.update(tokens[first:])
+        for place in negations:
+            negated.update(tokens[place : place + 1])
+        (near_negation if negations else affirmed).update(tokens[first:])
     numbers = frozenset(token for token in tokens if token[0].isdigit())
-    return Words(tuple(tokens), tuple(every), numbers, frozenset(names), frozenset(negated))
+    sets = (numbers, frozenset(names), frozenset(negated - affirmed), frozenset(near_negation))
+    return Words(tuple(tokens), tuple(every), *sets)
 
 
 @dataclass(slots=True)
 class _Clause:
     opens_sentence: bool
     units: list[str] = field(default_factory=list)
+    conditional: bool = False
+
+    def around(self, position: int) -> tuple[str, str]:
+        """The units before and after one, empty at the ends."""
+        return (["", *self.units][position], [*self.units, ""][position + 1])
 
 
 def _clauses(units: Sequence[str]) -> list[_Clause]:
     """The units by clause, without punctuation."""
     found = [_Clause(opens_sentence=True)]
-    before = ""
-    for unit in units:
-        lower = unit.lower()
-        if unit in _SENTENCE_ENDS:
-            found.append(_Clause(opens_sentence=True))
+    for position, unit in enumerate(units):
+        if unit in _SENTENCE_ENDS or unit in _BRACKETS:
+            found.append(_Clause(opens_sentence=unit in _SENTENCE_ENDS))
         elif unit not in _PUNCTUATION:
-            if lower in CLAUSE_WORDS or (before == "," and lower in CLAUSE_WORDS_AFTER_COMMA):
-                found.append(_Clause(opens_sentence=found[-1].opens_sentence and not found[-1].units))
+            if _opens_clause(units, position, after_condition=found[-1].conditional):
+                opens_sentence = found[-1].opens_sentence and not found[-1].units
+                found.append(_Clause(opens_sentence, conditional=unit.lower() in CLAUSE_WORDS))
             found[-1].units.append(unit)
-        before = unit
     return found
+
+
+def _opens_clause(units: Sequence[str], position: int, after_condition: bool) -> bool:
+    lower = units[position].lower()
+    if lower in CLAUSE_WORDS:
+        return True
+    if position and units[position - 1] == ",":
+        return after_condition or lower in CLAUSE_WORDS_AFTER_COMMA
+    # "may travel and must not pay" has two clauses, "travel and food" has none.
+    return lower in JOINING_WORDS and any(word.lower() in AUXILIARIES for word in units[position + 1 : position + 2])
 
 
 @lru_cache(maxsize=50_000)

@@ -123,8 +123,14 @@ def _said(choice: Mapping[str, Any]) -> _Words:
 
 def _steps(choice: Mapping[str, Any]) -> Iterable[Step]:
     for token in (choice.get("logprobs") or {}).get("content") or ():
-        top = [(other["token"], math.exp(other["logprob"])) for other in token.get("top_logprobs") or ()]
-        yield Step(token["token"], math.exp(token["logprob"]), top)
+        top = [(other["token"], _probability(other)) for other in token.get("top_logprobs") or ()]
+        yield Step(token["token"], _probability(token), top)
+
+
+def _probability(token: Mapping[str, Any]) -> float:
+    """The probability of a token; 0 where a server writes null for what it ruled out."""
+    logarithm = token.get("logprob")
+    return math.exp(logarithm) if logarithm is not None else 0.0
 
 
 def _label(said: _Words, labels: Sequence[str], how: ChoiceConstraint) -> str | None:

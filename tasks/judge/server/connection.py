@@ -75,7 +75,7 @@ class Connection:
                     raise result
             if asyncio.get_running_loop().time() >= deadline:
                 names = " and ".join(replica.url for replica in self._replicas)
-                raise UnusableError(f"{names} can not be reached. {results[0]}")
+                raise UnusableError(f"{names} can not be reached. {results[0]}. Start the server, or check its URL")
             await asyncio.sleep(0.5)
 
 

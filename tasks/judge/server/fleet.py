@@ -214,6 +214,7 @@ class Fleet:
         if lane.is_open.is_set():
             lane.is_open.clear()
             lane.down_since = self._loop.time()
+            self._news.set()
             logger.warning("%s is out: %s", lane.replica.url, problem)
             task = self._loop.create_task(self._look_after(lane, problem))
             self._tasks.add(task)

@@ -55,7 +55,7 @@ class ServerJudge:
             self.features = probe(self._connection, options, self._prompts.system)
         except UnusableError as error:
             self.close()
-            raise JudgeError(f"{error}. Start the judge server, or check its URL") from error
+            raise JudgeError(f"the judge can not be used: {error}") from error
         except BaseException:
             self.close()
             raise
@@ -74,10 +74,10 @@ class ServerJudge:
     def fingerprint(self, kind: QuestionKind) -> str:
         """Digest of all that determines an answer besides the question: model, prompt, sampling, how replies are held.
 
-        Where the server is and how it is reached is not part of it.
+        Where the server is, how it is reached and whether a prompt is too long for it is not part of it.
         """
         record = asdict(self.features) | self._options.determining()
-        for name in ("software", "cached_tokens", "tokenizer", "several"):
+        for name in ("software", "window", "limit_field", "tokenizer", "cached_tokens", "several"):
             del record[name]
         record |= {"version": VERSION, "prompt": self._prompts.digest(kind)}
         return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()

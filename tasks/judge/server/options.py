@@ -47,7 +47,7 @@ class ServerOptions(BaseModel):
         min_length=1, description="one /v1 URL, or one a replica of the same model"
     )
     api_key_env: str | None = Field(None, description="name of the environment variable that holds the key")
-    concurrency: int = Field(64, ge=1, le=4096, description="requests in flight at a replica")
+    concurrency: int = Field(128, ge=1, le=4096, description="requests in flight at a replica")
     timeout: float = Field(180.0, gt=0, description="seconds a request may take")
     max_retries: int = Field(8, ge=0, description="how often a request is sent again after an error")
     patience: float = Field(120.0, ge=0, description="seconds to wait for a server that is down to come back")

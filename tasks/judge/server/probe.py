@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from metric_core.errors import JudgeError
 from metric_core.prompts.prompt_set import RenderedPrompt
 from metric_core.questions import object_schema
 from tasks.judge.server.answers import choice_answer, generate_answer
 from tasks.judge.server.bodies import Body, choice_constraint, json_constraint, messages
 from tasks.judge.server.connection import Connection
 from tasks.judge.server.features import ChoiceConstraint, JsonConstraint, ServerFeatures
-from tasks.judge.server.fleet import Request
+from tasks.judge.server.fleet import Request, UnusableError
+from tasks.judge.server.models import model_cards
 from tasks.judge.server.options import ServerJudgeOptions
 from tasks.judge.server.replica import Reply
 
@@ -42,10 +42,9 @@ def probe(connection: Connection, options: ServerJudgeOptions, system: str) -> S
         system: the system message of the prompts, so that what works is what will be used.
 
     Raises:
-        JudgeError: the model is not there, or the server does not answer the simplest request.
-        UnusableError: the servers can not be reached or used.
+        UnusableError: the servers can not be reached, do not have the model, or do not answer the simplest request.
     """
-    cards = _cards_of(connection.look("models"), options.model)
+    cards = model_cards(connection.look("models"), options.model)
     windows = [window for card in cards if isinstance(window := card.get("max_model_len"), int)]
     window = options.window or min(windows, default=None)
     found = ServerFeatures(cards[0]["id"], _software(connection, cards[0]), window)
@@ -90,7 +89,7 @@ class _Probe:
                 self._connection.expect(Request(CHAT, self._body(form, extra)))
                 return form
             refusals.append(f"{reply.status}: {reply.message}")
-        raise JudgeError(
+        raise UnusableError(
             f"the judge server does not answer a simple chat request to the model {found.model!r}: {refusals[0]}. "
             "The model must be a chat model (with a chat template)"
         )
@@ -140,34 +139,6 @@ def count_of(reply: Reply) -> int | None:
     """The number of tokens in a reply of `/tokenize`; None if it is none."""
     count = reply.content.get("count") if reply.is_answer else None
     return count if isinstance(count, int) else None
-
-
-def _cards_of(listed: Mapping[str, Reply], model: str | None) -> list[Mapping[str, Any]]:
-    """What each server says about the model: the named one, or the only one; the same at all servers."""
-    chosen: list[Mapping[str, Any]] = []
-    for url, reply in listed.items():
-        cards = _cards(url, reply)
-        names = ", ".join(cards) or "none"
-        if model is None and len(cards) != 1:
-            raise JudgeError(f"{url} serves {len(cards)} models; name the one that judges: {names}")
-        model = model or next(iter(cards))
-        if model not in cards:
-            raise JudgeError(f"{url} does not serve the model {model!r}, but: {names}")
-        chosen.append(cards[model])
-    return chosen
-
-
-def _cards(url: str, reply: Reply) -> dict[str, Mapping[str, Any]]:
-    if reply.status in (401, 403):
-        raise JudgeError(
-            f"{url} refuses the key ({reply.status}); let api_key_env name an environment variable with a valid one"
-        )
-    cards = reply.content.get("data") if reply.is_answer else None
-    if not isinstance(cards, list):
-        raise JudgeError(
-            f"{url}/models gives no list of models ({reply.status}); the URL must be that of an OpenAI-compatible /v1"
-        )
-    return {card["id"]: card for card in cards if isinstance(card, Mapping) and isinstance(card.get("id"), str)}
 
 
 def _software(connection: Connection, card: Mapping[str, Any]) -> str:

@@ -58,12 +58,13 @@ def too_long(tokens: int | None, window: int | None) -> str:
 
     >>> too_long(9000, 8192)
     "prompt longer than the judge's window (9000 of 8192 tokens)"
-    >>> too_long(None, None)
-    "prompt longer than the judge's window"
+    >>> too_long(None, 8192)
+    "prompt longer than the judge's window (8192 tokens)"
     """
+    reason = "prompt longer than the judge's window"
     if window is None:
-        return "prompt longer than the judge's window"
-    return f"prompt longer than the judge's window ({'more' if tokens is None else tokens} of {window} tokens)"
+        return reason
+    return f"{reason} ({window} tokens)" if tokens is None else f"{reason} ({tokens} of {window} tokens)"
 
 
 def overflow(message: str, window: int | None) -> str | None:

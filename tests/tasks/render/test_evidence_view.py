@@ -1,3 +1,5 @@
+"""The evidence of one row, as the report shows it."""
+
 from typing import Any
 
 import pytest

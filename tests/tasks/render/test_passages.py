@@ -1,3 +1,5 @@
+"""Sentences of passages, and the one closest to a claim."""
+
 import pytest
 
 from tasks.render.passages import SentenceIndex, segment

@@ -1,3 +1,5 @@
+"""Ranking, colours and histograms of score tables."""
+
 from pathlib import Path
 
 import numpy as np

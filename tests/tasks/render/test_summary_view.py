@@ -1,3 +1,5 @@
+"""Texts and pictures of the summary table."""
+
 from dataclasses import asdict
 from typing import Any
 

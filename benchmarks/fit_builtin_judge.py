@@ -1,0 +1,208 @@
+"""Fits the builtin judge's linear models on public data labelled by people and reports how far they can be trusted.
+
+Run it from the repository root: `python -m benchmarks.fit_builtin_judge`. It prints a table of AUROC and balanced
+accuracy and the numbers for `tasks/judge/builtin/model.py`. Data whose licence forbids commercial use is reported on
+and never fitted on.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+from sklearn.model_selection import GroupKFold
+
+from benchmarks.labelled_examples import (
+    DATA,
+    Example,
+    begin,
+    clapnq_answers,
+    contexts,
+    everyday,
+    factcheck,
+    factscore,
+    perturbations,
+    ramdocs,
+    rows,
+    wice,
+)
+from metric_core.questions import GenerateQuestion, ask_relevant_sentences, ask_verdict
+from tasks.embed.minilm import MiniLm
+from tasks.judge.builtin.claims import split_claims
+from tasks.judge.builtin.extraction import FeatureExtractor
+from tasks.judge.builtin.model import LinearModel
+from tasks.ner.spacy_pipeline import SpacyPipeline
+
+FOLDS = 5
+# Strong: the features are few and say much the same.
+PENALTY = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Examples as numbers: one row each."""
+
+    dataset: NDArray[np.str_]
+    group: NDArray[np.str_]
+    label: NDArray[np.bool_]
+    weight: NDArray[np.float64]
+    names: tuple[str, ...]
+    features: NDArray[np.float64]
+
+    def where(self, chosen: NDArray[np.bool_]) -> "Table":
+        """Some of the rows."""
+        return Table(
+            self.dataset[chosen],
+            self.group[chosen],
+            self.label[chosen],
+            self.weight[chosen],
+            self.names,
+            self.features[chosen],
+        )
+
+
+def main() -> int:
+    """Fits, reports, prints the numbers."""
+    if not DATA.is_dir():
+        print(f"no data at {DATA}: nothing to fit", file=sys.stderr)
+        return 0
+    pipeline = SpacyPipeline()
+    extractor = FeatureExtractor(MiniLm(), pipeline)
+
+    public = [*wice(), *begin(), *factcheck()]
+    verdicts = tabulated([*public, *perturbations(public, pipeline), *everyday()], extractor)
+    model = report("VERDICT", verdicts, [tabulated(factscore(), extractor)])
+    report_responses(model, extractor, pipeline)
+
+    usefulness = tabulated([*ramdocs("ramdocs"), *clapnq_answers()], extractor)
+    report("USEFULNESS", usefulness, [tabulated(ramdocs("rgb_en_fact"), extractor)])
+
+    report("RELEVANCE", clapnq_sentences(extractor), keep_share=True)
+    return 0
+
+
+def clapnq_sentences(extractor: FeatureExtractor) -> Table:
+    """ClapNQ: the sentences of a passage, and those that people chose as the ground of an answer."""
+    found = rows("context_relevance_clapnq")
+    questions: list[GenerateQuestion] = [ask_relevant_sentences(row["sentences"], row["user_input"]) for row in found]
+    extracted = extractor.of_sentences(questions)
+    features = [sentence for numbered in extracted for sentence in numbered.features]
+    labels = [bool(label) for row in found for label in row["label_sentence_selected"]]
+    groups = [row["group_id"] for row in found for _ in row["sentences"]]
+    return _table(["ClapNQ"] * len(labels), groups, labels, [""] * len(labels), features)
+
+
+def tabulated(examples: Sequence[Example], extractor: FeatureExtractor) -> Table:
+    """The examples' features."""
+    features = extractor.of_choices([example.question for example in examples])
+    columns = zip(*((example.dataset, example.group, example.label, example.kind) for example in examples), strict=True)
+    datasets, groups, labels, kinds = (list(column) for column in columns)
+    return _table(datasets, groups, labels, kinds, features)
+
+
+def _table(datasets: list[str], groups: list[str], labels: list[bool], kinds: list[str], features: list[Any]) -> Table:
+    """Every data set weighs the same, and in it yes as much as no, and of the changes each as much as the others."""
+    cells = list(zip(datasets, labels, kinds, strict=True))
+    sizes = Counter(cells)
+    kinds_of = Counter((dataset, label) for dataset, label, _ in sizes)
+    weight = [1 / (sizes[cell] * kinds_of[cell[:2]]) for cell in cells]
+    names = tuple(features[0])
+    matrix = np.array([[row[name] for name in names] for row in features])
+    return Table(np.array(datasets), np.array(groups), np.array(labels), np.array(weight), names, matrix)
+
+
+def fit(table: Table) -> LinearModel:
+    """A logistic regression on standardised features, its weights brought back to the features' own scale."""
+    mean, deviation = table.features.mean(axis=0), table.features.std(axis=0)
+    scaled = (table.features - mean) / deviation
+    weight = table.weight * len(table.weight) / table.weight.sum()
+    regression = LogisticRegression(C=PENALTY, max_iter=1000).fit(scaled, table.label, sample_weight=weight)
+    weights = regression.coef_[0] / deviation
+    return LinearModel(float(regression.intercept_[0] - weights @ mean), dict(zip(table.names, weights, strict=True)))
+
+
+def logits(model: LinearModel, table: Table) -> NDArray[np.float64]:
+    """The model's answers before they become probabilities."""
+    weights = np.array([model.weights[name] for name in table.names])
+    return np.asarray(model.intercept + table.features @ weights)
+
+
+def held_out(table: Table) -> NDArray[np.float64]:
+    """The logit of every row by a model that saw no row of its group."""
+    found = np.zeros(len(table.label))
+    for train, test in GroupKFold(FOLDS).split(table.features, groups=table.group):
+        chosen = np.zeros(len(found), dtype=bool)
+        chosen[train] = True
+        found[test] = logits(fit(table.where(chosen)), table.where(~chosen))
+    return found
+
+
+def calibrated(model: LinearModel, table: Table, held: NDArray[np.float64]) -> tuple[LinearModel, NDArray[np.float64]]:
+    """The model and its held-out logits, stretched to fit the labels: the penalty makes them too timid."""
+    weight = table.weight * len(table.weight) / table.weight.sum()
+    regression = LogisticRegression(C=1e6).fit(held[:, None], table.label, sample_weight=weight)
+    return _stretched(model, held, float(regression.coef_[0, 0]), float(regression.intercept_[0]))
+
+
+def with_share(model: LinearModel, table: Table, held: NDArray[np.float64]) -> tuple[LinearModel, NDArray[np.float64]]:
+    """The model and its held-out logits, moved so that it says yes as often as people did: the share is the score."""
+    return _stretched(model, held, 1.0, -float(np.quantile(held, 1 - table.label.mean())))
+
+
+def _stretched(
+    model: LinearModel, held: NDArray[np.float64], slope: float, shift: float
+) -> tuple[LinearModel, NDArray[np.float64]]:
+    weights = {name: slope * value for name, value in model.weights.items()}
+    return LinearModel(slope * model.intercept + shift, weights), slope * held + shift
+
+
+def report(title: str, fitted: Table, unseen: Sequence[Table] = (), keep_share: bool = False) -> LinearModel:
+    """Prints how well held-out groups and unseen data are told apart, and the model."""
+    model, held = calibrated(fit(fitted), fitted, held_out(fitted))
+    if keep_share:
+        model, held = with_share(model, fitted, held)
+    print(f"\n{title}\n{'data':24s} {'rows':>6s} {'yes':>5s} {'AUROC':>6s} {'BAcc':>6s}")
+    for name in dict.fromkeys(fitted.dataset.tolist()):
+        chosen = fitted.dataset == name
+        _print_row(name, fitted.label[chosen], held[chosen])
+    for table in unseen:
+        _print_row(f"{table.dataset[0]} (unseen)", table.label, logits(model, table))
+    print(f"{title} = LinearModel(\n    {model.intercept:.3f},\n    {{")
+    for name, value in model.weights.items():
+        print(f'        "{name}": {value:.3f},')
+    print("    },\n)")
+    return model
+
+
+def _print_row(name: str, labels: NDArray[np.bool_], values: NDArray[np.float64]) -> None:
+    area, accuracy = roc_auc_score(labels, values), balanced_accuracy_score(labels, values >= 0)
+    print(f"{name:24s} {len(labels):6d} {labels.mean():5.2f} {area:6.3f} {accuracy:6.3f}")
+
+
+def report_responses(model: LinearModel, extractor: FeatureExtractor, pipeline: SpacyPipeline) -> None:
+    """Prints how well a response's share of supported claims tells hallucinations: RAGTruth QA, for transfer only."""
+    found = rows("faithfulness_ragtruth_qa")
+    claims = split_claims([row["response"] for row in found], pipeline)
+    asked = [ask_verdict(claim, contexts(row)) for row, own in zip(found, claims, strict=True) for claim in own]
+    probabilities = iter([model.probability(features) for features in extractor.of_choices(asked)])
+    supports = [[next(probabilities) for _ in own] for own in claims]
+    kept = [(not row["label_hallucinated"], own) for row, own in zip(found, supports, strict=True) if own]
+    labels = [label for label, _ in kept]
+    summaries: dict[str, Callable[[list[float]], float]] = {
+        "share supported": lambda own: sum(p >= 0.5 for p in own) / len(own),
+        "mean probability": lambda own: sum(own) / len(own),
+        "least probability": min,
+    }
+    for name, summary in summaries.items():
+        print(
+            f"RAGTruth QA responses (unseen), {name}: AUROC {roc_auc_score(labels, [summary(s) for _, s in kept]):.3f}"
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

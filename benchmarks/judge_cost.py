@@ -1,0 +1,259 @@
+"""What a run costs at the judge and at the client, beside the peer's: requests, tokens, seconds, memory.
+
+    python benchmarks/judge_cost.py                             # ours, both clocks of the stub judge
+    python benchmarks/judge_cost.py --clock gpu --ragas-python ragas/bin/python
+
+Needs the data of the peer benchmark in `../shared/peer` beside the repository: the stub judge, the rows, and the
+driver of the peer. The stub has two clocks: `fixed` (every request takes 200 ms, 64 at once) and `gpu` (a model of a
+server with a prefix cache and a shared budget of prompt tokens). It is a model, not a GPU: it is for ratios.
+"""
+
+import argparse
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import Request, urlopen
+
+ROOT = Path(__file__).resolve().parents[1]
+PEER = ROOT.parent / "shared" / "peer"
+METRICS = (
+    "faithfulness,answer_relevancy,context_precision,context_recall,answer_similarity,context_entity_recall,"
+    "factual_correctness,noise_sensitivity,nv_accuracy,nv_context_relevance,nv_response_groundedness"
+)
+ASSAY = str(Path(sys.executable).with_name("assay"))
+CLOCKS = {"fixed": ["--latency-ms", "200", "--concurrency", "64"], "gpu": ["--gpu"]}
+
+UNCACHED_TOKENS, OUTPUT_TOKENS, CPU_MS, FIXED_SECONDS, GPU_RATE = 4500, 190, 1.5, 40.0, 4 * 1.07
+"""Targets: tokens a sample, CPU of the client a request, wall time at the fixed clock, samples a second at `gpu`."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one run cost."""
+
+    name: str
+    clock: str
+    samples: int
+    requests: int
+    prompt_tokens: int
+    uncached_tokens: int
+    output_tokens: int
+    wall: float
+    cpu: float
+    memory_mb: float
+    failed: int
+
+    @property
+    def rate(self) -> float:
+        return self.samples / self.wall
+
+    @property
+    def cpu_ms(self) -> float:
+        return 1000 * self.cpu / max(1, self.requests)
+
+
+def main() -> None:
+    """Runs what is asked for and prints the table."""
+    options = _options()
+    if not (PEER / "judge_stub.py").is_file():
+        sys.exit(f"the stub judge is not at hand: no {PEER / 'judge_stub.py'}")
+    costs = []
+    for clock in CLOCKS if options.clock == "both" else [options.clock]:
+        costs.append(_run_ours(clock, options))
+        costs.append(_ask_alone(clock, options))
+        if options.ragas_python is not None:
+            costs.append(_run_peer(clock, options))
+    _print(costs)
+    if options.out is not None:
+        options.out.write_text(json.dumps([vars(cost) for cost in costs], indent=1), encoding="utf-8")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--clock", choices=[*CLOCKS, "both"], default="both")
+    parser.add_argument("--samples", type=int, default=200, help="rows, at most 200")
+    parser.add_argument("--concurrency", type=int, default=128, help="requests in flight of ours")
+    parser.add_argument("--shard-rows", type=int, default=50, help="rows a shard of ours")
+    parser.add_argument("--embedder", choices=["server", "packaged"], default="server", help="of ours")
+    parser.add_argument("--ragas-python", type=Path, help="a Python with ragas: runs the peer too")
+    parser.add_argument("--ragas-workers", type=int, default=16, help="its default")
+    parser.add_argument("--out", type=Path, help="writes the figures as JSON")
+    return parser.parse_args()
+
+
+def _run_ours(clock: str, options: argparse.Namespace) -> Cost:
+    """A whole run of the command line: reading, judging, entities, scores, report.
+
+    The local Prefect server runs already, as it does after a first run.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        with _stub("fixed") as url:
+            _evaluate(url, folder, "first", argparse.Namespace(**{**vars(options), "samples": 1}))
+        with _stub(clock) as url:
+            done = _evaluate(url, folder, "run", options)
+            cost = _cost("rag-assay run", clock, options.samples, url, done)
+        _measured([ASSAY, "server", "stop"], {"ASSAY_HOME": f"{folder}/home"})
+        return replace(cost, failed=sum(metric["failed"] for metric in json.loads(done.stdout)["metrics"]))
+
+
+def _evaluate(url: str, folder: str, name: str, options: argparse.Namespace) -> "_Done":
+    config = {
+        "source": str(PEER / "bench_rows.jsonl"),
+        "limit": options.samples,
+        "metrics": METRICS,
+        "shard_rows": options.shard_rows,
+        "out": f"{folder}/{name}",
+        "judge": {"backend": "server", "server": {"urls": [url], "concurrency": options.concurrency}},
+    }
+    if options.embedder == "server":
+        config["embedder"] = {"backend": "server", "server": {"urls": [url]}}
+    file = Path(folder, f"{name}.yaml")
+    file.write_text(json.dumps(config), encoding="utf-8")
+    return _measured([ASSAY, "run", str(file), "--json"], {"ASSAY_HOME": f"{folder}/home"})
+
+
+def _ask_alone(clock: str, options: argparse.Namespace) -> Cost:
+    """The judge client alone: the same kinds of questions, without stages, entities and report."""
+    with _stub(clock) as url:
+        client = Path(__file__).with_name("judge_client.py")
+        command = [sys.executable, str(client), url, str(PEER / "bench_rows.jsonl")]
+        done = _measured([*command, str(options.samples), str(options.concurrency)], {})
+        told = json.loads(done.stdout)
+        cost = _cost("judge client alone", clock, options.samples, url, done)
+        return replace(cost, **told)
+
+
+def _run_peer(clock: str, options: argparse.Namespace) -> Cost:
+    with tempfile.TemporaryDirectory() as folder, _stub(clock) as url:
+        out = Path(folder, "peer.json")
+        command = [str(options.ragas_python), str(PEER / "ragas_bench.py"), "--port", url.rsplit(":", 1)[1]]
+        command += ["--samples", str(options.samples), "--workers", str(options.ragas_workers), "--out", str(out)]
+        done = _measured(command, {"RAGAS_DO_NOT_TRACK": "true"})
+        told = json.loads(out.read_text(encoding="utf-8"))
+        cost = _cost(f"ragas {told['ragas']}", clock, options.samples, url, done)
+        return replace(cost, failed=sum(told["nan"].values()))
+
+
+@dataclass(frozen=True)
+class _Done:
+    stdout: bytes
+    wall: float
+    cpu: float
+    memory_mb: float
+
+
+def _measured(command: list[str], environment: dict[str, str]) -> _Done:
+    """Runs a command to its end; exits with its words if it fails."""
+    with tempfile.TemporaryFile() as stdout:
+        start = time.monotonic()
+        process = subprocess.Popen(command, cwd=ROOT, env=os.environ | environment, stdout=stdout)
+        _, status, used = os.wait4(process.pid, 0)
+        wall = time.monotonic() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        stdout.seek(0)
+        printed = stdout.read()
+    if process.returncode != 0:
+        sys.exit(f"{' '.join(command)} failed with {process.returncode}: {printed.decode()[-2000:]}")
+    return _Done(printed, wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+
+
+@contextmanager
+def _stub(clock: str) -> Iterator[str]:
+    """Serves the stub judge; ends it by its process id."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    command = [sys.executable, str(PEER / "judge_stub.py"), "--port", str(port), *CLOCKS[clock]]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        for _ in range(100):
+            try:
+                _get(f"{url}/health")
+                break
+            except URLError:
+                time.sleep(0.1)
+        yield url
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _get(url: str) -> Any:
+    with urlopen(Request(url), timeout=30) as response:
+        return json.load(response)
+
+
+def _cost(name: str, clock: str, samples: int, url: str, done: _Done) -> Cost:
+    stats = _get(f"{url}/stats")
+    return Cost(
+        name=name,
+        clock=clock,
+        samples=samples,
+        requests=stats["chat_requests"] + stats["embed_requests"],
+        prompt_tokens=stats["est_prompt_tokens"],
+        uncached_tokens=stats["est_prompt_tokens"] - stats["est_cached_tokens"],
+        output_tokens=stats["est_completion_tokens"],
+        wall=done.wall,
+        cpu=done.cpu,
+        memory_mb=done.memory_mb,
+        failed=0,
+    )
+
+
+def _print(costs: list[Cost]) -> None:
+    head = ["", "clock", "requests", "prompt tok/sample", "uncached", "output", "wall s", "samples/s"]
+    rows = [[*head, "CPU s", "CPU ms/request", "peak MB", "failed cells"]]
+    for cost in costs:
+        per_sample = [cost.prompt_tokens, cost.uncached_tokens, cost.output_tokens]
+        cells = [cost.name, cost.clock, str(cost.requests), *(f"{tokens / cost.samples:.0f}" for tokens in per_sample)]
+        cells += [f"{cost.wall:.1f}", f"{cost.rate:.2f}", f"{cost.cpu:.1f}", f"{cost.cpu_ms:.2f}"]
+        rows.append([*cells, f"{cost.memory_mb:.0f}", str(cost.failed)])
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for name, *numbers in rows:
+        cells = [number.rjust(width) for number, width in zip(numbers, widths[1:], strict=True)]
+        print("  ".join([name.ljust(widths[0]), *cells]))
+    for line in [*_targets(costs), *_ratios(costs)]:
+        print(line)
+
+
+def _targets(costs: list[Cost]) -> Iterator[str]:
+    for cost in costs:
+        if cost.name == "rag-assay run":
+            yield _target(f"{cost.clock}: output tokens a sample", cost.output_tokens / cost.samples, OUTPUT_TOKENS)
+        if cost.name == "rag-assay run" and cost.clock == "fixed":
+            yield _target("fixed: wall seconds for 200 samples", 200 / cost.rate, FIXED_SECONDS)
+        if cost.name == "rag-assay run" and cost.clock == "gpu":
+            yield _target("gpu: uncached tokens a sample", cost.uncached_tokens / cost.samples, UNCACHED_TOKENS)
+            yield _target("gpu: seconds a sample", 1 / cost.rate, 1 / GPU_RATE)
+        if cost.name == "judge client alone":
+            yield _target(f"{cost.clock}: CPU ms a request", cost.cpu_ms, CPU_MS)
+
+
+def _target(what: str, found: float, most: float) -> str:
+    return f"{'met   ' if found <= most else 'MISSED'}  {what}: {found:.3g}, target at most {most:.3g}"
+
+
+def _ratios(costs: list[Cost]) -> Iterator[str]:
+    for peer in (cost for cost in costs if cost.name.startswith("ragas")):
+        ours = next(cost for cost in costs if cost.clock == peer.clock)
+        tokens, uncached = peer.prompt_tokens / ours.prompt_tokens, peer.uncached_tokens / ours.uncached_tokens
+        yield (
+            f"{peer.clock}: the peer takes {peer.wall / ours.wall:.1f} times the time, {tokens:.1f} times the prompt "
+            f"tokens ({uncached:.1f} uncached), {peer.output_tokens / ours.output_tokens:.1f} times the output tokens, "
+            f"{peer.cpu / ours.cpu:.1f} times the CPU time"
+        )
+
+
+if __name__ == "__main__":
+    main()

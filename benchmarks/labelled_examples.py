@@ -1,0 +1,139 @@
+"""Public data labelled by people, as questions to a judge; read from beside the repository, never part of it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from benchmarks.everyday_pairs import EVERYDAY_PAIRS
+from benchmarks.perturbations import names_in, perturbed
+from metric_core.questions import ChoiceQuestion, ask_usefulness_for_reference, ask_verdict
+from tasks.judge.builtin.premises import Premise
+from tasks.judge.builtin.words import words
+from tasks.ner.spacy_pipeline import SpacyPipeline
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "meta_eval"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One labelled question.
+
+    Args:
+        dataset: where it comes from.
+        group: examples of one group never stand on both sides of a split.
+        label: yes.
+        question: what the judge is asked.
+        kind: which change made a perturbed claim false.
+    """
+
+    dataset: str
+    group: str
+    label: bool
+    question: ChoiceQuestion
+    kind: str = ""
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    """The rows of a file."""
+    found: list[dict[str, Any]] = pq.read_table(DATA / f"{name}.parquet").to_pylist()
+    return found
+
+
+def contexts(row: dict[str, Any]) -> str:
+    """The premise of a row."""
+    return "\n".join(row["retrieved_contexts"])
+
+
+def wice() -> list[Example]:
+    """WiCE: Wikipedia claims and the articles they cite."""
+    return [_verdict("WiCE", row, row["response"], row["label_supported"]) for row in rows("claims_wice")]
+
+
+def begin() -> list[Example]:
+    """BEGIN: dialogue replies and the knowledge they were to be based on."""
+    return [_verdict("BEGIN", row, row["response"], row["label_attributable"]) for row in rows("faithfulness_begin")]
+
+
+def factcheck() -> list[Example]:
+    """Factcheck-Bench: claims of language models and snippets from the web."""
+    name = "claims_factcheck_stance"
+    return [_verdict("Factcheck-Bench", row, row["response"], row["label_supported"]) for row in rows(name)]
+
+
+def factscore() -> list[Example]:
+    """FActScore: atomic facts about people and their Wikipedia pages; for transfer only."""
+    return [
+        _verdict("FActScore", row, claim["claim"], claim["supported"])
+        for row in rows("claims_factscore")
+        for claim in row["label_claims"]
+    ]
+
+
+def _verdict(dataset: str, row: dict[str, Any], claim: str, label: bool) -> Example:
+    return Example(dataset, row["group_id"], bool(label), ask_verdict(claim, contexts(row)))
+
+
+def everyday() -> list[Example]:
+    """Our own pairs of short premises and claims that are faithful or differ by a word."""
+    return [
+        Example("everyday", premise, label, ask_verdict(claim, premise))
+        for premise, faithful, false in EVERYDAY_PAIRS
+        for claims, label in ((faithful, True), (false, False))
+        for claim in claims
+    ]
+
+
+def perturbations(examples: Sequence[Example], pipeline: SpacyPipeline) -> list[Example]:
+    """Supported claims against shorter premises, and false versions of them against all premises."""
+    supported = [example for example in examples if example.label]
+    names = names_in([example.question.texts["claim"] for example in supported])
+    sentences = pipeline.sentences([example.question.texts["context"] for example in supported])
+    found = []
+    for example, own in zip(supported, sentences, strict=True):
+        claim, whole = example.question.texts["claim"], example.question.texts["context"]
+        for premise in dict.fromkeys([whole, *_shortened(claim, own)]):
+            if premise != whole:
+                found.append(Example("perturbed", example.group, True, ask_verdict(claim, premise), "none"))
+            for kind, changed in perturbed(claim, premise, names):
+                found.append(Example("perturbed", example.group, False, ask_verdict(changed, premise), kind))
+    return found
+
+
+def _shortened(claim: str, sentences: Sequence[str]) -> Iterable[str]:
+    """The neighbouring sentences, and the one sentence, that hold most of the claim's words, if they hold enough."""
+    match = Premise(sentences).match(words(claim).tokens)
+    if match.in_window >= 0.6:
+        yield " ".join(sentences[index] for index in match.window)
+    if match.in_sentence >= 0.7:
+        yield sentences[match.sentence]
+
+
+def ramdocs(dataset: str) -> list[Example]:
+    """RAMDocs (fitted) or RGB (transfer only): questions with passages that are useful, noise or misinformation."""
+    return [
+        Example(dataset, row["group_id"], bool(useful), _usefulness(row, passage))
+        for row in rows("context_precision_typed")
+        if row["dataset"] == dataset
+        for passage, useful in zip(row["retrieved_contexts"], row["label_useful"], strict=True)
+    ]
+
+
+def clapnq_answers() -> list[Example]:
+    """ClapNQ: the passage of an answer, passages of other questions, and the passage without what it was based on."""
+    answered = [row for row in rows("context_relevance_clapnq") if row["label_relevant"]]
+    found = []
+    for index, row in enumerate(answered):
+        others = (answered[(index + step) % len(answered)] for step in (1, 7))
+        passages = [(contexts(row), True), *((contexts(other), False) for other in others)]
+        found += [Example("ClapNQ", row["group_id"], useful, _usefulness(row, text)) for text, useful in passages]
+    cut = [row for row in rows("context_recall_clapnq") if row["variant"].startswith("gold minus")]
+    return found + [
+        Example("ClapNQ", row["group_id"], False, _usefulness(row, row["retrieved_contexts"][0])) for row in cut
+    ]
+
+
+def _usefulness(row: dict[str, Any], passage: str) -> ChoiceQuestion:
+    return ask_usefulness_for_reference(passage, row["user_input"], row["reference"])

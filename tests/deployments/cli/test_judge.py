@@ -1,0 +1,80 @@
+"""`assay judge` with a small server in the place of vLLM."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tasks.judge.launch import stop_judge
+from tests.deployments.cli.conftest import Outcome
+from tests.tasks.judge.launch import fake_vllm
+from tests.tasks.judge.launch.conftest import ROOT
+
+Assay = Callable[..., Outcome]
+
+CONFIG = f"""
+[judge.launch]
+python = {json.dumps(sys.executable)}
+model = "tiny"
+entry = "{fake_vllm.__name__}"
+environment = {{PYTHONPATH = {json.dumps(str(ROOT))}}}
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A configuration that launches the small server, in a home of its own."""
+    monkeypatch.setenv("ASSAY_HOME", str(tmp_path / "home"))
+    path = tmp_path / "assay.toml"
+    path.write_text(CONFIG)
+    yield str(path)
+    stop_judge(tmp_path / "home")
+
+
+def test_a_judge_is_started_seen_and_stopped(assay: Assay, config: str) -> None:
+    started = json.loads(assay("judge", "start", "--config", config, "--served-name", "judge", "--json").out)
+    assert started["healthy"]
+    assert started["model"] == "judge"
+
+    seen = json.loads(assay("judge", "status", "--json").out)
+    assert (seen["url"], seen["pid"]) == (started["url"], started["pid"])
+    assert seen["uptime"] >= started["uptime"]
+    assert started["url"] in assay("judge", "status").out
+
+    assert assay("judge", "stop").out == "stopped\n"
+    assert assay("judge", "stop").out == "no judge was running\n"
+    assert json.loads(assay("judge", "status", "--json").out)["running"] is False
+
+
+def test_starting_it_says_how_to_use_and_to_stop_it(assay: Assay, config: str) -> None:
+    shown = assay("judge", "start", "-c", config).out
+    assert "serves tiny (ready, process" in shown
+    assert "assay run SOURCE --judge http://127.0.0.1:" in shown
+    assert "assay judge stop" in shown
+
+
+def test_without_waiting_it_returns_at_once(assay: Assay, config: str) -> None:
+    assert json.loads(assay("judge", "start", "-c", config, "--no-wait", "--json").out)["running"]
+
+
+def test_other_options_than_those_of_the_running_judge_are_refused(assay: Assay, config: str) -> None:
+    assay("judge", "start", "-c", config, "--no-wait")
+    refused = assay("judge", "start", "-c", config, "--max-model-len", "4096")
+    assert refused.code == 4
+    assert "max_model_len is None, wanted 4096" in refused.err
+
+
+def test_a_judge_that_does_not_start_is_a_message(assay: Assay, config: str) -> None:
+    failed = assay("judge", "start", "-c", config, "--extra-args", "--one 'two three'", "--python", "/no/python")
+    assert failed.code == 2
+    assert "there is no such program" in failed.err
+    assert "Traceback" not in failed.err
+
+
+def test_without_settings_it_says_what_is_missing(assay: Assay, config: str) -> None:  # noqa: ARG001 sets the home
+    refused = assay("judge", "start")
+    assert refused.code == 2
+    assert "--python" in refused.err
+    assert "[judge.launch]" in refused.err

@@ -1,0 +1,201 @@
+"""The container files fit together and fit the project; no container engine is needed to see that."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import prefect.settings
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "deployments" / "container"
+COMPOSE: dict[str, Any] = yaml.safe_load((FOLDER / "compose.yaml").read_text(encoding="utf-8"))
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+CONTAINERFILE = (FOLDER / "Containerfile").read_text(encoding="utf-8")
+
+TOP_KEYS = {"name", "services", "networks", "volumes"}
+SERVICE_KEYS = {
+    "build",
+    "cap_drop",
+    "command",
+    "depends_on",
+    "deploy",
+    "environment",
+    "healthcheck",
+    "image",
+    "init",
+    "ipc",
+    "networks",
+    "ports",
+    "profiles",
+    "restart",
+    "security_opt",
+    "volumes",
+}
+VLLM_OPTIONS = {
+    "--enable-prompt-tokens-details",
+    "--gpu-memory-utilization",
+    "--host",
+    "--max-model-len",
+    "--port",
+    "--tensor-parallel-size",
+}
+VARIABLE = re.compile(r"\$\{([A-Z_]+)(?::?([-?])([^}]*))?\}")
+
+
+def services(*, with_key: str) -> list[str]:
+    return [name for name, service in SERVICES.items() if with_key in service]
+
+
+def strings(content: Any) -> Iterator[str]:
+    if isinstance(content, dict):
+        for value in content.values():
+            yield from strings(value)
+    elif isinstance(content, list):
+        for value in content:
+            yield from strings(value)
+    elif isinstance(content, str):
+        yield content
+
+
+def instructions(name: str) -> list[list[str]]:
+    joined = CONTAINERFILE.replace("\\\n", " ")
+    return [shlex.split(line)[1:] for line in joined.splitlines() if line.startswith(f"{name} ")]
+
+
+def example_variables() -> dict[str, str]:
+    lines = (FOLDER / "env.example").read_text(encoding="utf-8").splitlines()
+    return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+
+
+def test_only_keys_of_compose_files_are_used() -> None:
+    assert {key for key in COMPOSE if not key.startswith("x-")} == TOP_KEYS
+    assert set().union(*SERVICES.values()) <= SERVICE_KEYS
+
+
+def test_server_database_worker_and_judge_are_there() -> None:
+    assert SERVICES.keys() == {"postgres", "prefect-server", "worker", "vllm"}
+    assert services(with_key="profiles") == ["vllm"]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_what_a_service_refers_to_exists(name: str) -> None:
+    service = SERVICES[name]
+    assert set(service["networks"]) <= COMPOSE["networks"].keys()
+    for other, how in service.get("depends_on", {}).items():
+        assert how["condition"] == "service_healthy"
+        assert "healthcheck" in SERVICES[other]
+        assert how.get("required", True) is ("profiles" not in SERVICES[other])
+    for volume in service.get("volumes", []):
+        source, target = volume.rsplit(":", 2)[:2] if volume.endswith(":ro") else volume.rsplit(":", 1)
+        assert target.startswith("/")
+        assert source.startswith("${") or source in COMPOSE["volumes"]
+
+
+def test_every_volume_and_network_is_used() -> None:
+    used = " ".join(strings({name: service.get("volumes") for name, service in SERVICES.items()}))
+    assert all(f"{volume}:" in used for volume in COMPOSE["volumes"])
+    assert {network for service in SERVICES.values() for network in service["networks"]} == COMPOSE["networks"].keys()
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_every_service_has_a_health_check_and_a_pinned_image(name: str) -> None:
+    service = SERVICES[name]
+    assert service["healthcheck"]["test"][0] == "CMD"
+    assert re.fullmatch(r"[\w./-]+:(local|v?\d+\.\d+[\w.-]*)", service["image"])
+    assert ("build" in service) is service["image"].endswith(":local")
+
+
+@pytest.mark.parametrize("name", services(with_key="ports"))
+def test_ports_are_open_to_this_machine_only(name: str) -> None:
+    assert all(re.fullmatch(r"127\.0\.0\.1:\d+:\d+", port) for port in SERVICES[name]["ports"])
+
+
+def test_the_database_is_reachable_by_the_server_only() -> None:
+    assert COMPOSE["networks"]["database"] == {"internal": True}
+    assert {name for name, service in SERVICES.items() if "database" in service["networks"]} == {
+        "postgres",
+        "prefect-server",
+    }
+
+
+@pytest.mark.parametrize("name", services(with_key="build"))
+def test_the_image_is_built_from_this_repository(name: str) -> None:
+    build = SERVICES[name]["build"]
+    context = (FOLDER / build["context"]).resolve()
+    assert context == ROOT
+    assert (context / build["dockerfile"]).samefile(FOLDER / "Containerfile")
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_prefects_variables_are_known_to_prefect(name: str) -> None:
+    for variable in SERVICES[name]["environment"]:
+        assert not variable.startswith("PREFECT_") or hasattr(prefect.settings, variable)
+
+
+@pytest.mark.parametrize("name", ["prefect-server", "worker", "vllm"])
+def test_nothing_reports_home(name: str) -> None:
+    variables = SERVICES[name]["environment"]
+    assert variables["DO_NOT_TRACK"] == "1"
+    if name == "vllm":
+        assert variables["VLLM_NO_USAGE_STATS"] == "1"
+    else:
+        assert variables["PREFECT_SERVER_ANALYTICS_ENABLED"] == "false"
+
+
+@pytest.mark.parametrize("name", ["prefect-server", "worker"])
+def test_commands_are_commands_of_prefect(name: str) -> None:
+    program, group, verb, *options = SERVICES[name]["command"]
+    assert program == "prefect"
+    shown = subprocess.run(
+        [sys.executable, "-m", "prefect", group, verb, "--help"],
+        env={**os.environ, "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert all(option in shown for option in options if option.startswith("--"))
+
+
+def test_the_judges_options_are_options_of_vllm() -> None:
+    assert {word for word in SERVICES["vllm"]["command"] if word.startswith("-")} == VLLM_OPTIONS
+
+
+def test_every_variable_has_an_example_and_no_secret_has_a_default() -> None:
+    found = [match.groups() for text in strings(SERVICES) for match in VARIABLE.finditer(text)]
+    examples = example_variables()
+    assert {name for name, _, _ in found} == examples.keys()
+    for name, operator, default in found:
+        if operator == "-":
+            assert default == examples[name]
+    assert {operator for name, operator, _ in found if name == "POSTGRES_PASSWORD"} == {"?"}
+    assert examples["POSTGRES_PASSWORD"] == examples["HF_TOKEN"] == ""
+
+
+def test_secrets_stay_out_of_the_repository_and_of_images() -> None:
+    assert ".env" in (FOLDER / ".gitignore").read_text(encoding="utf-8").split()
+    assert "deployments/container/.env" in (FOLDER / "Containerfile.dockerignore").read_text(encoding="utf-8").split()
+
+
+def test_what_is_copied_into_the_image_exists_and_is_not_ignored() -> None:
+    allowed = (FOLDER / "Containerfile.dockerignore").read_text(encoding="utf-8").split()
+    sources = [word for words in instructions("COPY") if not words[0].startswith("--") for word in words[:-1]]
+    assert {"deployments", "flows", "metric_core", "tasks"} <= set(sources)
+    for source in sources:
+        assert (ROOT / source).exists()
+        assert f"!{source.split('/')[0]}" in allowed
+
+
+def test_the_image_holds_to_the_pinned_dependencies_and_runs_without_root() -> None:
+    installs = [words for words in instructions("RUN") if "install" in words and "pip" in words]
+    assert installs[0][-2:] == ["-r", "/src/constraints/run.txt"]
+    assert "--require-hashes" in installs[0]
+    assert all("--no-deps" in words for words in installs[1:])
+    assert instructions("USER") == [["assay"]]
+    assert all(re.match(r"python:3\.11\.\d+-slim", words[0]) for words in instructions("FROM"))

@@ -1,0 +1,60 @@
+"""What the tests of sources share: a few samples, ways to write them, and short ways to read."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tasks.sources import SampleReader, SourceLike, SourceOptions, read_samples
+
+NEEDED: Mapping[str, tuple[str, ...]] = {"recall": ("user_input", "retrieved_contexts", "reference")}
+
+SAMPLES: list[dict[str, Any]] = [
+    {
+        "id": "a",
+        "user_input": "Where is the Danube's mouth?",
+        "response": 'In the "Black Sea", says the guide.',
+        "retrieved_contexts": ["The Danube ends in the Black Sea.", "It's 2850 km long;\nthe second in Europe."],
+        "reference": "In the Black Sea",
+        "retrieved_context_ids": ["d1", "d2"],
+        "rubrics": {"score1_description": "wrong", "score2_description": "right"},
+        "note": "checked",
+    },
+    {
+        "id": "b",
+        "user_input": "Wie heißt 東京 auf Deutsch?",
+        "response": "Tokio, naïvely 🗼",
+        "retrieved_contexts": [],
+        "reference": "Tokio",
+        "retrieved_context_ids": [],
+        "rubrics": {"score1_description": "falsch", "score2_description": "richtig, 'ja'"},
+        "note": "unchecked",
+    },
+]
+
+
+def write_lines(path: Path, rows: Iterable[Any]) -> Path:
+    """Writes JSON lines: texts and bytes as they are, anything else as JSON."""
+    lines = [row if isinstance(row, bytes) else row.encode() if isinstance(row, str) else _json(row) for row in rows]
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    return path
+
+
+def read(
+    source: SourceLike, required: Mapping[str, tuple[str, ...]] | None = None, **options: Any
+) -> tuple[SampleReader, pa.Table]:
+    """The reader after reading, and all tables as one."""
+    reader = read_samples(source, SourceOptions(**options), NEEDED if required is None else required)
+    return reader, pa.concat_tables(list(reader))
+
+
+def column(table: pa.Table, name: str) -> Sequence[Any]:
+    """A column's values."""
+    values: list[Any] = table[name].to_pylist()
+    return values
+
+
+def _json(row: Any) -> bytes:
+    return json.dumps(row).encode()

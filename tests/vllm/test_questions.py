@@ -1,0 +1,79 @@
+"""Every kind of question, put to a real vLLM by the server judge."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from metric_core.questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion
+from metric_core.records import AnswerStatus
+from tasks.judge.protocol import Usage
+from tasks.judge.server.judge import ServerJudge
+from tasks.judge.server.options import ServerJudgeOptions
+from tests.metric_core.prompts.questions import QUESTIONS
+from tests.vllm.conftest import MODEL
+
+
+def of_type(kind: type[JudgeQuestion]) -> list[JudgeQuestion]:
+    return [question for question in QUESTIONS.values() if isinstance(question, kind)]
+
+
+@pytest.fixture(scope="module")
+def judge(vllm_url: str) -> Iterator[ServerJudge]:
+    judge = ServerJudge(ServerJudgeOptions(urls=(vllm_url,), max_output_tokens=128, timeout=600))
+    yield judge
+    judge.close()
+
+
+def check_cost(usage: Usage) -> None:
+    assert usage.prompt_tokens > 100
+    assert usage.output_tokens > 0
+    assert usage.seconds > 0
+
+
+def test_the_server_is_recognised(judge: ServerJudge) -> None:
+    features = judge.features
+    assert features.model == judge.identity.model == MODEL
+    assert features.window == 2048
+    assert features.choice == "structured_outputs"
+    assert features.json == "response_format"
+    assert features.top_logprobs >= 20
+    assert features.several
+    assert features.seed
+    assert features.tokenizer
+    assert features.cached_tokens
+
+
+@pytest.mark.parametrize("question", of_type(ChoiceQuestion), ids=lambda question: question.kind)
+def test_a_choice_has_a_label_and_probabilities(judge: ServerJudge, question: ChoiceQuestion) -> None:
+    [answer] = judge.choose([question])
+
+    assert answer.status is AnswerStatus.ANSWERED, answer.reason
+    assert len(answer.votes) == question.votes
+    assert set(answer.votes) <= set(question.labels)
+    assert answer.probabilities is not None
+    assert answer.probabilities.keys() == set(question.labels)
+    assert sum(answer.probabilities.values()) == pytest.approx(1)
+    assert all(0 <= probability <= 1 for probability in answer.probabilities.values())
+    check_cost(answer.usage)
+
+
+@pytest.mark.parametrize("question", of_type(GenerateQuestion), ids=lambda question: question.kind)
+def test_a_reply_fits_its_schema_or_says_why_not(judge: ServerJudge, question: GenerateQuestion) -> None:
+    [answer] = judge.generate([question])
+
+    check_cost(answer.usage)
+    if answer.status is AnswerStatus.ANSWERED:
+        assert answer.value.keys() == question.schema["properties"].keys()
+        assert answer.reason is None
+    else:
+        assert answer.status is AnswerStatus.FAILED
+        assert answer.value is None
+        assert answer.reason
+
+
+def test_many_questions_are_answered_in_their_order(judge: ServerJudge) -> None:
+    questions = [question for question in QUESTIONS.values() if isinstance(question, ChoiceQuestion)] * 3
+    answers = judge.choose(questions)
+    for question, answer in zip(questions, answers, strict=True):
+        assert set(answer.votes) <= set(question.labels)
+    assert sum(answer.usage.cached_tokens for answer in answers) > 0
