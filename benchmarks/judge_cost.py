@@ -134,6 +134,7 @@ def _ask_alone(clock: str, options: argparse.Namespace) -> Cost:
 
 
 def _run_peer(clock: str, options: argparse.Namespace) -> Cost:
+    """The peer on the same rows and metrics. Its own times, which leave out its imports; ours have them in."""
     with tempfile.TemporaryDirectory() as folder, _stub(clock) as url:
         out = Path(folder, "peer.json")
         command = [str(options.ragas_python), str(PEER / "ragas_bench.py"), "--port", url.rsplit(":", 1)[1]]
@@ -141,7 +142,7 @@ def _run_peer(clock: str, options: argparse.Namespace) -> Cost:
         done = _measured(command, {"RAGAS_DO_NOT_TRACK": "true"})
         told = json.loads(out.read_text(encoding="utf-8"))
         cost = _cost(f"ragas {told['ragas']}", clock, options.samples, url, done)
-        return replace(cost, failed=sum(told["nan"].values()))
+        return replace(cost, wall=told["wall_s"], cpu=told["cpu_s"], failed=sum(told["nan"].values()))
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Opens the judges and models that settings name, once a process: loading a model costs more than using it."""
 
+from contextlib import suppress
 from functools import lru_cache
 
-from metric_core.errors import ConfigError
+from metric_core.errors import AssayError, ConfigError
 from tasks.embed.huggingface import HuggingFaceCrossEncoder, HuggingFaceEmbedder
 from tasks.embed.minilm import MiniLm
 from tasks.embed.protocol import CrossEncoder, Embedder
@@ -54,6 +55,13 @@ def _open_judge(settings: JudgeSettings, embedder: EmbedderSettings, language: L
     if settings.script is None:
         raise ConfigError("judge.backend is 'scripted', but judge.script names no file with answers")
     return ScriptedJudge.from_file(settings.script)
+
+
+def preload(embedder: EmbedderSettings, language: LanguageSettings) -> None:
+    """Loads the models that almost every run uses; one that can not be loaded is the run's to complain about."""
+    with suppress(AssayError):
+        open_pipeline(language).entities([""])
+        open_embedder(embedder).embed([""])
 
 
 def _open_server(settings: JudgeSettings) -> Judge:

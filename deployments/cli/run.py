@@ -1,6 +1,7 @@
 """`assay run`: evaluates a source and prints the summary."""
 
 import json
+import logging
 import os
 import threading
 from contextlib import nullcontext
@@ -80,7 +81,7 @@ def _evaluate(config: "RunConfig", verbose: bool, quiet: bool) -> "Evaluation":
 
     plan = plan_of(config)
     starting = start_server(assay_home())
-    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "INFO" if verbose else "CRITICAL")
+    _set_log_levels(verbose)
     _load_models(config)
     with use_server(starting.wait()), nullcontext() if quiet else stage_progress(plan.stages):
         from flows.evaluate import run_evaluation  # noqa: PLC0415 Prefect reads its settings when it is imported
@@ -88,15 +89,18 @@ def _evaluate(config: "RunConfig", verbose: bool, quiet: bool) -> "Evaluation":
         return run_evaluation(config)
 
 
-def _load_models(config: "RunConfig") -> None:
-    """Loads the models while the server starts; a judge that is yet to be launched has to wait."""
-    if config.judge.launch is not None:
-        return
-    from tasks.resources import open_judge  # noqa: PLC0415 loads spaCy and onnxruntime
+def _set_log_levels(verbose: bool) -> None:
+    """Quiet unless asked: what a person must know is said by the command itself."""
+    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "INFO" if verbose else "CRITICAL")
+    for worker in () if verbose else ("APILogWorker", "EventsWorker"):
+        logging.getLogger(worker).setLevel(logging.ERROR)
 
-    threading.Thread(
-        target=open_judge, args=(config.judge, config.embedder, config.language), name="load-models", daemon=True
-    ).start()
+
+def _load_models(config: "RunConfig") -> None:
+    """Loads the models while the server starts."""
+    from tasks.resources import preload  # noqa: PLC0415 loads spaCy and onnxruntime
+
+    threading.Thread(target=preload, args=(config.embedder, config.language), name="load-models", daemon=True).start()
 
 
 def _print(evaluation: "Evaluation", as_json: bool) -> None:

@@ -43,22 +43,19 @@ def conflicts(claim: Words, premise: Premise, match: Match) -> dict[str, float]:
     names = claim.names - premise.every
     opposites = [
         (token, opposite)
-        for token in sorted(own - nearby)
+        for token in sorted(own - nearby - claim.negated)
         for same, opposite in _OPPOSITES.get(token, ())
         if not same & own & nearby
     ]
     number = any(_replaced(claim, s, numbers, s.numbers) for s in sentences)
     name = any(_replaced(claim, s, names, s.names) for s in sentences)
-    opposite = any(_replaced(claim, s, {token}, rivals) for s in sentences for token, rivals in opposites)
-    negation = _negation(claim, premise, match)
-    if opposite and negation:
-        # Not open is closed.
-        opposite = negation = False
+    # Not open is closed: a negated word and its opposite do not conflict.
+    opposite = any(_replaced(claim, s, {token}, rivals - s.negated) for s in sentences for token, rivals in opposites)
     return {
         "number_conflict": number * match.in_window,
         "name_conflict": name * match.in_window,
         "opposite_conflict": opposite * match.in_window,
-        "negation_conflict": negation * match.in_sentence,
+        "negation_conflict": _negation(claim, premise, match) * match.in_sentence,
     }
 
 

@@ -19,7 +19,7 @@ from tasks.ner.spacy_pipeline import SpacyPipeline
 _NOTE = (
     "A baseline without a language model: claims are clauses, verdicts come from word overlap, numbers, names and "
     "embeddings. Agreement of its verdicts with people (AUROC, 0.5 is chance): WiCE 0.83, BEGIN 0.96, Factcheck-Bench "
-    "0.80, FActScore 0.88, RAGTruth QA 0.79. Good for comparing runs, not for judging a single answer."
+    "0.80, FActScore 0.88, RAGTruth QA 0.80. Good for comparing runs, not for judging a single answer."
 )
 _THRESHOLD = 0.5
 _CHOICES: Mapping[QuestionKind, LinearModel] = {

@@ -14,10 +14,9 @@ from tasks.judge.builtin.lexicon import (
     JOINING_WORDS,
     MONTHS,
     NEGATIONS,
-    NUMBER_SCALES,
-    NUMBER_WORDS,
     STOP_WORDS,
 )
+from tasks.judge.builtin.numerals import with_digits, with_months_first
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+|[%$€£;:.,!?()]")
 _REWRITES = tuple(
@@ -40,9 +39,7 @@ _REWRITES = tuple(
     )
 )
 _ISO_DATE = re.compile(r"\b(\d{4})-(0[1-9]|1[0-2])-(\d{2})\b")
-_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _SYMBOLS = {"%": "percent", "$": "dollar", "€": "euro", "£": "pound"}
-_TENS = frozenset(range(20, 100, 10))
 _MONTH_NAMES = tuple(name.capitalize() for name in MONTHS.values())
 _PUNCTUATION = frozenset(";:.,!?()")
 _SENTENCE_ENDS = frozenset(".!?")
@@ -84,46 +81,52 @@ def words(text: str) -> Words:
     >>> sorted(words("Interns do not get a bonus, but managers get 1.5 million euros.").negated)
     ['bonus']
     """
-    units = _with_months_first(_with_digits(_TOKEN.findall(_spelled(text))))
-    tokens: list[str] = []
-    every: list[str] = []
-    names: set[str] = set()
-    negated: set[str] = set()
-    near_negation: set[str] = set()
-    affirmed: set[str] = set()
-    for clause in _clauses(units):
-        first = len(tokens)
-        negations: list[int] = []
-        for position, unit in enumerate(clause.units):
-            before, after = clause.around(position)
-            inside = position > 0 or not clause.opens_sentence
-            token = _SYMBOLS.get(unit) or stem(unit.lower())
-            every.append(token)
-            if token in NEGATIONS:
-                # Not in "not only", "or not", or a title such as "Without a Trace".
-                if after != "only" and before != "or" and not (inside and unit[0].isupper()):
-                    negations.append(len(tokens))
-            elif unit in ACRONYMS or unit.lower() not in STOP_WORDS:
-                tokens.append(token)
-                if unit[0].isupper() and (inside or after[:1].isupper() or unit[1:].isupper()):
-                    names.add(token)
-        for place in negations:
-            negated.update(tokens[place : place + 1])
-        (near_negation if negations else affirmed).update(tokens[first:])
-    numbers = frozenset(token for token in tokens if token[0].isdigit())
-    sets = (numbers, frozenset(names), frozenset(negated - affirmed), frozenset(near_negation))
-    return Words(tuple(tokens), tuple(every), *sets)
+    units = with_months_first(with_digits(_TOKEN.findall(_spelled(text))))
+    clauses = [_read(clause) for clause in _clauses(units)]
+    tokens = tuple(token for clause in clauses for token in clause.tokens)
+    negative = {token for clause in clauses if clause.negated for token in clause.tokens}
+    affirmed = {token for clause in clauses if not clause.negated for token in clause.tokens}
+    return Words(
+        tokens=tokens,
+        every=tuple(token for clause in clauses for token in clause.every),
+        numbers=frozenset(token for token in tokens if token[0].isdigit()),
+        names=frozenset(token for clause in clauses for token in clause.names),
+        negated=frozenset(token for clause in clauses for token in clause.negated if token) - affirmed,
+        near_negation=frozenset(negative),
+    )
 
 
 @dataclass(slots=True)
 class _Clause:
-    opens_sentence: bool
-    units: list[str] = field(default_factory=list)
-    conditional: bool = False
+    """A clause's units, whether it opens a sentence, whether a comma closes it; its words once it is read."""
 
-    def around(self, position: int) -> tuple[str, str]:
-        """The units before and after one, empty at the ends."""
-        return (["", *self.units][position], [*self.units, ""][position + 1])
+    opens_sentence: bool
+    conditional: bool = False
+    units: list[str] = field(default_factory=list)
+    tokens: list[str] = field(default_factory=list)
+    every: list[str] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    negated: list[str] = field(default_factory=list)
+
+
+def _read(clause: _Clause) -> _Clause:
+    """Fills in the clause's words; `negated` holds what is right behind each negation, "" where nothing is."""
+    negations: list[int] = []
+    around = zip(["", *clause.units], clause.units, [*clause.units[1:], ""], strict=False)
+    for position, (before, unit, after) in enumerate(around):
+        inside = position > 0 or not clause.opens_sentence
+        token = _SYMBOLS.get(unit) or stem(unit.lower())
+        clause.every.append(token)
+        if token in NEGATIONS:
+            # Not in "not only", "or not", or a title such as "Without a Trace".
+            if after != "only" and before != "or" and not (inside and unit[0].isupper()):
+                negations.append(len(clause.tokens))
+        elif unit in ACRONYMS or unit.lower() not in STOP_WORDS:
+            clause.tokens.append(token)
+            if unit[0].isupper() and (inside or after[:1].isupper() or unit[1:].isupper()):
+                clause.names.add(token)
+    clause.negated.extend(next(iter(clause.tokens[place:]), "") for place in negations)
+    return clause
 
 
 def _clauses(units: Sequence[str]) -> list[_Clause]:
@@ -142,12 +145,14 @@ def _clauses(units: Sequence[str]) -> list[_Clause]:
 
 def _opens_clause(units: Sequence[str], position: int, after_condition: bool) -> bool:
     lower = units[position].lower()
+    following = units[position + 1].lower() if position + 1 < len(units) else ""
     if lower in CLAUSE_WORDS:
-        return True
+        # "covers fire but not water" leaves out the verb, so it is one clause.
+        return (lower, following) != ("but", "not")
     if position and units[position - 1] == ",":
         return after_condition or lower in CLAUSE_WORDS_AFTER_COMMA
     # "may travel and must not pay" has two clauses, "travel and food" has none.
-    return lower in JOINING_WORDS and any(word.lower() in AUXILIARIES for word in units[position + 1 : position + 2])
+    return lower in JOINING_WORDS and following in AUXILIARIES
 
 
 @lru_cache(maxsize=50_000)
@@ -188,69 +193,3 @@ def _spelled(text: str) -> str:
     for pattern, replacement in _REWRITES:
         text = pattern.sub(replacement, text)
     return text
-
-
-def _with_digits(units: Sequence[str]) -> list[str]:
-    """The units with every number, whether in digits or in words, as one unit of digits."""
-    found: list[str] = []
-    position = 0
-    while position < len(units):
-        value, used = _number(units, position)
-        found.append(f"{value:.12g}" if used else units[position])
-        position += used or 1
-    return found
-
-
-def _number(units: Sequence[str], start: int) -> tuple[float, int]:
-    """The number that starts here and how many units it takes; 0 units if none does.
-
-    >>> _number(["two", "thousand", "five", "hundred", "and", "six"], 0)
-    (2506.0, 6)
-    """
-    lower = [unit.lower() for unit in units[start : start + 12]]
-    value = _simple_number(lower)
-    if value is None:
-        return 0.0, 0
-    used = 1
-    if value in _TENS and not lower[0].isdigit() and NUMBER_WORDS.get(lower[1] if len(lower) > 1 else "", 10) < 10:
-        value, used = value + NUMBER_WORDS[lower[1]], 2
-    scale = 1
-    while used < len(lower) and lower[used] in NUMBER_SCALES:
-        scale = NUMBER_SCALES[lower[used]]
-        value, used = value * scale, used + 1
-    rest = used + (lower[used : used + 1] == ["and"])
-    if scale > 1 and rest < len(lower) and lower[rest] in NUMBER_WORDS:
-        more, taken = _number(units, start + rest)
-        if more < scale:
-            return value + more, rest + taken
-    return value, used
-
-
-def _simple_number(lower: Sequence[str]) -> float | None:
-    word, following = lower[0], lower[1] if len(lower) > 1 else ""
-    if word[0].isdigit():
-        plain = word.replace(",", "") if _THOUSANDS.fullmatch(word) else word.replace(",", ".")
-        # Several dots (a version, a date) are no number: only the digits count.
-        return float(plain) if plain.count(".") <= 1 else float(plain.replace(".", ""))
-    if word in {"a", "one"} and following in NUMBER_SCALES:
-        return 1.0
-    return float(NUMBER_WORDS[word]) if word in NUMBER_WORDS else None
-
-
-def _with_months_first(units: Sequence[str]) -> list[str]:
-    """The units with months in one spelling and before their day, whichever way the date is written."""
-    found = list(units)
-    for position, unit in enumerate(found):
-        around = found[max(position - 1, 0) : position + 2]
-        month = MONTHS.get(unit[:3].lower()) if unit[0].isupper() else None
-        dated = any(neighbour[0].isdigit() for neighbour in around)
-        if month is None or unit.lower() not in {month, month[:3], "sept"} or (len(unit) <= 4 and not dated):
-            continue
-        found[position] = f"month-{month}"
-        if position and _is_day(found[position - 1]):
-            found[position - 1 : position + 1] = [found[position], found[position - 1]]
-    return found
-
-
-def _is_day(unit: str) -> bool:
-    return unit.isdigit() and 1 <= int(unit) <= 31

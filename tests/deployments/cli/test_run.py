@@ -1,0 +1,79 @@
+"""`assay run` as a person calls it: a process of its own, the builtin judge, a kept server."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.models, pytest.mark.prefect]
+
+ASSAY = Path(sys.executable).with_name("assay")
+EXAMPLE = Path(__file__).parents[3] / "examples" / "handbook.jsonl"
+
+
+def assay(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "ASSAY_"))}
+    environment |= {"ASSAY_HOME": str(home), "COLUMNS": "120"}
+    return subprocess.run([ASSAY, *arguments], env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_run_prints_its_summary_and_writes_its_folder(server_home: Path, tmp_path: Path) -> None:
+    done = assay(server_home, "run", str(EXAMPLE), "--limit", "4", "--out", str(tmp_path / "run"))
+    assert done.returncode == 0, done.stderr
+    assert "4 rows of" in done.stdout
+    assert "faithfulness" in done.stdout
+    assert "needs a language-model judge: nv_accuracy (4)" in done.stdout
+    assert "baseline" in done.stdout
+    assert done.stderr.splitlines()[0] == "samples"
+    assert "\x1b[" not in done.stdout + done.stderr
+    assert (tmp_path / "run" / "report.html").is_file()
+
+
+def test_json_is_all_that_machines_get(server_home: Path, tmp_path: Path) -> None:
+    done = assay(
+        server_home,
+        "run",
+        str(EXAMPLE),
+        "--limit",
+        "3",
+        "-m",
+        "answer_similarity",
+        "--json",
+        "--out",
+        str(tmp_path / "r"),
+    )
+    content = json.loads(done.stdout)
+    assert (content["rows"], content["folder"]) == (3, str(tmp_path / "r"))
+    assert [metric["metric"] for metric in content["metrics"]] == ["answer_similarity"]
+    assert done.stderr == ""
+
+
+def test_a_judge_that_can_not_be_reached_ends_the_run_with_one_message(server_home: Path, tmp_path: Path) -> None:
+    done = assay(
+        server_home,
+        "run",
+        str(EXAMPLE),
+        "--limit",
+        "2",
+        "--judge",
+        "http://127.0.0.1:9/v1",
+        "--out",
+        str(tmp_path / "r"),
+    )
+    assert done.returncode == 4
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: the judge can not be used: http://127.0.0.1:9/v1 can not be reached")
+    assert "Traceback" not in done.stderr
+
+
+def test_bad_rows_end_the_run_with_their_numbers(server_home: Path, tmp_path: Path) -> None:
+    source = tmp_path / "rows.jsonl"
+    source.write_text('{"question": "Q?", "answer": "A.", "contexts": []}\n{broken\n', encoding="utf-8")
+    done = assay(server_home, "run", str(source), "--out", str(tmp_path / "r"))
+    assert done.returncode == 3
+    assert "line 2: no valid JSON" in done.stderr
+    assert "--on-bad-row skip" in done.stderr
+    assert "Traceback" not in done.stderr
