@@ -7,13 +7,12 @@ similarities run beside them, and scores are arithmetic on the rest.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from metric_core.registry import default_suite
-
 from flows.config import RunConfig
 from metric_core.columns import COLUMNS
 from metric_core.errors import ConfigError, SourceError
 from metric_core.metric import MetricRequest
 from metric_core.products import PRODUCTS, Product, Stage, closure
+from metric_core.registry import default_suite
 from tasks.sources import SourceOptions, available_columns
 
 DEFAULT_QUESTIONS = 3
