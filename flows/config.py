@@ -4,7 +4,6 @@
 """
 
 import json
-import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -12,13 +11,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from platformdirs import user_data_path
 from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
 from metric_core.errors import ConfigError
 from metric_core.metric import MetricRequest
 from metric_core.registry import parse_request, resolve
+from tasks.home import assay_home
 from tasks.settings import EmbedderSettings, JudgeSettings, LanguageSettings, Settings
 
 ENVIRONMENT_PREFIX = "ASSAY_"
@@ -156,12 +155,6 @@ def load_config(file: Path | None = None, overrides: Mapping[str, Any] | None = 
         return RunConfig.model_validate(merged)
     except ValidationError as error:
         raise ConfigError(_explain(error, file)) from error
-
-
-def assay_home() -> Path:
-    """Where stores and caches live: ASSAY_HOME, or the platform's data folder for applications."""
-    named = os.environ.get("ASSAY_HOME")
-    return Path(named).expanduser() if named else user_data_path("rag-assay", appauthor=False)
 
 
 def served(config: RunConfig, url: str) -> RunConfig:

@@ -16,13 +16,14 @@ from prefect.futures import PrefectFuture
 from prefect.runtime import flow_run
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
-from flows.config import RunConfig, assay_home, served, tables_root
+from flows.config import RunConfig, served, tables_root
 from flows.plan import Plan, plan_of
 from metric_core.errors import RunFolderError
 from metric_core.products import Product, Stage
 from tasks.aggregation import AggregationSettings, aggregation
 from tasks.claims import ClaimsSettings, claims
 from tasks.entities import EntitiesSettings, entities
+from tasks.home import assay_home
 from tasks.judge.launch import owned_judge
 from tasks.questions import QuestionsSettings, questions
 from tasks.ratings import RatingsSettings, ratings

@@ -7,11 +7,16 @@ from metric_core.errors import AssayError, ConfigError
 from tasks.embed.huggingface import HuggingFaceCrossEncoder, HuggingFaceEmbedder
 from tasks.embed.minilm import MiniLm
 from tasks.embed.protocol import CrossEncoder, Embedder
+from tasks.embed.stored import StoredEmbedder
+from tasks.home import assay_home
 from tasks.judge.builtin import BuiltinJudge
 from tasks.judge.protocol import Judge
 from tasks.judge.scripted import ScriptedJudge
 from tasks.ner.spacy_pipeline import SpacyPipeline
 from tasks.settings import EmbedderSettings, JudgeSettings, LanguageSettings
+
+VECTORS = "vectors.db"
+"""The store of vectors in ASSAY_HOME."""
 
 
 @lru_cache(maxsize=4)
@@ -22,7 +27,11 @@ def open_pipeline(settings: LanguageSettings) -> SpacyPipeline:
 
 @lru_cache(maxsize=4)
 def open_embedder(settings: EmbedderSettings) -> Embedder:
-    """The model that turns texts into vectors."""
+    """The model that turns texts into vectors, each text once on this machine."""
+    return StoredEmbedder(_embedder(settings), assay_home() / VECTORS)
+
+
+def _embedder(settings: EmbedderSettings) -> Embedder:
     if settings.backend == "minilm":
         return MiniLm()
     if settings.model is None:

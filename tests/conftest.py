@@ -9,6 +9,14 @@ from prefect.logging.handlers import APILogWorker
 from deployments.local_server import ensure_server, stop_server, use_server
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Stores and caches of tests lie in a folder of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASSAY_HOME", str(tmp_path_factory.mktemp("own-home")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def server_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A home with a running kept server, stopped when the tests end."""

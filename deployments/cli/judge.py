@@ -78,7 +78,7 @@ def start(
     as_json: Json = False,
 ) -> None:
     """Launch a judge server and keep it running; options go before the table [judge.launch] of --config."""
-    from flows.config import assay_home  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.judge.launch import judge_status, launch_judge  # noqa: PLC0415
 
     settings = _settings(
@@ -105,7 +105,7 @@ def start(
 @app.command()
 def status(as_json: Json = False) -> None:
     """Say whether a launched judge server runs, and where."""
-    from flows.config import assay_home  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.judge.launch import judge_status  # noqa: PLC0415
 
     _print(judge_status(assay_home()), as_json)
@@ -114,7 +114,7 @@ def status(as_json: Json = False) -> None:
 @app.command()
 def stop() -> None:
     """Stop the launched judge server."""
-    from flows.config import assay_home  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.judge.launch import stop_judge  # noqa: PLC0415
 
     stdout.print("stopped" if stop_judge(assay_home()) else "no judge was running")

@@ -76,8 +76,8 @@ def run(
 
 
 def _evaluate(config: "RunConfig", verbose: bool, quiet: bool) -> "Evaluation":
-    from flows.config import assay_home  # noqa: PLC0415 keeps `assay --help` quick
     from flows.plan import plan_of  # noqa: PLC0415
+    from tasks.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     plan = plan_of(config)
     starting = start_server(assay_home())

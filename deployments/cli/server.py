@@ -11,7 +11,7 @@ app = typer.Typer(help="The local Prefect server that single runs share.", no_ar
 @app.command()
 def status() -> None:
     """Say whether the kept server runs, and where."""
-    from flows.config import assay_home  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     stdout.print(str(server_status(assay_home())))
 
@@ -19,6 +19,6 @@ def status() -> None:
 @app.command()
 def stop() -> None:
     """Stop the kept server."""
-    from flows.config import assay_home  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     stdout.print("stopped" if stop_server(assay_home()) else "no kept server was running")

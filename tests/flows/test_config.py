@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from flows.config import RunConfig, assay_home, load_config
+from flows.config import RunConfig, load_config
 from flows.starter import starter_config
 from metric_core.errors import ConfigError, MetricParameterError, UnknownMetricError
+from tasks.home import assay_home
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "config.schema.json"
 
