@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import spearmanr
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import GroupKFold
@@ -41,6 +42,13 @@ from tasks.ner.spacy_pipeline import SpacyPipeline
 FOLDS = 5
 # Strong: the features are few and say much the same.
 PENALTY = 0.01
+RESPONSES: dict[str, Callable[[dict[str, Any]], float]] = {
+    "faithfulness_ragtruth_qa": lambda row: not row["label_hallucinated"],
+    "faithfulness_qags": lambda row: bool(row["label_consistent"]),
+    "faithfulness_faithbench": lambda row: not row["label_hallucinated"],
+    "rag_mtrag_human": lambda row: float(row["label_faithfulness"]),
+}
+"""Files of responses -> how faithful people found one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +174,12 @@ def report(title: str, fitted: Table, unseen: Sequence[Table] = (), keep_share: 
     model, held = calibrated(fit(fitted), fitted, held_out(fitted))
     if keep_share:
         model, held = with_share(model, fitted, held)
-    print(f"\n{title}\n{'data':24s} {'rows':>6s} {'yes':>5s} {'AUROC':>6s} {'BAcc':>6s}")
+    print(f"\n{title}\n{'data':26s} {'rows':>6s} {'yes':>5s} {'AUROC':>6s} {'BAcc':>6s}")
     for name in dict.fromkeys(fitted.dataset.tolist()):
         chosen = fitted.dataset == name
         _print_row(name, fitted.label[chosen], held[chosen])
     for table in unseen:
-        _print_row(f"{table.dataset[0]} (unseen)", table.label, logits(model, table))
+        _print_row(f"{table.dataset[0]} (not fitted)", table.label, logits(model, table))
     print(f"{title} = LinearModel(\n    {model.intercept:.3f},\n    {{")
     for name, value in model.weights.items():
         print(f'        "{name}": {value:.3f},')
@@ -181,27 +189,31 @@ def report(title: str, fitted: Table, unseen: Sequence[Table] = (), keep_share: 
 
 def _print_row(name: str, labels: NDArray[np.bool_], values: NDArray[np.float64]) -> None:
     area, accuracy = roc_auc_score(labels, values), balanced_accuracy_score(labels, values >= 0)
-    print(f"{name:24s} {len(labels):6d} {labels.mean():5.2f} {area:6.3f} {accuracy:6.3f}")
+    print(f"{name:26s} {len(labels):6d} {labels.mean():5.2f} {area:6.3f} {accuracy:6.3f}")
 
 
 def report_responses(model: LinearModel, extractor: FeatureExtractor, pipeline: SpacyPipeline) -> None:
-    """Prints how well a response's share of supported claims tells hallucinations: RAGTruth QA, for transfer only."""
-    found = rows("faithfulness_ragtruth_qa")
-    claims = split_claims([row["response"] for row in found], pipeline)
-    asked = [ask_verdict(claim, contexts(row)) for row, own in zip(found, claims, strict=True) for claim in own]
-    probabilities = iter([model.probability(features) for features in extractor.of_choices(asked)])
-    supports = [[next(probabilities) for _ in own] for own in claims]
-    kept = [(not row["label_hallucinated"], own) for row, own in zip(found, supports, strict=True) if own]
-    labels = [label for label, _ in kept]
+    """Prints how well the verdicts on its claims order whole responses, on data that nothing was fitted on."""
     summaries: dict[str, Callable[[list[float]], float]] = {
         "share supported": lambda own: sum(p >= 0.5 for p in own) / len(own),
-        "mean probability": lambda own: sum(own) / len(own),
-        "least probability": min,
+        "mean": lambda own: sum(own) / len(own),
+        "least": min,
     }
-    for name, summary in summaries.items():
-        print(
-            f"RAGTruth QA responses (unseen), {name}: AUROC {roc_auc_score(labels, [summary(s) for _, s in kept]):.3f}"
-        )
+    print(f"\n{'responses':26s} {'rows':>6s} {'measure':8s} " + " ".join(f"{name:>16s}" for name in summaries))
+    for file, label in RESPONSES.items():
+        found = rows(file)
+        claims = split_claims([row["response"] for row in found], pipeline)
+        asked = [ask_verdict(claim, contexts(row)) for row, own in zip(found, claims, strict=True) for claim in own]
+        probabilities = iter([model.probability(features) for features in extractor.of_choices(asked)])
+        supports = [[next(probabilities) for _ in own] for own in claims]
+        # A response that claims nothing has no score.
+        kept = [(label(row), own) for row, own in zip(found, supports, strict=True) if own]
+        labels = [label for label, _ in kept]
+        binary = all(isinstance(label, bool) for label in labels)
+        measure = roc_auc_score if binary else lambda truth, values: spearmanr(truth, values).statistic
+        values = (measure(labels, [summary(own) for _, own in kept]) for summary in summaries.values())
+        name = "AUROC" if binary else "Spearman"
+        print(f"{file:26s} {len(kept):6d} {name:8s} " + " ".join(f"{value:16.3f}" for value in values))
 
 
 if __name__ == "__main__":

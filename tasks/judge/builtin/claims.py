@@ -14,6 +14,8 @@ _RUNS_ON = re.compile(
     r"|have|can|could|may|must|should|will|to|of|for|with|by)$",
     re.IGNORECASE,
 )
+# The parser takes many a short phrase for a sentence.
+_SHORT_ITEM = 4
 _MODAL = re.compile(r"\b(?:can|could|may|must|should|will|to)$", re.IGNORECASE)
 
 
@@ -71,7 +73,7 @@ def _candidates(texts: Sequence[str], pipeline: SpacyPipeline) -> list[_Candidat
 
 def _claims(candidate: _Candidate, parse: Parse) -> Iterator[str]:
     lead_in = candidate.lead_in
-    complete = is_clause(parse) and not (lead_in and is_command(parse) and _MODAL.search(lead_in))
+    complete = is_clause(parse) and not (lead_in and _completes(lead_in, parse))
     if lead_in is None or complete:
         yield from clauses(parse)
     else:
@@ -79,3 +81,10 @@ def _claims(candidate: _Candidate, parse: Parse) -> Iterator[str]:
         keep = first.pos_ == "PROPN" or first.ent_type_ or first.text[1:2].isupper()
         item = parse.text if keep else parse.text[:1].lower() + parse.text[1:]
         yield as_sentence(f"{lead_in} {item}" if _RUNS_ON.search(lead_in) else f"{lead_in}: {item}")
+
+
+def _completes(lead_in: str, parse: Parse) -> bool:
+    """Whether an item that seems to have a verb goes on with its lead-in, as "ask" does with "You must"."""
+    if is_command(parse):
+        return _MODAL.search(lead_in) is not None
+    return len(parse) <= _SHORT_ITEM and _RUNS_ON.search(lead_in) is not None
