@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path, PurePosixPath
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from prefect import flow
 from prefect.futures import PrefectFuture
@@ -33,9 +33,13 @@ from tasks.resources import open_embedder, open_judge, open_pipeline
 from tasks.samples import SamplesResult, SamplesSettings, samples
 from tasks.settings import MetricSettings, Settings
 from tasks.similarity import SimilaritySettings, similarity
+from tasks.sources.in_memory import saved
 from tasks.stage import StageTask
 from tasks.tables.store import StageRef
 from tasks.verdicts import VerdictsSettings, verdicts
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 STAGE_TASKS: dict[Stage, StageTask[Any]] = {
     task.stage: task for task in (claims, entities, questions, ratings, verdicts, similarity, aggregation)
@@ -116,8 +120,15 @@ def _evaluate(config: RunConfig, plan: Plan, folder: Path, manifest: Mapping[str
     return Evaluation(folder=str(folder), rows=rows, bad_rows=read.bad_row_count, warnings=read.warnings)
 
 
-def run_evaluation(config: RunConfig) -> Evaluation:
-    """Runs the flow with the task runner that the configuration asks for."""
+def run_evaluation(config: RunConfig, dataset: "Dataset | None" = None) -> Evaluation:
+    """Runs the flow with the task runner that the configuration asks for.
+
+    Args:
+        config: what to evaluate, by which metrics, with which models, and where the results go.
+        dataset: a `datasets.Dataset` to evaluate instead of the configuration's source.
+    """
+    if dataset is not None:
+        config = config.model_copy(update={"source": saved(dataset, tables_root(config))})
     runner = cast("TaskRunner[PrefectFuture[Any]]", ThreadPoolTaskRunner[Any](max_workers=config.workers))
     return evaluate.with_options(task_runner=runner)(config)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from datasets import load_dataset
+from datasets import Dataset, load_dataset
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 
@@ -189,3 +189,12 @@ def test_runs_of_the_same_second_have_folders_of_their_own(tmp_path: Path, monke
 def test_a_folder_that_another_run_is_writing_into_is_refused(tmp_path: Path) -> None:
     with run_folder.owned(tmp_path / "run"), pytest.raises(RunFolderError, match="another run is writing"):
         evaluate(tmp_path)
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_a_data_set_in_memory_is_evaluated(tmp_path: Path) -> None:
+    config = RunConfig(metrics=("string_similarity",), out=str(tmp_path / "run"))
+    dataset = Dataset.from_dict({"answer": ["same", "abcd"], "ground_truth": ["same", "wxyz"]})
+    evaluation = run_evaluation(config, dataset)
+    assert evaluation.rows == 2
+    assert sorted(value for value, _, _ in scores(Path(evaluation.folder)).values()) == [0.0, 1.0]

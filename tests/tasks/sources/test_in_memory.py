@@ -1,0 +1,26 @@
+"""A data set in memory becomes a file once, and reads like the data set itself."""
+
+from pathlib import Path
+
+from datasets import Dataset
+
+from tasks.sources import SourceOptions, read_samples
+from tasks.sources.in_memory import saved
+
+ROWS = {"question": ["Why?", "Who?"], "answer": ["Because.", "Me."], "contexts": [["a", "b"], []]}
+
+
+def test_a_saved_data_set_reads_like_the_object(tmp_path: Path) -> None:
+    dataset = Dataset.from_dict(ROWS)
+    path = saved(dataset, str(tmp_path))
+    of_file = [table.to_pylist() for table in read_samples(path, SourceOptions(), {})]
+    of_object = [table.to_pylist() for table in read_samples(dataset, SourceOptions(), {})]
+    assert of_file == of_object
+    assert of_file[0][1]["retrieved_contexts"] == []
+
+
+def test_an_equal_data_set_is_saved_once(tmp_path: Path) -> None:
+    dataset = Dataset.from_dict(ROWS)
+    assert saved(dataset, str(tmp_path)) == saved(dataset, str(tmp_path))
+    assert saved(dataset.select([0]), str(tmp_path)) != saved(dataset, str(tmp_path))
+    assert len(list((tmp_path / "sources").iterdir())) == 2
