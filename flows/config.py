@@ -21,6 +21,9 @@ from tasks.home import assay_home
 from tasks.settings import EmbedderSettings, JudgeSettings, LanguageSettings, Settings
 
 ENVIRONMENT_PREFIX = "ASSAY_"
+_MAY_HOLD_SECRETS = (("judge", "server"), ("judge", "launch"))
+"""Tables whose values are not repeated in messages: a URL may hold a password, a variable a key."""
+
 CONFIG_SUFFIXES = (".toml", ".yaml", ".yml")
 
 
@@ -201,7 +204,8 @@ def _explain(error: ValidationError, file: Path | None) -> str:
     lines = []
     for problem in error.errors(include_url=False):
         where = ".".join(str(part) for part in problem["loc"] if not str(part).startswith("function-"))
-        got = "" if problem["type"] in ("missing", "extra_forbidden") else f", got {problem['input']!r}"
+        is_told = problem["type"] not in ("missing", "extra_forbidden") and problem["loc"][:2] not in _MAY_HOLD_SECRETS
+        got = f", got {problem['input']!r}" if is_told else ""
         message = "there is no such option" if problem["type"] == "extra_forbidden" else problem["msg"]
         lines.append(f"  {where}: {message}{got}")
     origin = f"in {file}, the environment or the command line" if file else "in the environment or the command line"

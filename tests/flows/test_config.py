@@ -134,3 +134,9 @@ def test_a_judge_is_named_by_a_word_or_by_the_url_of_its_server(monkeypatch: pyt
     assert judge.server is not None
     assert (judge.backend, judge.server.urls) == ("server", ("http://localhost:8000/v1",))
     assert load_config(overrides={"judge": {"backend": "builtin"}}).judge.backend == "builtin"
+
+
+def test_a_password_in_a_judges_url_is_refused_and_not_repeated() -> None:
+    with pytest.raises(ConfigError, match="must hold no user, password") as caught:
+        load_config(overrides={"judge": "http://me:hunter2@localhost:8000/v1"})
+    assert "hunter2" not in str(caught.value)

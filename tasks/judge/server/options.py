@@ -29,6 +29,10 @@ def base_url(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/') or '/v1'}"
 
 
+def _base_urls(urls: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(base_url, urls))
+
+
 class ServerOptions(BaseModel):
     """How servers are reached. None of it can change an answer.
 
@@ -43,7 +47,7 @@ class ServerOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    urls: tuple[Annotated[str, AfterValidator(base_url)], ...] = Field(
+    urls: Annotated[tuple[str, ...], AfterValidator(_base_urls)] = Field(
         min_length=1, description="one /v1 URL, or one a replica of the same model"
     )
     api_key_env: str | None = Field(None, description="name of the environment variable that holds the key")
