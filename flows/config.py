@@ -8,20 +8,22 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import yaml
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
 from metric_core.errors import ConfigError
 from metric_core.metric import MetricRequest
+from metric_core.products import Stage
 from metric_core.registry import parse_request, resolve
+from tasks.answers.address import store_address
 from tasks.home import assay_home
 from tasks.settings import EmbedderSettings, JudgeSettings, LanguageSettings, Settings
 
 ENVIRONMENT_PREFIX = "ASSAY_"
-_MAY_HOLD_SECRETS = (("judge", "server"), ("judge", "launch"))
+_MAY_HOLD_SECRETS = (("judge", "server"), ("judge", "launch"), ("panel",), ("embedder", "server"), ("answers",))
 """Tables whose values are not repeated in messages: a URL may hold a password, a variable a key."""
 
 CONFIG_SUFFIXES = (".toml", ".yaml", ".yml")
@@ -48,15 +50,30 @@ def _split_pairs(value: Any) -> Any:
     return {name.strip(): target.strip() for name, _, target in pairs}
 
 
-def judge_named(value: Any) -> Any:
-    """A judge by one word -> its settings: `builtin`, or the URL of a server.
+def model_named(value: Any) -> Any:
+    """A judge or an embedder by one word -> its settings: a backend such as `builtin`, or the URL of a server.
 
-    >>> judge_named("http://localhost:8000/v1")
+    >>> model_named("http://localhost:8000/v1")
     {'backend': 'server', 'server': {'urls': ['http://localhost:8000/v1']}}
     """
     if not isinstance(value, str):
         return value
     return {"backend": "server", "server": {"urls": [value]}} if "://" in value else {"backend": value}
+
+
+def _models_named(value: Any) -> Any:
+    """`builtin,http://gpu2:8000/v1`, or a list of words and tables -> a list of settings."""
+    if isinstance(value, str):
+        value = json.loads(value) if value.lstrip().startswith("[") else [part.strip() for part in value.split(",")]
+    return [model_named(model) for model in value] if isinstance(value, list | tuple) else value
+
+
+def _running(panel: tuple[JudgeSettings, ...]) -> tuple[JudgeSettings, ...]:
+    if any(member.launch is not None for member in panel):
+        raise ValueError(
+            "a run launches its lead judge only; start the others with `assay judge start`, and give their URLs"
+        )
+    return panel
 
 
 class MetricChoice(Settings):
@@ -78,13 +95,15 @@ class MetricChoice(Settings):
         return resolve(self.metric).request(self.parameters, key)
 
 
+MetricChoices: TypeAlias = Annotated[tuple[str | MetricChoice, ...] | None, BeforeValidator(_split_metrics)]
+"""Metrics by name, with parameters or without; None where none are named."""
+
+
 class RunConfig(Settings):
     """What to evaluate, by which metrics, with which models, and where the results go."""
 
     source: str | None = Field(None, description="the data: a file, a folder, an fsspec URL or hub:owner/name")
-    metrics: Annotated[tuple[str | MetricChoice, ...] | None, BeforeValidator(_split_metrics)] = Field(
-        None, description="metrics to compute; without it, all whose columns the data has"
-    )
+    metrics: MetricChoices = Field(None, description="metrics to compute; without it, all whose columns the data has")
     column_map: Annotated[dict[str, str], BeforeValidator(_split_pairs)] = Field(
         default_factory=dict,
         description="column of the data = column of a sample, where the names differ",
@@ -103,16 +122,37 @@ class RunConfig(Settings):
     verdict: Literal["binary", "probability"] = Field(
         "binary", description="count a verdict as 0 or 1, or as the judge's probability of yes"
     )
-    judge: Annotated[JudgeSettings, BeforeValidator(judge_named)] = Field(
+    judge: Annotated[JudgeSettings, BeforeValidator(model_named)] = Field(
         JudgeSettings(), description="who answers the judge questions"
     )
-    embedder: EmbedderSettings = Field(EmbedderSettings(), description="what turns texts into vectors")
+    panel: Annotated[tuple[JudgeSettings, ...], BeforeValidator(_models_named), AfterValidator(_running)] = Field(
+        (),
+        description="further judges: labels are decided by the majority of judge and panel, ties by judge",
+        examples=[["http://gpu2:8000/v1", "builtin"]],
+    )
+    explain: Literal["none", "unsupported", "all"] = Field(
+        "none", description="which verdicts on claims the judge explains afterwards"
+    )
+    embedder: Annotated[EmbedderSettings, BeforeValidator(model_named)] = Field(
+        EmbedderSettings(), description="what turns texts into vectors"
+    )
     language: LanguageSettings = Field(LanguageSettings(), description="what finds entities and splits sentences")
     out: str | None = Field(None, description="the run folder; default runs/<time>-<source>", examples=["runs/nightly"])
     tables: str | None = Field(
         None,
         description="folder or fsspec URL of the stage tables; default ASSAY_HOME/tables",
         examples=["s3://bucket/assay"],
+    )
+    answers: Annotated[str, AfterValidator(store_address)] | None = Field(
+        None,
+        description="store of answers: a SQLite file or a postgresql:// URL; default ASSAY_HOME/answers.db",
+        examples=["postgresql://assay@db.example/answers"],
+    )
+    refresh: tuple[Stage, ...] = Field(
+        (), description="stages to compute anew although they are kept", examples=[["verdicts"]]
+    )
+    baseline: str | None = Field(
+        None, description="folder of an earlier run, to say which rows have changed since", examples=["runs/monday"]
     )
     shard_rows: int = Field(2000, ge=1, description="rows a shard")
     workers: int = Field(4, ge=1, description="stages that run at the same time")
@@ -182,7 +222,7 @@ def _read_file(path: Path) -> dict[str, Any]:
         raise ConfigError(f"the configuration file {path} can not be read: {error}") from error
     if not isinstance(content, dict):
         raise ConfigError(f"the configuration file {path} must hold a table of options, got {type(content).__name__}")
-    for name in ("source", "out"):
+    for name in ("source", "out", "answers", "baseline"):
         value = content.get(name)
         if isinstance(value, str) and "://" not in value and not value.startswith("hub:"):
             content[name] = str(path.parent / value)
@@ -204,7 +244,8 @@ def _explain(error: ValidationError, file: Path | None) -> str:
     lines = []
     for problem in error.errors(include_url=False):
         where = ".".join(str(part) for part in problem["loc"] if not str(part).startswith("function-"))
-        is_told = problem["type"] not in ("missing", "extra_forbidden") and problem["loc"][:2] not in _MAY_HOLD_SECRETS
+        is_secret = any(problem["loc"][: len(place)] == place for place in _MAY_HOLD_SECRETS)
+        is_told = problem["type"] not in ("missing", "extra_forbidden") and not is_secret
         got = f", got {problem['input']!r}" if is_told else ""
         message = "there is no such option" if problem["type"] == "extra_forbidden" else problem["msg"]
         lines.append(f"  {where}: {message}{got}")

@@ -1,11 +1,13 @@
 """The plan of a run: what the chosen metrics need, each shared product once, stage after stage.
 
 There are two levels of judging whatever is asked: claims, questions and ratings first, verdicts after; entities and
-similarities run beside them, and scores are arithmetic on the rest.
+similarities run beside them, and scores are arithmetic on the rest. Explanations of verdicts, where they are wanted,
+are written meanwhile.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from flows.config import RunConfig
 from metric_core.columns import COLUMNS
@@ -25,6 +27,7 @@ BEFORE: dict[Stage, tuple[Stage, ...]] = {
     Stage.RATINGS: (Stage.SAMPLES,),
     Stage.VERDICTS: (Stage.SAMPLES, Stage.CLAIMS),
     Stage.SIMILARITY: (Stage.SAMPLES, Stage.QUESTIONS),
+    Stage.EXPLANATIONS: (Stage.SAMPLES, Stage.CLAIMS, Stage.VERDICTS),
     Stage.AGGREGATION: (
         Stage.SAMPLES,
         Stage.CLAIMS,
@@ -37,11 +40,18 @@ BEFORE: dict[Stage, tuple[Stage, ...]] = {
 }
 """Stage -> the stages whose tables it reads, of those that are in the plan."""
 
+ON_CLAIMS = frozenset(
+    product
+    for product, spec in PRODUCTS.items()
+    if spec.stage is Stage.VERDICTS and spec.requires and product is not Product.SENTENCE_RELEVANCE
+)
+"""The products that are verdicts on claims: those that can be explained."""
+
 LEVELS: tuple[tuple[Stage, ...], ...] = (
     (Stage.SAMPLES,),
     (Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS, Stage.ENTITIES),
     (Stage.VERDICTS, Stage.SIMILARITY),
-    (Stage.AGGREGATION,),
+    (Stage.EXPLANATIONS, Stage.AGGREGATION),
     (Stage.REPORTING,),
 )
 """Stages that can run at the same time, level after level."""
@@ -55,17 +65,21 @@ class Plan:
         requests: the metrics, in the order in which tables show them.
         products: every product they need, those that products need included.
         left_out: metric -> the columns it lacks, for metrics left out because nobody named them.
+        explain: which verdicts on claims are explained.
     """
 
     requests: tuple[MetricRequest, ...]
     products: frozenset[Product]
     left_out: Mapping[str, tuple[str, ...]]
+    explain: Literal["none", "unsupported", "all"] = "none"
 
     @property
     def stages(self) -> tuple[Stage, ...]:
         """The stages that have something to do, in the order of their levels."""
         busy = {PRODUCTS[product].stage for product in self.products}
         always = {Stage.SAMPLES, Stage.AGGREGATION, Stage.REPORTING}
+        if self.explain != "none" and self.products & ON_CLAIMS:
+            always.add(Stage.EXPLANATIONS)
         return tuple(stage for level in LEVELS for stage in level if stage in busy | always)
 
     def products_of(self, stage: Stage) -> tuple[Product, ...]:
@@ -123,7 +137,7 @@ def make_plan(config: RunConfig, available: Sequence[str]) -> Plan:
             for request in everything
             if request.key not in chosen
         }
-    return Plan(tuple(requests), closure(p for request in requests for p in request.products), left_out)
+    return Plan(tuple(requests), closure(p for request in requests for p in request.products), left_out, config.explain)
 
 
 def plan_of(config: RunConfig) -> Plan:

@@ -9,7 +9,8 @@
     ├── MissingDependencyError      an optional package; the message has the line that installs it
     ├── JudgeError                  the judge can not be used at all
     ├── EmbedderError               the embedder can not be used, or not for a text
-    └── RunFolderError              a run folder that can not be written or is not one
+    ├── RunFolderError              a run folder that can not be written or is not one
+    └── NotAlikeError               runs that differ in more than the system under test, where a gate compares them
 
 Every message says what was got, what was wanted and what to do.
 """
@@ -76,3 +77,20 @@ class EmbedderError(AssayError):
 
 class RunFolderError(AssayError):
     """A run folder that can not be written, or a folder that is not a run."""
+
+
+class NotAlikeError(AssayError):
+    """Two runs that a gate is to compare, but that differ in more than the system under test.
+
+    Args:
+        a: the baseline.
+        b: the run.
+        reasons: what differs.
+    """
+
+    def __init__(self, a: str, b: str, reasons: Iterable[str]) -> None:
+        listed = "\n".join(f"  {reason}" for reason in reasons)
+        super().__init__(
+            f"{a} and {b} are not like for like, so a gate can not compare them:\n{listed}\n"
+            "Evaluate both the same way, or hold them against it all the same with --allow-different."
+        )

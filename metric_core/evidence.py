@@ -34,6 +34,18 @@ def context_premise(index: int) -> str:
     return f"context:{index}"
 
 
+def premise_text(sample: Sample, premise: str) -> str:
+    """The text of a premise on which claims are judged.
+
+    >>> premise_text(Sample(retrieved_contexts=("It rains.", "It is dry.")), context_premise(1))
+    'It is dry.'
+    """
+    whole = {ALL_CONTEXTS: sample.joined_contexts, BY_REFERENCE: sample.reference, BY_RESPONSE: sample.response}
+    if premise in whole:
+        return whole[premise] or ""
+    return (sample.retrieved_contexts or ())[int(premise.partition(":")[2])]
+
+
 class MissingProductError(Exception):
     """A product that a metric reads is not there; `outcome` is what the metric's score is because of that."""
 

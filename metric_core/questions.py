@@ -8,7 +8,7 @@ come from the user's configuration and are.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -93,13 +93,16 @@ class GenerateQuestion:
 JudgeQuestion: TypeAlias = ChoiceQuestion | GenerateQuestion
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
+
+
 def question_digest(question: JudgeQuestion) -> str:
     """Digest of everything in a question: equal questions have equal digests, whatever row they are about.
 
     >>> question_digest(ask_verdict("It rains.", "Rain.")) == question_digest(ask_verdict("It rains.", "Rain."))
     True
     """
-    content = json.dumps(asdict(question), sort_keys=True, ensure_ascii=False)
+    content = _ENCODER.encode({part.name: getattr(question, part.name) for part in fields(question)})
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 

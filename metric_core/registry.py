@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Collection
-from difflib import get_close_matches
 from typing import Any
 
 from metric_core.errors import MetricParameterError, UnknownMetricError
@@ -30,6 +29,7 @@ from metric_core.metrics.reference_contexts import (
 )
 from metric_core.metrics.rubrics import INSTANCE_RUBRICS, RUBRICS
 from metric_core.metrics.string_similarity import STRING_SIMILARITY
+from metric_core.suggestions import suggestions
 
 METRICS: dict[str, Metric] = {
     metric.name: metric
@@ -86,8 +86,16 @@ def resolve(name: str) -> Metric:
     """
     wanted = name.strip().casefold().replace("-", "_")
     if wanted not in _BY_ANY_NAME:
-        raise UnknownMetricError(name, get_close_matches(wanted, _BY_ANY_NAME))
+        raise UnknownMetricError(name, _meant(wanted))
     return _BY_ANY_NAME[wanted]
+
+
+def _meant(wanted: str) -> list[str]:
+    """Names near to what was written, each metric once."""
+    found: dict[str, str] = {}
+    for name in suggestions(wanted, _BY_ANY_NAME, most=8):
+        found.setdefault(_BY_ANY_NAME[name].name, name)
+    return list(found.values())[:4]
 
 
 def parse_request(text: str) -> MetricRequest:

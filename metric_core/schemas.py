@@ -12,6 +12,13 @@ from metric_core.products import Stage
 
 _RUBRIC = pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("description", pa.string())])
 _PROBABILITY = pa.struct([pa.field("label", pa.string(), nullable=False), pa.field("probability", pa.float64())])
+_PANEL_VOTE = pa.struct(
+    [
+        pa.field("judge", pa.string(), nullable=False),
+        pa.field("label", pa.string()),
+        pa.field("probability", pa.float64()),
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,7 @@ def _text(name: str, nullable: bool = True) -> pa.Field:
 
 _ROW_ID = _text("row_id", nullable=False)
 _OUTCOME = (_text("status", nullable=False), _text("reason"))
+_PANEL = pa.field("panel", pa.list_(_PANEL_VOTE))
 
 SAMPLES = TableSchema(
     Stage.SAMPLES,
@@ -88,7 +96,7 @@ QUESTIONS = TableSchema(
 
 VERDICTS = TableSchema(
     Stage.VERDICTS,
-    1,
+    2,
     (
         _ROW_ID,
         _text("kind", nullable=False),
@@ -97,13 +105,31 @@ VERDICTS = TableSchema(
         pa.field("verdict", pa.int8()),
         pa.field("probability", pa.float64()),
         *_OUTCOME,
+        _PANEL,
     ),
 )
-"""One verdict a (claim, premise), 1 or 0, null unless answered; claim_id is "" for usefulness."""
+"""One verdict a (claim, premise), 1 or 0, null unless answered; claim_id is "" for usefulness.
+
+`panel` holds what each judge of a panel said, null where one judge was asked: the label (null: no usable one) and the
+judge's probability of it."""
+
+EXPLANATIONS = TableSchema(
+    Stage.EXPLANATIONS,
+    1,
+    (
+        _ROW_ID,
+        _text("kind", nullable=False),
+        _text("claim_id", nullable=False),
+        _text("premise", nullable=False),
+        _text("text"),
+        *_OUTCOME,
+    ),
+)
+"""The judge's words on why a verdict is what it is, under the keys of the verdicts; `text` is null unless answered."""
 
 RATINGS = TableSchema(
     Stage.RATINGS,
-    1,
+    2,
     (
         _ROW_ID,
         _text("metric", nullable=False),
@@ -114,9 +140,11 @@ RATINGS = TableSchema(
         pa.field("probabilities", pa.list_(_PROBABILITY)),
         _text("feedback"),
         *_OUTCOME,
+        _PANEL,
     ),
 )
-"""One rating a (metric, template, vote), as the judge gave it; `number` is null where it gave a label."""
+"""One rating a (metric, template, vote), as the judge gave it; `number` is null where it gave a label. `panel` as in
+the verdicts."""
 
 SIMILARITIES = TableSchema(
     Stage.SIMILARITY,
@@ -141,5 +169,16 @@ SCORES = TableSchema(
 then), and the scale of the value where every row brings its own."""
 
 SCHEMAS: dict[Stage, TableSchema] = {
-    schema.stage: schema for schema in (SAMPLES, CLAIMS, ENTITIES, QUESTIONS, VERDICTS, RATINGS, SIMILARITIES, SCORES)
+    schema.stage: schema
+    for schema in (
+        SAMPLES,
+        CLAIMS,
+        ENTITIES,
+        QUESTIONS,
+        VERDICTS,
+        EXPLANATIONS,
+        RATINGS,
+        SIMILARITIES,
+        SCORES,
+    )
 }

@@ -1,17 +1,17 @@
 """The stage `claims`: responses and references as standalone claims, references and contexts as sentences."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from metric_core import reasons
 from metric_core.products import Product, Stage
-from metric_core.questions import ask_claims
+from metric_core.questions import QuestionKind, ask_claims
 from metric_core.records import AnswerStatus, Sample, Side
 from tasks.judge.asker import Asker
 from tasks.judge.protocol import GenerateAnswer
-from tasks.resources import open_judge, open_pipeline
+from tasks.resources import judge_of, open_pipeline
 from tasks.rows import samples_of, table_of
-from tasks.settings import EmbedderSettings, JudgeSettings, LanguageSettings, Settings
+from tasks.settings import JudgedSettings
 from tasks.stage import StageOutput, Tables, report, stage
 
 _NOTHING_FOUND = {
@@ -22,20 +22,19 @@ _NOTHING_FOUND = {
 }
 
 
-class ClaimsSettings(Settings):
+class ClaimsSettings(JudgedSettings):
     """What the stage computes, and with what."""
 
+    asks: ClassVar[tuple[QuestionKind, ...]] = (QuestionKind.CLAIMS,)
+
     products: tuple[Product, ...]
-    judge: JudgeSettings = JudgeSettings()
-    embedder: EmbedderSettings = EmbedderSettings()
-    language: LanguageSettings = LanguageSettings()
 
 
 @stage(Stage.CLAIMS, version=1)
 def claims(tables: Tables, settings: ClaimsSettings) -> StageOutput:
     """Decomposes each text of the samples that a product asks for."""
     samples = samples_of(tables[Stage.SAMPLES])
-    asker = Asker(open_judge(settings.judge, settings.embedder, settings.language), report(Stage.CLAIMS))
+    asker = Asker(judge_of(settings), report(Stage.CLAIMS))
     rows: list[dict[str, Any]] = []
     if Product.RESPONSE_CLAIMS in settings.products:
         rows += _claim_rows(samples, Side.RESPONSE, lambda sample: sample.response, asker)

@@ -7,15 +7,15 @@ from metric_core import reasons
 from metric_core.products import Product, Stage
 from metric_core.records import AnswerStatus, Sample, Side
 from tasks.ner.protocol import Entity
-from tasks.resources import open_pipeline
+from tasks.resources import open_recognizer
 from tasks.rows import samples_of, table_of
-from tasks.settings import LanguageSettings, Settings
+from tasks.settings import LanguageSettings, StoredSettings
 from tasks.stage import StageOutput, Tables, report, stage
 
 NO_CONTEXT_ENTITIES = "no entities in the contexts"
 
 
-class EntitiesSettings(Settings):
+class EntitiesSettings(StoredSettings):
     """What the stage computes, and with what."""
 
     products: tuple[Product, ...]
@@ -36,7 +36,8 @@ def entities(tables: Tables, settings: EntitiesSettings) -> StageOutput:
             texts.update(dict.fromkeys(sample.retrieved_contexts or ()))
     tell = report(Stage.ENTITIES)
     tell(0, len(texts))
-    found = dict(zip(texts, open_pipeline(settings.language).entities(list(texts)), strict=True))
+    recognizer = open_recognizer(settings.language, settings.answers)
+    found = dict(zip(texts, recognizer.entities(list(texts)), strict=True))
     tell(len(texts), 0)
     rows: list[dict[str, Any]] = []
     for sample in samples:

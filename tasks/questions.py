@@ -1,33 +1,32 @@
 """The stage `questions`: for each response, the questions that it would answer."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from metric_core import reasons
 from metric_core.products import Stage
-from metric_core.questions import ask_questions
+from metric_core.questions import QuestionKind, ask_questions
 from metric_core.records import AnswerStatus, Sample
 from tasks.judge.asker import Asker
 from tasks.judge.protocol import GenerateAnswer
-from tasks.resources import open_judge
+from tasks.resources import judge_of
 from tasks.rows import samples_of, table_of
-from tasks.settings import EmbedderSettings, JudgeSettings, LanguageSettings, Settings
+from tasks.settings import JudgedSettings
 from tasks.stage import StageOutput, Tables, report, stage
 
 
-class QuestionsSettings(Settings):
+class QuestionsSettings(JudgedSettings):
     """How many questions a response, and who writes them."""
 
+    asks: ClassVar[tuple[QuestionKind, ...]] = (QuestionKind.QUESTIONS,)
+
     count: int = 3
-    judge: JudgeSettings = JudgeSettings()
-    embedder: EmbedderSettings = EmbedderSettings()
-    language: LanguageSettings = LanguageSettings()
 
 
 @stage(Stage.QUESTIONS, version=1)
 def questions(tables: Tables, settings: QuestionsSettings) -> StageOutput:
     """Regenerates questions from each response that is not empty."""
     samples = samples_of(tables[Stage.SAMPLES])
-    asker = Asker(open_judge(settings.judge, settings.embedder, settings.language), report(Stage.QUESTIONS))
+    asker = Asker(judge_of(settings), report(Stage.QUESTIONS))
     asked = [sample for sample in samples if sample.response and sample.response.strip()]
     answers = asker.generate([ask_questions(sample.response or "", settings.count) for sample in asked])
     by_row = {sample.row_id: answer for sample, answer in zip(asked, answers, strict=True)}

@@ -1,34 +1,46 @@
 """The stage `ratings`: the questions that metrics put to the judge about a sample as a whole."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from metric_core import reasons
 from metric_core.products import Stage
-from metric_core.questions import ChoiceQuestion, GenerateQuestion, RatingRequest
+from metric_core.questions import ChoiceQuestion, GenerateQuestion, QuestionKind, RatingRequest
 from metric_core.records import AnswerStatus, Score
 from tasks.judge.asker import Asker
 from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer
-from tasks.resources import open_judge
-from tasks.rows import samples_of, table_of
-from tasks.settings import EmbedderSettings, JudgeSettings, LanguageSettings, MetricSettings, Settings
+from tasks.resources import judge_of
+from tasks.rows import panel_cell, samples_of, table_of
+from tasks.settings import JudgedSettings, MetricSettings
 from tasks.stage import StageOutput, Tables, report, stage
 
 
-class RatingsSettings(Settings):
+class RatingsSettings(JudgedSettings):
     """Which metrics ask, and whom."""
 
+    asks: ClassVar[tuple[QuestionKind, ...]] = (
+        QuestionKind.ACCURACY_1,
+        QuestionKind.ACCURACY_2,
+        QuestionKind.CONTEXT_RELEVANCE_1,
+        QuestionKind.CONTEXT_RELEVANCE_2,
+        QuestionKind.GROUNDEDNESS_1,
+        QuestionKind.GROUNDEDNESS_2,
+        QuestionKind.ASPECT,
+        QuestionKind.CRITERIA_CATEGORY,
+        QuestionKind.CRITERIA_INTEGER,
+        QuestionKind.CRITERIA_NUMBER,
+        QuestionKind.RUBRIC,
+        QuestionKind.INSTANCE_RUBRIC,
+    )
+
     metrics: tuple[MetricSettings, ...]
-    judge: JudgeSettings = JudgeSettings()
-    embedder: EmbedderSettings = EmbedderSettings()
-    language: LanguageSettings = LanguageSettings()
 
 
 @stage(Stage.RATINGS, version=1)
 def ratings(tables: Tables, settings: RatingsSettings) -> StageOutput:
     """Asks each metric's rating questions; a sample whose score needs none is not asked about."""
     samples = samples_of(tables[Stage.SAMPLES])
-    asker = Asker(open_judge(settings.judge, settings.embedder, settings.language), report(Stage.RATINGS))
+    asker = Asker(judge_of(settings), report(Stage.RATINGS))
     asked: list[tuple[str, str, RatingRequest]] = []
     for metric in settings.metrics:
         request = metric.request()
@@ -54,7 +66,8 @@ def _answers(requests: Sequence[RatingRequest], asker: Asker) -> list[ChoiceAnsw
 
 def _rows(answer: ChoiceAnswer | GenerateAnswer) -> list[dict[str, Any]]:
     if answer.status is not AnswerStatus.ANSWERED:
-        return [{"vote": 0, "status": answer.status, "reason": answer.reason}]
+        panel = panel_cell(answer) if isinstance(answer, ChoiceAnswer) else None
+        return [{"vote": 0, "status": answer.status, "reason": answer.reason, "panel": panel}]
     if isinstance(answer, GenerateAnswer):
         return [_written(answer)]
     probabilities = None
@@ -65,6 +78,7 @@ def _rows(answer: ChoiceAnswer | GenerateAnswer) -> list[dict[str, Any]]:
             "vote": vote,
             "value": label,
             "probabilities": probabilities,
+            "panel": panel_cell(answer, vote),
             "status": AnswerStatus.ANSWERED if label is not None else AnswerStatus.FAILED,
             "reason": None if label is not None else reasons.NO_USABLE_RATING,
         }

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from metric_core.products import Stage
+from tasks.agreement import panel_agreement
 from tasks.render import run_folder
 from tasks.render.report import write_report
 from tasks.settings import MetricSettings, Settings
@@ -43,7 +44,8 @@ def write_run(refs: list[StageRef], settings: ReportingSettings) -> str:
     rows = sum(ref.rows for ref in by_stage[Stage.SAMPLES])
     requests = [metric.request() for metric in settings.metrics]
     run_folder.write_tables(folder, by_stage)
-    run_folder.write_summary(folder, rows, run_folder.summarize_scores(folder, requests))
+    summaries = run_folder.summarize_scores(folder, requests)
+    run_folder.write_summary(folder, rows, summaries, panel_agreement(folder))
     manifest = {
         **settings.manifest,
         "rows": rows,

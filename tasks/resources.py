@@ -1,22 +1,48 @@
 """Opens the judges and models that settings name, once a process: loading a model costs more than using it."""
 
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
 
 from metric_core.errors import AssayError, ConfigError
+from tasks.answers.address import engine_url, store_address
 from tasks.embed.huggingface import HuggingFaceCrossEncoder, HuggingFaceEmbedder
 from tasks.embed.minilm import MiniLm
 from tasks.embed.protocol import CrossEncoder, Embedder
-from tasks.embed.stored import StoredEmbedder
 from tasks.home import assay_home
 from tasks.judge.builtin import BuiltinJudge
+from tasks.judge.panel import PanelJudge
 from tasks.judge.protocol import Judge
 from tasks.judge.scripted import ScriptedJudge
+from tasks.ner.protocol import EntityRecognizer
 from tasks.ner.spacy_pipeline import SpacyPipeline
-from tasks.settings import EmbedderSettings, JudgeSettings, LanguageSettings
+from tasks.settings import EmbedderSettings, JudgedSettings, JudgeSettings, LanguageSettings
 
-VECTORS = "vectors.db"
-"""The store of vectors in ASSAY_HOME."""
+if TYPE_CHECKING:
+    from tasks.answers.judge import StoredJudge
+    from tasks.answers.store import AnswerStore
+
+ANSWERS = "answers.db"
+"""The store of answers in ASSAY_HOME."""
+
+Planner: TypeAlias = Callable[[JudgeSettings, Callable[[], "StoredJudge"]], Judge]
+"""Gets a judge's settings and the way to open it, and gives the one that is to be asked in its place."""
+
+_PLANNER: ContextVar[Planner | None] = ContextVar("planner", default=None)
+
+
+def open_store(answers: str | None = None) -> "AnswerStore":
+    """The store of answers at an address; by default a file in ASSAY_HOME. Nothing is opened before it is used."""
+    return _store(engine_url(store_address(answers or str(assay_home() / ANSWERS))))
+
+
+@lru_cache(maxsize=16)
+def _store(url: str) -> "AnswerStore":
+    from tasks.answers.store import AnswerStore  # noqa: PLC0415 who runs nothing need not load its database
+
+    return AnswerStore(url)
 
 
 @lru_cache(maxsize=4)
@@ -25,15 +51,26 @@ def open_pipeline(settings: LanguageSettings) -> SpacyPipeline:
     return SpacyPipeline(settings.pipeline)
 
 
+def open_recognizer(settings: LanguageSettings, answers: str | None = None) -> EntityRecognizer:
+    """The model that finds entities, in each text once."""
+    from tasks.answers.models import StoredRecognizer  # noqa: PLC0415
+
+    return StoredRecognizer(open_pipeline(settings), open_store(answers))
+
+
+def open_embedder(settings: EmbedderSettings, answers: str | None = None) -> Embedder:
+    """The model that turns texts into vectors, each text once."""
+    from tasks.answers.models import StoredEmbedder  # noqa: PLC0415
+
+    return StoredEmbedder(_embedder(settings), open_store(answers))
+
+
 @lru_cache(maxsize=4)
-def open_embedder(settings: EmbedderSettings) -> Embedder:
-    """The model that turns texts into vectors, each text once on this machine."""
-    return StoredEmbedder(_embedder(settings), assay_home() / VECTORS)
-
-
 def _embedder(settings: EmbedderSettings) -> Embedder:
     if settings.backend == "minilm":
         return MiniLm()
+    if settings.backend == "server":
+        return _open_embedding_server(settings)
     if settings.model is None:
         raise ConfigError("embedder.backend is 'huggingface', but embedder.model names no model")
     return HuggingFaceEmbedder(settings.model, settings.revision)
@@ -50,17 +87,70 @@ def open_cross_encoder(settings: EmbedderSettings) -> CrossEncoder:
     return HuggingFaceCrossEncoder(settings.cross_encoder, settings.revision)
 
 
-def open_judge(settings: JudgeSettings, embedder: EmbedderSettings, language: LanguageSettings) -> Judge:
-    """The judge; how it was launched makes no difference."""
-    return _open_judge(settings.model_copy(update={"launch": None}), embedder, language)
+def judge_of(settings: JudgedSettings) -> Judge:
+    """The judge that a stage asks: one, or a panel."""
+    lead, *others = [
+        open_judge(member, settings.embedder, settings.language, settings.answers, refresh=settings.refresh)
+        for member in (settings.judge, *settings.panel)
+    ]
+    if not others:
+        return lead
+    panel = PanelJudge([lead, *others])
+    if _PLANNER.get() is None:  # judges that are out of reach look alike in a plan
+        panel.refuse_repeated()
+    return panel
 
 
-@lru_cache(maxsize=4)
-def _open_judge(settings: JudgeSettings, embedder: EmbedderSettings, language: LanguageSettings) -> Judge:
+def open_judge(
+    settings: JudgeSettings,
+    embedder: EmbedderSettings,
+    language: LanguageSettings,
+    answers: str | None = None,
+    *,
+    refresh: bool = False,
+) -> Judge:
+    """The judge, with the answers that it gave before; how it was launched makes no difference.
+
+    Args:
+        settings: who it is.
+        embedder: for the builtin judge.
+        language: for the builtin judge.
+        answers: address of the store of answers; by default a file in ASSAY_HOME.
+        refresh: ask although the answers are in the store.
+    """
+    from tasks.answers.judge import StoredJudge  # noqa: PLC0415
+
+    def opened() -> StoredJudge:
+        if settings.backend == "scripted":
+            return StoredJudge(_scripted(settings), open_store(answers), refresh=refresh)
+        judge = _open_judge(settings.model_copy(update={"launch": None}), embedder, language, answers)
+        return StoredJudge(judge, open_store(answers), refresh=refresh)
+
+    planner = _PLANNER.get()
+    return opened() if planner is None else planner(settings, opened)
+
+
+@contextmanager
+def planned_by(planner: Planner) -> Iterator[None]:
+    """Puts another judge in the place of every judge that this thread opens in the block."""
+    token = _PLANNER.set(planner)
+    try:
+        yield
+    finally:
+        _PLANNER.reset(token)
+
+
+@lru_cache(maxsize=16)
+def _open_judge(
+    settings: JudgeSettings, embedder: EmbedderSettings, language: LanguageSettings, answers: str | None
+) -> Judge:
     if settings.backend == "builtin":
-        return BuiltinJudge(open_embedder(embedder), open_pipeline(language))
-    if settings.backend == "server":
-        return _open_server(settings)
+        return BuiltinJudge(open_embedder(embedder, answers), open_pipeline(language))
+    return _open_server(settings)
+
+
+def _scripted(settings: JudgeSettings) -> Judge:
+    """Read every time: a script is short, and may change while the process lives."""
     if settings.script is None:
         raise ConfigError("judge.backend is 'scripted', but judge.script names no file with answers")
     return ScriptedJudge.from_file(settings.script)
@@ -70,7 +160,23 @@ def preload(embedder: EmbedderSettings, language: LanguageSettings) -> None:
     """Loads the models that almost every run uses; one that can not be loaded is the run's to complain about."""
     with suppress(AssayError):
         open_pipeline(language).entities([""])
-        open_embedder(embedder).embed([""])
+        if embedder.backend != "server":
+            open_embedder(embedder).embed([""])
+
+
+def _open_embedding_server(settings: EmbedderSettings) -> Embedder:
+    from tasks.embed.server import ServerEmbedder  # noqa: PLC0415 who has no server need not load its client
+
+    if settings.server is None:
+        raise ConfigError(
+            "embedder.backend is 'server', but embedder.server does not say where it is; set embedder.server.urls"
+        )
+    if settings.model is not None:
+        raise ConfigError(
+            f"embedder.backend is 'server', but embedder.model, which names {settings.model!r}, is for huggingface; "
+            "name the server's model in embedder.server.model, or leave it out if the server has only one"
+        )
+    return ServerEmbedder(settings.server)
 
 
 def _open_server(settings: JudgeSettings) -> Judge:

@@ -8,6 +8,7 @@ import pyarrow as pa
 from metric_core.products import Stage
 from metric_core.records import Sample
 from metric_core.schemas import SCHEMAS
+from tasks.judge.protocol import ChoiceAnswer
 
 
 def samples_of(table: pa.Table) -> list[Sample]:
@@ -18,6 +19,16 @@ def samples_of(table: pa.Table) -> list[Sample]:
 def table_of(stage: Stage, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """A stage's table from rows as mappings; a column that a row does not name is null."""
     return pa.Table.from_pylist(list(rows), schema=SCHEMAS[stage].arrow)
+
+
+def panel_cell(answer: ChoiceAnswer, vote: int = 0) -> list[dict[str, Any]] | None:
+    """What each judge of a panel said in one vote, for the column `panel`; None where no panel was asked."""
+    votes = [
+        {"judge": given.judge, "label": given.label, "probability": given.probability}
+        for given in answer.panel
+        if given.vote == vote
+    ]
+    return votes or None
 
 
 def _sample(row: Mapping[str, Any]) -> Sample:

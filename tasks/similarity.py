@@ -11,14 +11,14 @@ from metric_core.products import Product, Stage
 from metric_core.records import AnswerStatus, Pair, Sample
 from tasks.resources import open_cross_encoder, open_embedder
 from tasks.rows import samples_of, table_of
-from tasks.settings import EmbedderSettings, Settings
+from tasks.settings import EmbedderSettings, StoredSettings
 from tasks.stage import StageOutput, Tables, report, stage
 
 BLANK = " "
 """Stands for an empty text: an embedder has no vector for nothing."""
 
 
-class SimilaritySettings(Settings):
+class SimilaritySettings(StoredSettings):
     """What the stage computes, and with what."""
 
     products: tuple[Product, ...]
@@ -37,7 +37,9 @@ def similarity(tables: Tables, settings: SimilaritySettings) -> StageOutput:
     texts = list(dict.fromkeys(text for *_, one, other in pairs for text in (one, other)))
     tell = report(Stage.SIMILARITY)
     tell(0, len(texts))
-    vectors = dict(zip(texts, open_embedder(settings.embedder).embed(texts), strict=True)) if texts else {}
+    vectors = (
+        dict(zip(texts, open_embedder(settings.embedder, settings.answers).embed(texts), strict=True)) if texts else {}
+    )
     rows = [_row(row_id, pair, k, cosine(vectors[one], vectors[other])) for row_id, pair, k, one, other in pairs]
     tell(len(texts), 0)
     if Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER in settings.products:

@@ -4,20 +4,27 @@ A stage is a plain function from tables and settings to a table. Wrapped, it tak
 that tables never pass through Prefect: the wrapper reads the inputs, measures, and stores the output.
 """
 
+import hashlib
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version as version_of
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import pyarrow as pa
 from prefect import Task
-from prefect.cache_policies import NO_CACHE
+from prefect.cache_policies import NO_CACHE, CachePolicy
 from prefect.client.schemas.objects import State, TaskRun
+from prefect.context import TaskRunContext
 from prefect.futures import PrefectFuture
 
 from metric_core.products import Stage
 from metric_core.schemas import SCHEMAS
 from tasks import progress
+from tasks.home import assay_home
+from tasks.locks import ProcessLocks
+from tasks.results import StageRefSerializer, StageResults
 from tasks.settings import Settings
 from tasks.tables.store import StageRef, TableStore, read
 from tasks.usage import StageUsage
@@ -42,6 +49,22 @@ class StageOutput:
     usage: StageUsage = field(default_factory=StageUsage)
 
 
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Where a stage's tables are kept, and under which key.
+
+    Args:
+        tables: root of the store of stage tables.
+        identity: digest of all that determines the table besides the tables it is made from; None for a stage that
+            is always computed.
+        refresh: compute the table although it is there.
+    """
+
+    tables: str
+    identity: str | None = None
+    refresh: bool = False
+
+
 class StageTask(Generic[S]):
     """A stage as a Prefect task.
 
@@ -58,20 +81,41 @@ class StageTask(Generic[S]):
         self._task = prefect_task(stage, version, self._run, f"{stage}-{{shard}}")
 
     def submit(
-        self, refs: Sequence["StageRef | PrefectFuture[Any]"], settings: S, tables: str, shard: int
+        self, refs: Sequence["StageRef | PrefectFuture[Any]"], settings: S, keeping: Keeping, shard: int
     ) -> "PrefectFuture[Any]":
-        """Starts the stage for one shard.
+        """Starts the stage for one shard, unless its table is there.
 
         Args:
             refs: the tables it reads, as references or as futures of them.
             settings: what it needs to know.
-            tables: root of the store of stage tables.
+            keeping: where its table is kept.
             shard: number of the shard, for people.
 
         Returns:
             A future of the StageRef of its table.
         """
-        return self._task.submit(list(refs), settings, tables, shard)
+        task = self._task if keeping.identity is None else self._kept(keeping)
+        return task.submit(list(refs), settings, keeping.tables, shard)
+
+    def key(self, refs: Sequence[StageRef], identity: str) -> str:
+        """The key of the table that is made from these tables: equal keys, equal tables."""
+        content = [self.stage, self.version, SCHEMAS[self.stage].version, version_of("rag-assay"), identity]
+        content += [[ref.stage, ref.digest] for ref in refs]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+    def _kept(self, keeping: Keeping) -> Task[..., Any]:
+        policy = _StageKey(lambda refs: self.key(refs, keeping.identity or ""))
+        task = self._task.with_options(
+            persist_result=True,
+            result_serializer=StageRefSerializer(),
+            cache_policy=policy.configure(
+                isolation_level="SERIALIZABLE", lock_manager=ProcessLocks(assay_home() / "locks")
+            ),
+            refresh_cache=keeping.refresh,
+        )
+        # As an option, Prefect takes only storage that is saved on its server, where it would outlive the folder.
+        task.result_storage = StageResults(root=keeping.tables)
+        return task
 
     def _run(self, refs: list[StageRef], settings: S, tables: str, shard: int) -> StageRef:
         del shard  # only names the task run
@@ -79,6 +123,21 @@ class StageTask(Generic[S]):
         output = self.compute({ref.stage: read(ref) for ref in refs}, settings)
         usage = output.usage + StageUsage(seconds=time.monotonic() - start)
         return TableStore(tables).write(output.table, SCHEMAS[self.stage], usage)
+
+
+class _StageKey(CachePolicy):
+    """Prefect's way to ask for a key: from the references that the task was given."""
+
+    def __init__(self, key: Callable[[Sequence[StageRef]], str]) -> None:
+        super().__init__()
+        self._key = key
+
+    def compute_key(
+        self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **kwargs: Any
+    ) -> str:
+        """The key of the table."""
+        del task_ctx, flow_parameters, kwargs
+        return self._key(inputs["refs"])
 
 
 def stage(name: Stage, version: int) -> Callable[[Callable[[Tables, S], StageOutput]], StageTask[S]]:

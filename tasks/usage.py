@@ -7,7 +7,9 @@ class StageUsage(BaseModel):
     """What computing a table cost.
 
     Args:
-        questions: distinct questions put to the judge.
+        questions: distinct questions that the stage had.
+        stored: of these, questions whose answers were found in the store of answers.
+        requests: requests sent to the judge's server for the others, repeated ones included.
         prompt_tokens: tokens sent to it.
         cached_tokens: of these, tokens found in its prefix cache.
         output_tokens: tokens it wrote.
@@ -18,6 +20,8 @@ class StageUsage(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     questions: int = 0
+    stored: int = 0
+    requests: int = 0
     prompt_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
@@ -29,6 +33,8 @@ class StageUsage(BaseModel):
         reasons = {*self.failed, *other.failed}
         return StageUsage(
             questions=self.questions + other.questions,
+            stored=self.stored + other.stored,
+            requests=self.requests + other.requests,
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
             output_tokens=self.output_tokens + other.output_tokens,

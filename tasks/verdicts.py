@@ -7,13 +7,14 @@ support, and a context's relevance only where such a claim was found in it.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, BY_USER_INPUT, context_premise
 from metric_core.products import Product, Stage
 from metric_core.questions import (
     YES,
     ChoiceQuestion,
+    QuestionKind,
     ask_relevant_sentences,
     ask_usefulness_for_reference,
     ask_usefulness_for_response,
@@ -22,9 +23,9 @@ from metric_core.questions import (
 from metric_core.records import AnswerStatus, Sample, Side, VerdictKind
 from tasks.judge.asker import Asker
 from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer
-from tasks.resources import open_judge
-from tasks.rows import samples_of, table_of
-from tasks.settings import EmbedderSettings, JudgeSettings, LanguageSettings, Settings
+from tasks.resources import judge_of
+from tasks.rows import panel_cell, samples_of, table_of
+from tasks.settings import JudgedSettings
 from tasks.stage import StageOutput, Tables, report, stage
 
 EMPTY_PREMISE = "empty premise"
@@ -34,22 +35,23 @@ Claims: TypeAlias = Mapping[Side, Mapping[str, str]]
 """Claim id -> text, a side."""
 
 
-class VerdictsSettings(Settings):
+class VerdictsSettings(JudgedSettings):
     """What the stage computes, and with what.
 
     Args:
         products: the verdicts to give.
         every_context: ask every claim against each context, not only where noise sensitivity reads a 0/1 verdict.
-        judge: who gives them.
-        embedder: for the builtin judge.
-        language: for the builtin judge.
     """
+
+    asks: ClassVar[tuple[QuestionKind, ...]] = (
+        QuestionKind.VERDICT,
+        QuestionKind.USEFULNESS_FOR_REFERENCE,
+        QuestionKind.USEFULNESS_FOR_RESPONSE,
+        QuestionKind.RELEVANT_SENTENCES,
+    )
 
     products: tuple[Product, ...]
     every_context: bool = False
-    judge: JudgeSettings = JudgeSettings()
-    embedder: EmbedderSettings = EmbedderSettings()
-    language: LanguageSettings = LanguageSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def verdicts(tables: Tables, settings: VerdictsSettings) -> StageOutput:
     """Gives every verdict that a product asks for."""
     samples = samples_of(tables[Stage.SAMPLES])
     claims = _claims_by_row(tables[Stage.CLAIMS].to_pylist() if Stage.CLAIMS in tables else ())
-    judge = open_judge(settings.judge, settings.embedder, settings.language)
+    judge = judge_of(settings)
     asker = Asker(judge, report(Stage.VERDICTS))
     rows = _ask([p for s in samples for p in _first_round(s, claims.get(s.row_id, {}), settings.products)], asker)
     if Product.CLAIMS_BY_EACH_CONTEXT in settings.products:
@@ -175,6 +177,7 @@ def _known_row(verdict: _Pending) -> dict[str, Any]:
 
 def _row(verdict: _Pending, answer: ChoiceAnswer) -> dict[str, Any]:
     row = _key(verdict.row_id, verdict.kind, verdict.claim_id, verdict.premise)
+    row["panel"] = panel_cell(answer)
     if answer.status is not AnswerStatus.ANSWERED:
         return {**row, "verdict": None, "status": answer.status, "reason": answer.reason}
     probability = None if answer.probabilities is None else answer.probabilities.get(YES)

@@ -7,6 +7,7 @@ import pytest
 from prefect.logging.handlers import APILogWorker
 
 from deployments.local_server import ensure_server, stop_server, use_server
+from tests.postgres import new_database, running_postgres
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -15,6 +16,19 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASSAY_HOME", str(tmp_path_factory.mktemp("own-home")))
         yield
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Path]:
+    """The folder of a running PostgreSQL server, stopped when the tests end."""
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres_server: Path) -> str:
+    """The URL of an empty PostgreSQL database."""
+    return new_database(postgres_server)
 
 
 @pytest.fixture(scope="session")

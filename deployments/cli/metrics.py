@@ -11,9 +11,20 @@ from deployments.cli.options import Json
 from metric_core.metric import Metric
 from metric_core.records import Direction
 
+ROOMY = 110
+"""Columns of a terminal from which on the table shows everything."""
+
+
+def _names(incomplete: str) -> list[str]:
+    from metric_core.registry import METRICS  # noqa: PLC0415 keeps `assay --help` quick
+
+    return [name for name in METRICS if name.startswith(incomplete)]
+
 
 def metrics(
-    name: Annotated[str | None, typer.Argument(help="Show one metric whole.", show_default=False)] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Show one metric whole.", show_default=False, autocompletion=_names)
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """List the metrics: what they need, which way is better, what they are."""
@@ -50,12 +61,14 @@ def _entry(metric: Metric) -> dict[str, object]:
 
 def _table(chosen: list[Metric]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("metric", "better", "range", "judge", "columns", "what it measures"):
+    headings = ("metric", "better", "range", "judge", "columns", "what it measures")
+    shown = [name for name in headings if stdout.width >= ROOMY or name not in ("judge", "columns")]
+    for heading in shown:
         table.add_column(heading, overflow="fold", no_wrap=heading in ("metric", "better", "range"))
     for metric in chosen:
         entry = _entry(metric)
         bounds = entry["bounds"]
-        table.add_row(
+        cells = (
             metric.name,
             {Direction.HIGHER: "higher", Direction.LOWER: "lower", Direction.NEITHER: "-"}[metric.direction],
             f"{bounds[0]:g} to {bounds[1]:g}" if isinstance(bounds, list) else "own",
@@ -63,6 +76,7 @@ def _table(chosen: list[Metric]) -> Table:
             ", ".join(str(column) for column in entry["columns"] or ()) or "any",  # type: ignore[attr-defined]
             metric.summary,
         )
+        table.add_row(*(cell for heading, cell in zip(headings, cells, strict=True) if heading in shown))
     return table
 
 

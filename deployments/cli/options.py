@@ -1,105 +1,110 @@
-"""The options that `run` and `plan` share, and how they become a configuration.
+"""The options that commands about a run share, and how they become its configuration. Each is written here once.
 
 Every option is also an environment variable; so is every other field of the configuration, by its name in capitals
 after ASSAY_, with two underscores between a table and its field (ASSAY_EMBEDDER__MODEL).
 """
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from metric_core.errors import ConfigError
 
-Source: TypeAlias = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="SOURCE|CONFIG",
-        help="Data (JSONL, JSON, CSV, Parquet, Arrow, a datasets folder, an fsspec URL, hub:owner/name) "
-        "or a configuration file (.toml, .yaml).",
-        show_default=False,
-    ),
-]
+if TYPE_CHECKING:
+    from flows.config import RunConfig
+
 ConfigFile: TypeAlias = Annotated[
     Path | None, typer.Option("--config", "-c", envvar="ASSAY_CONFIG", help="Configuration file, beside a SOURCE.")
-]
-Metrics: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--metrics",
-        "-m",
-        envvar="ASSAY_METRICS",
-        help="Metrics, comma-separated, parameters in parentheses: faithfulness,noise_sensitivity(mode=irrelevant). "
-        "Default: all whose columns the data has.",
-    ),
-]
-JudgeBackend: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--judge",
-        envvar="ASSAY_JUDGE",
-        metavar="builtin|URL",
-        help="The packaged baseline, or a judge server's /v1 URL.",
-    ),
-]
-Model: TypeAlias = Annotated[
-    str | None, typer.Option("--model", envvar="ASSAY_MODEL", help="The judge model's name, if the server has several.")
-]
-Limit: TypeAlias = Annotated[
-    int | None, typer.Option("--limit", envvar="ASSAY_LIMIT", min=1, help="Take the first rows only.")
-]
-OnBadRow: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--on-bad-row", envvar="ASSAY_ON_BAD_ROW", metavar="fail|skip", help="Stop at bad rows, or leave them out."
-    ),
-]
-EmptyText: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--empty-text",
-        envvar="ASSAY_EMPTY_TEXT",
-        metavar="bad|keep",
-        help="Whether an empty text in a required column makes a row bad.",
-    ),
-]
-ColumnMap: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--column-map", envvar="ASSAY_COLUMN_MAP", metavar="DATA=SAMPLE,...", help="Columns of the data by other names."
-    ),
-]
-IdColumn: TypeAlias = Annotated[
-    str | None, typer.Option("--id-column", envvar="ASSAY_ID_COLUMN", help="Column with the rows' ids.")
 ]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
-def judge_table(judge: str | None, model: str | None) -> dict[str, Any] | None:
-    """What --judge and --model say about the judge, as a table of the configuration; None if they say nothing."""
-    from flows.config import judge_named  # noqa: PLC0415 keeps `assay --help` quick
-
-    table: dict[str, Any] = {} if judge is None else judge_named(judge)
-    if model is not None:
-        table.setdefault("server", {})["model"] = model
-    return table or None
+def _parameter(name: str, kind: Any, declared: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=declared, annotation=kind)
 
 
-def overrides(source: str | None, config: Path | None, **options: Any) -> tuple[Path | None, dict[str, Any]]:
-    """The configuration file and what the command line says beside it.
+def _option(name: str, *short: str, kind: type = str, **more: Any) -> inspect.Parameter:
+    declarations = ("--" + name.replace("_", "-"), *short)
+    return _parameter(name, kind | None, typer.Option(None, *declarations, envvar=f"ASSAY_{name.upper()}", **more))
+
+
+_OPTIONS: tuple[inspect.Parameter, ...] = (
+    _parameter(
+        "source",
+        str | None,
+        typer.Argument(
+            None,
+            metavar="SOURCE|CONFIG",
+            help="Data (JSONL, JSON, CSV, Parquet, Arrow, a datasets folder, an fsspec URL, hub:owner/name) "
+            "or a configuration file (.toml, .yaml).",
+            show_default=False,
+        ),
+    ),
+    _parameter("config", ConfigFile, None),
+    _option(
+        "metrics",
+        "-m",
+        help="Metrics, comma-separated, parameters in parentheses: faithfulness,noise_sensitivity(mode=irrelevant). "
+        "Default: all whose columns the data has.",
+    ),
+    _option("judge", metavar="builtin|URL", help="The packaged baseline, or a judge server's /v1 URL."),
+    _option("model", help="The judge model's name, if the server has several."),
+    _option("embedder", metavar="minilm|URL", help="The packaged model, or an embedding server's /v1 URL."),
+    _option(
+        "explain", metavar="none|unsupported|all", help="Which verdicts on claims the judge is to explain afterwards."
+    ),
+    _option("out", "-o", help="Run folder. Default: runs/<time>-<source>."),
+    _option("baseline", help="Run folder of an earlier run: say which rows have changed since."),
+    _option("limit", kind=int, min=1, help="Take the first rows only."),
+    _option("on_bad_row", metavar="fail|skip", help="Stop at bad rows, or leave them out."),
+    _option("empty_text", metavar="bad|keep", help="Whether an empty text in a required column makes a row bad."),
+    _option("column_map", metavar="DATA=SAMPLE,...", help="Columns of the data by other names."),
+    _option("id_column", help="Column with the rows' ids."),
+)
+"""All but `source`, `config` and `model` are fields of the configuration."""
+
+
+def configured(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with the shared options, whose first parameter is the configuration that they make.
 
     Args:
-        source: the argument: data, or a configuration file by its suffix.
-        config: the configuration file of --config.
-        **options: fields of the configuration; None: not said.
+        command: called with the configuration, and with what its own options say.
+    """
+    own = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for parameter in list(inspect.signature(command).parameters.values())[1:]
+    ]
+
+    @wraps(command)
+    def called(**values: Any) -> None:
+        said = {option.name: values.pop(option.name) for option in _OPTIONS}
+        command(_configuration(**said), **values)
+
+    parameters = [*_OPTIONS, *own]
+    vars(called)["__signature__"] = inspect.Signature(parameters)
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return called
+
+
+def _configuration(source: str | None, config: Path | None, model: str | None, **said: Any) -> "RunConfig":
+    """The configuration from a file, the environment and what the command line says.
 
     Raises:
-        ConfigError: two configuration files.
+        ConfigError: two configuration files, or a value that can not be used.
     """
-    from flows.config import CONFIG_SUFFIXES  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.config import CONFIG_SUFFIXES, load_config, model_named  # noqa: PLC0415 keeps `assay --help` quick
 
-    if source is not None and source.endswith(CONFIG_SUFFIXES):
-        if config is not None:
-            raise ConfigError(f"two configuration files: {source} and {config}. Give one, and the data as SOURCE.")
-        return Path(source), options
-    return config, {"source": source, **options}
+    for name in ("judge", "embedder"):
+        said[name] = None if said[name] is None else model_named(said[name])
+    if model is not None:
+        said["judge"] = said["judge"] or {}
+        said["judge"].setdefault("server", {})["model"] = model
+    if source is None or not source.endswith(CONFIG_SUFFIXES):
+        return load_config(config, {"source": source, **said})
+    if config is not None:
+        raise ConfigError(f"two configuration files: {source} and {config}. Give one, and the data as SOURCE.")
+    return load_config(Path(source), said)

@@ -1,78 +1,64 @@
-"""`assay plan`: what a run would compute, stage by stage, without computing it."""
+"""`assay plan`: what a run would compute, find kept and ask, stage by stage, without asking anything."""
 
 import json
+import os
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from rich.table import Table
 from rich.tree import Tree
 
-from deployments.cli.console import stdout
-from deployments.cli.options import (
-    ColumnMap,
-    ConfigFile,
-    EmptyText,
-    IdColumn,
-    Json,
-    JudgeBackend,
-    Limit,
-    Metrics,
-    Model,
-    OnBadRow,
-    Source,
-    judge_table,
-    overrides,
-)
+from deployments.cli.console import stderr, stdout
+from deployments.cli.options import Json, configured
 
 if TYPE_CHECKING:
+    from flows.config import RunConfig
+    from flows.forecast import Forecast, StageForecast
     from flows.plan import Plan
 
 
-def plan(
-    source: Source = None,
-    config: ConfigFile = None,
-    metrics: Metrics = None,
-    judge: JudgeBackend = None,
-    model: Model = None,
-    limit: Limit = None,
-    on_bad_row: OnBadRow = None,
-    empty_text: EmptyText = None,
-    column_map: ColumnMap = None,
-    id_column: IdColumn = None,
-    as_json: Json = False,
-) -> None:
-    """Show the stages of a run, what each computes, and which metrics use it."""
-    from flows.config import load_config  # noqa: PLC0415 keeps `assay --help` quick
+@configured
+def plan(config: "RunConfig", as_json: Json = False) -> None:
+    """Show the stages of a run, which metrics use them, what is kept, and what the judge would be asked."""
+    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
+    from flows.forecast import forecast_of  # noqa: PLC0415 keeps `assay --help` quick
     from flows.plan import plan_of  # noqa: PLC0415
 
-    file, said = overrides(
-        source,
-        config,
-        metrics=metrics,
-        judge=judge_table(judge, model),
-        limit=limit,
-        on_bad_row=on_bad_row,
-        empty_text=empty_text,
-        column_map=column_map,
-        id_column=id_column,
-    )
-    made = plan_of(load_config(file, said))
+    made = plan_of(config)
+    forecast = forecast_of(config, made)
     if as_json:
-        stdout.print_json(json.dumps(_content(made)))
-    else:
-        _show(made)
+        stdout.print_json(json.dumps(_content(made, forecast)))
+        return
+    for problem in forecast.problems:
+        stderr.print(f"warning: {problem}", style="yellow", markup=False, soft_wrap=True)
+    _show(made)
+    _show_forecast(forecast)
 
 
-def _content(made: "Plan") -> dict[str, Any]:
+def _content(made: "Plan", forecast: "Forecast") -> dict[str, Any]:
+    found = {stage.stage: _stage_content(stage) for stage in forecast.stages}
     return {
         "metrics": [request.key for request in made.requests],
         "stages": [
             {
                 "stage": str(stage),
                 "products": {str(product): list(made.users_of(product)) for product in made.products_of(stage)},
+                **found.get(stage, {}),
             }
             for stage in made.stages
         ],
         "left_out": {metric: list(columns) for metric, columns in made.left_out.items()},
+        "rows": forecast.rows,
+        "bad_rows": forecast.bad_rows,
+        "shards": forecast.shards,
+        "judge": {**asdict(forecast.tally), "certainty": forecast.certainty},
+        "problems": list(forecast.problems),
     }
+
+
+def _stage_content(stage: "StageForecast") -> dict[str, Any]:
+    tables = {"kept": stage.kept, "missing": stage.missing, "unknown": stage.unknown}
+    return {"tables": tables, "judge": {**asdict(stage.tally), "certainty": stage.certainty} if stage.judged else None}
 
 
 def _show(made: "Plan") -> None:
@@ -92,3 +78,32 @@ def _show(made: "Plan") -> None:
     stdout.print(tree)
     for metric, columns in made.left_out.items():
         stdout.print(f"left out: {metric} (no {', '.join(columns)})", style="dim")
+
+
+def _show_forecast(forecast: "Forecast") -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
+    table.add_column("stage", no_wrap=True)
+    for heading in ("kept", "questions", "stored", "to ask", "tokens in", "out"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for stage in forecast.stages:
+        shards = f"{stage.kept} of {forecast.shards}" + ("?" if stage.unknown else "")
+        certainty = str(stage.certainty) if stage.certainty != "exact" else ""
+        table.add_row(str(stage.stage), shards, *(_counts(stage) if stage.judged else ("-",) * 5), certainty)
+    stdout.print(f"{forecast.rows} rows in {forecast.shards} shards; tables of shards, and questions for the judge:")
+    stdout.print(table)
+    if any(stage.unknown for stage in forecast.stages):
+        stdout.print("?: only the run can tell, when what comes before is there")
+    tally = forecast.tally
+    how = {"exact": "", "estimated": "about ", "at least": "at least "}[forecast.certainty]
+    stdout.print(
+        f"The judge would be asked {how}{tally.asked} questions in {tally.requests} requests: about "
+        f"{tally.prompt_tokens} tokens in, {tally.output_tokens} out",
+        soft_wrap=True,
+    )
+
+
+def _counts(stage: "StageForecast") -> tuple[str, ...]:
+    tally = stage.tally
+    counts = (tally.questions, tally.stored, tally.asked, tally.prompt_tokens, tally.output_tokens)
+    return tuple(str(count) for count in counts)

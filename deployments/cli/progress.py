@@ -1,21 +1,29 @@
 """Progress of the stages on stderr: a bar each, with rate and remaining time."""
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
+    Task,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
 
 from deployments.cli.console import stderr
 from metric_core.products import Stage
 from tasks.progress import listening
+
+QUIET_SECONDS = 15.0
+"""Between two lines about a stage where stderr is no terminal."""
 
 
 @contextmanager
@@ -29,6 +37,7 @@ def stage_progress(stages: Sequence[Stage]) -> Iterator[None]:
         TextColumn("{task.description:<12}"),
         BarColumn(bar_width=30),
         MofNCompleteColumn(),
+        _Rate(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
@@ -45,13 +54,53 @@ def stage_progress(stages: Sequence[Stage]) -> Iterator[None]:
             yield
 
 
+def rate(per_second: float) -> str:
+    """How fast something goes, in the unit that a person can follow.
+
+    >>> rate(12.34), rate(0.05)
+    ('12.3/s', '3.0/min')
+    """
+    return f"{per_second:,.1f}/s" if per_second >= 1 else f"{per_second * 60:.1f}/min"
+
+
+class _Rate(ProgressColumn):
+    """How many units a stage does in a second, lately."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text(f"{rate(speed) if speed else '':>10}", style="progress.data.speed")
+
+
+@dataclass(slots=True)
+class _State:
+    """How far a stage is."""
+
+    begun: float
+    told: float
+    done: int = 0
+    total: int = 0
+
+
+@dataclass(slots=True)
 class _Lines:
-    """One line when a stage begins: for logs."""
+    """For logs: a line when a stage begins, and one now and then while it lasts."""
 
-    def __init__(self) -> None:
-        self._seen: set[Stage] = set()
+    states: dict[Stage, _State] = field(default_factory=dict)
 
-    def __call__(self, stage: Stage, _done: int, _more: int | None) -> None:
-        if stage not in self._seen:
-            self._seen.add(stage)
+    def __call__(self, stage: Stage, done: int, more: int | None) -> None:
+        now = time.monotonic()
+        if stage not in self.states:
+            self.states[stage] = _State(now, now)
             stderr.print(str(stage))
+        state = self.states[stage]
+        state.done += done
+        state.total += more or 0
+        if now - state.told >= QUIET_SECONDS and state.done:
+            state.told = now
+            stderr.print(_line(stage, state, now - state.begun), markup=False, soft_wrap=True)
+
+
+def _line(stage: Stage, state: _State, seconds: float) -> str:
+    speed = state.done / seconds
+    left = (state.total - state.done) / speed
+    return f"{stage}: {state.done:,} of {state.total:,}, {rate(speed)}, {left:,.0f} s left"

@@ -5,10 +5,7 @@ from typing import Any
 
 from rich.table import Table
 
-from metric_core.records import Direction
-
-LOWER_IS_BETTER = " ↓"
-"""Marks a metric of which less is better."""
+from tasks.overview import SUMMARY_HEADINGS, summary_rows
 
 
 def summary_table(summary: Mapping[str, Any]) -> Table:
@@ -18,12 +15,11 @@ def summary_table(summary: Mapping[str, Any]) -> Table:
         summary: content of summary.json.
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("metric", overflow="fold")
-    for heading in ("mean", "95 % interval", "scored", "undefined", "failed"):
+    table.add_column(SUMMARY_HEADINGS[0], overflow="fold")
+    for heading in SUMMARY_HEADINGS[1:]:
         table.add_column(heading, justify="right", no_wrap=True)
-    for metric in summary["metrics"]:
-        for row in _rows(metric):
-            table.add_row(*row)
+    for row in summary_rows(summary):
+        table.add_row(*row)
     return table
 
 
@@ -37,21 +33,30 @@ def reason_lines(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"{reason}: {', '.join(metrics)}"
 
 
-def _rows(metric: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    name = metric["metric"] + (LOWER_IS_BETTER if metric["direction"] == Direction.LOWER else "")
-    counts = tuple(str(metric[status] or "-") for status in ("scored", "undefined", "failed"))
-    if metric["scales"]:
-        parts = [(f"{name} on {scale}", numbers) for scale, numbers in metric["scales"].items()]
-        return [(label, *_numbers(numbers), str(numbers["count"]), *counts[1:]) for label, numbers in parts]
-    if metric["categories"]:
-        shares = [(label, count / metric["scored"]) for label, count in metric["categories"].items()]
-        return [(name, "", ", ".join(f"{label} {share:.0%}" for label, share in shares), *counts)]
-    return [(name, *_numbers(metric["distribution"]), *counts)]
+def incremental_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """What a run says about the one before it: the run that it reran, and its baseline.
+
+    Args:
+        manifest: content of run.json.
+
+    >>> list(incremental_lines({"parent": {"folder": "runs/a"}, "rerun": {"rows_anew": 1}, "rows": 2000}))
+    ['rerun of runs/a: 1 of 2,000 rows computed anew']
+    """
+    if parent := manifest.get("parent"):
+        anew = manifest["rerun"]["rows_anew"]
+        yield f"rerun of {parent['folder']}: {anew:,} of {manifest['rows']:,} rows computed anew"
+    if baseline := manifest.get("baseline"):
+        yield f"against {baseline['folder']}: {_row_counts(baseline)}; {_question_counts(baseline)}"
 
 
-def _numbers(distribution: Mapping[str, Any] | None) -> tuple[str, str]:
-    if distribution is None:
-        return "-", "-"
-    interval = distribution["interval"]
-    shown = f"{interval['low']:.3f} to {interval['high']:.3f}" if interval else "-"
-    return f"{distribution['mean']:.3f}", shown
+def _row_counts(baseline: Mapping[str, Any]) -> str:
+    rows = baseline["rows"]
+    columns = ", ".join(f"{column} {count:,}" for column, count in baseline["changed_columns"].items())
+    noun = "row" if rows["changed"] == 1 else "rows"
+    parts = [f"{rows['changed']:,} {noun} changed ({columns})"] if rows["changed"] else []
+    parts += [f"{rows[kind]:,} {kind}" for kind in ("added", "removed") if rows[kind]]
+    return ", ".join(parts) or "no row changed"
+
+
+def _question_counts(baseline: Mapping[str, Any]) -> str:
+    return f"{baseline['asked']:,} of {baseline['questions']:,} questions asked"

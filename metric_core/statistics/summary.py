@@ -8,19 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metric_core.records import Direction, Score, Status
-
-LEVEL = 0.95
-RESAMPLES = 4999
-SEED = 20240229
-_BATCH_CELLS = 20_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A percentile bootstrap interval of a mean at the confidence level LEVEL."""
-
-    low: float
-    high: float
+from metric_core.statistics.resampling import SEED, Interval, Units, bootstrap_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,24 +112,9 @@ def describe(values: Sequence[float]) -> Distribution:
 
 
 def mean_interval(values: NDArray[np.float64]) -> Interval | None:
-    """Percentile bootstrap interval of the mean, the same at every call; None for fewer than two values.
+    """Bootstrap interval of the mean, the same at every call; None for fewer than two values.
 
     >>> mean_interval(np.array([0.5, 0.5, 0.5]))
     Interval(low=0.5, high=0.5)
     """
-    if len(values) < 2:
-        return None
-    if values.min() == values.max():
-        return Interval(float(values[0]), float(values[0]))
-    from scipy.stats import bootstrap  # noqa: PLC0415 importing scipy.stats costs most of a second
-
-    result = bootstrap(
-        (values,),
-        np.mean,
-        confidence_level=LEVEL,
-        n_resamples=RESAMPLES,
-        method="percentile",
-        batch=max(1, _BATCH_CELLS // len(values)),
-        rng=np.random.default_rng(SEED),
-    )
-    return Interval(float(result.confidence_interval.low), float(result.confidence_interval.high))
+    return bootstrap_mean(Units.of(np.sort(values)), SEED).interval() if len(values) > 1 else None

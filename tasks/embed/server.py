@@ -2,18 +2,19 @@
 
 import base64
 from collections.abc import Sequence
+from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from metric_core.errors import EmbedderError
+from tasks.embed.options import ServerEmbedderOptions
 from tasks.embed.protocol import EmbedderIdentity
+from tasks.judge.protocol import Usage
 from tasks.judge.server.connection import Connection
 from tasks.judge.server.fleet import Request, UnusableError
 from tasks.judge.server.models import model_cards
-from tasks.judge.server.options import ServerOptions
 from tasks.judge.server.replica import Reply
 
 EMBEDDINGS = "embeddings"
@@ -24,21 +25,6 @@ HELLO = "hello"
 """A text that any embedder takes."""
 
 NO_REVISION = "not given"
-
-
-class ServerEmbedderOptions(ServerOptions):
-    """Which model embeds.
-
-    Args:
-        model: its name at the server; None takes the only one that the server has.
-        revision: its revision, for the record: a server does not tell it.
-        batch: texts a request.
-    """
-
-    model: str | None = Field(None, description="the model's name at the server; default: the only one it has")
-    revision: str | None = Field(None, description="the model's revision, for the record")
-    batch: int = Field(64, ge=1, description="texts a request")
-    concurrency: int = Field(16, ge=1, le=4096, description="requests in flight at a replica")
 
 
 class ServerEmbedder:
@@ -56,6 +42,8 @@ class ServerEmbedder:
         self._options = options
         self._connection = Connection(options)
         self._encoding: dict[str, str] = {}
+        self._usage = Usage()
+        self._counting = Lock()
         try:
             cards = model_cards(self._connection.look("models"), options.model)
             self._model = str(cards[0]["id"])
@@ -72,6 +60,15 @@ class ServerEmbedder:
         """Which model."""
         return EmbedderIdentity("server", self._model, self._options.revision or NO_REVISION, self._dimensions)
 
+    @property
+    def usage(self) -> Usage:
+        """What embedding has cost so far, since it was opened and by all threads; the requests of opening are left out.
+
+        Seconds are those of the requests, added up.
+        """
+        with self._counting:
+            return self._usage
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors as the server gives them, in the order of the texts. Equal texts are embedded once.
 
@@ -86,6 +83,7 @@ class ServerEmbedder:
             replies = self._connection.send([self._request(batch, str(i)) for i, batch in enumerate(batches)])
         except UnusableError as error:
             raise EmbedderError(f"the embedding server is lost: {error}. See to the server and run again") from error
+        self._count(replies)
         vectors = np.zeros((len(distinct), self._dimensions), dtype=np.float32)
         for i, (batch, reply) in enumerate(zip(batches, replies, strict=True)):
             start = i * self._options.batch
@@ -96,6 +94,15 @@ class ServerEmbedder:
     def close(self) -> None:
         """Closes the connections to the servers; happens by itself at the end of the process."""
         self._connection.close()
+
+    def _count(self, replies: Sequence[Reply]) -> None:
+        counts = [reply.content.get("usage") or {} for reply in replies if reply.is_answer]
+        with self._counting:
+            self._usage = Usage(
+                requests=self._usage.requests + sum(reply.requests for reply in replies),
+                prompt_tokens=self._usage.prompt_tokens + sum(count.get("prompt_tokens") or 0 for count in counts),
+                seconds=self._usage.seconds + sum(reply.seconds for reply in replies),
+            )
 
     def _first_look(self) -> int:
         """The length of vectors; also finds out whether they can come in base64, which is quicker to read."""

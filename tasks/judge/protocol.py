@@ -1,8 +1,8 @@
 """What every judge is: something that answers choice and generate questions, in batches, in order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from metric_core.questions import ChoiceQuestion, GenerateQuestion, QuestionKind
 from metric_core.records import AnswerStatus
@@ -29,12 +29,38 @@ class JudgeIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an answer cost. Tokens are 0 where no language model was asked."""
+    """What an answer cost. Requests and tokens are 0 where no language model was asked.
 
+    Args:
+        requests: requests sent to a server, repeated ones included.
+        prompt_tokens: tokens sent.
+        cached_tokens: of these, tokens found in the server's prefix cache.
+        output_tokens: tokens written.
+        seconds: time from the question to its answer.
+    """
+
+    requests: int = 0
     prompt_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
     seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PanelVote:
+    """What one judge of a panel said.
+
+    Args:
+        judge: its name, unique in the panel.
+        label: its label; None where it gave no usable one.
+        probability: its probability of that label; None where it has none.
+        vote: to which of the votes asked for this belongs, from 0.
+    """
+
+    judge: str
+    label: str | None
+    probability: float | None
+    vote: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +73,9 @@ class ChoiceAnswer:
         probabilities: probability of each label, renormalised over the labels; None where the judge has none.
         reason: why it is undefined or failed.
         reply: the judge's raw words.
-        usage: tokens and seconds.
+        usage: what it cost when it was asked.
+        stored: whether it was taken from a store of answers; then it cost nothing this time.
+        panel: what each judge said, where a panel was asked.
     """
 
     status: AnswerStatus
@@ -56,6 +84,8 @@ class ChoiceAnswer:
     reason: str | None = None
     reply: str | None = None
     usage: Usage = field(default_factory=Usage)
+    stored: bool = False
+    panel: tuple[PanelVote, ...] = ()
 
     @property
     def label(self) -> str | None:
@@ -72,7 +102,8 @@ class GenerateAnswer:
         value: the parsed reply. None unless answered.
         reason: why it is undefined or failed.
         reply: the judge's raw words.
-        usage: tokens and seconds.
+        usage: what it cost when it was asked.
+        stored: whether it was taken from a store of answers; then it cost nothing this time.
     """
 
     status: AnswerStatus
@@ -80,13 +111,28 @@ class GenerateAnswer:
     reason: str | None = None
     reply: str | None = None
     usage: Usage = field(default_factory=Usage)
+    stored: bool = False
+
+
+A = TypeVar("A", ChoiceAnswer, GenerateAnswer)
+KeepChoice: TypeAlias = Callable[[int, ChoiceAnswer], None]
+KeepGenerate: TypeAlias = Callable[[int, GenerateAnswer], None]
+"""Called with the position of a question and its answer, as soon as the answer is there, from any thread."""
+
+
+def tell(answers: Sequence[A], keep: Callable[[int, A], None] | None) -> None:
+    """Tells of answers that all came at once, for judges that do not answer one by one."""
+    if keep is not None:
+        for position, answer in enumerate(answers):
+            keep(position, answer)
 
 
 class Judge(Protocol):
     """Answers questions in batches.
 
     Answers come in the order of the questions, one each, and never raise for one unusable reply: that is a failed
-    answer. A judge that can not be used at all raises JudgeError.
+    answer. A judge that can not be used at all raises JudgeError; `keep` has then been called with every answer that
+    came before.
     """
 
     @property
@@ -96,8 +142,11 @@ class Judge(Protocol):
     def can_answer(self, kind: QuestionKind) -> bool:
         """Whether questions of this kind can be asked at all."""
 
-    def choose(self, questions: Sequence[ChoiceQuestion]) -> list[ChoiceAnswer]:
+    def fingerprint(self, kind: QuestionKind) -> str:
+        """Digest of all that determines an answer besides the question: model, prompt, sampling, version."""
+
+    def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:
         """Answers to choice questions."""
 
-    def generate(self, questions: Sequence[GenerateQuestion]) -> list[GenerateAnswer]:
+    def generate(self, questions: Sequence[GenerateQuestion], keep: KeepGenerate | None = None) -> list[GenerateAnswer]:
         """Answers to generate questions."""

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from metric_core.errors import ConfigError
 from metric_core.questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, QuestionKind
 from metric_core.records import AnswerStatus
-from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity
+from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, KeepChoice, KeepGenerate, tell
 
 ScriptKey: TypeAlias = str | tuple[str, ...]
 """A kind of question, alone or followed by texts that the question must carry."""
@@ -89,13 +89,21 @@ class ScriptedJudge:
         """Whether questions of this kind can be asked at all: all can."""
         return True
 
-    def choose(self, questions: Sequence[ChoiceQuestion]) -> list[ChoiceAnswer]:
-        """Answers to choice questions."""
-        return [_choice(question, self._answer(question)) for question in questions]
+    def fingerprint(self, kind: QuestionKind) -> str:
+        """Digest of the script."""
+        return hashlib.sha256(f"{kind}\n{self._name}\n{self._revision}".encode()).hexdigest()
 
-    def generate(self, questions: Sequence[GenerateQuestion]) -> list[GenerateAnswer]:
+    def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:
+        """Answers to choice questions."""
+        answers = [_choice(question, self._answer(question)) for question in questions]
+        tell(answers, keep)
+        return answers
+
+    def generate(self, questions: Sequence[GenerateQuestion], keep: KeepGenerate | None = None) -> list[GenerateAnswer]:
         """Answers to generate questions."""
-        return [_generated(self._answer(question)) for question in questions]
+        answers = [_generated(self._answer(question)) for question in questions]
+        tell(answers, keep)
+        return answers
 
     def _answer(self, question: JudgeQuestion) -> Any:
         with self._lock:

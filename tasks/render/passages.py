@@ -36,12 +36,14 @@ class Closest:
         piece: index of the sentence's piece in it.
         shared: how many words of the claim the sentence has.
         words: how many different words the claim has.
+        share: of the weight of the claim's words, the part that the sentence has, in (0, 1].
     """
 
     passage: int
     piece: int
     shared: int
     words: int
+    share: float
 
 
 def segment(passage: str, sentences: Sequence[str] | None = None) -> Segments:
@@ -95,18 +97,24 @@ class SentenceIndex:
         """The closest sentence; None if none shares enough words. The first of equally close ones.
 
         >>> index = SentenceIndex([segment("It rains. Bikes are sold in Delft.")])
-        >>> index.closest("The bikes are from Delft.")
-        Closest(passage=0, piece=2, shared=3, words=5)
+        >>> closest = index.closest("The bikes are from Delft.")
+        >>> closest.passage, closest.piece, closest.shared, closest.words
+        (0, 2, 3, 5)
         """
+        found = self.closest_of_each(claim)
+        return max(found.values(), key=lambda closest: (closest.share, -closest.passage), default=None)
+
+    def closest_of_each(self, claim: str) -> dict[int, Closest]:
+        """The closest sentence of every passage that has one which shares enough words, by passage."""
         words = words_of(claim)
         weights = {word: math.log1p(len(self._sentences) / (self._counts[word] or 1)) for word in words}
         total = sum(weights.values())
-        best, best_share = None, _LEAST_SHARE
+        best: dict[int, Closest] = {}
         for passage, piece, sentence in self._sentences:
             shared = words & sentence
             share = math.fsum(weights[word] for word in shared) / total if shared else 0.0
-            if share > best_share:
-                best, best_share = Closest(passage, piece, len(shared), len(words)), share
+            if share > (best[passage].share if passage in best else _LEAST_SHARE):
+                best[passage] = Closest(passage, piece, len(shared), len(words), share)
         return best
 
 

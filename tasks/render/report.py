@@ -21,10 +21,15 @@ from markupsafe import Markup
 from metric_core.errors import ConfigError, RunFolderError
 from metric_core.metrics.context_entity_recall import CONTEXT_ENTITY_RECALL, NORMALIZED
 from metric_core.products import Stage
-from tasks.render.evidence_view import RowTables, row_view
+from tasks.render.evidence_view import row_view
+from tasks.render.judge_view import judge_view
+from tasks.render.row_tables import RowTables
 from tasks.render.run_folder import FORMAT, MANIFEST, REPORT, SCORES, STAGES, SUMMARY, read_json
 from tasks.render.score_table import Yardstick, read_cells, read_rows, worst_first
-from tasks.render.summary_view import DRAWING_HEIGHT, DRAWING_WIDTH, metric_view
+from tasks.render.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH, metric_view
+
+WORST_ROWS = 1000
+"""Rows that a page carries with their evidence, if nobody says how many."""
 
 LARGEST_DATA = 16_000_000
 """Bytes of row data that a page carries; what does not fit stays in the tables."""
@@ -42,6 +47,7 @@ _EVIDENCE_STAGES = (
     Stage.RATINGS,
     Stage.VERDICTS,
     Stage.SIMILARITY,
+    Stage.EXPLANATIONS,
 )
 _STAGE_ORDER = [str(stage) for stage in Stage]
 _UNSAFE_IN_SCRIPT = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
@@ -64,35 +70,43 @@ class _Rows:
     total: int
 
 
-def write_report(folder: Path, worst_rows: int = 200) -> Path:
-    """Writes `report.html` into a run folder.
+def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = None) -> Path:
+    """Writes the report of a run.
 
     Args:
         folder: the run folder, with run.json, summary.json, scores.parquet and stages/.
         worst_rows: how many rows the page carries with their evidence, the worst first; at least 0.
+        out: where to write it; by default `report.html` in the run folder.
 
     Returns:
         The path of the report.
 
     Raises:
-        RunFolderError: the folder does not hold a finished run of this format.
+        RunFolderError: the folder does not hold a finished run of this format, or `out` can not be written.
         ConfigError: `worst_rows` is negative.
     """
     if worst_rows < 0:
         raise ConfigError(f"the number of rows in the report must be at least 0, got {worst_rows}")
     manifest = _manifest(folder)
-    summaries = _summaries(folder, manifest)
+    summary = read_json(folder, SUMMARY)
+    summaries = _summaries(folder, manifest, summary)
     yardsticks = [Yardstick.of(entry) for entry in manifest["metrics"]]
     cells = read_cells(folder / SCORES)
     metrics = [
-        metric_view(entry, summary, cells) for entry, summary in zip(manifest["metrics"], summaries, strict=True)
+        metric_view(entry, numbers, cells) for entry, numbers in zip(manifest["metrics"], summaries, strict=True)
     ]
     rows = _rows(folder, manifest, yardsticks, worst_first(cells, yardsticks), worst_rows)
-    page = _page({"run": _run_view(manifest), "metrics": metrics, "rows": rows})
-    report = folder / REPORT
-    temporary = report.with_suffix(".tmp")
-    temporary.write_text(page, encoding="utf-8", errors="replace", newline="\n")
-    return temporary.replace(report)
+    page = _page({"run": _run_view(manifest, summary.get("agreement") or {}), "metrics": metrics, "rows": rows})
+    return _written(page, folder / REPORT if out is None else out)
+
+
+def _written(page: str, report: Path) -> Path:
+    temporary = report.with_name(f"{report.name}.tmp")
+    try:
+        temporary.write_text(page, encoding="utf-8", errors="replace", newline="\n")
+        return temporary.replace(report)
+    except OSError as error:
+        raise RunFolderError(f"the report {report} can not be written: {error.strerror or error}") from error
 
 
 def script_json(value: Any) -> str:
@@ -117,8 +131,8 @@ def _manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def _summaries(folder: Path, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
-    found = {summary["metric"]: summary for summary in read_json(folder, SUMMARY).get("metrics", ())}
+def _summaries(folder: Path, manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = {metric["metric"]: metric for metric in summary.get("metrics", ())}
     missing = [entry["key"] for entry in manifest["metrics"] if entry["key"] not in found]
     if missing:
         raise RunFolderError(f"{folder / SUMMARY} lacks the metrics {', '.join(missing)}. Run the evaluation again.")
@@ -139,13 +153,13 @@ def _rows(
         )
     cells = read_rows(folder / SCORES, Stage.AGGREGATION, chosen)
     match = _entity_match(manifest["metrics"])
+    changed = {row["row_id"]: row["columns"] for row in (manifest.get("baseline") or {}).get("rows_changed", ())}
     found: list[str] = []
     room = LARGEST_DATA
     for row_id in chosen:
-        tables = RowTables(
-            samples[row_id][0], cells[row_id], {stage: rows.get(row_id, []) for stage, rows in stages.items()}
-        )
-        data = script_json(row_view(tables, yardsticks, match))
+        of_stages = {stage: rows.get(row_id, []) for stage, rows in stages.items()}
+        tables = RowTables(samples[row_id][0], cells[row_id], of_stages)
+        data = script_json(row_view(tables, yardsticks, match) | {"changed": changed.get(row_id, [])})
         size = len(data.encode(errors="replace"))
         if size <= room:
             found.append(data)
@@ -158,21 +172,28 @@ def _entity_match(metrics: Iterable[Mapping[str, Any]]) -> str:
     return next(found, None) or NORMALIZED
 
 
-def _run_view(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def _run_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dict[str, Any]:
     bad_rows = manifest.get("bad_rows", [])
     return {
         **{name: manifest.get(name) for name in ("run_id", "created", "seconds", "rows", "rows_read", "source")},
-        **{name: manifest.get(name) or {} for name in ("judge", "embedder", "language", "versions", "left_out")},
+        **{name: manifest.get(name) or {} for name in ("embedder", "language", "versions", "left_out")},
+        "judge": judge_view(manifest, agreement),
+        "baseline": _baseline(manifest["baseline"]) if manifest.get("baseline") else None,
         "title": Path(str(manifest.get("source") or "")).name or "an evaluation",
         "created_text": _moment(manifest.get("created")),
         "warnings": manifest.get("warnings", []),
         "bad_rows": bad_rows[:BAD_ROWS_SHOWN],
         "bad_row_count": manifest.get("bad_row_count", len(bad_rows)),
         "stages": [
-            {**entry, "name": name, "failures": sum(entry["failed"].values())}
+            {"stored": 0, **entry, "name": name, "failures": sum(entry["failed"].values())}
             for name, entry in sorted(manifest["stages"].items(), key=lambda item: _STAGE_ORDER.index(item[0]))
         ],
     }
+
+
+def _baseline(baseline: Mapping[str, Any]) -> dict[str, Any]:
+    columns = baseline.get("changed_columns", {})
+    return {"folder": baseline["folder"], "rows": baseline["rows"], "columns": columns}
 
 
 def _moment(created: Any) -> str:
@@ -204,7 +225,7 @@ def _page(content: Mapping[str, Any]) -> str:
         style=Markup(style),  # noqa: S704 packaged with the project
         script=Markup(script),  # noqa: S704 packaged with the project
         data=Markup(f'{{"metrics":{keys},"rows":{rows.data}}}'),  # noqa: S704 escaped by script_json
-        drawing=(DRAWING_WIDTH, DRAWING_HEIGHT),
+        drawing={"width": DRAWING_WIDTH, "height": DRAWING_HEIGHT, "axis": AXIS},
     )
 
 

@@ -81,9 +81,12 @@ def summarize_scores(folder: Path, requests: Sequence[MetricRequest]) -> list[Me
     return summaries
 
 
-def write_summary(folder: Path, rows: int, summaries: Sequence[MetricSummary]) -> None:
-    """Writes summary.json."""
-    write_json(folder / SUMMARY, {"rows": rows, "metrics": [asdict(summary) for summary in summaries]})
+def write_summary(
+    folder: Path, rows: int, summaries: Sequence[MetricSummary], agreement: Mapping[str, Any] | None = None
+) -> None:
+    """Writes summary.json; `agreement` of a panel of judges is in it where there was one."""
+    content = {"rows": rows, "metrics": [asdict(summary) for summary in summaries]}
+    write_json(folder / SUMMARY, content | ({"agreement": agreement} if agreement else {}))
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

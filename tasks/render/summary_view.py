@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from metric_core.records import Direction
+from metric_core.records import Direction, Status
 from tasks.render.score_table import BINS, NEUTRAL, Yardstick, histogram
 
 DIRECTIONS = {
@@ -15,10 +15,14 @@ DIRECTIONS = {
     Direction.NEITHER: "neither high nor low is better",
 }
 
-DRAWING_WIDTH, DRAWING_HEIGHT = 200, 40
+DRAWING_WIDTH, DRAWING_HEIGHT = 280, 61
 """Size of the drawings, in the units of their coordinates."""
 
+AXIS = 46
+"""Where the axis lies below the bars of a distribution; the mean and its interval are drawn below it."""
+
 _MARGIN = 6
+_STATUSES = tuple(map(str, Status))
 _JOINT = re.compile(r"(?<=[_,=/.])|(?=\()")
 
 
@@ -41,7 +45,8 @@ def metric_view(entry: Mapping[str, Any], summary: Mapping[str, Any], cells: pa.
         "parameters": [(name, _shown(value)) for name, value in entry["parameters"].items() if value is not None],
         "language_model": entry["language_model"],
         "bounds": None if yardstick.bounds is None else f"{yardstick.bounds[0]:g} to {yardstick.bounds[1]:g}",
-        "counts": {status: summary[status] for status in ("scored", "undefined", "failed")},
+        "counts": {status: summary[status] for status in _STATUSES},
+        "shares": _shares(summary),
         "reasons": sorted(summary["reasons"].items(), key=lambda item: -item[1]),
         "measured": None if distribution is None else _values(distribution, yardstick, cells),
         "scales": [{"scale": scale, **_numbers(found)} for scale, found in summary["scales"].items()],
@@ -101,7 +106,7 @@ def _values(distribution: Mapping[str, Any], yardstick: Yardstick, cells: pa.Tab
         "mean_x": _x(distribution["mean"], low, high),
         "low_x": _x(interval["low"], low, high),
         "high_x": _x(interval["high"], low, high),
-        **_histogram(histogram(cells, yardstick.key, low, high), low, high),
+        **_histogram(histogram(cells, yardstick.key, low, high), yardstick, low, high),
     }
 
 
@@ -119,23 +124,45 @@ def _x(value: float, low: float, high: float) -> float:
     return round(_MARGIN + share * (DRAWING_WIDTH - 2 * _MARGIN), 1)
 
 
-def _histogram(counts: Sequence[int], low: float, high: float) -> dict[str, Any]:
+def _histogram(counts: Sequence[int], yardstick: Yardstick, low: float, high: float) -> dict[str, Any]:
     width = (DRAWING_WIDTH - 2 * _MARGIN) / BINS
     most = max(counts) or 1
+    part = (high - low) / BINS
     bars = []
     for i, count in enumerate(counts):
-        height = round(max(2.0, count / most * (DRAWING_HEIGHT - 4)), 1) if count else 0
-        bars.append({"x": round(_MARGIN + i * width + 0.5, 1), "y": DRAWING_HEIGHT - height, "height": height})
+        if count:
+            height = round(max(2.0, count / most * (AXIS - 4)), 1)
+            bars.append(
+                {
+                    "x": round(_MARGIN + i * width + 0.5, 1),
+                    "y": round(AXIS - height, 1),
+                    "height": height,
+                    "tone": yardstick.tone(low + (i + 0.5) * part),
+                    "title": f"{number(low + i * part)} to {number(low + (i + 1) * part)}: {count}",
+                }
+            )
     fullest = counts.index(max(counts))
-    part = (high - low) / BINS
     return {
-        "bars": [bar for bar in bars if bar["height"]],
+        "bars": bars,
         "bar_width": round(width - 1, 1),
         "histogram_text": (
             f"{sum(counts)} values from {number(low)} to {number(high)}; the fullest of {BINS} parts is "
             f"{number(low + fullest * part)} to {number(low + (fullest + 1) * part)} with {counts[fullest]}"
         ),
     }
+
+
+def _shares(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Where the parts of the bar of scored, undefined and failed rows begin, and how long they are."""
+    total = sum(summary[status] for status in _STATUSES) or 1
+    parts = []
+    start = 0.0
+    for status in _STATUSES:
+        width = summary[status] / total * 100
+        if width:
+            parts.append({"status": status, "x": round(start, 2), "width": round(width, 2)})
+        start += width
+    return parts
 
 
 def _categories(categories: Mapping[str, int]) -> list[dict[str, Any]]:

@@ -6,9 +6,11 @@ they were computed.
 """
 
 import hashlib
+import os
 import posixpath
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 
 import fsspec
 import pyarrow as pa
@@ -66,15 +68,17 @@ class TableStore:
             ValueError: a column of the schema is missing or has a null where the schema allows none.
         """
         conformed = conform(table, schema)
-        digest = content_digest(conformed)
+        content = _parquet(conformed)
+        digest = content_digest(pq.read_table(pa.BufferReader(content)))
         folder = posixpath.join(self._root, str(schema.stage))
         path = posixpath.join(folder, f"{digest}.parquet")
-        if not self._fs.exists(path):
+        if self._is_there(path, content):
+            touch(self._fs, path)
+        else:
             self._fs.makedirs(folder, exist_ok=True)
             temporary = posixpath.join(folder, f".{digest}.{uuid.uuid4().hex}.tmp")
             try:
-                with self._fs.open(temporary, "wb") as file:
-                    pq.write_table(conformed, file, compression="zstd")
+                self._fs.pipe_file(temporary, content)
                 self._fs.mv(temporary, path)
             except BaseException:
                 if self._fs.exists(temporary):
@@ -88,6 +92,13 @@ class TableStore:
             schema_version=schema.version,
             usage=usage or StageUsage(),
         )
+
+    def _is_there(self, path: str, content: bytes) -> bool:
+        """Whether the table is there already; a file that says anything else has been damaged and is written again."""
+        try:
+            return bool(self._fs.cat_file(path) == content)
+        except FileNotFoundError:
+            return False
 
 
 def read(ref: StageRef) -> pa.Table:
@@ -105,7 +116,7 @@ def read(ref: StageRef) -> pa.Table:
     fs, path = url_to_fs(ref.path)
     try:
         with fs.open(path, "rb") as file:
-            table = pq.read_table(file)
+            table = pq.read_table(file, page_checksum_verification=True)
     except FileNotFoundError as error:
         raise AssayError(
             f"the {ref.stage} table {ref.path} is gone. Run the evaluation again to compute it."
@@ -120,6 +131,16 @@ def read(ref: StageRef) -> pa.Table:
             "Delete it and run the evaluation again."
         )
     return table
+
+
+def verify(ref: StageRef) -> None:
+    """Makes sure that the table behind a reference is there and says what it said when it was written.
+
+    Raises:
+        AssayError: it is not, or the file is gone, damaged, or of another schema version.
+    """
+    if content_digest(read(ref)) != ref.digest:
+        raise AssayError(f"the {ref.stage} table {ref.path} has been changed since it was computed")
 
 
 def concatenate(refs: Sequence[StageRef], path: str) -> int:
@@ -148,12 +169,28 @@ def conform(table: pa.Table, schema: TableSchema) -> pa.Table:
     return conformed.replace_schema_metadata(arrow.metadata)
 
 
+def _parquet(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+    return bytes(sink.getvalue())
+
+
 def content_digest(table: pa.Table) -> str:
-    """Digest of a table's schema and values, independent of how it is chunked or stored."""
+    """Digest of the schema and values of a table that was read, independent of how it was chunked.
+
+    Only of a table that was read: in memory, what lies below a null may be anything.
+    """
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table.combine_chunks())
     return hashlib.sha256(sink.getvalue()).hexdigest()[:32]
+
+
+def touch(fs: fsspec.AbstractFileSystem, path: str) -> None:
+    """Notes that a file has been used, where the file system is local; elsewhere it is as old as its content."""
+    if _is_local(fs):
+        with suppress(OSError):
+            os.utime(path)
 
 
 def _is_local(fs: fsspec.AbstractFileSystem) -> bool:

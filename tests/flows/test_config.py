@@ -140,3 +140,23 @@ def test_a_password_in_a_judges_url_is_refused_and_not_repeated() -> None:
     with pytest.raises(ConfigError, match="must hold no user, password") as caught:
         load_config(overrides={"judge": "http://me:hunter2@localhost:8000/v1"})
     assert "hunter2" not in str(caught.value)
+
+
+def test_a_panel_is_named_by_words_urls_and_tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ASSAY_PANEL", "builtin, http://gpu2:8000/v1")
+    assert [judge.backend for judge in load_config().panel] == ["builtin", "server"]
+    monkeypatch.delenv("ASSAY_PANEL")
+    file = write(tmp_path, 'panel = ["builtin", {backend = "scripted", script = "answers.json"}]\n')
+    assert [judge.script for judge in load_config(file).panel] == [None, "answers.json"]
+
+
+def test_a_password_in_a_panels_url_is_refused_and_not_repeated() -> None:
+    with pytest.raises(ConfigError, match=r"panel\.0\.server\.urls.*must hold no user, password") as caught:
+        load_config(overrides={"panel": ["http://me:hunter2@localhost:8000/v1"]})
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_panels_further_judges_are_not_launched_by_the_run() -> None:
+    launched = {"backend": "server", "launch": {"python": "python", "model": "m"}}
+    with pytest.raises(ConfigError, match="launches its lead judge only"):
+        load_config(overrides={"panel": [launched]})

@@ -89,3 +89,15 @@ def test_a_metric_asked_for_twice_is_refused() -> None:
 def test_one_metric_with_two_settings_is_two_metrics() -> None:
     made = plan("noise_sensitivity", "noise_sensitivity(mode=irrelevant)")
     assert [request.key for request in made.requests] == ["noise_sensitivity", "noise_sensitivity(mode=irrelevant)"]
+
+
+def test_explanations_are_planned_where_they_are_wanted_and_there_are_verdicts_on_claims() -> None:
+    wanted = RunConfig(metrics=("faithfulness",), explain="unsupported")
+    made = make_plan(wanted, REFERENCE_DATA)
+    assert Stage.EXPLANATIONS in made.stages
+    assert made.before(Stage.EXPLANATIONS) == (Stage.SAMPLES, Stage.CLAIMS, Stage.VERDICTS)
+    assert Stage.EXPLANATIONS not in made.before(Stage.AGGREGATION)
+    assert Stage.EXPLANATIONS not in plan("faithfulness").stages
+    for metric in ("context_precision", "context_relevancy", "answer_similarity"):
+        without = make_plan(wanted.model_copy(update={"metrics": (metric,)}), REFERENCE_DATA)
+        assert Stage.EXPLANATIONS not in without.stages

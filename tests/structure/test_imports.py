@@ -8,7 +8,7 @@ import pytest
 
 from tests.structure.house import ROOT, modules
 
-HEAVY = ("datasets", "onnxruntime", "pandas", "prefect", "spacy", "torch", "transformers")
+HEAVY = ("datasets", "onnxruntime", "pandas", "prefect", "spacy", "sqlalchemy", "torch", "transformers")
 NAMES_OF_THE_LOADED = f"import sys; print(*sorted(set(sys.modules) & set({HEAVY})))"
 
 

@@ -1,5 +1,6 @@
 """The builtin judge: a baseline that needs no server, no GPU and no download."""
 
+import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -13,8 +14,11 @@ from tasks.judge.builtin.claims import split_claims
 from tasks.judge.builtin.extraction import FeatureExtractor
 from tasks.judge.builtin.model import RELEVANCE, USEFULNESS, VERDICT, LinearModel, revision
 from tasks.judge.builtin.questions import regenerate
-from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, Usage
+from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, KeepChoice, KeepGenerate, Usage, tell
 from tasks.ner.spacy_pipeline import SpacyPipeline
+
+VERSION = 1
+"""Raised whenever the rules would give another answer to the same question."""
 
 _NOTE = (
     "A baseline without a language model: claims are clauses, verdicts come from word overlap, numbers, names and "
@@ -58,7 +62,13 @@ class BuiltinJudge:
         """Whether questions of this kind can be asked at all."""
         return kind in _CHOICES or kind in _GENERATED
 
-    def choose(self, questions: Sequence[ChoiceQuestion]) -> list[ChoiceAnswer]:
+    def fingerprint(self, kind: QuestionKind) -> str:
+        """Digest of the model's numbers, the rules' version, and what they work with."""
+        embedder, recognizer = self._embedder.identity, self._pipeline.identity
+        content = repr((VERSION, kind, revision(), embedder, recognizer))
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:
         """Answers to choice questions, with the probability of each label."""
         started = time.perf_counter()
         features = iter(self._extractor.of_choices([question for question in questions if question.kind in _CHOICES]))
@@ -67,9 +77,11 @@ class BuiltinJudge:
             for question in questions
         ]
         usage = _usage(started, len(questions))
-        return [_choice(question, yes, usage) for question, yes in zip(questions, probabilities, strict=True)]
+        answers = [_choice(question, yes, usage) for question, yes in zip(questions, probabilities, strict=True)]
+        tell(answers, keep)
+        return answers
 
-    def generate(self, questions: Sequence[GenerateQuestion]) -> list[GenerateAnswer]:
+    def generate(self, questions: Sequence[GenerateQuestion], keep: KeepGenerate | None = None) -> list[GenerateAnswer]:
         """Answers to generate questions."""
         started = time.perf_counter()
         values: dict[int, Any] = {}
@@ -82,12 +94,14 @@ class BuiltinJudge:
             places = [place for place, question in enumerate(questions) if question.kind is kind]
             values.update(zip(places, generator([questions[place] for place in places]), strict=True))
         usage = _usage(started, len(questions))
-        return [
+        answers = [
             GenerateAnswer(AnswerStatus.ANSWERED, value=values[place], usage=usage)
             if place in values
             else GenerateAnswer(AnswerStatus.UNDEFINED, reason=reasons.NEEDS_LANGUAGE_MODEL)
             for place in range(len(questions))
         ]
+        tell(answers, keep)
+        return answers
 
     def _claims(self, questions: Sequence[GenerateQuestion]) -> list[dict[str, list[str]]]:
         texts = [question.texts[roles.TEXT] for question in questions]

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,7 +18,7 @@ from tasks.judge.server.bodies import ANSWER, ANSWER_FRAME, written
 from tasks.judge.server.features import ChoiceConstraint, ServerFeatures
 from tasks.judge.server.labels import Step, label_probabilities
 from tasks.judge.server.replica import Reply
-from tasks.judge.server.window import overflow
+from tasks.judge.server.window import TOO_LONG, is_overflow
 
 CUT_OFF = "reply cut off at the token limit"
 UNFINISHED_THOUGHT = "unfinished thought"
@@ -26,6 +27,8 @@ NO_JSON = "reply is not one JSON value"
 OFF_SCHEMA = "reply does not fit the schema"
 NO_LABEL = "reply is none of the labels"
 NO_REPLY = "reply without content"
+
+_NUMBERED = re.compile(r"\S*\d\S*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ def choice_answer(
         votes: how many were asked for.
         features: how the server was asked.
     """
-    words = [said for reply in replies for said in _words(reply, features.window)][:votes]
+    words = [said for reply in replies for said in _words(reply)][:votes]
     votes_given = [_label(said, labels, features.choice) for said in words]
     usage = _usage(replies)
     reply = "\n".join(said.text for said in words)
@@ -63,9 +66,9 @@ def choice_answer(
     )
 
 
-def generate_answer(reply: Reply, schema: Mapping[str, Any], features: ServerFeatures) -> GenerateAnswer:
+def generate_answer(reply: Reply, schema: Mapping[str, Any]) -> GenerateAnswer:
     """The answer to a generate question."""
-    (said, *_) = _words(reply, features.window)
+    (said, *_) = _words(reply)
     usage = _usage([reply])
     problem = said.problem or (CUT_OFF if said.cut_off else None)
     if problem is None:
@@ -94,15 +97,21 @@ def _validator(schema: str) -> Draft202012Validator:
     return Draft202012Validator(json.loads(schema))
 
 
-def _words(reply: Reply, window: int | None) -> list[_Words]:
+def _words(reply: Reply) -> list[_Words]:
     """What the model wrote, once an answer; at least one."""
     if not reply.is_answer:
-        problem = overflow(reply.message, window)
-        status = f" ({reply.status})" if reply.status else ""
-        return [_Words(reply.message, problem or f"the judge server gave an error{status}: {reply.message}")]
+        return [_Words(reply.message, _refusal(reply))]
     choices = reply.content.get("choices")
     found = [_said(choice) for choice in choices if isinstance(choice, Mapping)] if isinstance(choices, list) else []
     return found or [_Words("", NO_REPLY)]
+
+
+def _refusal(reply: Reply) -> str:
+    """The reason of a failed answer that a server's error leads to, without what differs from request to request."""
+    if is_overflow(reply.message):
+        return TOO_LONG
+    status = f" ({reply.status})" if reply.status else ""
+    return f"the judge server gave an error{status}: {_NUMBERED.sub('...', reply.message)}"
 
 
 def _said(choice: Mapping[str, Any]) -> _Words:
@@ -181,6 +190,7 @@ def _mean(found: Sequence[Mapping[str, float]]) -> dict[str, float] | None:
 def _usage(replies: Sequence[Reply]) -> Usage:
     counts = [reply.content.get("usage") or {} for reply in replies if reply.is_answer]
     return Usage(
+        requests=sum(reply.requests for reply in replies),
         prompt_tokens=sum(count.get("prompt_tokens") or 0 for count in counts),
         cached_tokens=sum((count.get("prompt_tokens_details") or {}).get("cached_tokens") or 0 for count in counts),
         output_tokens=sum(count.get("completion_tokens") or 0 for count in counts),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from aiohttp import ClientSession, ClientTimeout, TCPConnector
 
 from tasks.judge.server.background import Background
-from tasks.judge.server.fleet import Fleet, Patience, Request, UnusableError
+from tasks.judge.server.fleet import Arrived, Fleet, Patience, Request, UnusableError
 from tasks.judge.server.options import ServerOptions
 from tasks.judge.server.replica import LostReplyError, Replica, Reply, UnreachableError
 
@@ -39,13 +39,18 @@ class Connection:
         self.close = weakref.finalize(self, _close, self._background, self._session, self._fleet)
         """Closes the connection; happens by itself when it is no longer used, and at the end of the process."""
 
-    def send(self, requests: Sequence[Request]) -> list[Reply]:
+    def send(self, requests: Sequence[Request], arrived: Arrived = lambda _position, _reply: None) -> list[Reply]:
         """Posts requests and returns the replies in their order.
+
+        Args:
+            requests: what to post.
+            arrived: hears of each reply at once, in the background thread; it has heard of all that came when this
+                returns or raises.
 
         Raises:
             UnusableError: no server can be reached, or what came back says that no request will succeed.
         """
-        return self._background.run(self._fleet.send(requests))
+        return self._background.run(self._fleet.send(requests, arrived))
 
     def expect(self, simplest: Request) -> None:
         """Names a request that a server in order answers, so that a bad question can be told from a bad server."""

@@ -8,9 +8,9 @@ full or down. A replica that can not be reached is looked after until it is back
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 from tasks.judge.server.backoff import random_pause
 from tasks.judge.server.replica import LostReplyError, Replica, Reply, UnreachableError
@@ -28,6 +28,10 @@ _TOO_MANY = 429
 _INCAPABLE = (500, 501)
 """Errors of servers that stumble over what they do not know. Other errors say that a server is not available."""
 _REFUSALS = {401: "it refuses the key", 403: "it refuses the key", 404: "it knows no such address or model"}
+
+
+Arrived: TypeAlias = Callable[[int, Reply], None]
+"""Called with the position of a request and its reply, as soon as that is there, within the event loop."""
 
 
 class UnusableError(Exception):
@@ -61,12 +65,14 @@ class Patience:
 
 @dataclass(slots=True)
 class _Job:
-    """A request on its way. `waits_since`: in a queue; `first_sent`: None until it is sent."""
+    """A request on its way. `first_sent`: None until it is sent; `sent`: how often."""
 
     request: Request
+    position: int
+    arrived: Arrived
     future: "asyncio.Future[Reply]"
-    waits_since: float
     first_sent: float | None = None
+    sent: int = 0
     tries: int = 0
     timeouts: int = 0
 
@@ -105,14 +111,17 @@ class Fleet:
             lane.is_open.set()
         self._tasks = {self._loop.create_task(self._work(lane)) for lane in self._lanes for _ in range(concurrency)}
 
-    async def send(self, requests: Sequence[Request]) -> list[Reply]:
+    async def send(self, requests: Sequence[Request], arrived: Arrived = lambda _position, _reply: None) -> list[Reply]:
         """Posts requests, in about the given order, and returns the replies in exactly that order.
+
+        Args:
+            requests: what to post.
+            arrived: hears of each reply before this returns or raises; what it raises is raised here.
 
         Raises:
             UnusableError: no server can be reached, or what came back says that no request will succeed.
         """
-        now = self._loop.time()
-        jobs = [_Job(request, self._loop.create_future(), now) for request in requests]
+        jobs = [_Job(request, i, arrived, self._loop.create_future()) for i, request in enumerate(requests)]
         for job in jobs:
             self._lanes[home(job.request.affinity, self._names)].waiting.append(job)
         self._news.set()
@@ -163,6 +172,7 @@ class Fleet:
             self._shut(lane, str(error))
             self._put_back(job, lane)
         except LostReplyError as error:
+            job.sent += 1
             job.timeouts += error.timed_out
             if error.timed_out and lane.last_answer < started:
                 self._shut(lane, str(error))
@@ -171,6 +181,7 @@ class Fleet:
             if not job.future.done():
                 job.future.set_exception(error)
         else:
+            job.sent += 1
             if reply.status == _TOO_MANY or reply.status >= 500 or (reply.status == 200 and not reply.is_answer):
                 await self._try_again(lane, job, reply)
             else:
@@ -206,7 +217,6 @@ class Fleet:
         return min(others, key=lambda other: len(other.waiting), default=lane)
 
     def _put_back(self, job: _Job, lane: _Lane) -> None:
-        job.waits_since = self._loop.time()
         lane.waiting.appendleft(job)
         self._news.set()
 
@@ -221,10 +231,11 @@ class Fleet:
             task.add_done_callback(self._tasks.discard)
 
     async def _look_after(self, lane: _Lane, problem: str) -> None:
-        """Waits until the server is back, and tells those who have waited too long."""
+        """Waits until the server is back; those who wait for it hear when it has been down for too long."""
         wait = FIRST_LOOK
         while True:
-            await asyncio.sleep(min(wait, self._patience.seconds))
+            left = lane.down_since + self._patience.seconds - self._loop.time()
+            await asyncio.sleep(min(wait, left) if left > 0 else wait)
             try:
                 if (await lane.replica.get("models")).status < 500:
                     break
@@ -240,11 +251,11 @@ class Fleet:
         if any(lane.is_open.is_set() for lane in self._lanes):
             return
         all_down_since = max(lane.down_since for lane in self._lanes)
-        too_long = self._loop.time() - self._patience.seconds
+        if self._loop.time() < all_down_since + self._patience.seconds:
+            return
         for lane in self._lanes:
             for job in lane.waiting:
-                if max(job.waits_since, all_down_since) <= too_long:
-                    _fail(job, f"{' and '.join(self._names)} can not be reached. {problem}")
+                _fail(job, f"{' and '.join(self._names)} can not be reached. {problem}")
 
 
 def _settle(lane: _Lane, job: _Job, reply: Reply) -> None:
@@ -259,7 +270,15 @@ def _settle(lane: _Lane, job: _Job, reply: Reply) -> None:
 
 
 def _finish(job: _Job, reply: Reply) -> None:
-    if not job.future.done():
+    if job.future.done():
+        return
+    if job.sent > 1:
+        reply = replace(reply, requests=job.sent)
+    try:
+        job.arrived(job.position, reply)
+    except Exception as error:  # noqa: BLE001 the caller waits: it must hear of every error
+        job.future.set_exception(error)
+    else:
         job.future.set_result(reply)
 
 

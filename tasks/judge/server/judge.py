@@ -2,36 +2,40 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import TypeVar
 
 from metric_core.errors import JudgeError
 from metric_core.prompts.prompt_set import RenderedPrompt, load_prompts
 from metric_core.questions import ChoiceQuestion, GenerateQuestion, QuestionKind
 from metric_core.records import AnswerStatus
-from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity
+from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, KeepChoice, KeepGenerate
 from tasks.judge.server.answers import choice_answer, generate_answer
 from tasks.judge.server.bodies import Body, choice_bodies, generate_body
 from tasks.judge.server.connection import Connection
-from tasks.judge.server.fleet import Request, UnusableError
+from tasks.judge.server.fleet import Arrived, Request, UnusableError
+from tasks.judge.server.gathering import Gathering
 from tasks.judge.server.options import ServerJudgeOptions
 from tasks.judge.server.probe import CHAT, TOKENIZE, count_of, probe
 from tasks.judge.server.replica import Reply
-from tasks.judge.server.window import LEAST_ROOM, longest_estimate, room, too_long
+from tasks.judge.server.window import LEAST_ROOM, TOO_LONG, longest_estimate, room
 
 VERSION = 1
 """Raised whenever the same question would be put, or its answer be read, in another way."""
 
 NO_REVISION = "not given"
 
+A = TypeVar("A", ChoiceAnswer, GenerateAnswer)
+
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A question as it is sent: its prompt, and its requests or the reason why there are none."""
+    """A question as it is sent: its prompt, and its requests or the words that say why there are none."""
 
     prompt: RenderedPrompt
     bodies: Sequence[Body]
-    reason: str | None = None
+    unasked: str | None = None
 
 
 class ServerJudge:
@@ -82,51 +86,66 @@ class ServerJudge:
         record |= {"version": VERSION, "prompt": self._prompts.digest(kind)}
         return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
-    def choose(self, questions: Sequence[ChoiceQuestion]) -> list[ChoiceAnswer]:
+    def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:
         """Answers to choice questions, each with the probabilities of its labels where the server gives them."""
         asked = []
         for question in questions:
             prompt = self._prompts.render(question)
             bodies = choice_bodies(prompt, question.labels, question.votes, self.features, self._options)
             asked.append(_Asked(prompt, bodies))
-        return [
-            ChoiceAnswer(AnswerStatus.FAILED, reason=replies)
-            if isinstance(replies, str)
-            else choice_answer(replies, question.labels, question.votes, self.features)
-            for question, replies in zip(questions, self._ask(asked), strict=True)
-        ]
 
-    def generate(self, questions: Sequence[GenerateQuestion]) -> list[GenerateAnswer]:
+        def answer(position: int, replies: Sequence[Reply]) -> ChoiceAnswer:
+            question = questions[position]
+            return choice_answer(replies, question.labels, question.votes, self.features)
+
+        def unasked(words: str) -> ChoiceAnswer:
+            return ChoiceAnswer(AnswerStatus.FAILED, reason=TOO_LONG, reply=words)
+
+        return self._ask(asked, answer, unasked, keep)
+
+    def generate(self, questions: Sequence[GenerateQuestion], keep: KeepGenerate | None = None) -> list[GenerateAnswer]:
         """Answers to generate questions."""
         asked = []
         for question in questions:
             prompt = self._prompts.render(question)
             asked.append(_Asked(prompt, [generate_body(prompt, question, self.features, self._options)]))
-        return [
-            GenerateAnswer(AnswerStatus.FAILED, reason=replies)
-            if isinstance(replies, str)
-            else generate_answer(replies[0], question.schema, self.features)
-            for question, replies in zip(questions, self._ask(asked), strict=True)
-        ]
+
+        def answer(position: int, replies: Sequence[Reply]) -> GenerateAnswer:
+            return generate_answer(replies[0], questions[position].schema)
+
+        def unasked(words: str) -> GenerateAnswer:
+            return GenerateAnswer(AnswerStatus.FAILED, reason=TOO_LONG, reply=words)
+
+        return self._ask(asked, answer, unasked, keep)
 
     def close(self) -> None:
         """Closes the connections to the servers; happens by itself at the end of the process."""
         self._connection.close()
 
-    def _ask(self, asked: Sequence[_Asked]) -> list[list[Reply] | str]:
-        """The replies to each question, in the order of the questions; a text says why one was not asked.
+    def _ask(
+        self,
+        asked: Sequence[_Asked],
+        answer: Callable[[int, Sequence[Reply]], A],
+        unasked: Callable[[str], A],
+        keep: Callable[[int, A], None] | None,
+    ) -> list[A]:
+        """The answers, in the order of the questions.
 
-        Sent in the order of their prompts' beginnings, so that the server finds those in its prefix cache.
+        Sent in the order of their prompts' beginnings, so that the server finds those in its prefix cache. Answers are
+        made while others are waited for.
         """
         fitted = self._fitted(asked)
-        order = sorted(range(len(fitted)), key=lambda i: fitted[i].prompt.prefix_key)
-        requests = [Request(CHAT, body, fitted[i].prompt.prefix_key) for i in order for body in fitted[i].bodies]
-        replies = iter(self._send(requests))
-        found: list[list[Reply] | str] = [one.reason or [] for one in fitted]
-        for i in order:
-            if fitted[i].reason is None:
-                found[i] = [next(replies) for _ in fitted[i].bodies]
-        return found
+        gathering = Gathering([len(one.bodies) for one in fitted], answer, keep)
+        requests, owners = [], []
+        for i in sorted(range(len(fitted)), key=lambda i: fitted[i].prompt.prefix_key):
+            words = fitted[i].unasked
+            if words is not None:
+                gathering.settle(i, unasked(words))
+            for number, body in enumerate(fitted[i].bodies):
+                requests.append(Request(CHAT, body, fitted[i].prompt.prefix_key))
+                owners.append((i, number))
+        self._send(requests, lambda position, reply: gathering.add(*owners[position], reply))
+        return gathering.answers
 
     def _fitted(self, asked: Sequence[_Asked]) -> list[_Asked]:
         """The questions with room for their replies in the window, or with the reason that there is none."""
@@ -140,7 +159,7 @@ class ServerJudge:
             if left is not None:
                 fitted[i] = replace(asked[i], bodies=[body | {field: left} for body in asked[i].bodies])
             elif self._can_tell:
-                fitted[i] = _Asked(asked[i].prompt, (), too_long(tokens, window))
+                fitted[i] = _Asked(asked[i].prompt, (), f"{tokens} of {window} tokens")
             else:
                 shortest = min(LEAST_ROOM, asked[i].bodies[0][field])
                 fitted[i] = replace(asked[i], bodies=[body | {field: shortest} for body in asked[i].bodies])
@@ -162,8 +181,8 @@ class ServerJudge:
         counts = [count_of(reply) for reply in replies]
         return [estimate if count is None else count for estimate, count in zip(estimates, counts, strict=True)]
 
-    def _send(self, requests: Sequence[Request]) -> list[Reply]:
+    def _send(self, requests: Sequence[Request], arrived: Arrived = lambda _position, _reply: None) -> list[Reply]:
         try:
-            return self._connection.send(requests)
+            return self._connection.send(requests, arrived)
         except UnusableError as error:
             raise JudgeError(f"the judge is lost: {error}. See to the server and run again") from error

@@ -4,7 +4,7 @@ A server that does not know a field may refuse the request, but may as well igno
 supported if a reply obeys it that nobody would give by themselves.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -60,19 +60,27 @@ class _Probe:
 
     def run(self, found: ServerFeatures) -> ServerFeatures:
         found = self._basics(found)
-        if self._try(found, {"chat_template_kwargs": {"enable_thinking": self._options.thinking}}):
-            found = replace(found, thinking_switch=True)
-        found = replace(found, choice=self._choice(found), json=self._json(found))
-        seeded = {"temperature": 0.7, "seed": 0}
-        several = self._try(found, {"temperature": 0.7, "n": 2})
-        found = replace(
+        (switched,) = self._try(found, [{"chat_template_kwargs": {"enable_thinking": self._options.thinking}}])
+        found = self._independent(replace(found, thinking_switch=switched.is_answer))
+        return replace(found, top_logprobs=self._top_logprobs(found), cached_tokens=self._tells_cached)
+
+    def _independent(self, found: ServerFeatures) -> ServerFeatures:
+        """What does not depend on one another, asked at the same time."""
+        choices = {how: choice_constraint(how, LABELS) for how in ChoiceConstraint if how is not ChoiceConstraint.NONE}
+        schemas = {how: json_constraint(how, SCHEMA) for how in JsonConstraint if how is not JsonConstraint.NONE}
+        sampled: list[Body] = [{"temperature": 0.7, "seed": 0}, {"temperature": 0.7, "n": 2}]
+        *held, seeded, several = self._try(found, [*choices.values(), *schemas.values(), *sampled])
+        chosen = [how for how, reply in zip(choices, held[: len(choices)], strict=True) if _is_label(reply, found, how)]
+        written = [how for how, reply in zip(schemas, held[len(choices) :], strict=True) if _fits(reply)]
+        (counted,) = self._post(found, TOKENIZE, [{}])
+        return replace(
             found,
-            top_logprobs=self._top_logprobs(found),
-            seed=self._try(found, seeded) is not None,
-            several=several is not None and len(several.content.get("choices", ())) == 2,
-            tokenizer=count_of(self._post(found, TOKENIZE, {})) is not None,
+            choice=next(iter(chosen), ChoiceConstraint.NONE),
+            json=next(iter(written), JsonConstraint.NONE),
+            seed=seeded.is_answer,
+            several=len(_choices(several)) == 2,
+            tokenizer=count_of(counted) is not None,
         )
-        return replace(found, cached_tokens=self._tells_cached)
 
     def _basics(self, found: ServerFeatures) -> ServerFeatures:
         """How the simplest request must look."""
@@ -84,7 +92,7 @@ class _Probe:
         refusals = []
         for form in forms:
             extra = {form.limit_field: 1, "temperature": 0.0}
-            reply = self._post(form, CHAT, extra)
+            (reply,) = self._post(form, CHAT, [extra])
             if reply.is_answer:
                 self._connection.expect(Request(CHAT, self._body(form, extra)))
                 return form
@@ -94,39 +102,23 @@ class _Probe:
             "The model must be a chat model (with a chat template)"
         )
 
-    def _choice(self, found: ServerFeatures) -> ChoiceConstraint:
-        for how in (how for how in ChoiceConstraint if how is not ChoiceConstraint.NONE):
-            reply = self._try(found, choice_constraint(how, LABELS))
-            asked = replace(found, choice=how)
-            if reply is not None and choice_answer([reply], LABELS, 1, asked).label is not None:
-                return how
-        return ChoiceConstraint.NONE
-
-    def _json(self, found: ServerFeatures) -> JsonConstraint:
-        for how in (how for how in JsonConstraint if how is not JsonConstraint.NONE):
-            reply = self._try(found, json_constraint(how, SCHEMA))
-            if reply is not None and generate_answer(reply, SCHEMA, found).value is not None:
-                return how
-        return JsonConstraint.NONE
-
     def _top_logprobs(self, found: ServerFeatures) -> int:
         for number in LOGPROBS:
             asked = choice_constraint(found.choice, LABELS) | {"logprobs": True, "top_logprobs": number}
-            reply = self._try(found, asked)
-            if reply is not None and any(_has_top_logprobs(choice) for choice in _choices(reply)):
+            (reply,) = self._try(found, [asked])
+            if any(_has_top_logprobs(choice) for choice in _choices(reply)):
                 return number
         return 0
 
-    def _try(self, found: ServerFeatures, extra: Body) -> Reply | None:
-        """The reply to a chat request with something in it that the server may not know; None if it is refused."""
+    def _try(self, found: ServerFeatures, extras: Sequence[Body]) -> list[Reply]:
+        """The replies to chat requests, each with something in it that the server may not know and then refuses."""
         limit = self._options.max_output_tokens if self._options.thinking else SHORT
-        reply = self._post(found, CHAT, {found.limit_field: limit, "temperature": 0.0} | extra)
-        return reply if reply.is_answer else None
+        return self._post(found, CHAT, [{found.limit_field: limit, "temperature": 0.0} | extra for extra in extras])
 
-    def _post(self, found: ServerFeatures, path: str, extra: Body) -> Reply:
-        (reply,) = self._connection.send([Request(path, self._body(found, extra), optional=True)])
-        self._tells_cached = self._tells_cached or _tells_cached(reply)
-        return reply
+    def _post(self, found: ServerFeatures, path: str, extras: Sequence[Body]) -> list[Reply]:
+        replies = self._connection.send([Request(path, self._body(found, extra), optional=True) for extra in extras])
+        self._tells_cached = self._tells_cached or any(map(_tells_cached, replies))
+        return replies
 
     def _body(self, found: ServerFeatures, extra: Body) -> Body:
         switch: Body = {}
@@ -149,7 +141,19 @@ def _software(connection: Connection, card: Mapping[str, Any]) -> str:
     return f"vLLM {versions[0] or ''}".strip() if versions else "vLLM"
 
 
+def _is_label(reply: Reply, found: ServerFeatures, how: ChoiceConstraint) -> bool:
+    """Whether a reply is one of the labels that it was to be held to."""
+    return reply.is_answer and choice_answer([reply], LABELS, 1, replace(found, choice=how)).label is not None
+
+
+def _fits(reply: Reply) -> bool:
+    """Whether a reply fits the schema that it was to be held to."""
+    return reply.is_answer and generate_answer(reply, SCHEMA).value is not None
+
+
 def _choices(reply: Reply) -> list[Mapping[str, Any]]:
+    if not reply.is_answer:
+        return []
     return [choice for choice in reply.content.get("choices") or () if isinstance(choice, Mapping)]
 
 

@@ -42,12 +42,14 @@ class Reply:
         content: the parsed JSON, or the text where it is none.
         seconds: from sending to having read it.
         retry_after: seconds that the server asks to wait.
+        requests: how often the request was sent until this came back.
     """
 
     status: int
     content: Any
     seconds: float
     retry_after: float | None = None
+    requests: int = 1
 
     @property
     def is_answer(self) -> bool:
@@ -111,7 +113,7 @@ class Replica:
         except (ClientConnectorError, ConnectionTimeoutError) as error:
             raise UnreachableError(str(error)) from error
         except TimeoutError as error:
-            raise LostReplyError(f"no reply within {time.monotonic() - start:.0f} s", timed_out=True) from error
+            raise LostReplyError("no reply within the timeout", timed_out=True) from error
         except (ClientError, OSError) as error:
             raise LostReplyError(str(error) or type(error).__name__, timed_out=False) from error
 

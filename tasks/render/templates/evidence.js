@@ -11,7 +11,7 @@ const COLUMNS = {
 
 function evidenceOf(row, metrics) {
   const passages = row.passages.map((passage, i) => passageOf(passage, i, row.passages.length));
-  const panel = h(
+  return h(
     "div",
     { class: "evidence" },
     h(
@@ -19,21 +19,21 @@ function evidenceOf(row, metrics) {
       {},
       h("strong", {}, bdi(row.id)),
       h("span", { class: "muted" }, `row ${row.number} of the source`),
+      row.changed.length ? h("span", {}, `changed since the baseline: ${row.changed.join(", ")}`) : null,
       h("a", { href: `#${fragmentOf(row.id)}` }, "Link to this row"),
     ),
+    section("Question", textOf(row.question)),
+    h("div", { class: "halves" }, section("Answer", textOf(row.answer)), section("Reference", textOf(row.reference))),
     section("Scores", scoresOf(row, metrics)),
     h(
       "div",
       { class: "columns" },
+      h("div", {}, row.claims.length ? row.claims.map((claims) => claimsOf(claims, row.passages, passages)) : section("Claims", h("p", { class: "gap" }, "no metric asked for claims"))),
       h(
         "div",
-        {},
-        section("Question", textOf(row.question)),
-        section("Answer", textOf(row.answer)),
-        section("Reference", textOf(row.reference)),
-        row.claims.map((claims) => claimsOf(claims, row.passages, passages)),
+        { class: "beside", tabindex: "0", role: "region", "aria-label": `Passages of row ${row.number}` },
+        section(`Passages (${passages.length})`, passages.length ? passages.map((passage) => passage.node) : h("p", { class: "gap" }, "none retrieved")),
       ),
-      h("div", {}, section(`Passages (${passages.length})`, passages.length ? passages.map((passage) => passage.node) : h("p", { class: "gap" }, "none retrieved"))),
     ),
     h(
       "div",
@@ -41,11 +41,10 @@ function evidenceOf(row, metrics) {
       row.questions && section("Questions that the answer would answer", questionsOf(row.questions)),
       row.entities && section("Entities of the reference", entitiesOf(row.entities)),
       row.similarities.length ? section("Similarity", similaritiesOf(row.similarities)) : null,
-      row.ratings.length ? section("Ratings", h("ul", { class: "listing" }, row.ratings.map(ratingOf))) : null,
+      row.ratings.length ? section("Ratings", ratingsOf(row.ratings)) : null,
       row.columns.map((column) => section(COLUMNS[column.name], textOf(column.text))),
     ),
   );
-  return panel;
 }
 
 function section(title, ...children) {
@@ -53,69 +52,109 @@ function section(title, ...children) {
 }
 
 function scoresOf(row, metrics) {
-  const shown = row.cells.map((cell, i) => cell && h("div", { class: `tone-${cell.tone} ${cell.status}` }, h("dt", {}, metrics[i]), h("dd", {}, cellText(cell))));
+  const shown = row.cells.map((cell, i) => cell && h("div", { class: cell.status }, h("dt", {}, metrics[i]), h("dd", {}, cellText(cell))));
   return h("dl", { class: "scores" }, shown);
 }
 
 function cellText(cell) {
   if (cell.status !== "scored") return [h("span", { class: "word" }, cell.status), h("small", {}, cell.reason)];
-  if (cell.value === undefined) return [h("span", { class: "category" }, bdi(cell.label))];
-  return [shownValue(cell.value, 3), cell.label && h("small", {}, "on the scale ", bdi(cell.label))];
+  if (cell.value === undefined) return h("span", { class: "category" }, bdi(cell.label));
+  return [h("span", { class: `chip tone-${cell.tone}` }, shownValue(cell.value, 3)), cell.label && h("small", {}, "on the scale ", bdi(cell.label))];
+}
+
+/* A verdict as its kind, sign and words. */
+function readVerdict(verdict, yes, no) {
+  if (verdict.verdict === 1) return ["yes", "✓", yes];
+  if (verdict.verdict === 0) return ["no", "✗", no];
+  return ["open", "?", `no verdict: ${verdict.reason || "no reason given"}`];
 }
 
 function verdictOf(verdict, yes, no) {
-  const [kind, sign, words] =
-    verdict.verdict === 1 ? ["yes", "✓", yes] : verdict.verdict === 0 ? ["no", "✗", no] : ["open", "?", `no verdict: ${verdict.reason || "no reason given"}`];
-  const reason = verdict.verdict !== null && verdict.reason ? `${words} (${verdict.reason})` : words;
+  const [kind, sign, words] = readVerdict(verdict, yes, no);
+  const reason = verdict.verdict !== undefined && verdict.reason ? `${words} (${verdict.reason})` : words;
   const probability = verdict.reason ? [] : probabilityOf(verdict.probability);
   return h("span", { class: `verdict ${kind}` }, h("span", { class: "sign", "aria-hidden": "true" }, sign), h("span", {}, reason), probability);
 }
 
+/* How a verdict came about: the judge's explanation, the votes of a panel, the judge's own words. */
+function backgroundOf(verdict, about) {
+  const parts = [];
+  if (verdict.why) parts.push(h("div", { class: "why" }, h("span", { class: "muted" }, `Why (${about}): `), textOf(verdict.why)));
+  if (verdict.panel?.length) {
+    const votes = verdict.panel.map((vote) => h("li", {}, bdi(vote.judge), ": ", bdi(vote.label ?? "no usable vote"), " ", probabilityOf(vote.probability)));
+    parts.push(h("div", { class: "panel" }, h("span", { class: "muted" }, `Votes of ${plural(votes.length, "judge")} (${about}):`), h("ul", {}, votes)));
+  }
+  if (verdict.reply) parts.push(h("details", {}, h("summary", {}, "The judge’s own words", hidden(`, ${about}`)), textOf(verdict.reply)));
+  return parts;
+}
+
 function claimsOf(side, passages, nodes) {
-  const items = side.claims.map((claim) =>
-    h(
-      "li",
-      {},
-      textOf(claim.text),
-      h(
-        "div",
-        { class: "verdicts" },
-        claim.verdicts.map((verdict) => verdictOf(verdict, `supported by ${PREMISES[verdict.premise]}`, `not supported by ${PREMISES[verdict.premise]}`)),
-      ),
-      claim.passages.length
-        ? h("div", { class: "verdicts" }, claim.passages.map((verdict) => verdictOf(verdict, `by passage ${verdict.premise + 1}`, `not by passage ${verdict.premise + 1}`)))
-        : null,
-      claim.closest && closestOf(claim.closest, passages, nodes),
-    ),
-  );
+  const items = side.claims.map((claim, i) => claimOf(claim, i, passages, nodes));
   const judged = items.length && h("p", { class: "about" }, "Bars show the judge’s probability that the claim is supported.");
   return section(`${SIDES[side.side]} (${items.length})`, side.gap && gapOf(side.gap), judged || null, h("ol", { class: "claims" }, items));
 }
 
-function closestOf(closest, passages, nodes) {
-  const sentence = passages[closest.passage].pieces[closest.piece];
-  const button = h(
-    "button",
-    { type: "button", class: "link", "aria-pressed": "false", onclick: () => mark(button, nodes[closest.passage].pieces[closest.piece]) },
-    `passage ${closest.passage + 1}`,
+function claimOf(claim, index, passages, nodes) {
+  const follow = (passage, piece, label, attributes) => followButton({ claim: index + 1, node: nodes[passage], piece: nodes[passage].pieces[piece] }, label, attributes);
+  const whole = claim.verdicts.map((verdict) => verdictOf(verdict, `supported by ${PREMISES[verdict.premise]}`, `not supported by ${PREMISES[verdict.premise]}`));
+  const chips = claim.passages.map((verdict) => {
+    const number = verdict.premise + 1;
+    const [kind, sign, words] = readVerdict(verdict, `supported by passage ${number}`, `not supported by passage ${number}`);
+    const label = [hidden(`${words}: show`), h("span", { "aria-hidden": "true" }, `${sign} ${number}`), probabilityOf(verdict.reason ? null : verdict.probability)];
+    return follow(verdict.premise, verdict.piece, label, { class: `step ${kind}` });
+  });
+  const background = [
+    claim.verdicts.map((verdict) => backgroundOf(verdict, `by ${PREMISES[verdict.premise]}`)),
+    claim.passages.map((verdict) => backgroundOf(verdict, `by passage ${verdict.premise + 1}`)),
+  ];
+  return h(
+    "li",
+    {},
+    textOf(claim.text),
+    h("div", { class: "verdicts" }, whole),
+    chips.length ? h("div", { class: "verdicts steps" }, h("span", { class: "muted" }, "by passage"), chips) : null,
+    claim.closest && closestOf(claim.closest, passages, follow),
+    background,
   );
-  return h("p", { class: "closest" }, "Closest sentence, ", button, `, shares ${closest.shared} of ${plural(closest.words, "word")}: `, h("q", { dir: "auto" }, clipped(sentence)));
+}
+
+function closestOf(closest, passages, follow) {
+  const sentence = passages[closest.passage].pieces[closest.piece];
+  const button = follow(closest.passage, closest.piece, `passage ${closest.passage + 1}`, { class: "link" });
+  return h("p", { class: "closest" }, "Closest sentence, ", button, ", ", `${closest.shared} of ${plural(closest.words, "word")}: `, h("q", { dir: "auto" }, clipped(sentence)));
 }
 
 function clipped(text) {
-  return text.length > 400 ? `${text.slice(0, 400)}…` : text;
+  return text.length > 240 ? `${text.slice(0, 240)}…` : text;
 }
 
-/* Marks a sentence in its passage, or takes the mark away; one mark an opened row. */
-function mark(button, piece) {
+/* A button that leads from a claim to its passage, and marks the sentence that is closest to the claim. */
+function followButton(target, label, attributes) {
+  const button = h("button", { type: "button", "aria-pressed": "false", ...attributes, onclick: () => (button.getAttribute("aria-pressed") === "true" ? unmark(button) : mark(button, target)) }, label);
+  return button;
+}
+
+function unmark(button) {
   const panel = button.closest(".evidence");
-  const was = button.getAttribute("aria-pressed") === "true";
-  for (const other of panel.querySelectorAll(".link[aria-pressed=true]")) other.setAttribute("aria-pressed", "false");
+  for (const other of panel.querySelectorAll("button[aria-pressed=true]")) other.setAttribute("aria-pressed", "false");
   for (const old of panel.querySelectorAll("mark")) old.replaceWith(...old.childNodes);
-  if (was) return;
+  for (const old of panel.querySelectorAll(".passage.current")) {
+    old.classList.remove("current");
+    old.querySelector(".back").remove();
+  }
+}
+
+/* One mark an opened row. The focus goes along, and the passage has a way back to the claim. */
+function mark(button, { claim, node, piece }) {
+  unmark(button);
   button.setAttribute("aria-pressed", "true");
-  piece.replaceChildren(h("mark", {}, ...piece.childNodes));
-  piece.scrollIntoView({ block: "nearest" });
+  node.node.classList.add("current");
+  const back = h("button", { type: "button", class: "link back", onclick: () => { unmark(button); button.scrollIntoView({ block: "center" }); button.focus({ preventScroll: true }); } }, `Back to claim ${claim}`);
+  node.node.querySelector("h4").after(back);
+  if (piece) piece.replaceChildren(h("mark", {}, ...piece.childNodes));
+  back.focus({ preventScroll: true });
+  node.node.scrollIntoView({ block: "nearest" });
+  if (piece) piece.scrollIntoView({ block: "nearest" });
 }
 
 function passageOf(passage, index, count) {
@@ -128,6 +167,7 @@ function passageOf(passage, index, count) {
     { class: "passage" },
     h("h4", {}, `Passage ${index + 1}`, hidden(` of ${count}`)),
     useful.length ? h("div", { class: "verdicts" }, useful) : null,
+    passage.useful.map((verdict) => backgroundOf(verdict, `useful for ${USEFUL_FOR[verdict.for]}`)),
     passage.relevance && relevanceOf(passage.relevance),
     kept ? h("div", { class: "text", dir: "auto" }, pieces) : h("p", { class: "gap" }, "empty"),
     passage.of && shortened(kept, passage.of),
@@ -151,7 +191,7 @@ function questionsOf(found) {
       h(
         "div",
         { class: "verdicts" },
-        h("span", {}, question.cosine === null ? "no cosine" : `cosine with the question ${decimal(question.cosine, 3)}`),
+        h("span", { class: "muted" }, question.cosine === null ? "no similarity" : `similarity to the question ${decimal(question.cosine, 3)}`),
         question.noncommittal ? h("span", { class: "verdict no" }, h("span", { class: "sign", "aria-hidden": "true" }, "!"), "noncommittal answer") : null,
       ),
     ),
@@ -165,7 +205,7 @@ function entitiesOf(found) {
   const items = found.entities.map((entity) => {
     const where = entity.passages.length ? `in ${entity.passages.length === 1 ? "passage" : "passages"} ${entity.passages.map((i) => i + 1).join(", ")}` : "in no passage";
     const sign = entity.passages.length ? "✓" : "✗";
-    return h("li", { class: entity.passages.length ? "" : "missed" }, `${sign} `, bdi(entity.text.text), " ", h("span", { class: "label" }, `${entity.label}, ${where}`));
+    return h("li", { class: entity.passages.length ? "" : "missed" }, h("span", { "aria-hidden": "true" }, `${sign} `), bdi(entity.text.text), " ", h("span", { class: "label" }, `${entity.label}, ${where}`));
   });
   const summary = `${found.entities.length - missed} of ${found.entities.length} named by the passages, compared ${found.match === "exact" ? "exactly as written" : "without case, articles and punctuation"}.`;
   return [h("p", { class: "about" }, summary), h("ul", { class: "tags" }, items)];
@@ -173,6 +213,23 @@ function entitiesOf(found) {
 
 function similaritiesOf(similarities) {
   return h("ul", { class: "listing" }, similarities.map((item) => h("li", {}, `${PAIRS[item.pair] || item.pair}: ${item.value === null ? item.reason : decimal(item.value, 3)}`)));
+}
+
+/* Ratings of one metric stand together: two templates ask the same in two ways. Metrics that share a reason share a line. */
+function ratingsOf(ratings) {
+  const rated = new Map();
+  const unrated = new Map();
+  for (const rating of ratings) {
+    const [vote] = rating.votes;
+    if (rating.votes.length === 1 && vote.status === "undefined") unrated.set(vote.reason, (unrated.get(vote.reason) || new Set()).add(rating.metric));
+    else rated.set(rating.metric, [...(rated.get(rating.metric) || []), rating]);
+  }
+  return h(
+    "ul",
+    { class: "listing" },
+    [...rated].map(([metric, templates]) => h("li", {}, h("p", { class: "metric" }, bdi(metric)), templates.map(ratingOf))),
+    [...unrated].map(([reason, metrics]) => h("li", { class: "gap" }, `undefined, ${reason}: `, bdi([...metrics].join(", ")))),
+  );
 }
 
 function ratingOf(rating) {
@@ -186,7 +243,8 @@ function ratingOf(rating) {
         ? h("div", { class: "verdicts" }, vote.probabilities.map(([label, probability]) => h("span", { class: "verdict open" }, bdi(label), probabilityOf(probability))))
         : null,
       vote.feedback && textOf(vote.feedback),
+      backgroundOf(vote, rating.template),
     );
   });
-  return h("li", {}, h("p", { class: "about" }, bdi(rating.metric), " · ", bdi(rating.template)), votes);
+  return h("div", { class: "rating" }, h("p", { class: "about" }, bdi(rating.template)), votes);
 }

@@ -7,10 +7,7 @@ const heads = [...document.querySelectorAll("table.rows > thead th")];
 const sortHeads = heads.filter((head) => "sort" in head.dataset);
 const body = document.querySelector("table.rows > tbody");
 const shown = sortHeads.filter((head) => head.dataset.sort !== "" && !("empty" in head.dataset)).map((head) => Number(head.dataset.sort));
-const entries = DATA.rows.map((row, place) => ({
-  row, place, line: null, detail: null,
-  haystack: [row.id, row.question?.text, row.answer?.text].join("\n").toLowerCase(),
-}));
+const entries = DATA.rows.map((row, place) => ({ row, place, line: null, detail: null, haystack: null }));
 let order = { metric: null, descending: false };
 let limit = PAGE;
 
@@ -18,9 +15,18 @@ function fragmentOf(id) {
   return `row-${encodeURIComponent(id)}`;
 }
 
+/* Every text of a row that a person may look for; made when somebody searches. */
+function haystackOf({ row }) {
+  const texts = [row.id, row.question?.text, row.answer?.text, row.reference?.text];
+  const passages = row.passages.map((passage) => passage.pieces.join(""));
+  const claims = row.claims.flatMap((side) => side.claims.map((claim) => claim.text.text));
+  const columns = row.columns.map((column) => column.text.text);
+  return [...texts, ...passages, ...claims, ...columns].join("\n").toLowerCase();
+}
+
 function matches(entry) {
   const wanted = $("search").value.trim().toLowerCase();
-  if (wanted && !entry.haystack.includes(wanted)) return false;
+  if (wanted && !(entry.haystack ??= haystackOf(entry)).includes(wanted)) return false;
   const metric = $("metric").value;
   const cells = (metric === "" ? entry.row.cells : [entry.row.cells[Number(metric)]]).filter(Boolean);
   const status = $("status").value;
@@ -176,6 +182,19 @@ function start() {
   });
   $("order").addEventListener("click", () => sortBy(order.metric, !order.descending));
   $("more").addEventListener("click", () => { limit += PAGE; apply(); });
+  for (const link of document.querySelectorAll("a[data-worst]")) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      const metric = Number(link.dataset.worst);
+      resetFilters();
+      $("metric").value = String(metric);
+      enableRange();
+      limit = PAGE;
+      sortBy(metric, worstEndDescending(metric));
+      $("rows").scrollIntoView();
+      $("sort").focus({ preventScroll: true });
+    });
+  }
   window.addEventListener("hashchange", openByAddress);
   resetFilters();
   apply();

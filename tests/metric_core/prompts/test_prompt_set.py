@@ -48,7 +48,7 @@ def test_the_system_message_is_one_for_all(kind: QuestionKind) -> None:
     assert render(kind).system == PROMPTS.system
 
 
-@pytest.mark.parametrize("kind", QuestionKind)
+@pytest.mark.parametrize("kind", [kind for kind in QuestionKind if kind is not QuestionKind.VERDICT])
 def test_the_last_line_says_how_to_answer(kind: QuestionKind) -> None:
     question, last = QUESTIONS[kind], render(kind).user.rsplit("\n", 1)[1]
     if isinstance(question, ChoiceQuestion):
@@ -83,7 +83,8 @@ def test_verdicts_on_one_premise_differ_in_the_claim_only() -> None:
     beginning, end = empty.split("<quoted claim>\n")
     for claim in ("It rains.", "Cats sleep."):
         assert PROMPTS.render(q.ask_verdict(claim, CONTEXT)).user == f"{beginning}<quoted claim>\n{claim}{end}"
-    assert end == "\n</quoted>\nAnswer one of: yes, no"
+    assert beginning.endswith(" Answer one of: yes, no\n")
+    assert end == "\n</quoted>"
 
 
 def test_sorting_by_the_prefix_key_makes_equal_contexts_neighbours() -> None:

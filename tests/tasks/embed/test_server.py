@@ -1,66 +1,15 @@
 """Embeddings from a server: order, batches, encodings, faults."""
 
-import base64
-import struct
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
-from aiohttp import web
 
 from metric_core.errors import EmbedderError
-from tasks.embed.server import ServerEmbedder, ServerEmbedderOptions
-from tasks.judge.server.background import Background
-
-
-class EmbeddingServer:
-    """Embeds a text as its number of characters and its number of words."""
-
-    def __init__(self) -> None:
-        self.bodies: list[dict[str, Any]] = []
-        self.knows_base64 = True
-        self.fault: web.Response | None = None
-        self.extra_dimensions = 0
-        self.faults = 0
-        self._background = Background("embedding-server")
-        self._background.run(self._start())
-
-    async def _start(self) -> None:
-        app = web.Application()
-        app.router.add_get("/v1/models", self._list)
-        app.router.add_post("/v1/embeddings", self._embed)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.0)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
-
-    async def _list(self, _request: web.Request) -> web.Response:
-        return web.json_response({"data": [{"id": "embedder"}]})
-
-    async def _embed(self, request: web.Request) -> web.Response:
-        body = await request.json()
-        self.bodies.append(body)
-        if self.faults:
-            self.faults -= 1
-            return web.json_response({"error": {"message": "scripted fault"}}, status=503)
-        if "bad" in body["input"]:
-            return web.json_response({"error": {"message": "too long"}}, status=400)
-        if body.get("encoding_format") and not self.knows_base64:
-            return web.json_response({"error": {"message": "encoding_format?"}}, status=400)
-        vectors = [[len(text), len(text.split()), *[0.0] * self.extra_dimensions] for text in body["input"]]
-        data = [{"index": i, "embedding": _encoded(v, body)} for i, v in enumerate(vectors)]
-        return web.json_response({"data": data[::-1]})
-
-    def stop(self) -> None:
-        self._background.run(self._runner.cleanup())
-        self._background.close()
-
-
-def _encoded(vector: list[float], body: dict[str, Any]) -> Any:
-    if "encoding_format" not in body:
-        return vector
-    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
+from tasks.embed.options import ServerEmbedderOptions
+from tasks.embed.server import ServerEmbedder
+from tests.tasks.embed.embedding_server import EmbeddingServer
+from tests.tasks.judge.server.fake_server import FakeServer
 
 
 @pytest.fixture
@@ -95,6 +44,33 @@ def test_no_texts(embedder: ServerEmbedder) -> None:
 def test_identity(embedder: ServerEmbedder) -> None:
     identity = embedder.identity
     assert (identity.backend, identity.model, identity.revision, identity.dimensions) == ("server", "embedder", "r1", 2)
+
+
+def test_requests_and_tokens_are_counted(server: EmbeddingServer, embedder: ServerEmbedder) -> None:
+    assert (embedder.usage.requests, embedder.usage.prompt_tokens) == (0, 0)
+    server.faults = 1
+    embedder.embed(["a b", "c", "d e f", "g"])
+    embedder.embed(["h i"])
+    assert (embedder.usage.requests, embedder.usage.prompt_tokens) == (len(server.bodies), 9)
+    assert len(server.bodies) == 4
+    assert embedder.usage.seconds > 0
+
+
+def test_a_server_with_several_models_wants_one_to_be_named() -> None:
+    server = EmbeddingServer("small", "large")
+    with pytest.raises(EmbedderError, match="serves 2 models; name one of them: small, large"):
+        ServerEmbedder(ServerEmbedderOptions(urls=(server.url,)))
+    with pytest.raises(EmbedderError, match="does not serve the model 'tiny', but: small, large"):
+        ServerEmbedder(ServerEmbedderOptions(urls=(server.url,), model="tiny"))
+    embedder = ServerEmbedder(ServerEmbedderOptions(urls=(server.url,), model="large"))
+    assert embedder.identity.model == "large"
+    embedder.close()
+    server.stop()
+
+
+def test_a_server_that_only_judges() -> None:
+    with FakeServer() as judge, pytest.raises(EmbedderError, match="answers 404: it knows no such address or model"):
+        ServerEmbedder(ServerEmbedderOptions(urls=(judge.url,)))
 
 
 def test_a_server_that_knows_no_base64(server: EmbeddingServer) -> None:

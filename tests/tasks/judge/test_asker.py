@@ -1,6 +1,7 @@
 """The asker puts equal questions once, keeps the order, and counts what it cost."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -8,7 +9,7 @@ from metric_core.questions import ChoiceQuestion, ask_claims, ask_verdict
 from metric_core.records import AnswerStatus
 from tasks.judge import asker as asker_module
 from tasks.judge.asker import Asker
-from tasks.judge.protocol import ChoiceAnswer, Usage
+from tasks.judge.protocol import ChoiceAnswer, KeepChoice, Usage
 from tasks.judge.scripted import ScriptedJudge
 
 
@@ -28,12 +29,39 @@ def test_answers_keep_their_order_over_batches(monkeypatch: pytest.MonkeyPatch) 
         [ask_claims(text, None) for text in "abcde"]
     )
     assert [answer.value["claims"][0] for answer in answers] == list("abcde")
-    assert seen == [(0, 5), (2, 0), (2, 0), (1, 0)]
+    assert seen == [(0, 5), *[(1, 0)] * 5]
+
+
+def test_a_judge_that_tells_of_nothing_is_reported_batch_by_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Silent(ScriptedJudge):
+        def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:  # noqa: ARG002
+            return super().choose(questions)
+
+    monkeypatch.setattr(asker_module, "BATCH", 2)
+    seen: list[tuple[int, int]] = []
+    Asker(Silent({"verdict": "yes"}), lambda done, more: seen.append((done, more))).choose(
+        [ask_verdict(claim, "premise") for claim in "abc"]
+    )
+    assert seen == [(0, 3), (2, 0), (1, 0)]
+
+
+def test_stored_answers_are_counted_and_cost_nothing() -> None:
+    class Remembering(ScriptedJudge):
+        def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:
+            usage = Usage(requests=1, prompt_tokens=10)
+            return [
+                replace(answer, usage=usage, stored=i > 0) for i, answer in enumerate(super().choose(questions, keep))
+            ]
+
+    asker = Asker(Remembering({"verdict": "yes"}))
+    asker.choose([ask_verdict(claim, "premise") for claim in "abc"])
+    usage = asker.usage
+    assert (usage.questions, usage.stored, usage.requests, usage.prompt_tokens) == (3, 2, 1, 10)
 
 
 def test_tokens_and_failures_add_up() -> None:
     class Counting(ScriptedJudge):
-        def choose(self, questions: Sequence[ChoiceQuestion]) -> list[ChoiceAnswer]:
+        def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:  # noqa: ARG002
             usage = Usage(prompt_tokens=10, cached_tokens=4, output_tokens=1)
             failed = ChoiceAnswer(AnswerStatus.FAILED, reason="cut off", usage=usage)
             return [failed for _ in questions]

@@ -90,6 +90,21 @@ def test_the_identity_follows_the_script() -> None:
     assert (one.backend, one.language_model) == ("scripted", True)
 
 
+def test_the_fingerprint_follows_the_script_and_the_kind() -> None:
+    one, same, other = (ScriptedJudge({"verdict": label}) for label in ("yes", "yes", "no"))
+    prints = [judge.fingerprint(QuestionKind.VERDICT) for judge in (one, same, other)]
+    assert prints[0] == prints[1] != prints[2]
+    assert one.fingerprint(QuestionKind.CLAIMS) != prints[0]
+
+
+def test_it_tells_of_every_answer() -> None:
+    judge = ScriptedJudge({"verdict": "yes", "claims": {"claims": []}})
+    told: list[object] = []
+    answers = judge.choose([ask_verdict("a", "p"), ask_verdict("b", "p")], lambda *what: told.append(what))
+    replies = judge.generate([ask_claims("t", None)], lambda *what: told.append(what))
+    assert told == [*enumerate(answers), *enumerate(replies)]
+
+
 def test_a_key_of_no_kind_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"'verdikt'.*verdict"):
         ScriptedJudge({"verdikt": "yes"})

@@ -125,12 +125,24 @@ CLAIMS: Rows = [
 ]
 
 _SUPPORT = {"kind": "support", **ANSWERED}
+_PANEL = [
+    {"judge": "small", "label": "yes", "probability": 0.7},
+    {"judge": ATTACK, "label": None, "probability": None},
+]
 _RELEVANCE = {"kind": "relevance", "premise": "user_input", **ANSWERED}
 
 VERDICTS: Rows = [
     {"row_id": "good", "claim_id": "response:0", "premise": "context:0", "verdict": 1, "probability": 0.8, **_SUPPORT},
     {"row_id": "good", "claim_id": "response:0", "premise": "reference", "verdict": 1, "probability": 0.9, **_SUPPORT},
-    {"row_id": "good", "claim_id": "response:0", "premise": "contexts", "verdict": 0, "probability": 0.25, **_SUPPORT},
+    {
+        "row_id": "good",
+        "claim_id": "response:0",
+        "premise": "contexts",
+        "verdict": 0,
+        "probability": 0.25,
+        "panel": _PANEL,
+        **_SUPPORT,
+    },
     {
         "row_id": "good",
         "claim_id": "response:1",
@@ -152,6 +164,21 @@ VERDICTS: Rows = [
     {"row_id": "good", "claim_id": "context_sentence:0:1", "verdict": 1, **_RELEVANCE},
     {"row_id": "good", "claim_id": "context_sentence:1:0", "verdict": 1, **_RELEVANCE},
     {"row_id": HOSTILE_ID, "claim_id": "response:0", "premise": "contexts", "verdict": 1, **_SUPPORT},
+]
+
+_SUPPORTED_BY_CONTEXTS = {"kind": "support", "claim_id": "response:0", "premise": "contexts"}
+
+EXPLANATIONS: Rows = [
+    {"row_id": "good", "text": "No passage names the year.", **_SUPPORTED_BY_CONTEXTS, **ANSWERED},
+    {"row_id": HOSTILE_ID, "text": ATTACK, **_SUPPORTED_BY_CONTEXTS, **ANSWERED},
+    {
+        "row_id": "good",
+        "kind": "usefulness_for_reference",
+        "claim_id": "",
+        "premise": "context:1",
+        "status": "failed",
+        "reason": "no usable reply from the judge",
+    },
 ]
 
 ENTITIES: Rows = [
@@ -182,6 +209,7 @@ RATINGS: Rows = [
         "value": ATTACK,
         "probabilities": [{"label": ATTACK, "probability": 0.5}],
         "feedback": ATTACK,
+        "panel": _PANEL,
         **ANSWERED,
     },
     {
@@ -202,6 +230,7 @@ STAGES: dict[Stage, Rows] = {
     Stage.VERDICTS: VERDICTS,
     Stage.RATINGS: RATINGS,
     Stage.SIMILARITY: SIMILARITIES,
+    Stage.EXPLANATIONS: EXPLANATIONS,
 }
 
 

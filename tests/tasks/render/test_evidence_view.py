@@ -7,8 +7,10 @@ import pytest
 from metric_core.metrics.context_entity_recall import EXACT, NORMALIZED
 from metric_core.products import Stage
 from metric_core.records import Direction
-from tasks.render.evidence_view import LONGEST_PASSAGES, LONGEST_TEXT, RowTables, row_view
+from tasks.render.evidence_view import LONGEST_PASSAGES, row_view
+from tasks.render.row_tables import RowTables
 from tasks.render.score_table import Yardstick
+from tasks.render.texts import LONGEST_TEXT
 from tests.tasks.render import folders
 
 YARDSTICKS = [
@@ -38,11 +40,12 @@ def full(rows: list[dict[str, Any]], *columns: str) -> list[dict[str, Any]]:
 def view(row_id: str, match: str = NORMALIZED, **changes: Any) -> dict[str, Any]:
     stages = {
         Stage.CLAIMS: full(folders.CLAIMS, "claim_id", "text", "reason"),
-        Stage.VERDICTS: full(folders.VERDICTS, "verdict", "probability", "reason"),
+        Stage.VERDICTS: full(folders.VERDICTS, "verdict", "probability", "reason", "panel"),
+        Stage.EXPLANATIONS: full(folders.EXPLANATIONS, "text", "reason"),
         Stage.ENTITIES: full(folders.ENTITIES, "passage", "text", "label", "reason"),
         Stage.QUESTIONS: full(folders.QUESTIONS, "k", "text", "noncommittal", "reason"),
         Stage.SIMILARITY: full(folders.SIMILARITIES, "reason"),
-        Stage.RATINGS: full(folders.RATINGS, "value", "feedback", "probabilities", "reason"),
+        Stage.RATINGS: full(folders.RATINGS, "value", "feedback", "probabilities", "reason", "panel"),
     }
     sample = next(sample for sample in folders.STAGES[Stage.SAMPLES] if sample["row_id"] == row_id)
     cells = [
@@ -84,7 +87,27 @@ def test_a_claim_has_its_verdicts_whole_premises_first_and_passages_apart() -> N
 
 def test_a_failed_verdict_keeps_its_reason() -> None:
     verdict = view("good")["claims"][0]["claims"][1]["verdicts"][0]
-    assert (verdict["verdict"], verdict["reason"]) == (None, "no usable verdict from the judge")
+    assert verdict == {"premise": "contexts", "reason": "no usable verdict from the judge"}
+
+
+def test_a_verdict_has_its_explanation_and_the_votes_of_its_panel() -> None:
+    verdict = view("good")["claims"][0]["claims"][0]["verdicts"][0]
+    assert verdict["why"] == {"text": "No passage names the year."}
+    assert verdict["panel"] == [
+        {"judge": "small", "label": "yes", "probability": 0.7},
+        {"judge": folders.ATTACK, "label": None, "probability": None},
+    ]
+
+
+def test_an_explanation_that_failed_says_why() -> None:
+    [useful] = view("good")["passages"][1]["useful"]
+    assert useful["why"] == {"text": "no explanation: no usable reply from the judge"}
+
+
+def test_a_verdict_leads_to_the_closest_sentence_of_its_own_passage() -> None:
+    row = view("good")
+    [verdict] = row["claims"][0]["claims"][0]["passages"]
+    assert row["passages"][verdict["premise"]]["pieces"][verdict["piece"]] == "The taj mahal\n  opened in 1653."
 
 
 def test_the_closest_sentence_of_a_claim_is_a_piece_of_a_passage() -> None:
@@ -110,7 +133,8 @@ def test_relevant_sentences_are_pieces_of_their_passage() -> None:
 def test_usefulness_stands_with_its_passage() -> None:
     first, second = view("good")["passages"]
     assert first["useful"] == []
-    assert second["useful"] == [{"for": "usefulness_for_reference", "verdict": 0, "probability": 0.1, "reason": None}]
+    [useful] = second["useful"]
+    assert (useful["for"], useful["verdict"], useful["probability"]) == ("usefulness_for_reference", 0, 0.1)
 
 
 @pytest.mark.parametrize(("match", "passages"), [(NORMALIZED, [[0], []]), (EXACT, [[], []])])
@@ -143,6 +167,7 @@ def test_ratings_keep_template_value_probabilities_and_feedback() -> None:
     assert vote["value"] == folders.ATTACK
     assert vote["feedback"] == {"text": folders.ATTACK}
     assert vote["probabilities"] == [(folders.ATTACK, 0.5)]
+    assert [found["judge"] for found in vote["panel"]] == ["small", folders.ATTACK]
 
 
 def test_other_columns_are_shown_where_they_hold_something() -> None:

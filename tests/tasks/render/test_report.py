@@ -171,7 +171,7 @@ def test_values_are_drawn_beside_their_numbers(page: Page) -> None:
     drawings = Counter(
         (attributes.get("class") or "").split(" ")[0] for tag, attributes in page.elements if tag == "svg"
     )
-    assert drawings["interval"] == drawings["histogram"] == 3
+    assert drawings["histogram"] == 3
     labels = [attributes["aria-label"] for tag, attributes in page.elements if attributes.get("class") == "histogram"]
     assert labels[0] == "3 values from 0 to 1; the fullest of 20 parts is 0 to 0.05 with 1"
 
@@ -189,6 +189,57 @@ def test_a_language_model_is_not_called_a_baseline(tmp_path: Path) -> None:
     text = Page(write_report(folder).read_text(encoding="utf-8")).text
     assert "Baseline" not in text
     assert folders.NOTE in text
+
+
+def test_what_is_known_of_the_judge_s_agreement_with_people_is_shown(tmp_path: Path) -> None:
+    folder = folders.write_large_run(tmp_path / "run", rows=2)
+    manifest = json.loads((folder / "run.json").read_text())
+    manifest["judge"] |= {"backend": "server"}
+    folders.write_json(folder / "run.json", manifest)
+    assert "is not known" in Page(write_report(folder).read_text(encoding="utf-8")).text
+    manifest["calibration"] = {"labelled_rows": 200, "support": {"kappa": 0.61234, "note": folders.ATTACK}}
+    folders.write_json(folder / "run.json", manifest)
+    text = Page(write_report(folder).read_text(encoding="utf-8")).text
+    assert "is not known" not in text
+    assert "labelled rows200" in text
+    assert "0.612" in text
+
+
+def test_a_baseline_is_named_with_the_rows_that_have_changed(tmp_path: Path) -> None:
+    folder = folders.write_large_run(tmp_path / "run", rows=2)
+    manifest = json.loads((folder / "run.json").read_text())
+    manifest["baseline"] = {
+        "folder": "runs/accepted",
+        "rows": {"added": 1, "removed": 0, "changed": 1, "unchanged": 0},
+        "changed_columns": {"response": 1},
+        "rows_changed": [{"row_id": "row-1", "columns": ["response"]}],
+    }
+    folders.write_json(folder / "run.json", manifest)
+    page = Page(write_report(folder).read_text(encoding="utf-8"))
+    assert "runs/accepted 1 row added, 0 rows removed, 1 row changed, 0 rows unchanged (response 1)" in page.text
+    assert {row["id"]: row["changed"] for row in page.data["rows"]} == {"row-1": ["response"], "row-0": []}
+
+
+def test_a_panel_is_shown_with_how_far_its_judges_agreed(tmp_path: Path) -> None:
+    folder = folders.write_large_run(tmp_path / "run", rows=2)
+    manifest = json.loads((folder / "run.json").read_text())
+    manifest["panel"] = [manifest["judge"], manifest["judge"] | {"model": folders.ATTACK}]
+    folders.write_json(folder / "run.json", manifest)
+    summary = json.loads((folder / "summary.json").read_text())
+    numbers = {"agreement": 0.75, "alpha": 0.5, "compared": 1000, "items": 1200}
+    summary["agreement"] = {"verdicts": {"support": numbers | {"judges": ["a", "b"]}}}
+    folders.write_json(folder / "summary.json", summary)
+    text = Page(write_report(folder).read_text(encoding="utf-8")).text
+    assert "Panel of judges" in text
+    assert "support75% of pairs of labels equal, Krippendorff's alpha 0.50 (1,000 of 1,200 items)" in text
+
+
+def test_the_report_can_be_written_elsewhere(tmp_path: Path) -> None:
+    folder = folders.write_large_run(tmp_path / "run", rows=2)
+    assert write_report(folder, out=tmp_path / "other.html") == tmp_path / "other.html"
+    assert not (folder / "report.html").exists()
+    with pytest.raises(RunFolderError, match="can not be written"):
+        write_report(folder, out=tmp_path / "absent" / "other.html")
 
 
 def test_bad_rows_are_listed_with_their_problem(page: Page) -> None:

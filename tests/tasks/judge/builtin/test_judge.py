@@ -1,5 +1,7 @@
 """The builtin judge as a judge: what it answers, what it leaves to others, that batches change nothing."""
 
+from dataclasses import replace
+
 import pytest
 
 from metric_core import reasons
@@ -18,6 +20,7 @@ from metric_core.questions import (
 )
 from metric_core.records import AnswerStatus
 from tasks.embed.minilm import MiniLm
+from tasks.embed.protocol import EmbedderIdentity
 from tasks.judge.builtin.judge import BuiltinJudge
 from tasks.judge.protocol import Judge
 from tasks.ner.spacy_pipeline import SpacyPipeline
@@ -125,3 +128,22 @@ def test_empty_batches(judge: Judge) -> None:
 
 def test_no_sentences_none_relevant(judge: Judge) -> None:
     assert judge.generate([ask_relevant_sentences([], "Why?")])[0].value == {"relevant": []}
+
+
+def test_it_tells_of_every_answer(judge: Judge) -> None:
+    told: list[object] = []
+    choices = judge.choose(CHOICES, lambda *what: told.append(what))
+    claims = judge.generate([ask_claims(PASSAGE, None)], lambda *what: told.append(what))
+    assert told == [*enumerate(choices), *enumerate(claims)]
+
+
+def test_the_fingerprint_follows_what_it_works_with(judge: Judge) -> None:
+    class OtherVectors(MiniLm):
+        @property
+        def identity(self) -> EmbedderIdentity:
+            return replace(super().identity, revision="another")
+
+    one = judge.fingerprint(QuestionKind.VERDICT)
+    assert one == BuiltinJudge(MiniLm(), SpacyPipeline()).fingerprint(QuestionKind.VERDICT)
+    assert one != judge.fingerprint(QuestionKind.CLAIMS)
+    assert one != BuiltinJudge(OtherVectors(), SpacyPipeline()).fingerprint(QuestionKind.VERDICT)

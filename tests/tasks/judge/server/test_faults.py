@@ -54,6 +54,7 @@ def test_passing_faults_are_tried_again(serve: Serve, open_judge: OpenJudge, fau
     asked = Counter(body["messages"][-1]["content"] for body in server.asked)
     assert len(asked) == len(QUESTIONS)
     assert sum(asked.values()) > len(QUESTIONS)
+    assert sum(answer.usage.requests for answer in replies) == sum(asked.values())
 
 
 def test_retry_after_is_respected(serve: Serve, open_judge: OpenJudge, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +74,8 @@ def test_a_timeout_is_tried_again_once(serve: Serve, open_judge: OpenJudge) -> N
     server = serve(say=lambda body: Fault(silence=True) if _is_third(body) else None)
     replies = open_judge(server, timeout=0.3, concurrency=2).choose(QUESTIONS[:6])
     assert [answer.status for answer in replies].count(AnswerStatus.FAILED) == 1
-    assert replies[3].reason == "the judge server gave an error: no reply within 0 s"
+    assert replies[3].reason == "the judge server gave an error: no reply within the timeout"
+    assert replies[3].usage.requests == 2
     assert sum(_is_third(body) for body in server.asked) == 2
 
 

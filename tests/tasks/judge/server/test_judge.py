@@ -84,6 +84,7 @@ def test_votes_in_one_request(serve: Serve, open_judge: OpenJudge) -> None:
     server = serve(say=lambda _: {"choices": choices})
     (answer,) = open_judge(server).choose([ASPECT])
     assert answer.votes == ("yes", "no", None)
+    assert answer.usage.requests == 1
     (body,) = server.asked
     assert (body["n"], body["temperature"], body["seed"]) == (3, 0.7, 0)
 
@@ -93,7 +94,7 @@ def test_votes_in_several_requests(serve: Serve, open_judge: OpenJudge) -> None:
     (answer,) = open_judge(server).choose([ASPECT])
     assert answer.votes == ("yes", "no", "yes")
     assert sorted(body["seed"] for body in server.asked) == [0, 1, 2]
-    assert answer.usage.prompt_tokens == 300
+    assert (answer.usage.requests, answer.usage.prompt_tokens) == (3, 300)
 
 
 def test_generate(serve: Serve, open_judge: OpenJudge) -> None:
@@ -185,7 +186,9 @@ def test_a_prompt_longer_than_the_window_is_not_sent(serve: Serve, open_judge: O
     counted = len(server.tokenized)
     assert counted == 2  # once by probing
     tokens = sum(len(message["content"].split()) for message in server.tokenized[-1]["messages"])
-    assert long.reason == f"prompt longer than the judge's window ({tokens} of 1000 tokens)"
+    assert long.reason == "prompt longer than the judge's window"
+    assert long.reply == f"{tokens} of 1000 tokens"
+    assert long.usage.requests == 0
     assert short.label == "yes"
     assert len(server.asked) == 1
 
@@ -201,7 +204,7 @@ def test_a_reply_gets_what_the_prompt_leaves_of_the_window(serve: Serve, open_ju
 def test_without_a_tokenizer_a_given_window_is_checked_by_estimate(serve: Serve, open_judge: OpenJudge) -> None:
     server = serve(FULL - {"tokenize"})
     (answer,) = open_judge(server, window=1000).choose([ask_verdict("c", "word " * 1200)])
-    assert "prompt longer than the judge's window" in (answer.reason or "")
+    assert answer.reason == "prompt longer than the judge's window"
     assert server.asked == []
 
 
@@ -212,14 +215,17 @@ def test_the_server_says_that_a_prompt_is_too_long(serve: Serve, open_judge: Ope
     )
     server = serve(FULL - {"tokenize"}, say=lambda _: Fault(400, {"error": {"message": words}}))
     (answer,) = open_judge(server).choose([ask_verdict("c", "word " * 1200)])
-    assert answer.reason == "prompt longer than the judge's window (1201 of 1000 tokens)"
+    assert answer.reason == "prompt longer than the judge's window"
+    assert answer.reply == words
 
 
 def test_another_refusal_is_a_failed_answer_with_the_servers_words(serve: Serve, open_judge: OpenJudge) -> None:
-    server = serve(say=lambda body: Fault(400, {"message": "no\n thanks"}) if "bad" in _user(body) else None)
+    words = {"message": "no\n request-12ab, thanks"}
+    server = serve(say=lambda body: Fault(400, words) if "bad" in _user(body) else None)
     good, bad = open_judge(server).choose([VERDICT, ask_verdict("bad", "p")])
     assert good.label == "yes"
-    assert bad.reason == "the judge server gave an error (400): no thanks"
+    assert bad.reason == "the judge server gave an error (400): no ... thanks"
+    assert bad.reply == "no request-12ab, thanks"
     assert len(server.asked) == 2
 
 

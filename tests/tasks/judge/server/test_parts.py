@@ -12,7 +12,7 @@ from tasks.judge.server.bodies import label_tokens, written
 from tasks.judge.server.features import ChoiceConstraint
 from tasks.judge.server.replica import Reply, proxy_of
 from tasks.judge.server.routing import home
-from tasks.judge.server.window import overflow, room
+from tasks.judge.server.window import is_overflow, room
 
 NAMES = [f"http://host{i}/v1" for i in range(4)]
 KEYS = [ask_verdict("c", f"context {i}").texts["context"] for i in range(400)]
@@ -68,25 +68,20 @@ def test_tokens_of_other_labels_leave_room_for_what_stands_around_them() -> None
 
 
 @pytest.mark.parametrize(
-    ("message", "reason"),
+    "message",
     [
-        (
-            "This model's maximum context length is 4097 tokens. However, your messages resulted in 6988 tokens.",
-            "prompt longer than the judge's window (6988 of 4097 tokens)",
-        ),
-        (
-            "'max_tokens' is too large: 100. This model's maximum context length is 2048 tokens, your request has 2000",
-            "prompt longer than the judge's window (2048 tokens)",
-        ),
-        (
-            "the request exceeds the available context size, try increasing it",
-            "prompt longer than the judge's window (512 tokens)",
-        ),
-        ("The model `x` does not exist.", None),
+        "This model's maximum context length is 4097 tokens. However, your messages resulted in 6988 tokens.",
+        "'max_tokens' is too large: 100. This model's maximum context length is 2048 tokens, your request has 2000",
+        "The decoder prompt (length 3012) is longer than the maximum model length of 2048.",
+        "the request exceeds the available context size, try increasing it",
     ],
 )
-def test_overflow(message: str, reason: str | None) -> None:
-    assert overflow(message, 512) == reason
+def test_a_server_says_that_a_prompt_is_too_long(message: str) -> None:
+    assert is_overflow(message)
+
+
+def test_a_server_says_something_else() -> None:
+    assert not is_overflow("The model `x` does not exist.")
 
 
 def test_room() -> None:

@@ -1,0 +1,140 @@
+"""How fast the store of answers is when it is small and when it is large, on SQLite and on PostgreSQL.
+
+    python -m benchmarks.store --sizes 1000 100000 5000000
+
+Looks up in the portions of a stage and adds in the portions of a judge at work. Rows are filled in by the databases'
+own bulk ways. PostgreSQL is the one of the tests, without waiting for the disk; the file of SQLite lies in a temporary
+folder and takes about 1.6 GB at five million answers.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection
+
+from tasks.answers.address import engine_url
+from tasks.answers.codec import CHOICES
+from tasks.answers.store import AnswerStore, checksum_of
+from tests.postgres import new_database, running_postgres
+
+VALUE = (
+    b'{"votes":["yes"],"probabilities":{"yes":0.9820137900379085,"no":0.01798620996209156},"reply":"yes",'
+    b'"usage":[1,812,768,1,0.0412]}'
+)
+COLUMNS = ("key", "step", "checksum", "created", "used", "value")
+LOOKED_UP = 4096
+ADDED = 256
+SECONDS = 5.0
+
+
+def key_of(number: int) -> bytes:
+    return sha256(b"%d" % number).digest()
+
+
+def rows(first: int, last: int) -> Iterator[tuple[Any, ...]]:
+    now = int(time.time())
+    for number in range(first, last):
+        key = key_of(number)
+        yield key, "choice", checksum_of(key, VALUE), now, now, VALUE
+
+
+def fill(store: AnswerStore, first: int, last: int) -> None:
+    """Adds rows the fast way."""
+    names = ", ".join(COLUMNS)
+
+    def load(connection: Connection) -> None:
+        raw: Any = connection.connection.dbapi_connection
+        source = rows(first, last)
+        if store.database.is_sqlite:
+            while portion := sorted(islice(source, 100_000)):
+                raw.executemany(f"INSERT INTO assay_answers ({names}) VALUES (?, ?, ?, ?, ?, ?)", portion)
+            return
+        with raw.cursor().copy(f"COPY assay_answers ({names}) FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(["bytea", "varchar", "int8", "int8", "int8", "bytea"])
+            for row in source:
+                copy.write_row(row)
+
+    store.database.write(load)
+    if not store.database.is_sqlite:
+        store.database.read(lambda connection: connection.exec_driver_sql("ANALYZE assay_answers"))
+
+
+def rate(work: Callable[[int], int]) -> float:
+    """Units a second: the work is done again and again, with a number that grows."""
+    started, done, number = time.perf_counter(), 0, 0
+    while time.perf_counter() - started < SECONDS:
+        done += work(number)
+        number += 1
+    return done / (time.perf_counter() - started)
+
+
+def measure(store: AnswerStore, size: int) -> tuple[float, float, float, float]:
+    """Look-ups found, look-ups missed, claims and additions a second in a store of a size."""
+    step = max(1, size // LOOKED_UP)
+
+    def find(number: int) -> int:
+        keys = [key_of((place * step + number * 7919) % size) for place in range(min(LOOKED_UP, size))]
+        assert len(store.find(keys, CHOICES.decode)) == len(set(keys))
+        return len(keys)
+
+    def miss(number: int) -> int:
+        keys = [key_of(-1 - place - number * LOOKED_UP) for place in range(LOOKED_UP)]
+        assert not store.find(keys, CHOICES.decode)
+        return len(keys)
+
+    def claim(number: int) -> int:
+        keys = [key_of(-1 - place - number * LOOKED_UP) for place in range(LOOKED_UP)]
+        assert len(store.leases.claim(keys, f"owner {number}")) == LOOKED_UP
+        store.leases.release(f"owner {number}")
+        return len(keys)
+
+    def add(number: int) -> int:
+        keys = [key_of((size + 1) * 10**9 + place + number * ADDED) for place in range(ADDED)]
+        store.add("choice", dict.fromkeys(keys, VALUE), "owner")
+        return ADDED
+
+    return rate(find), rate(miss), rate(claim), rate(add)
+
+
+@contextmanager
+def opened(database: str) -> Iterator[AnswerStore]:
+    """An empty store."""
+    if database == "sqlite":
+        with tempfile.TemporaryDirectory() as folder:
+            yield AnswerStore(engine_url(str(Path(folder, "answers.db"))))
+    else:
+        with running_postgres() as server:
+            yield AnswerStore(engine_url(new_database(server)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 100_000, 5_000_000], help="stored answers")
+    parser.add_argument("--databases", nargs="+", choices=["sqlite", "postgresql"], default=["sqlite", "postgresql"])
+    options = parser.parse_args()
+    print("| database | answers | filled/s | found/s | missed/s | claimed/s | added/s | found, to the smallest |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|")
+    for database in options.databases:
+        with opened(database) as store:
+            store.ensure()
+            held, smallest = 0, 0.0
+            for size in sorted(options.sizes):
+                started = time.perf_counter()
+                fill(store, held, size)
+                filled = (size - held) / (time.perf_counter() - started)
+                held = size
+                found, missed, claimed, added = measure(store, size)
+                smallest = smallest or found
+                rates = " | ".join(f"{value:,.0f}" for value in (filled, found, missed, claimed, added))
+                print(f"| {database} | {size:,} | {rates} | {found / smallest:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

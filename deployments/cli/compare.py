@@ -1,0 +1,133 @@
+"""`assay compare`: a run beside a baseline, and a gate for continuous integration."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deployments.cli.console import stderr, stdout
+from deployments.cli.options import Json
+from metric_core.errors import ConfigError, RunFolderError
+
+if TYPE_CHECKING:
+    from tasks.run_comparison import RunComparison
+
+GATE_CODES = {"passed": 0, "failed": 10, "inconclusive": 11}
+"""Exit codes of a gate's outcomes."""
+
+First = Annotated[Path, typer.Argument(metavar="A", help="Run folder of the baseline; alone, the run for --gate.")]
+Second = Annotated[Path | None, typer.Argument(metavar="[B]", help="Run folder of the run.", show_default=False)]
+GateFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--gate",
+        envvar="ASSAY_COMPARE_GATE",
+        help="Gate file (TOML). Exit code 0 passed, 10 failed, 11 inconclusive, 12 refused.",
+    ),
+]
+By = Annotated[
+    str | None,
+    typer.Option(
+        "--by", envvar="ASSAY_COMPARE_BY", help="Column whose equal values make rows a group, not independent."
+    ),
+]
+Match = Annotated[
+    str | None,
+    typer.Option("--match", envvar="ASSAY_COMPARE_MATCH", help="Column by which rows are matched. Default: their ids."),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed", envvar="ASSAY_COMPARE_SEED", min=0, help="Where resampling starts. Default: always the same."
+    ),
+]
+Top = Annotated[
+    int,
+    typer.Option("--top", envvar="ASSAY_COMPARE_TOP", min=0, help="How many of the rows that changed most, a metric."),
+]
+AllowDifferent = Annotated[
+    bool,
+    typer.Option(
+        "--allow-different",
+        envvar="ASSAY_COMPARE_ALLOW_DIFFERENT",
+        help="Apply regression rules to runs that are not like for like.",
+    ),
+]
+Markdown = Annotated[Path | None, typer.Option("--markdown", help="Write it as Markdown, for a pull request.")]
+Html = Annotated[
+    Path | None, typer.Option("--html", help="Write it as one offline page, with the evidence of both sides.")
+]
+Junit = Annotated[Path | None, typer.Option("--junit", help="Write the gate's rules as JUnit XML.")]
+
+
+def compare(
+    a: First,
+    b: Second = None,
+    gate: GateFile = None,
+    by: By = None,
+    match: Match = None,
+    seed: Seed = None,
+    top: Top = 5,
+    allow_different: AllowDifferent = False,
+    as_json: Json = False,
+    markdown: Markdown = None,
+    html: Html = None,
+    junit: Junit = None,
+) -> None:
+    """Compare two runs row by row; with a gate, let the exit code say whether B may pass."""
+    from flows.compare_runs import CompareOptions, compare_runs, hold_against_gate  # noqa: PLC0415 keeps help quick
+    from flows.gate import load_gate  # noqa: PLC0415
+    from metric_core.statistics.resampling import SEED  # noqa: PLC0415
+    from tasks.run_pair import Matching  # noqa: PLC0415
+
+    if junit is not None and gate is None:
+        raise ConfigError("--junit writes the rules of a gate: name one with --gate")
+    if html is not None and b is None:
+        raise ConfigError("--html shows two runs side by side: name a second one")
+    options = CompareOptions(
+        gate=None if gate is None else load_gate(gate),
+        matching=Matching(match, by),
+        seed=SEED if seed is None else seed,
+        top=top,
+        allow_different=allow_different,
+    )
+    found = hold_against_gate(a, options) if b is None else compare_runs(a, b, options)
+    _write(found, markdown, html, junit)
+    _print(found, as_json)
+    if found.gate is not None:
+        raise typer.Exit(GATE_CODES[found.gate.outcome])
+
+
+def _write(found: "RunComparison", markdown: Path | None, html: Path | None, junit: Path | None) -> None:
+    if markdown is not None:
+        from tasks.render.comparison_text import markdown as as_markdown  # noqa: PLC0415 only needed here
+
+        _save(markdown, as_markdown(found))
+    if junit is not None and found.gate is not None:
+        from tasks.render.junit import junit as as_junit  # noqa: PLC0415 only needed here
+
+        _save(junit, as_junit(found.gate, found.b.folder))
+    if html is not None:
+        from tasks.render.comparison import comparison_page  # noqa: PLC0415 only needed here
+
+        _save(html, comparison_page(found))
+
+
+def _save(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+    except OSError as error:
+        raise RunFolderError(f"{path} can not be written: {error.strerror or error}") from error
+    stderr.print(f"written: {path}", markup=False, soft_wrap=True)
+
+
+def _print(found: "RunComparison", as_json: bool) -> None:
+    from deployments.cli.comparison_table import print_comparison  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.run_comparison import comparison_content  # noqa: PLC0415
+
+    if as_json:
+        stdout.print_json(json.dumps(comparison_content(found), allow_nan=False))
+    else:
+        print_comparison(stdout, found)

@@ -1,0 +1,81 @@
+"""`assay doctor`: says what a run would find missing, and what to do about it."""
+
+import json
+from dataclasses import asdict
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from deployments.cli.checks import Check, Level, checks_of
+from deployments.cli.console import stderr, stdout
+from deployments.cli.options import Json
+from metric_core.errors import AssayError
+
+if TYPE_CHECKING:
+    from flows.config import RunConfig
+
+PROBLEM = 7
+"""Exit code where a check found a problem; warnings do not count."""
+
+_STYLES = {Level.OK: "green", Level.WARNING: "yellow", Level.PROBLEM: "red"}
+
+
+def doctor(
+    source: Annotated[
+        str | None,
+        typer.Argument(metavar="SOURCE|CONFIG", help="Data or a configuration to look at.", show_default=False),
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option("--judge", envvar="ASSAY_JUDGE", metavar="builtin|URL", help="The judge to try."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", envvar="ASSAY_MODEL", help="Its model, if the server has several.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Look at everything that a run depends on, and say what to do where something is amiss."""
+    config, problem = _configuration(source, judge, model)
+    found = []
+    for check in chain([] if problem is None else [problem], checks_of(config)):
+        found.append(check)
+        if not as_json:
+            _print(check)
+    if as_json:
+        stdout.print_json(json.dumps({"ok": not _problems(found), "checks": [asdict(check) for check in found]}))
+    if problems := _problems(found):
+        if not as_json:
+            stderr.print(f"{problems} problem{'s' if problems > 1 else ''}", style="red")
+        raise typer.Exit(PROBLEM)
+
+
+def _configuration(source: str | None, judge: str | None, model: str | None) -> "tuple[RunConfig | None, Check | None]":
+    from flows.config import CONFIG_SUFFIXES, load_config, model_named  # noqa: PLC0415 keeps `assay --help` quick
+
+    said: dict[str, Any] = {}
+    if judge is not None:
+        said["judge"] = model_named(judge)
+    if model is not None:
+        said.setdefault("judge", {}).setdefault("server", {})["model"] = model
+    try:
+        if source is not None and source.endswith(CONFIG_SUFFIXES):
+            return load_config(Path(source), said), None
+        return load_config(None, {"source": source, **said}), None
+    except AssayError as error:
+        return None, Check("configuration", Level.PROBLEM, str(error), "correct the configuration or the option")
+
+
+def _problems(checks: list[Check]) -> int:
+    return sum(check.level is Level.PROBLEM for check in checks)
+
+
+def _print(check: Check) -> None:
+    line = Text(f"{check.level:<8}", style=_STYLES[check.level])
+    line.append(f" {check.name}: ", style="bold")
+    line.append(check.found, style="default")
+    stdout.print(line, soft_wrap=True)
+    if check.advice is not None:
+        stdout.print(Text(f"         {check.advice}", style="dim"), soft_wrap=True)

@@ -1,0 +1,67 @@
+"""`assay export`: the scores of a run for other programs."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deployments.cli.console import stderr
+from deployments.cli.report import RunFolder
+from metric_core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tasks.render.exports import Format
+
+_STDOUT = "-"
+
+
+def export(
+    run: RunFolder,
+    file_format: Annotated[
+        str | None,
+        typer.Option("--format", "-f", metavar="csv|jsonl|parquet", help="Default: what the name of --out ends with."),
+    ] = None,
+    shape: Annotated[
+        str,
+        typer.Option(
+            "--shape",
+            metavar="long|wide|ragas",
+            help="A row a cell; a row a sample and a column a metric; or that beside the texts, named as Ragas does.",
+        ),
+    ] = "long",
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE|-", help="Where to; - is stdout.")] = _STDOUT,
+) -> None:
+    """Write the scores of a run as CSV, JSON Lines or Parquet."""
+    from tasks.render.exports import Format, Shape, format_of, shaped, write_export  # noqa: PLC0415 quick `--help`
+
+    layout = Shape(_one_of(shape, list(Shape), "--shape"))
+    if file_format is not None:
+        written = Format(_one_of(file_format, list(Format), "--format"))
+    else:
+        written = Format.CSV if out == _STDOUT else format_of(Path(out))
+    table = shaped(run, layout)
+    if out == _STDOUT:
+        _to_stdout(table, written)
+        return
+    write_export(table, Path(out), written)
+    stderr.print(f"wrote {table.num_rows} rows to {out}", markup=False, soft_wrap=True)
+
+
+def _to_stdout(table: object, written: "Format") -> None:
+    from tasks.render.exports import Format, write_export  # noqa: PLC0415 keeps `assay --help` quick
+
+    if written is Format.PARQUET and sys.stdout.isatty():
+        raise ConfigError("Parquet is not for terminals; name a file with --out, or send the output into one")
+    write_export(table, sys.stdout.buffer, written)
+    sys.stdout.buffer.flush()
+
+
+def _one_of(value: str, known: list[str], option: str) -> str:
+    from metric_core.suggestions import suggestions  # noqa: PLC0415 keeps `assay --help` quick
+
+    if value not in known:
+        near = suggestions(value, known)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise ConfigError(f"{option} takes one of {', '.join(known)}, got {value!r}.{hint}")
+    return value

@@ -1,0 +1,64 @@
+"""`assay prune`: makes room by dropping what nothing has used for long."""
+
+import json
+import os
+from typing import Annotated
+
+import typer
+
+from deployments.cli.console import stdout
+from deployments.cli.options import Json
+from deployments.cli.sizes import days, shown, size
+
+OlderThan = Annotated[str, typer.Option("--older-than", help="How long something may be unused: 12h, 30d, 8w.")]
+MaxSize = Annotated[
+    str | None, typer.Option("--max-size", help="Drop the answers unused for longest down to this size: 500MB, 5GB.")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Drop it; without this, only tell what would be dropped.")]
+Tables = Annotated[
+    str | None,
+    typer.Option(
+        "--tables",
+        envvar="ASSAY_TABLES",
+        help="Folder or fsspec URL of the stage tables. Default: ASSAY_HOME/tables.",
+        show_default=False,
+    ),
+]
+Answers = Annotated[
+    str | None,
+    typer.Option(
+        "--answers",
+        envvar="ASSAY_ANSWERS",
+        help="The store of answers: a file or a postgresql:// URL. Default: a file in ASSAY_HOME.",
+        show_default=False,
+    ),
+]
+
+
+def prune(
+    older_than: OlderThan = "30d",
+    max_size: MaxSize = None,
+    tables: Tables = None,
+    answers: Answers = None,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Drop stage tables and answers that nothing has used for long. Without --yes, only tell."""
+    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
+    age, most = days(older_than), None if max_size is None else size(max_size)
+    from flows.prune import PruneSettings, pruned  # noqa: PLC0415 keeps `assay --help` quick
+
+    settings = PruneSettings(older_than_days=age, max_bytes=most, tables=tables, answers=answers, dry_run=not yes)
+    done = pruned(settings)
+    if as_json:
+        stdout.print_json(json.dumps(done.model_dump()))
+        return
+    verb = "would drop" if done.dry_run else "dropped"
+    stdout.print(
+        f"{verb} {done.records} records, {done.tables} tables and {done.temporary} temporary files: "
+        f"{shown(done.tables_bytes)}",
+        soft_wrap=True,
+    )
+    stdout.print(f"{verb} {done.answers} answers: {shown(done.answers_bytes)}", soft_wrap=True)
+    if done.dry_run and done.records + done.tables + done.temporary + done.answers:
+        stdout.print("nothing was dropped; drop it with --yes")

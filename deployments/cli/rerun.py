@@ -1,0 +1,75 @@
+"""`assay rerun`: a finished run again, where cells failed, rows have changed, or more metrics are wanted."""
+
+from contextlib import nullcontext
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deployments.cli.options import Json
+from deployments.cli.progress import stage_progress
+from deployments.cli.run import Verbose, load_models, print_evaluation, set_log_levels
+from deployments.local_server import start_server, use_server
+from metric_core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from metric_core.products import Stage
+
+
+class Rows(StrEnum):
+    """The rows that are computed anew."""
+
+    FAILED = "failed"
+    CHANGED = "changed"
+    ALL = "all"
+
+
+def rerun(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run folder.", show_default=False)],
+    rows: Annotated[
+        Rows, typer.Option(help="Rows with a failed cell, rows that the source has changed or added, or all.")
+    ] = Rows.FAILED,
+    stage: Annotated[
+        str | None, typer.Option(help="First stage to compute anew; those that do not follow it keep their tables.")
+    ] = None,
+    metrics: Annotated[
+        str | None, typer.Option("--metrics", "-m", help="Metrics, comma-separated. Default: those of the run.")
+    ] = None,
+    judge: Annotated[
+        str | None, typer.Option(metavar="builtin|URL", help="Another judge than the run had, or the same elsewhere.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="That judge's model, if its server has several.")] = None,
+    out: Annotated[str | None, typer.Option("--out", "-o", help="The new run folder.")] = None,
+    as_json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Run a finished run again where there is something to gain, into a run folder of its own."""
+    from tasks.earlier_run import EarlierRun  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.home import assay_home  # noqa: PLC0415
+
+    EarlierRun(run)  # what is no run folder needs no server
+    first = None if stage is None else _stage(stage)
+    starting = start_server(assay_home())
+    set_log_levels(verbose)
+    with use_server(starting.wait()):
+        from flows.rerun import run_rerun  # noqa: PLC0415 Prefect reads its settings when it is imported
+        from flows.rerun_plan import prepare, request_of  # noqa: PLC0415
+
+        request = request_of(run=run, rows=rows.value, stage=first, metrics=metrics, judge=judge, model=model, out=out)
+        ready = prepare(request)
+        load_models(ready.config)
+        with nullcontext() if as_json else stage_progress(ready.plan.stages):
+            evaluation = run_rerun(request)
+    print_evaluation(evaluation, as_json)
+
+
+def _stage(name: str) -> "Stage":
+    from flows.plan import BEFORE  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.sources.wording import nearest  # noqa: PLC0415
+
+    found = next((stage for stage in BEFORE if stage == name), None)
+    if found is None:
+        close = nearest(name, list(BEFORE))
+        hint = f"Did you mean {close}?" if close else f"There are: {', '.join(BEFORE)}."
+        raise ConfigError(f"there is no stage {name!r} to compute anew. {hint}")
+    return found

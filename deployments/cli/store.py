@@ -1,0 +1,101 @@
+"""`assay store`: what is kept on this machine or elsewhere, and whether it is whole."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from deployments.cli.console import stdout
+from deployments.cli.options import Json
+from deployments.cli.prune import Answers, Tables
+from deployments.cli.sizes import shown
+
+if TYPE_CHECKING:
+    from tasks.answers.maintenance import StepStatistics
+    from tasks.tables.inventory import Entry
+
+Check = Annotated[bool, typer.Option("--check", help="Read everything and report what is damaged; exit code 6 then.")]
+
+DAMAGED = 6
+"""Exit code of a check that found damage."""
+
+
+def store(tables: Tables = None, answers: Answers = None, check: Check = False, as_json: Json = False) -> None:
+    """Show what is kept: stage tables, and answers of models. With --check, whether it is whole."""
+    from tasks.answers.maintenance import check as check_answers  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.answers.maintenance import statistics  # noqa: PLC0415
+    from tasks.home import assay_home  # noqa: PLC0415
+    from tasks.resources import open_store  # noqa: PLC0415
+    from tasks.tables.inventory import Inventory  # noqa: PLC0415
+
+    root = tables or str(assay_home() / "tables")
+    inventory, kept = Inventory(root), open_store(answers)
+    entries = list(inventory.entries())
+    content: dict[str, Any] = {
+        "tables": {"path": root, "folders": list(_folders(entries))},
+        "answers": {"path": kept.database.name, "steps": [_step(found) for found in statistics(kept)]},
+    }
+    if check:
+        problems = [problem for entry in entries if (problem := inventory.problem(entry)) is not None]
+        content["tables"]["problems"] = problems
+        content["answers"]["check"] = asdict(check_answers(kept))
+    if as_json:
+        stdout.print_json(json.dumps(content))
+    else:
+        _show(content)
+    if check and (content["tables"]["problems"] or _is_damaged(content["answers"]["check"])):
+        raise typer.Exit(DAMAGED)
+
+
+def _is_damaged(check: dict[str, Any]) -> bool:
+    return bool(check["damaged"] or check["problems"])
+
+
+def _folders(entries: "list[Entry]") -> Iterator[dict[str, Any]]:
+    for folder in dict.fromkeys(entry.folder for entry in entries):
+        found = [entry for entry in entries if entry.folder == folder]
+        used = [entry.used for entry in found]
+        yield {
+            "folder": folder,
+            "count": len(found),
+            "size": sum(entry.size for entry in found),
+            "oldest": min(used).isoformat(timespec="seconds"),
+            "newest": max(used).isoformat(timespec="seconds"),
+        }
+
+
+def _step(found: "StepStatistics") -> dict[str, Any]:
+    times = {name: getattr(found, name).isoformat(timespec="seconds") for name in ("oldest", "newest", "used")}
+    return {"step": found.step, "count": found.count, "size": found.size, **times}
+
+
+def _show(content: dict[str, Any]) -> None:
+    tables, answers = content["tables"], content["answers"]
+    stdout.print(f"stage tables: {tables['path']}", style="bold", markup=False, soft_wrap=True)
+    stdout.print(_table("folder", tables["folders"]))
+    stdout.print(f"answers: {answers['path']}", style="bold", markup=False, soft_wrap=True)
+    stdout.print(_table("step", answers["steps"]))
+    if "problems" not in tables:
+        return
+    for problem in (*tables["problems"], *answers["check"]["problems"]):
+        stdout.print(f"damaged: {problem}", style="red", markup=False, soft_wrap=True)
+    check = answers["check"]
+    stdout.print(
+        f"checked: {len(tables['problems'])} problems with tables; "
+        f"{check['damaged']} of {check['count']} answers damaged"
+    )
+    if tables["problems"] or _is_damaged(check):
+        stdout.print("what is damaged is not used, but computed anew when it is needed")
+
+
+def _table(name: str, rows: list[dict[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(name, no_wrap=True)
+    for heading in ("count", "size", "oldest", "newest"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(row[name], str(row["count"]), shown(row["size"]), row["oldest"][:10], row["newest"][:10])
+    return table

@@ -1,0 +1,71 @@
+"""The flow `compare`: two run folders compared on a schedule or an event, the result an artifact that Prefect shows."""
+
+from pathlib import Path
+
+from prefect import flow
+from prefect.artifacts import create_markdown_artifact
+from prefect.client.schemas import State
+from prefect.states import Completed, Failed
+
+from flows.compare_runs import CompareOptions, compare_runs
+from flows.gate import load_gate
+from metric_core.statistics.gate import Outcome
+from metric_core.statistics.resampling import SEED
+from tasks.render.comparison_text import markdown
+from tasks.run_pair import Matching
+from tasks.settings import Settings
+
+ARTIFACT = "assay-comparison"
+
+
+class Comparison(Settings):
+    """What to compare, and how.
+
+    Args:
+        baseline: run folder of the baseline.
+        run: run folder of the run.
+        gate: gate file that the run is held against.
+        match: column by which rows are matched; by default their ids.
+        by: column by which rows are grouped; by default every row stands alone.
+        seed: where resampling starts.
+        allow_different: hold runs against the gate's regression rules that are not like for like.
+    """
+
+    baseline: str
+    run: str
+    gate: str | None = None
+    match: str | None = None
+    by: str | None = None
+    seed: int = SEED
+    allow_different: bool = False
+
+
+@flow(name="compare", persist_result=False, validate_parameters=True)
+def compare(comparison: Comparison) -> State[str]:
+    """Compares two runs; the flow run fails where the gate does.
+
+    Args:
+        comparison: what to compare, and how.
+
+    Returns:
+        The comparison as Markdown, in the state Failed or Inconclusive where the gate says so.
+
+    Raises:
+        AssayError: anything that the user can put right; the message says how.
+    """
+    gate = None if comparison.gate is None else load_gate(Path(comparison.gate))
+    options = CompareOptions(
+        gate=gate,
+        matching=Matching(comparison.match, comparison.by),
+        seed=comparison.seed,
+        allow_different=comparison.allow_different,
+    )
+    found = compare_runs(Path(comparison.baseline), Path(comparison.run), options)
+    text = markdown(found)
+    create_markdown_artifact(text, key=ARTIFACT, description=f"{comparison.run} beside {comparison.baseline}")
+    outcome = None if found.gate is None else found.gate.outcome
+    if outcome is Outcome.FAILED:
+        return Failed(message="the gate failed", data=text)
+    if outcome is Outcome.INCONCLUSIVE:
+        return Completed(name="Inconclusive", message="the gate is inconclusive", data=text)
+    return Completed(data=text)

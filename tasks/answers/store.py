@@ -1,0 +1,162 @@
+"""The store of answers: values under digests, found and added in bulk, safe to share.
+
+A store can cost time, never a result: what goes wrong with it while a run is under way is told once, and the run goes
+on as if the store were empty. A value is checked when it is read; a damaged one is removed and computed anew.
+"""
+
+import logging
+import time
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
+from typing import TypeVar
+
+from sqlalchemy import Connection, delete, select, update
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.sql.dml import Delete, Update
+
+from metric_core.errors import ConfigError
+from tasks.answers.database import Database, chunks
+from tasks.answers.guard import Guard, reason_of
+from tasks.answers.leases import Leases, end_claims
+from tasks.answers.tables import ANSWERS
+
+DAMAGE = (ValueError, KeyError, TypeError)
+"""What a decoder raises for bytes that are no value."""
+
+_DAY = 86_400
+_logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class AnswerStore:
+    """Values of models under the digests of all that determines them. May be used from several threads.
+
+    Several processes and machines may use one store. Nothing is opened before it is used.
+
+    Args:
+        url: `sqlite:///path` or `postgresql+psycopg://...`, as SQLAlchemy takes it.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.database = Database(url)
+        self._guard = Guard(self.database)
+        self.leases = Leases(self.database, self._guard)
+        """Who is computing which answer."""
+        self.damaged = 0
+        """Values that were found damaged so far."""
+        self._lock = Lock()
+
+    def ensure(self) -> None:
+        """Makes sure that the store can be used.
+
+        Raises:
+            AssayError: it can not; the message says why.
+        """
+        try:
+            self.database.write(lambda connection: connection.execute(delete(ANSWERS).where(ANSWERS.c.key == b"")))
+        except (SQLAlchemyError, OSError) as error:
+            raise ConfigError(
+                f"the store of answers {self.database.name} can not be used: {reason_of(error)}. "
+                "See to it, or leave `answers` out for a file in ASSAY_HOME."
+            ) from error
+
+    def find(self, keys: Sequence[bytes], decode: Callable[[bytes], T]) -> dict[bytes, T]:
+        """Those of the values that are there.
+
+        Args:
+            keys: digests of 32 bytes.
+            decode: makes a value of its bytes, or raises one of DAMAGE.
+        """
+        found: dict[bytes, T] = {}
+        damaged: list[bytes] = []
+        stale: list[bytes] = []
+        wanted = select(ANSWERS.c.key, ANSWERS.c.value, ANSWERS.c.checksum, ANSWERS.c.used)
+        yesterday = time.time() - _DAY
+
+        def work(connection: Connection) -> None:
+            for chunk in chunks(keys):
+                for key, value, checksum, used in connection.execute(wanted.where(ANSWERS.c.key.in_(chunk))):
+                    try:
+                        found[key] = decode(intact(key, value, checksum))
+                    except DAMAGE:
+                        damaged.append(key)
+                    if used < yesterday:
+                        stale.append(key)
+
+        if keys:
+            self._guard.asked("reading", lambda: self.database.read(work), None)
+        self._drop(damaged)
+        now = int(time.time())
+        # At most once a day for each value, so that reading seldom writes.
+        self._change(stale, lambda chunk: update(ANSWERS).where(ANSWERS.c.key.in_(chunk)).values(used=now))
+        return found
+
+    def add(self, step: str, values: Mapping[bytes, bytes], owner: str | None = None, *, replace: bool = False) -> None:
+        """Keeps values, and ends the claims on them.
+
+        Args:
+            step: what they are, for statistics.
+            values: the bytes of each value by its key.
+            owner: who claimed them.
+            replace: replace values that are there; else those stay.
+        """
+        now = int(time.time())
+        rows = [
+            {"key": key, "step": step, "checksum": checksum_of(key, value), "created": now, "used": now, "value": value}
+            for key, value in sorted(values.items())
+        ]
+        insertion = self.database.insert(ANSWERS)
+        new = {column.name: insertion.excluded[column.name] for column in ANSWERS.c if not column.primary_key}
+        statement = (
+            insertion.on_conflict_do_update(index_elements=["key"], set_=new)
+            if replace
+            else insertion.on_conflict_do_nothing()
+        )
+
+        def work(connection: Connection) -> None:
+            connection.execute(statement, rows)
+            if owner is not None:
+                end_claims(connection, list(values), owner)
+
+        if rows:
+            self._guard.asked("writing", lambda: self.database.write(work), None)
+
+    def _drop(self, damaged: Sequence[bytes]) -> None:
+        if not damaged:
+            return
+        with self._lock:
+            first = self.damaged == 0
+            self.damaged += len(damaged)
+        if first:
+            _logger.warning(
+                "the store of answers %s holds damaged values; they are removed and computed anew", self.database.name
+            )
+        self._change(damaged, lambda chunk: delete(ANSWERS).where(ANSWERS.c.key.in_(chunk)))
+
+    def _change(self, keys: Sequence[bytes], statement_for: Callable[[Sequence[bytes]], Delete | Update]) -> None:
+        for statement in map(statement_for, chunks(keys)):
+            self._execute(statement)
+
+    def _execute(self, statement: Delete | Update) -> None:
+        self._guard.asked("writing", lambda: self.database.write(lambda c: c.execute(statement)), None)
+
+
+def checksum_of(key: bytes, value: bytes) -> int:
+    """Checksum of a value at its place.
+
+    >>> checksum_of(b"key", b"value") == checksum_of(b"key", b"valve")
+    False
+    """
+    return zlib.crc32(value, zlib.crc32(key))
+
+
+def intact(key: bytes, value: bytes, checksum: int) -> bytes:
+    """The value, if it is what was kept under the key.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if checksum_of(key, value) != checksum:
+        raise ValueError("the checksum does not fit")
+    return value

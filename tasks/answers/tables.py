@@ -1,0 +1,32 @@
+"""The tables of the store of answers."""
+
+from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, MetaData, String, Table
+
+FORMAT = 1
+"""Raised whenever a store is laid out in another way."""
+
+METADATA = MetaData()
+
+ANSWERS = Table(
+    "assay_answers",
+    METADATA,
+    Column("key", LargeBinary(32), primary_key=True),
+    Column("step", String(32), nullable=False),
+    Column("checksum", BigInteger, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("used", BigInteger, nullable=False),
+    Column("value", LargeBinary, nullable=False),
+)
+"""One row an answer. `created` and `used` are seconds since 1970; `checksum` is the CRC-32 of key and value."""
+
+LEASES = Table(
+    "assay_leases",
+    METADATA,
+    Column("key", LargeBinary(32), primary_key=True),
+    Column("owner", String(64), nullable=False),
+    Column("expires", Float(53), nullable=False),
+)
+"""One row an answer that somebody is working on. `expires` is in seconds since 1970 by the database's clock."""
+
+FORMATS = Table("assay_format", METADATA, Column("version", Integer, primary_key=True, autoincrement=False))
+"""One row: the format of the tables above."""

@@ -1,0 +1,70 @@
+"""The summary of a run and what it cost, as rows of short texts: for terminals, and for the run's page in Prefect.
+
+Numbers, names of metrics and stages, nothing else: no text of the data or of a server is in them.
+"""
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from metric_core.records import Direction
+
+Row: TypeAlias = tuple[str, ...]
+
+SUMMARY_HEADINGS: Row = ("metric", "mean", "95 % interval", "scored", "undefined", "failed")
+USAGE_HEADINGS: Row = (
+    *("stage", "questions", "stored", "requests"),
+    *("prompt tokens", "cached tokens", "output tokens", "seconds", "failed"),
+)
+TOTAL = "total"
+LOWER_IS_BETTER = " ↓"
+"""Marks a metric of which less is better."""
+
+_COUNTS = ("questions", "stored", "requests", "prompt_tokens", "cached_tokens", "output_tokens")
+_NONE = "-"
+
+
+def summary_rows(summary: Mapping[str, Any]) -> list[Row]:
+    """Metric, mean, interval, and the counts that the mean rests on; a metric with several scales has a row a scale.
+
+    Args:
+        summary: content of summary.json.
+    """
+    return [row for metric in summary["metrics"] for row in _metric_rows(metric)]
+
+
+def usage_rows(manifest: Mapping[str, Any]) -> list[Row]:
+    """What each stage that asked something cost, and all of them together; empty where nothing was asked.
+
+    Args:
+        manifest: content of run.json.
+    """
+    asking = {stage: entry for stage, entry in manifest["stages"].items() if entry["questions"]}
+    rows = [_usage_row(stage, entry) for stage, entry in asking.items()]
+    seconds = sum(entry["seconds"] for entry in asking.values())
+    return [*rows, _usage_row(TOTAL, {**manifest["usage"], "seconds": seconds})] if rows else []
+
+
+def _metric_rows(metric: Mapping[str, Any]) -> list[Row]:
+    name = metric["metric"] + (LOWER_IS_BETTER if metric["direction"] == Direction.LOWER else "")
+    counts = tuple(str(metric[status] or _NONE) for status in ("scored", "undefined", "failed"))
+    if metric["scales"]:
+        parts = [(f"{name} on {scale}", numbers) for scale, numbers in metric["scales"].items()]
+        return [(label, *_numbers(numbers), str(numbers["count"]), *counts[1:]) for label, numbers in parts]
+    if metric["categories"]:
+        shares = [(label, count / metric["scored"]) for label, count in metric["categories"].items()]
+        return [(name, "", ", ".join(f"{label} {share:.0%}" for label, share in shares), *counts)]
+    return [(name, *_numbers(metric["distribution"]), *counts)]
+
+
+def _numbers(distribution: Mapping[str, Any] | None) -> tuple[str, str]:
+    if distribution is None:
+        return _NONE, _NONE
+    interval = distribution["interval"]
+    shown = f"{interval['low']:.3f} to {interval['high']:.3f}" if interval else _NONE
+    return f"{distribution['mean']:.3f}", shown
+
+
+def _usage_row(name: str, usage: Mapping[str, Any]) -> Row:
+    counts = (f"{usage[count]:,}" if usage[count] else _NONE for count in _COUNTS)
+    failed = sum(usage["failed"].values())
+    return (name, *counts, f"{usage['seconds']:.1f}", f"{failed:,}" if failed else _NONE)

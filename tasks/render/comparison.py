@@ -1,0 +1,60 @@
+"""Writes a comparison of two runs as one HTML page that works offline and holds no script.
+
+No text of the data becomes markup: every one of them is escaped, and the page's own policy forbids every request and
+every script.
+"""
+
+import base64
+import hashlib
+from importlib.resources import files
+from pathlib import PurePath
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from metric_core.statistics.resampling import LEVEL
+from tasks.earlier_run import EarlierRun
+from tasks.render.comparison_rows import changed_rows
+from tasks.render.comparison_view import WIDTH, metric_views
+from tasks.render.comparison_words import check_numbers, level_sentence, row_sentences
+from tasks.run_comparison import RunComparison
+
+_STYLES = ("report.css", "comparison.css")
+
+
+def comparison_page(comparison: RunComparison) -> str:
+    """The page of a comparison.
+
+    Args:
+        comparison: of two runs, whose folders are still where they were.
+
+    Raises:
+        RunFolderError: a run folder that is no longer whole.
+    """
+    folder = files("tasks.render") / "templates"
+    style = "\n".join((folder / name).read_text(encoding="utf-8").strip() for name in _STYLES)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    environment = Environment(
+        loader=PackageLoader("tasks.render", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    rows, too_many = changed_rows(comparison)
+    manifest = EarlierRun(comparison.b.folder).manifest
+    spans = {entry["key"]: entry["bounds"][1] - entry["bounds"][0] for entry in manifest["metrics"] if entry["bounds"]}
+    return environment.get_template("comparison.html.j2").render(
+        comparison=comparison,
+        names=[PurePath(side.folder).name for side in (comparison.a, comparison.b) if side],
+        sentences=list(row_sentences(comparison)),
+        metrics=metric_views(comparison.metrics, spans),
+        rows=rows,
+        too_many=too_many,
+        level=LEVEL,
+        width=WIDTH,
+        check_numbers=check_numbers,
+        level_sentence=level_sentence,
+        policy=f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'",
+        style=Markup(style),  # noqa: S704 packaged with the project
+    )

@@ -1,0 +1,67 @@
+"""A table of a run for notebooks: to look at, and to turn into what other libraries work with."""
+
+import html
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SHOWN_ROWS = 10
+LONGEST_CELL = 200
+
+
+class RunTable:
+    """A table, by column and row.
+
+    Args:
+        table: its content.
+
+    >>> table = RunTable(pa.table({"metric": ["faithfulness"], "value": [0.5]}))
+    >>> len(table), table.columns, table.to_pylist()
+    (1, ['metric', 'value'], [{'metric': 'faithfulness', 'value': 0.5}])
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self._table.column_names)
+
+    def to_arrow(self) -> pa.Table:
+        """The table as Arrow has it."""
+        return self._table
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """The table as a data frame; what is missing there is NaN or None, as pandas has it."""
+        return self._table.to_pandas()
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """The rows as dicts."""
+        rows: list[dict[str, Any]] = self._table.to_pylist()
+        return rows
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.to_pylist())
+
+    def __repr__(self) -> str:
+        return f"RunTable({len(self)} rows: {', '.join(self.columns)})"
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
+        rows = self._table.slice(0, SHOWN_ROWS).to_pylist()
+        body = "".join(f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row.values())}</tr>" for row in rows)
+        more = f"<p>{SHOWN_ROWS} of {len(self):,} rows</p>" if len(self) > SHOWN_ROWS else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+    return html.escape(text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…")

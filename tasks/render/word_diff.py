@@ -1,0 +1,54 @@
+"""Which words of two texts differ, for pages that show them side by side."""
+
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+_MOST_PAIRS = 4_000_000
+"""Above this many pairs of words two texts are shown unmarked: comparing them would take seconds."""
+
+_LITTLE = 0.5
+"""Share of common words, spaces included, below which marks would only be in the way."""
+
+
+class Piece(NamedTuple):
+    """A part of a text.
+
+    Args:
+        text: the part.
+        is_changed: whether the other text lacks it.
+    """
+
+    text: str
+    is_changed: bool
+
+
+def word_diff(a: str, b: str) -> tuple[list[Piece], list[Piece]]:
+    """Both texts in pieces, those marked that the other one lacks; unmarked where they have next to nothing in common.
+
+    >>> word_diff("use it by May", "use it by March")[1]
+    [Piece(text='use it by ', is_changed=False), Piece(text='March', is_changed=True)]
+    """
+    words_a, words_b = _WORDS.findall(a), _WORDS.findall(b)
+    if a == b or len(words_a) * len(words_b) > _MOST_PAIRS:
+        return [Piece(a, False)], [Piece(b, False)]
+    matcher = SequenceMatcher(None, words_a, words_b, autojunk=False)
+    if matcher.ratio() < _LITTLE:
+        return [Piece(a, False)], [Piece(b, False)]
+    found = matcher.get_opcodes()
+    spans_a = [(words_a[start:end], kind != "equal") for kind, start, end, _, _ in found]
+    spans_b = [(words_b[start:end], kind != "equal") for kind, _, _, start, end in found]
+    return _pieces(spans_a), _pieces(spans_b)
+
+
+def likeness(a: str, b: str) -> float:
+    """How much of two texts is the same, from 0 to 1, word by word; an upper bound where they are long."""
+    words_a, words_b = _WORDS.findall(a), _WORDS.findall(b)
+    matcher = SequenceMatcher(None, words_a, words_b, autojunk=False)
+    return matcher.ratio() if len(words_a) * len(words_b) <= _MOST_PAIRS else matcher.quick_ratio()
+
+
+def _pieces(spans: Sequence[tuple[list[str], bool]]) -> list[Piece]:
+    return [Piece("".join(words), is_changed) for words, is_changed in spans if words]

@@ -1,0 +1,124 @@
+"""What lies in a store of stage tables: tables, the records that lead to them, and what writers left behind."""
+
+import json
+import posixpath
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from fsspec.core import url_to_fs
+
+from metric_core.errors import AssayError
+from metric_core.products import Stage
+from tasks.tables.store import StageRef, content_digest, verify
+
+RECORDS = "results"
+"""The folder of records beside the folders of the stages."""
+
+Kind: TypeAlias = Literal["record", "table", "temporary"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file of a store.
+
+    Args:
+        path: within its file system.
+        kind: a record, a table, or a file that was being written.
+        folder: the stage of a table; RECORDS.
+        size: in bytes.
+        used: when it was written or last used, as far as the file system tells.
+    """
+
+    path: str
+    kind: Kind
+    folder: str
+    size: int
+    used: datetime
+
+
+class Inventory:
+    """The files of a store of stage tables. Files that are none of a store's are not listed.
+
+    Args:
+        root: path or URL of the store; it need not be there.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.fs, self.root = url_to_fs(root)
+
+    def entries(self) -> Iterator[Entry]:
+        """Every file, folder after folder. One that goes away meanwhile is left out."""
+        for folder in (RECORDS, *map(str, Stage)):
+            place = posixpath.join(self.root, folder)
+            if not self.fs.exists(place):
+                continue
+            for path in sorted(self.fs.ls(place, detail=False)):
+                if (kind := _kind(folder, path)) is not None and (entry := self._entry(path, kind, folder)) is not None:
+                    yield entry
+
+    def _entry(self, path: str, kind: Kind, folder: str) -> Entry | None:
+        try:
+            return Entry(path, kind, folder, int(self.fs.size(path) or 0), self.used(path))
+        except FileNotFoundError:
+            return None
+
+    def used(self, path: str) -> datetime:
+        """When a file was written or last used."""
+        time: datetime = self.fs.modified(path)
+        return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+    def reference(self, path: str) -> StageRef | None:
+        """The reference in a record; None if it has none that can be read."""
+        try:
+            return StageRef.model_validate_json(json.loads(self.fs.cat_file(path))["result"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def path_of(self, ref: StageRef) -> str:
+        """Where the table behind a reference is within this file system."""
+        return str(self.fs._strip_protocol(ref.path))  # noqa: SLF001 fsspec has no other way
+
+    def problem(self, entry: Entry) -> str | None:
+        """What is wrong with a file; None if nothing is."""
+        if entry.kind == "record":
+            return self._problem_of_record(entry.path)
+        if entry.kind == "table":
+            return self._problem_of_table(entry.path)
+        return None
+
+    def _problem_of_record(self, path: str) -> str | None:
+        ref = self.reference(path)
+        if ref is None:
+            return f"the record {path} can not be read"
+        try:
+            verify(ref)
+        except AssayError as error:
+            return f"the record {path} is of no use: {error}"
+        return None
+
+    def _problem_of_table(self, path: str) -> str | None:
+        try:
+            with self.fs.open(path, "rb") as file:
+                digest = content_digest(pq.read_table(file, page_checksum_verification=True))
+        except FileNotFoundError:
+            return None
+        except (pa.ArrowException, OSError) as error:
+            return f"the table {path} can not be read: {error}"
+        return None if digest == _stem(path) else f"the table {path} has been changed since it was computed"
+
+
+def _kind(folder: str, path: str) -> Kind | None:
+    name = posixpath.basename(path)
+    if name.startswith(".") and name.endswith(".tmp"):
+        return "temporary"
+    if folder == RECORDS:
+        return "record" if name.endswith(".json") else None
+    return "table" if name.endswith(".parquet") else None
+
+
+def _stem(path: str) -> str:
+    return posixpath.basename(path).removesuffix(".parquet")

@@ -1,0 +1,68 @@
+"""Drops from a store of stage tables what nothing has used for long.
+
+A record goes when it has not been used for as long; a table when it has not been used for as long and no record that
+stays leads to it. Run folders have copies of their tables, so that no run that is finished needs the store.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from tasks.tables.inventory import Entry, Inventory
+
+YOUNGEST = timedelta(hours=1)
+"""What was used within this time stays whatever is asked for: a run that is under way may need it."""
+
+YOUNGEST_TEMPORARY = timedelta(days=1)
+"""A temporary file that is younger may still be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrunedTables:
+    """What pruning removes, or would remove: how many files of each kind, and their bytes."""
+
+    records: int
+    tables: int
+    temporary: int
+    size: int
+
+
+def prune_tables(root: str, *, before: datetime, dry_run: bool = True) -> PrunedTables:
+    """Removes what was last used before a time.
+
+    Args:
+        root: path or URL of the store of stage tables.
+        before: the time; at least an hour ago, or an hour ago is taken.
+        dry_run: only tell what would be removed.
+    """
+    inventory = Inventory(root)
+    now = datetime.now(UTC)
+    before = min(before, now - YOUNGEST)
+    entries = list(inventory.entries())
+    records = [entry for entry in entries if entry.kind == "record" and entry.used < before]
+    temporary = [e for e in entries if e.kind == "temporary" and e.used < min(before, now - YOUNGEST_TEMPORARY)]
+    gone = [*records, *temporary] if dry_run else [*_removed(inventory, records), *_removed(inventory, temporary)]
+    # Looked up anew: a run may have written records meanwhile.
+    paths = {entry.path for entry in gone}
+    stay = {
+        inventory.path_of(ref)
+        for entry in inventory.entries()
+        if entry.kind == "record" and entry.path not in paths and (ref := inventory.reference(entry.path)) is not None
+    }
+    tables = [e for e in entries if e.kind == "table" and e.used < before and e.path not in stay]
+    gone += tables if dry_run else _removed(inventory, tables)
+    kinds = [entry.kind for entry in gone]
+    counts = (kinds.count("record"), kinds.count("table"), kinds.count("temporary"))
+    return PrunedTables(*counts, sum(entry.size for entry in gone))
+
+
+def _removed(inventory: Inventory, entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Removes files, but for those that have been used since they were listed."""
+    for entry in entries:
+        try:
+            if inventory.used(entry.path) > entry.used:
+                continue
+            inventory.fs.rm_file(entry.path)
+        except FileNotFoundError:
+            continue
+        yield entry

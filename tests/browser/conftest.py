@@ -1,0 +1,74 @@
+"""A browser with a page of the report: whatever a page does wrong beside what a test looks at fails the test too."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tasks.render.report import write_report
+from tests.browser.chromium import find_chromium
+from tests.tasks.render import folders
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+OpenPage = Callable[..., "Page"]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator["Browser"]:
+    """A Chromium without a window."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install -e '.[browser]'")
+    chromium = find_chromium()
+    if chromium is None:
+        pytest.skip("no Chromium is installed, and none is in the cache: apt-get install chromium, or just browser")
+    with api.sync_playwright() as playwright:
+        options: dict[str, Any] = {
+            "executable_path": str(chromium.program),
+            "args": ["--no-sandbox", "--disable-gpu", "--allow-file-access-from-files"],
+            "env": {**os.environ, **chromium.environment},
+        }
+        opened = playwright.chromium.launch(**options)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="session")
+def hostile_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of a small run with every kind of evidence, whose texts try to break out of the page."""
+    return write_report(folders.write_hostile_run(tmp_path_factory.mktemp("hostile") / "run"))
+
+
+@pytest.fixture(scope="session")
+def large_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of 1,000 rows, of which the page carries 450."""
+    return write_report(folders.write_large_run(tmp_path_factory.mktemp("large") / "run", rows=1000), worst_rows=450)
+
+
+@pytest.fixture
+def open_page(browser: "Browser") -> Iterator[OpenPage]:
+    """Opens a report; afterwards, no request may have left the page, and nothing may have gone wrong in it."""
+    pages: list[Page] = []
+    requests: list[str] = []
+    errors: list[str] = []
+
+    def opened(report: Path, width: int = 1280, scheme: str = "light", fragment: str = "") -> "Page":
+        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+        page.on("dialog", lambda dialog: errors.append(dialog.message))
+        page.goto(f"{report.as_uri()}{fragment}")
+        pages.append(page)
+        return page
+
+    yield opened
+    broken = [page.evaluate("window.broken") for page in pages]
+    addresses = {page.url.partition("#")[0] for page in pages}
+    for page in pages:
+        page.close()
+    assert set(requests) <= addresses
+    assert errors == []
+    assert set(broken) <= {None}

@@ -1,0 +1,120 @@
+"""What a person does with the table of rows: search, sort, filter, open a row."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.conftest import OpenPage
+from tests.tasks.render import folders
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.browser
+
+NOISE = list(folders.METRICS).index("noise_sensitivity")
+FAITHFULNESS = list(folders.METRICS).index("faithfulness")
+
+
+def ids(page: "Page") -> list[str]:
+    """The rows in view, by the beginning of their question."""
+    return [text.strip()[:12] for text in page.locator("tr.row .question").all_inner_texts()]
+
+
+def chips(page: "Page", metric: int) -> list[str]:
+    """The values of a metric, from top to bottom, of the rows that have one."""
+    return page.locator(f"tr.row td[data-metric='{metric}'] .chip").all_inner_texts()
+
+
+def test_the_worst_row_stands_first(open_page: OpenPage, hostile_report: Path) -> None:
+    page = open_page(hostile_report)
+    assert page.locator("tr.row").count() == len(folders.SAMPLES)
+    assert ids(page)[0] == folders.ATTACK[:12]
+    assert ids(page)[-1] == "When did the"
+
+
+def test_a_search_finds_words_in_every_text_of_a_row(open_page: OpenPage, hostile_report: Path) -> None:
+    page = open_page(hostile_report)
+    for words in ("taj mahal open in", "it is WHITE", "Marble is white", "it is in agra.", "topic: history"):
+        page.fill("#search", words)
+        assert ids(page) == ["When did the"], words
+    page.fill("#search", "nowhere to be found")
+    assert "No row matches" in page.inner_text("#shown")
+    page.click("button[type=reset]")
+    assert page.locator("tr.row").count() == len(folders.SAMPLES)
+
+
+def test_a_click_on_a_column_sorts_its_worst_end_first(open_page: OpenPage, hostile_report: Path) -> None:
+    page = open_page(hostile_report)
+    head = page.locator(f"th[data-sort='{FAITHFULNESS}']")
+    head.locator("button").click()
+    assert chips(page, FAITHFULNESS) == ["0.00", "0.50", "1.00"]
+    assert head.get_attribute("aria-sort") == "ascending"
+    head.locator("button").click()
+    assert chips(page, FAITHFULNESS) == ["1.00", "0.50", "0.00"]
+    assert head.get_attribute("aria-sort") == "descending"
+    page.click(f"th[data-sort='{NOISE}'] button")
+    assert chips(page, NOISE) == ["1.00", "0.75", "0.00"]
+
+
+def test_colours_follow_the_direction_of_a_metric(open_page: OpenPage, hostile_report: Path) -> None:
+    page = open_page(hostile_report)
+    row = page.locator("tr.row", has_text="When did the Taj Mahal")
+    tones = {metric: row.locator(f"td[data-metric='{metric}'] .chip") for metric in (FAITHFULNESS, NOISE)}
+    assert (tones[FAITHFULNESS].inner_text(), tones[NOISE].inner_text()) == ("1.00", "0.00")
+    colours = {chip.evaluate("chip => getComputedStyle(chip).backgroundColor") for chip in tones.values()}
+    assert len(colours) == 1
+
+
+def test_rows_are_filtered_by_the_value_of_a_metric(open_page: OpenPage, hostile_report: Path) -> None:
+    page = open_page(hostile_report)
+    assert page.is_disabled("#least")
+    page.select_option("#metric", str(FAITHFULNESS))
+    page.fill("#least", "0.4")
+    page.fill("#greatest", "0.6")
+    assert chips(page, FAITHFULNESS) == ["0.50"]
+
+
+def test_rows_are_filtered_by_status(open_page: OpenPage, hostile_report: Path) -> None:
+    page = open_page(hostile_report)
+    page.select_option("#status", "failed")
+    assert ids(page) == ["not in the d"]
+    page.select_option("#metric", str(NOISE))
+    assert page.locator("tr.row").count() == 0
+
+
+def test_the_summary_leads_to_the_worst_rows_of_a_metric(open_page: OpenPage, hostile_report: Path) -> None:
+    page = open_page(hostile_report)
+    page.click(f"a[data-worst='{NOISE}']")
+    assert chips(page, NOISE)[0] == "1.00"
+    assert page.input_value("#metric") == page.input_value("#sort") == str(NOISE)
+
+
+def test_a_row_opens_and_closes(open_page: OpenPage, hostile_report: Path) -> None:
+    page = open_page(hostile_report)
+    toggle = page.locator("tr.row", has_text="When did the Taj Mahal").locator("button.toggle")
+    toggle.click()
+    evidence = page.locator(".evidence")
+    assert toggle.get_attribute("aria-expanded") == "true"
+    for shown in ("It opened in 1653. It is white.", "Passage 2", "No passage names the year.", "Votes of 2 judges"):
+        assert shown in evidence.inner_text()
+    toggle.click()
+    assert evidence.count() == 0
+
+
+def test_the_address_of_a_row_opens_it(open_page: OpenPage, hostile_report: Path) -> None:
+    page = open_page(hostile_report, fragment="#row-good")
+    assert page.locator(".evidence header").inner_text().startswith("good")
+    page.click("text=Link to this row")
+    assert page.evaluate("location.hash") == "#row-good"
+
+
+def test_a_long_table_is_shown_in_parts(open_page: OpenPage, large_report: Path) -> None:
+    page = open_page(large_report)
+    assert page.locator("tr.row").count() == 200
+    assert "450 rows of 450 on this page, 200 shown" in page.inner_text("#shown")
+    page.click("#more")
+    page.click("#more")
+    assert page.locator("tr.row").count() == 450
+    assert page.is_hidden("#more")

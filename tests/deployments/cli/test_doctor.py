@@ -1,0 +1,104 @@
+"""`assay doctor`: what it looks at, and what it says where something is amiss."""
+
+import json
+import shutil
+from collections import namedtuple
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.cli import checks
+from tests.deployments.cli.conftest import Outcome
+
+Assay = Callable[..., Outcome]
+EXAMPLE = "examples/handbook.jsonl"
+
+pytestmark = pytest.mark.models
+
+
+def by_name(outcome: Outcome) -> dict[str, dict[str, Any]]:
+    return {check["name"]: check for check in json.loads(outcome.out)["checks"]}
+
+
+def test_a_machine_that_is_well_passes(assay: Assay) -> None:
+    outcome = assay("doctor", EXAMPLE)
+    assert outcome.code == 0, outcome.out
+    for found in (
+        "Python: 3.",
+        "rag-assay 0.",
+        "GiB free",
+        "en_core_web_sm",
+        "MiniLM",
+        "columns: user_input, response",
+    ):
+        assert found in outcome.out
+    assert "left out: instance_rubrics: no rubrics" in outcome.out
+    assert outcome.err == ""
+
+
+def test_json_has_every_check(assay: Assay) -> None:
+    outcome = assay("doctor", "--json")
+    assert json.loads(outcome.out)["ok"] is True
+    names = {"Python", "packages", "ASSAY_HOME", "disk", "answers", "entities", "embedder", "Prefect", "judge"}
+    assert set(by_name(outcome)) == names
+
+
+def test_a_judge_that_does_not_answer_is_a_problem_with_advice(assay: Assay) -> None:
+    outcome = assay("doctor", "--judge", "http://127.0.0.1:9/v1", "--model", "x", "--json")
+    assert outcome.code == 7
+    judge = by_name(outcome)["judge"]
+    assert judge["level"] == "problem"
+    assert "can not be reached" in judge["found"]
+    assert "docs/judge.md" in judge["advice"]
+
+
+def test_a_home_that_can_not_be_written_is_a_problem(
+    assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("ASSAY_HOME", str(tmp_path / "file" / "home"))
+    outcome = assay("doctor", "--json")
+    assert outcome.code == 7
+    assert "set ASSAY_HOME" in by_name(outcome)["ASSAY_HOME"]["advice"]
+
+
+def test_a_full_disk_is_a_warning(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = namedtuple("usage", ["total", "used", "free"])  # noqa: PYI024 as shutil has it
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(1, 1, 1024**2))
+    outcome = assay("doctor", "--json")
+    assert outcome.code == 0
+    assert by_name(outcome)["disk"]["level"] == "warning"
+
+
+def test_a_configuration_that_can_not_be_used_is_said_first(assay: Assay, tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text("metrcs = 1")
+    outcome = assay("doctor", str(tmp_path / "bad.toml"))
+    assert outcome.code == 7
+    assert outcome.out.startswith("problem  configuration: ")
+    assert "there is no such option" in outcome.out
+    assert "1 problem" in outcome.err
+
+
+def test_data_that_is_not_there_is_a_problem(assay: Assay) -> None:
+    outcome = assay("doctor", "nowhere.jsonl", "--json")
+    assert outcome.code == 7
+    assert "does not exist" in by_name(outcome)["data"]["found"]
+
+
+def test_an_error_that_nobody_foresaw_is_no_traceback(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> Any:
+        raise RuntimeError("the library is broken")
+
+    monkeypatch.setattr(checks, "check_versions", broken)
+    outcome = assay("doctor", "--json")
+    assert outcome.code == 7
+    assert by_name(outcome)["installation"]["found"] == "RuntimeError: the library is broken"
+
+
+def test_a_prefect_server_that_does_not_answer_is_a_problem(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deployments.local_server.configured_api_url", lambda: "http://127.0.0.1:9/api")
+    outcome = assay("doctor", "--json")
+    assert outcome.code == 7
+    assert "PREFECT_API_URL" in by_name(outcome)["Prefect"]["advice"]

@@ -1,0 +1,32 @@
+"""`--embedder`: the packaged model or a server, by one word."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.deployments.cli import test_run
+from tests.deployments.cli.conftest import Outcome
+
+Assay = Callable[..., Outcome]
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+def test_a_server_that_is_not_there_is_one_message_and_the_exit_code_of_a_judge(
+    server_home: Path, tmp_path: Path
+) -> None:
+    options = ("--limit", "2", "-m", "answer_similarity", "--embedder", "http://127.0.0.1:9", "--out", str(tmp_path))
+    done = test_run.assay(server_home, "run", str(test_run.EXAMPLE), *options)
+    assert done.returncode == 4
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: the embedding server can not be used: http://127.0.0.1:9/v1 can not be reach")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["run", "plan"])
+def test_a_password_in_its_url_is_refused_and_not_repeated(assay: Assay, verb: str) -> None:
+    refused = assay(verb, str(test_run.EXAMPLE), "--embedder", "http://me:hunter2@localhost:8001/v1")
+    assert refused.code == 2
+    assert "must hold no user, password" in refused.err
+    assert "hunter2" not in refused.out + refused.err

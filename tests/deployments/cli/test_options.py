@@ -1,0 +1,50 @@
+"""The options about a run: each command that takes a configuration takes all of them."""
+
+import inspect
+from collections.abc import Callable
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from deployments.cli.options import configured
+from flows.config import RunConfig
+from tests.deployments.cli.conftest import Outcome
+
+SOURCE = "examples/handbook.jsonl"
+
+
+def told(*arguments: str) -> tuple[RunConfig, bool]:
+    """What a command of a test is called with."""
+    calls: list[tuple[RunConfig, bool]] = []
+    app = typer.Typer()
+
+    @app.command()
+    @configured
+    def command(config: RunConfig, loud: bool = False) -> None:
+        calls.append((config, loud))
+
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    return calls[0]
+
+
+def test_options_become_fields_of_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_LIMIT", "7")
+    config, loud = told(SOURCE, "--explain", "all", "--judge", "http://gpu:8000", "--model", "m", "--loud")
+    assert (config.source, config.explain, config.limit, loud) == (SOURCE, "all", 7, True)
+    assert config.judge.server is not None
+    assert (config.judge.server.urls, config.judge.server.model) == (("http://gpu:8000/v1",), "m")
+
+
+def test_every_option_but_three_is_a_field_of_the_configuration() -> None:
+    def command(_config: RunConfig) -> None: ...
+
+    names = set(inspect.signature(configured(command)).parameters)
+    assert names - set(RunConfig.model_fields) == {"config", "model"}
+
+
+def test_a_plan_shows_explanations(assay: Callable[..., Outcome]) -> None:
+    assert "explanations" in assay("plan", SOURCE, "-m", "faithfulness", "--limit", "1", "--explain", "all").out
+    refused = assay("plan", SOURCE, "--explain", "some")
+    assert refused.code == 2
+    assert "explain" in refused.err

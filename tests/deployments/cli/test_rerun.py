@@ -1,0 +1,71 @@
+"""`assay rerun` and `assay run --baseline` as a person calls them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from deployments.cli.summary import incremental_lines
+from tests.deployments.cli.conftest import Outcome
+from tests.deployments.cli.test_run import assay as called
+
+Assay = Callable[..., Outcome]
+ROWS = [
+    {"id": f"r{n}", "user_input": "Where?", "response": f"In hall {n}.", "reference": f"Hall {n}."} for n in range(3)
+]
+
+
+def write(folder: Path, *rows: object) -> str:
+    source = folder / "rows.jsonl"
+    source.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return str(source)
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+def test_a_run_is_told_apart_from_its_baseline_and_run_again(server_home: Path, tmp_path: Path) -> None:
+    source, monday, tuesday = write(tmp_path, *ROWS), str(tmp_path / "monday"), str(tmp_path / "tuesday")
+    metrics = ("--metrics", "string_similarity")
+    assert called(server_home, "run", source, *metrics, "--out", monday).returncode == 0
+    write(tmp_path, ROWS[0], {**ROWS[1], "response": "Upstairs."}, ROWS[2], {**ROWS[2], "id": "r9"})
+    done = called(server_home, "run", source, *metrics, "--out", tuesday, "--baseline", monday)
+    assert done.returncode == 0, done.stderr
+    assert f"against {monday}: 1 row changed (response 1), 1 added; 0 of 0 questions asked" in done.stdout
+    again = str(tmp_path / "again")
+    done = called(server_home, "rerun", monday, "--rows", "changed", "--out", again)
+    assert done.returncode == 0, done.stderr
+    assert f"rerun of {monday}: 2 of 4 rows computed anew" in done.stdout
+    scores = [(Path(run) / "scores.parquet").read_bytes() for run in (tuesday, again)]
+    assert scores[0] == scores[1]
+    nothing = called(server_home, "rerun", monday, "--json")
+    assert (nothing.returncode, nothing.stdout) == (2, "")
+    assert nothing.stderr.startswith("error: nothing to do: no cell of the run")
+
+
+def test_a_folder_that_is_no_run_is_refused_before_anything_starts(assay: Assay, tmp_path: Path) -> None:
+    outcome = assay("rerun", str(tmp_path))
+    assert (outcome.code, outcome.out) == (5, "")
+    assert "is not a run folder: it has no run.json" in outcome.err
+
+
+def test_an_unknown_stage_is_a_message_with_the_nearest_name(assay: Assay, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text('{"format": 1, "status": "completed"}', encoding="utf-8")
+    outcome = assay("rerun", str(tmp_path), "--stage", "verdict")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "there is no stage 'verdict' to compute anew. Did you mean verdicts?" in outcome.err
+    assert "samples" not in assay("rerun", str(tmp_path), "--stage", "qqq").err
+
+
+def test_large_counts_are_readable() -> None:
+    baseline = {
+        "folder": "runs/monday",
+        "rows": {"added": 1, "removed": 0, "changed": 3, "unchanged": 2000},
+        "changed_columns": {"retrieved_contexts": 3},
+        "asked": 41,
+        "questions": 2310,
+    }
+    said = "3 rows changed (retrieved_contexts 3), 1 added; 41 of 2,310 questions asked"
+    assert list(incremental_lines({"baseline": baseline})) == [f"against runs/monday: {said}"]
+    same = {**baseline, "rows": {"added": 0, "removed": 0, "changed": 0, "unchanged": 5}}
+    assert "no row changed; " in next(incremental_lines({"baseline": same}))

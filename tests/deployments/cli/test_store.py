@@ -1,0 +1,56 @@
+"""The verbs `prune` and `store`: what is kept, whether it is whole, and making room."""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.deployments.cli.conftest import Outcome
+from tests.tasks.tables.test_prune import kept
+
+Assay = Callable[..., Outcome]
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> tuple[str, ...]:
+    """Options that name stores of a test's own."""
+    return ("--tables", str(tmp_path), "--answers", str(tmp_path / "answers.db"))
+
+
+def test_prune_drops_nothing_without_yes(assay: Assay, tmp_path: Path, stores: tuple[str, ...]) -> None:
+    ref, record = kept(tmp_path, "one", "Why?")
+    for path in (Path(ref.path), record):
+        os.utime(path, (time.time() - 10 * 86_400,) * 2)
+    assert "would drop 0 records" in assay("prune", *stores).out
+    told = json.loads(assay("prune", *stores, "--older-than", "8d", "--json").out)
+    assert (told["records"], told["tables"], told["dry_run"]) == (1, 1, True)
+    assert "drop it with --yes" in assay("prune", *stores, "--older-than", "1w").out
+    assert record.exists()
+    assert "dropped 1 records, 1 tables" in assay("prune", *stores, "--older-than", "1w", "--yes").out
+    assert not record.exists()
+
+
+@pytest.mark.parametrize(("option", "value"), [("--older-than", "soon"), ("--max-size", "big")])
+def test_an_age_or_a_size_that_is_none_is_exit_code_2(assay: Assay, option: str, value: str) -> None:
+    outcome = assay("prune", option, value)
+    assert (outcome.code, value in outcome.err) == (2, True)
+
+
+def test_store_shows_what_is_kept(assay: Assay, tmp_path: Path, stores: tuple[str, ...]) -> None:
+    kept(tmp_path, "one", "Why?")
+    shown = json.loads(assay("store", *stores, "--json").out)
+    assert {folder["folder"]: folder["count"] for folder in shown["tables"]["folders"]} == {"results": 1, "samples": 1}
+    assert shown["answers"]["steps"] == []
+    assert "answers.db" in shown["answers"]["path"]
+    assert "samples" in assay("store", *stores).out
+
+
+def test_a_check_finds_damage(assay: Assay, tmp_path: Path, stores: tuple[str, ...]) -> None:
+    ref, _ = kept(tmp_path, "one", "Why?")
+    assert assay("store", *stores, "--check").code == 0
+    Path(ref.path).write_bytes(b"damaged")
+    outcome = assay("store", *stores, "--check")
+    assert (outcome.code, ref.path in outcome.out) == (6, True)

@@ -1,0 +1,1 @@
+"""Faults in the middle of an evaluation: real processes, real Prefect, nothing mocked."""

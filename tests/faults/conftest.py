@@ -1,0 +1,177 @@
+"""Judge servers as processes, and whole evaluations in homes of their own."""
+
+import faulthandler
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pyarrow.parquet as pq
+import pytest
+
+from deployments.local_server import ensure_server, use_server
+from flows.config import RunConfig
+from flows.evaluate import run_evaluation
+from tests.tasks.judge.server.fake_server import free_port
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "handbook.jsonl"
+ROWS = 24
+METRICS = (
+    "faithfulness",
+    "answer_relevancy",
+    "context_precision",
+    "context_recall",
+    "context_relevancy",
+    "factual_correctness",
+    "noise_sensitivity",
+    "nv_accuracy",
+    "nv_response_groundedness",
+    "aspect_critic(definition=Is the answer polite?)",
+)
+MOST_SECONDS = 300.0
+"""What no test needs: a run that hangs ends the process, with a traceback of every thread."""
+
+Cells = dict[tuple[str, str], tuple[Any, ...]]
+
+
+@pytest.fixture(autouse=True)
+def _no_hang() -> Iterator[None]:
+    faulthandler.dump_traceback_later(MOST_SECONDS, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
+
+
+class Server:
+    """A judge server in a process of its own, on one port for all its lives.
+
+    Args:
+        command: what starts it, without its port.
+    """
+
+    def __init__(self, *command: str) -> None:
+        self._command = command
+        self.port = free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def start(self, *options: str) -> None:
+        """Starts it, and waits until it serves."""
+        command = [sys.executable, *self._command, "--port", str(self.port), *options]
+        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+        for _ in range(600):
+            try:
+                urlopen(f"{self.url}/models", timeout=1).close()
+            except URLError:
+                assert self.process.poll() is None, "the judge server ended at its start"
+                time.sleep(0.05)
+            else:
+                return
+        raise AssertionError("the judge server does not start")
+
+    def wait(self) -> int:
+        """Waits for its end; returns its exit code."""
+        assert self.process is not None
+        return self.process.wait()
+
+    def stop(self) -> None:
+        """Kills it, if it lives."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+@pytest.fixture(scope="module")
+def serve() -> Iterator[Callable[..., Server]]:
+    """Makes servers, and stops them at the end."""
+    made: list[Server] = []
+
+    def make(*command: str) -> Server:
+        made.append(Server(*command))
+        return made[-1]
+
+    yield make
+    for server in made:
+        server.stop()
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run.
+
+    Args:
+        folder: its run folder.
+    """
+
+    folder: Path
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        return dict(json.loads((self.folder / "run.json").read_text(encoding="utf-8")))
+
+    @property
+    def cells(self) -> Cells:
+        """(row, metric) -> (value, status, reason)."""
+        rows = pq.read_table(self.folder / "scores.parquet").to_pylist()
+        return {(row["row_id"], row["metric"]): (row["value"], row["status"], row["reason"]) for row in rows}
+
+
+Evaluate = Callable[..., Run]
+
+
+@pytest.fixture(scope="module")
+def prefect_url(server_home: Path) -> str:
+    """The API URL of the Prefect server that all runs share."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PREFECT_API_URL", raising=False)
+        return ensure_server(server_home)
+
+
+@pytest.fixture(scope="module")
+def evaluate(prefect_url: str) -> Iterator[Evaluate]:
+    """Evaluates the example; the stores of a run are its own, so that nothing is known from another one."""
+
+    def run(folder: Path, server: Server, **options: Any) -> Run:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("ASSAY_HOME", str(folder / "home"))
+            patch.setenv("PREFECT_LOGGING_LEVEL", "CRITICAL")
+            run_evaluation(RunConfig.model_validate(configuration(folder, server, **options)))
+        return Run(folder / "run")
+
+    with use_server(prefect_url):
+        yield run
+
+
+def configuration(folder: Path, server: Server, **options: Any) -> dict[str, Any]:
+    """The configuration of a run.
+
+    Args:
+        folder: where its results and stores go.
+        server: who judges.
+        **options: of the judge's server; `shard_rows` of the run.
+    """
+    shard_rows = options.pop("shard_rows", ROWS // 2)
+    return {
+        "source": str(EXAMPLE),
+        "limit": ROWS,
+        "metrics": METRICS,
+        "judge": {"backend": "server", "server": {"urls": [server.url], **options}},
+        "out": str(folder / "run"),
+        "shard_rows": shard_rows,
+    }
+
+
+def environment(folder: Path, prefect_url: str) -> dict[str, str]:
+    """The environment of a run that is a process of its own."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "ASSAY_"))}
+    return kept | {"ASSAY_HOME": str(folder / "home"), "PREFECT_API_URL": prefect_url, "COLUMNS": "120"}

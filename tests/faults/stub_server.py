@@ -1,0 +1,108 @@
+"""A judge server as a process of its own, whose answers follow from the prompt alone, and that fails as it is told.
+
+    python -m tests.faults.stub_server --port 8123 --log requests.jsonl --fail-every 10 --fail-status 500
+
+Every chat request but those of probing is a line of the log: its prompt, and the fault it met.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.tasks.judge.server.fake_server import FakeServer, Fault, step
+
+MOST_SECONDS = 120
+"""A server whose test was killed ends by itself."""
+
+
+class Answers:
+    """Decides the answer to each request.
+
+    Args:
+        options: the command line.
+    """
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
+        self._count = 0
+
+    def __call__(self, body: dict[str, Any]) -> dict[str, Any] | Fault:
+        self._count += 1
+        prompt = str(body["messages"][-1]["content"])
+        options = self._options
+        if self._is(options.die_at):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self._is(options.fail_every):
+            self._log(prompt, str(options.fail_status))
+            headers = {"Retry-After": "0"} if options.fail_status == 429 else {}
+            return Fault(options.fail_status, headers=headers)
+        labels = body.get("structured_outputs", {}).get("choice")
+        if labels:
+            self._log(prompt, None)
+            return _chosen(labels, prompt)
+        content = json.dumps(_value(body["response_format"]["json_schema"]["schema"], prompt))
+        is_bad = self._is(options.bad_json_every)
+        self._log(prompt, "bad JSON" if is_bad else None)
+        return {"content": content[: len(content) // 2] if is_bad else content}
+
+    def _is(self, every: int) -> bool:
+        return bool(every) and self._count % every == 0
+
+    def _log(self, prompt: str, fault: str | None) -> None:
+        with self._options.log.open("a", encoding="utf-8") as log:
+            log.write(json.dumps({"prompt": prompt, "fault": fault}) + "\n")
+
+
+def _chosen(labels: list[str], prompt: str) -> dict[str, Any]:
+    """A label, with probabilities for all of them."""
+    weights = {label: 1 + _number(prompt, label) % 50 for label in labels}
+    top = {label: weight / sum(weights.values()) for label, weight in weights.items()}
+    label = max(top, key=lambda label: top[label])
+    return {"content": label, "steps": [step(label, top)]}
+
+
+def _value(schema: dict[str, Any], key: str) -> Any:
+    """A value that fits the schema; another prompt has another one."""
+    if "enum" in schema:
+        return schema["enum"][_number(key) % len(schema["enum"])]
+    if schema["type"] == "object":
+        return {name: _value(member, f"{key}.{name}") for name, member in schema["properties"].items()}
+    if schema["type"] == "array":
+        fewest = schema.get("minItems", 1)
+        length = fewest + _number(key) % (min(schema.get("maxItems", fewest + 2), fewest + 2) - fewest + 1)
+        return [_value(schema["items"], f"{key}[{i}]") for i in range(length)]
+    if schema["type"] == "integer":
+        lowest = schema.get("minimum", 0)
+        return lowest + _number(key) % (schema.get("maximum", lowest + 3) - lowest + 1)
+    return _number(key) % 5 == 0 if schema["type"] == "boolean" else f"It rains on day {_number(key) % 1000}."
+
+
+def _number(*parts: str) -> int:
+    return int.from_bytes(hashlib.sha256("\x1f".join(parts).encode()).digest()[:6], "big")
+
+
+def main() -> None:
+    """Serves until it is killed."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--log", type=Path, required=True)
+    parser.add_argument("--fail-every", type=int, default=0)
+    parser.add_argument("--fail-status", type=int, default=500)
+    parser.add_argument("--bad-json-every", type=int, default=0)
+    parser.add_argument("--die-at", type=int, default=0, help="kill this process at that request")
+    options = parser.parse_args()
+    signal.alarm(MOST_SECONDS)
+    with FakeServer(say=Answers(options)) as server:
+        server.stop()
+        server.port = options.port
+        server.start()
+        time.sleep(MOST_SECONDS)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""A judge server that fails in the middle of an evaluation: the scores are those of an undisturbed run, or it says why.
+
+The server answers each prompt in one way only, so scores are compared bit for bit.
+"""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.judge.server.answers import NO_JSON
+from tests.faults.conftest import EXAMPLE, MOST_SECONDS, ROWS, Cells, Evaluate, Run, Server, configuration, environment
+
+pytestmark = [pytest.mark.prefect, pytest.mark.models]
+
+ASSAY = Path(sys.executable).with_name("assay")
+QUOTED = re.compile(r"<quoted (\w+)>\n(.*?)\n</quoted>", re.DOTALL)
+
+
+def log_of(folder: Path) -> list[dict[str, Any]]:
+    """The requests that a server got, those of probing left out."""
+    return [json.loads(line) for line in (folder / "requests.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture(scope="module")
+def stub(serve: Callable[..., Server]) -> Callable[[Path], Server]:
+    """Makes a stub server that logs into a folder."""
+    return lambda folder: serve("-m", "tests.faults.stub_server", "--log", str(folder / "requests.jsonl"))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(stub: Callable[[Path], Server], evaluate: Evaluate, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The run that nothing disturbs."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    server = stub(folder)
+    server.start()
+    return evaluate(folder, server)
+
+
+def test_the_undisturbed_run_has_many_different_scores_and_no_gap(undisturbed: Run) -> None:
+    cells = undisturbed.cells
+    assert len({row for row, _ in cells}) == ROWS
+    assert not [cell for cell in cells.values() if cell[1] == "failed"]
+    assert len({value for value, *_ in cells.values()}) > 40
+    asked = log_of(undisturbed.folder.parent)
+    assert len(asked) == undisturbed.manifest["usage"]["requests"] > 20 * ROWS
+
+
+@pytest.mark.parametrize("status", [429, 500])
+def test_every_tenth_request_is_refused(
+    status: int, stub: Callable[[Path], Server], evaluate: Evaluate, undisturbed: Run, tmp_path: Path
+) -> None:
+    server = stub(tmp_path)
+    server.start("--fail-every", "10", "--fail-status", str(status))
+    run = evaluate(tmp_path, server)
+    assert run.cells == undisturbed.cells
+    faults = Counter(line["fault"] for line in log_of(tmp_path))
+    assert faults[str(status)] == sum(faults.values()) // 10
+    usage, wanted = run.manifest["usage"], undisturbed.manifest["usage"]
+    assert usage["requests"] == sum(faults.values()) == wanted["requests"] + faults[str(status)]
+    assert usage["failed"] == {}
+    assert {name: usage[name] for name in ("questions", "prompt_tokens", "output_tokens")} == {
+        name: wanted[name] for name in ("questions", "prompt_tokens", "output_tokens")
+    }
+
+
+def test_every_tenth_reply_is_bad_json(
+    stub: Callable[[Path], Server], evaluate: Evaluate, undisturbed: Run, tmp_path: Path
+) -> None:
+    server = stub(tmp_path)
+    server.start("--bad-json-every", "10")
+    run = evaluate(tmp_path, server, shard_rows=ROWS)
+    bad = [line["prompt"] for line in log_of(tmp_path) if line["fault"] is not None]
+    assert len(bad) > 3
+    failed = {key: cell for key, cell in run.cells.items() if cell[1] == "failed"}
+    assert {reason for _, _, reason in failed.values()} == {NO_JSON}
+    assert {row for row, _ in failed} == rows_in(bad)
+    assert without(run.cells, failed) == without(undisturbed.cells, failed)
+    assert run.manifest["usage"]["failed"] == {NO_JSON: len(bad)}
+    assert run.manifest["usage"]["requests"] == len(log_of(tmp_path))
+    for metric in json.loads((run.folder / "summary.json").read_text(encoding="utf-8"))["metrics"]:
+        assert metric["failed"] == sum(name == metric["metric"] for _, name in failed)
+        assert metric["scored"] + metric["undefined"] + metric["failed"] == ROWS
+
+
+def test_the_server_is_killed_and_comes_back(
+    stub: Callable[[Path], Server], evaluate: Evaluate, undisturbed: Run, tmp_path: Path
+) -> None:
+    server = stub(tmp_path)
+    server.start("--die-at", str(len(log_of(undisturbed.folder.parent)) // 2))
+    ends: list[int] = []
+
+    def restart() -> None:
+        ends.append(server.wait())
+        server.start()
+
+    revive = threading.Thread(target=restart)
+    revive.start()
+    run = evaluate(tmp_path, server)
+    revive.join()
+    assert ends == [-signal.SIGKILL]
+    assert run.cells == undisturbed.cells
+    assert run.manifest["status"] == "completed"
+    assert run.manifest["usage"]["failed"] == {}
+    assert run.manifest["usage"]["questions"] == undisturbed.manifest["usage"]["questions"]
+
+
+def test_the_server_is_killed_and_does_not_come_back(
+    stub: Callable[[Path], Server], prefect_url: str, undisturbed: Run, tmp_path: Path
+) -> None:
+    server = stub(tmp_path)
+    server.start("--die-at", str(len(log_of(undisturbed.folder.parent)) // 2))
+    config = tmp_path / "assay.yaml"
+    config.write_text(json.dumps(configuration(tmp_path, server, patience=2)), encoding="utf-8")
+    done = subprocess.run(
+        [ASSAY, "run", config],
+        env=environment(tmp_path, prefect_url),
+        capture_output=True,
+        text=True,
+        timeout=MOST_SECONDS / 2,
+        check=False,
+    )
+    assert server.wait() == -signal.SIGKILL
+    assert done.returncode == 4
+    assert done.stdout == ""
+    (message,) = [line for line in done.stderr.splitlines() if "error" in line.lower()]
+    assert message.startswith(f"error: the judge is lost: {server.url} can not be reached")
+    assert "were answered). See to the server and run again" in message
+    assert "Traceback" not in done.stderr
+    manifest = Run(tmp_path / "run").manifest
+    assert (manifest["status"], f"error: {manifest['reason']}") == ("failed", message)
+    left = [path.name for path in (tmp_path / "run").rglob("*") if path.is_file() and not path.name.startswith(".")]
+    assert left == ["run.json"], "a table of holes"
+
+
+def rows_in(prompts: list[str]) -> set[str]:
+    """The rows whose claims, questions or context sentences these prompts ask for."""
+    asked = [dict(QUOTED.findall(prompt)) for prompt in prompts]
+    rows = map(json.loads, EXAMPLE.read_text(encoding="utf-8").splitlines()[:ROWS])
+    return {row["id"] for row in rows for quoted in asked if is_about(quoted, row)}
+
+
+def is_about(quoted: dict[str, str], row: dict[str, Any]) -> bool:
+    """Whether texts that a prompt quotes are a row's."""
+    if "response" in quoted:
+        return quoted["response"] in (row["response"], row["reference"])
+    sentences = re.sub(r"^\[\d+\] ", "", quoted["context"], flags=re.MULTILINE)
+    return (quoted["question"], sentences.split()) == (row["user_input"], " ".join(row["retrieved_contexts"]).split())
+
+
+def without(cells: Cells, left_out: Cells) -> Cells:
+    """The other cells."""
+    return {key: cell for key, cell in cells.items() if key not in left_out}

@@ -1,0 +1,233 @@
+"""What a run says about its judging: explanations, a panel's agreement, and a cost that is what the server counted."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId
+from prefect.client.schemas.objects import Artifact
+
+from deployments.cli.cost import agreement_line, usage_lines, usage_table
+from flows import artifacts
+from flows.config import RunConfig
+from flows.evaluate import Evaluation, run_evaluation
+from tests.tasks.builders import says, script
+from tests.tasks.judge.server.fake_server import FakeServer, Fault
+
+pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]
+
+KEY = "sk-this-is-secret"
+ROWS: Sequence[Mapping[str, Any]] = [
+    {
+        "id": f"r{number}",
+        "user_input": "Where are bikes repaired?",
+        "response": f"Bikes are repaired in Dublin {number}.",
+        "retrieved_contexts": [f"Repairs {number} happen in Dublin."],
+        "reference": f"In Dublin, at door {number}.",
+    }
+    for number in range(4)
+]
+CLAIMS = says("claims", answer={"claims": ["Bikes are repaired."]})
+EXPLAINED = says("explanation", answer={"explanation": "The passage says so."})
+
+
+def evaluation_of(folder: Path, **options: Any) -> Evaluation:
+    """Runs the flow over ROWS with stores of its own."""
+    folder.mkdir(exist_ok=True)
+    source = folder / "rows.jsonl"
+    source.write_text("\n".join(json.dumps(row) for row in ROWS), encoding="utf-8")
+    own = {"out": str(folder / "run"), "tables": str(folder / "tables"), "answers": str(folder / "answers.db")}
+    values = {"source": str(source), "metrics": ("faithfulness",), **own, **options}
+    return run_evaluation(RunConfig.model_validate(values))
+
+
+def evaluate(folder: Path, **options: Any) -> Path:
+    """As `evaluation_of`; returns the run folder."""
+    return Path(evaluation_of(folder, **options).folder)
+
+
+def scripted(folder: Path, *answers: Mapping[str, Any]) -> dict[str, Any]:
+    folder.mkdir(parents=True)
+    return script(folder, *answers).model_dump()
+
+
+def read(run: Path, name: str) -> Any:
+    return json.loads((run / name).read_text(encoding="utf-8"))
+
+
+def table(run: Path, stage: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = pq.read_table(run / "stages" / f"{stage}.parquet").to_pylist()
+    return rows
+
+
+def artifacts_of(run: Path) -> dict[str | None, Artifact]:
+    """What Prefect's server has about a run, by key."""
+    wanted = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[read(run, "run.json")["run_id"]]))
+    with get_client(sync_client=True) as client:
+        return {artifact.key: artifact for artifact in client.read_artifacts(artifact_filter=wanted)}
+
+
+def test_explanations_are_written_after_the_verdicts_and_change_no_score(tmp_path: Path) -> None:
+    answers = (
+        CLAIMS,
+        EXPLAINED,
+        says("verdict", answer="yes"),
+        says("verdict", "Repairs 2 happen in Dublin.", answer="no"),
+    )
+    plain = evaluate(tmp_path / "plain", judge=scripted(tmp_path / "a", *answers))
+    some = evaluate(tmp_path / "some", judge=scripted(tmp_path / "b", *answers), explain="unsupported", shard_rows=2)
+    everything = evaluate(tmp_path / "all", judge=scripted(tmp_path / "c", *answers), explain="all")
+    assert not (plain / "stages" / "explanations.parquet").exists()
+    assert [(row["row_id"], row["text"]) for row in table(some, "explanations")] == [("r2", "The passage says so.")]
+    assert [row["row_id"] for row in table(everything, "explanations")] == ["r0", "r1", "r2", "r3"]
+    assert pq.read_table(plain / "scores.parquet").equals(pq.read_table(some / "scores.parquet"))
+    assert read(everything, "run.json")["stages"]["explanations"]["questions"] == 4
+
+
+def test_a_panel_decides_by_majority_and_says_how_far_it_agrees(tmp_path: Path) -> None:
+    third = "Repairs 2 happen in Dublin."
+    lead = scripted(tmp_path / "lead", CLAIMS, says("verdict", answer="yes"), says("verdict", third, answer="no"))
+    other = scripted(tmp_path / "other", says("verdict", answer={"yes": 0.75, "no": 0.25}))
+    run = evaluate(tmp_path / "panel", judge=lead, panel=[other])
+    verdicts = {row["row_id"]: row for row in table(run, "verdicts")}
+    assert [verdicts[row]["verdict"] for row in ("r0", "r1", "r2", "r3")] == [1, 1, 0, 1]
+    assert verdicts["r2"]["panel"] == [
+        {"judge": "script.json (1)", "label": "no", "probability": None},
+        {"judge": "script.json (2)", "label": "yes", "probability": 0.75},
+    ]
+    summary, manifest = read(run, "summary.json"), read(run, "run.json")
+    support = summary["agreement"]["verdicts"]["support"]
+    assert (support["items"], support["compared"], support["agreement"]) == (4, 4, 0.75)
+    # Chance: seven labels of eight are yes, so (7/8)^2 + (1/8)^2.
+    assert support["kappa"] == pytest.approx((0.75 - 0.78125) / (1 - 0.78125))
+    assert [judge["backend"] for judge in manifest["panel"]] == ["scripted", "scripted"]
+    assert manifest["judge"]["backend"] == "panel"
+    assert agreement_line(summary) == "agreement of 2 judges: support 0.75 (kappa -0.14, 4 answers)"
+
+
+def test_without_a_panel_nothing_is_said_about_agreement(tmp_path: Path) -> None:
+    run = evaluate(tmp_path / "one", judge=scripted(tmp_path / "j", CLAIMS, says("verdict", answer="yes")))
+    assert "agreement" not in read(run, "summary.json")
+    assert {row["panel"] for row in table(run, "verdicts")} == {None}
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., FakeServer]]:
+    """Starts a fake server that wants a key; its judge does not wait long between tries."""
+    monkeypatch.setenv("JUDGE_KEY", KEY)
+    monkeypatch.setattr("tasks.judge.server.backoff.FIRST", 0.01)
+    servers: list[FakeServer] = []
+
+    def start(**options: Any) -> FakeServer:
+        servers.append(FakeServer(key=KEY, **options))
+        return servers[-1].__enter__()
+
+    yield start
+    for server in servers:
+        server.__exit__(None, None, None)
+
+
+def served(server: FakeServer, **options: Any) -> dict[str, Any]:
+    return {"backend": "server", "server": {"urls": [server.url], "api_key_env": "JUDGE_KEY", **options}}
+
+
+class Stumbling:
+    """Says what a fake server says: tokens from a cache, one server error, one reply that was cut off."""
+
+    def __init__(self) -> None:
+        self.prompt_tokens = 0
+        self._stumbles = True
+
+    def __call__(self, body: dict[str, Any]) -> dict[str, Any] | Fault:
+        if self._stumbles:
+            self._stumbles = False
+            return Fault(500)
+        text = body["messages"][-1]["content"]
+        tokens = len(text.split())
+        self.prompt_tokens += tokens
+        usage = {"prompt_tokens": tokens, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 3}}
+        is_cut_off = "Dublin 1." in text and "choice" not in str(body.get("structured_outputs"))
+        return {"usage": usage} | ({"content": '{"claims": ["Bi', "finish_reason": "length"} if is_cut_off else {})
+
+
+def test_the_cost_of_a_run_is_what_the_server_counted(tmp_path: Path, serve: Callable[..., FakeServer]) -> None:
+    say = Stumbling()
+    server = serve(say=say)
+    run = evaluate(tmp_path / "run", judge=served(server), metrics=("faithfulness", "nv_accuracy"))
+    manifest = read(run, "run.json")
+    usage, stages = manifest["usage"], manifest["stages"]
+    answered = len(server.asked) - 1
+    assert usage["requests"] == len(server.asked)
+    assert usage["prompt_tokens"] == say.prompt_tokens
+    assert (usage["cached_tokens"], usage["output_tokens"]) == (3 * answered, 2 * answered)
+    assert stages["claims"]["failed"] == usage["failed"]
+    assert sum(usage["failed"].values()) == 1
+    for count in ("questions", "stored", "requests", "prompt_tokens", "cached_tokens", "output_tokens"):
+        assert usage[count] == sum(stage[count] for stage in stages.values())
+    shown = usage_table(manifest)
+    assert shown is not None
+    assert [list(column.cells)[-1] for column in shown.columns[:4]] == [
+        "total",
+        str(usage["questions"]),
+        "-",
+        str(usage["requests"]),
+    ]
+
+
+def test_the_same_run_again_asks_nothing_and_says_so(tmp_path: Path, serve: Callable[..., FakeServer]) -> None:
+    server = serve()
+    evaluate(tmp_path / "run", judge=served(server))
+    before = len(server.asked)
+    manifest = read(evaluate(tmp_path / "run", judge=served(server)), "run.json")
+    usage = manifest["usage"]
+    assert len(server.asked) == before
+    assert (usage["questions"], usage["stored"], usage["requests"]) == (before, before, 0)
+    assert usage_table(manifest) is None
+    assert list(usage_lines(manifest)) == [f"{before} questions to the judge, {before} of them answered before"]
+
+
+def test_cost_summary_and_the_place_of_the_report_are_on_the_page_of_the_run(
+    tmp_path: Path, serve: Callable[..., FakeServer]
+) -> None:
+    run = evaluate(tmp_path / "run", judge=served(serve()))
+    manifest = read(run, "run.json")
+    found = artifacts_of(run)
+    usage = json.loads(str(found["usage"].data))
+    assert [row["stage"] for row in usage] == ["claims", "verdicts", "total"]
+    assert usage[-1]["requests"] == str(manifest["usage"]["requests"])
+    (row,) = json.loads(str(found["summary"].data))
+    mean = read(run, "summary.json")["metrics"][0]["distribution"]["mean"]
+    assert (row["metric"], row["mean"], row["scored"], row["failed"]) == ("faithfulness", f"{mean:.3f}", "4", "-")
+    assert str(run / "report.html") in str(found["report"].data)
+    assert KEY not in str([artifact.model_dump() for artifact in found.values()])
+
+
+def test_a_long_stage_shows_how_far_it_is(
+    tmp_path: Path, serve: Callable[..., FakeServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(artifacts, "PERIOD", 0.1)
+    server = serve()
+    server.delay = 0.2
+    found = artifacts_of(evaluate(tmp_path / "run", judge=served(server, concurrency=1)))
+    assert {(key, found[key].type, found[key].data) for key in ("progress-claims", "progress-verdicts")} == {
+        ("progress-claims", "progress", 100.0),
+        ("progress-verdicts", "progress", 100.0),
+    }
+
+
+def test_an_artifact_that_can_not_be_written_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_arguments: Any) -> None:
+        raise ConnectionError("http://me:hunter2@prefect.example can not be reached")
+
+    monkeypatch.setattr(artifacts, "create_table_artifact", fail)
+    judge = scripted(tmp_path / "j", CLAIMS, says("verdict", answer="yes"))
+    evaluation = evaluation_of(tmp_path / "run", judge=judge)
+    assert evaluation.warnings == (
+        "the artifact 'usage' could not be written to Prefect: ConnectionError",
+        "the artifact 'summary' could not be written to Prefect: ConnectionError",
+    )
+    assert list(artifacts_of(Path(evaluation.folder))) == ["report"]

@@ -1,0 +1,289 @@
+"""The flow `rerun` and the baseline of a run: who is asked what, and that nothing else becomes of the tables."""
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from flows.config import RunConfig
+from flows.evaluate import run_evaluation
+from flows.rerun import run_rerun
+from flows.rerun_plan import RerunRequest, prepare, request_of
+from metric_core.errors import AssayError, ConfigError, RunFolderError, SourceError
+from metric_core.questions import JudgeQuestion
+from tasks.earlier_run import EarlierRun
+from tasks.judge.scripted import ScriptedJudge
+from tests.tasks.builders import fails, says, script
+
+pytestmark = [pytest.mark.prefect, pytest.mark.models]
+
+METRICS = ("faithfulness", "nv_accuracy", "answer_similarity")
+ANSWERS = (
+    *(
+        says("claims", f"Bikes are repaired in hall {n}.", answer={"claims": [f"Hall {n} repairs bikes."]})
+        for n in range(9)
+    ),
+    says("verdict", answer={"yes": 0.8, "no": 0.2}),
+    says("accuracy_1", answer="4"),
+    says("accuracy_2", answer="2"),
+)
+
+
+def row(number: int, **other: Any) -> dict[str, Any]:
+    return {
+        "id": f"r{number}",
+        "user_input": "Where are bikes repaired?",
+        "response": f"Bikes are repaired in hall {number}.",
+        "retrieved_contexts": [f"Repairs happen in hall {number}."],
+        "reference": f"In hall {number}.",
+    } | other
+
+
+class Bench:
+    """Runs over a source of five rows in three shards, with stores of its own."""
+
+    def __init__(self, folder: Path, asked: list[JudgeQuestion]) -> None:
+        self.folder = folder
+        self.asked = asked
+
+    def write(self, *rows: Mapping[str, Any]) -> None:
+        (self.folder / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+
+    def run(self, name: str, *answers: Mapping[str, Any], **options: Any) -> Path:
+        config = {
+            "source": str(self.folder / "rows.jsonl"),
+            "metrics": METRICS,
+            "judge": script(self.folder, *ANSWERS, *answers).model_dump(),
+            "out": str(self.folder / name),
+            "tables": str(self.folder / "tables"),
+            "answers": str(self.folder / "answers.db"),
+            "shard_rows": 2,
+        }
+        run = run_evaluation(RunConfig.model_validate(config | options)).folder
+        self.forget()
+        return Path(run)
+
+    def rerun(self, run: Path, *answers: Mapping[str, Any], **said: Any) -> Path:
+        script(self.folder, *ANSWERS, *answers)
+        return Path(run_rerun(request_of(**{"run": str(run), "out": str(self.folder / "rerun")} | said)).folder)
+
+    def forget(self) -> None:
+        self.asked.clear()
+
+    def empty_stores(self) -> None:
+        """All that is left of a run is its folder."""
+        shutil.rmtree(self.folder / "tables")
+        with closing(sqlite3.connect(self.folder / "answers.db")) as answers, answers:
+            for (name,) in answers.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+                answers.execute(f'DELETE FROM "{name}"')
+
+    @property
+    def halls(self) -> dict[str, set[str]]:
+        """Kind of question -> the halls that were asked about."""
+        found: dict[str, set[str]] = {}
+        for question in self.asked:
+            words = " ".join(question.texts.values()).replace(".", " ").lower().split()
+            numbers = {after for word, after in pairwise(words) if word == "hall"}
+            found.setdefault(str(question.kind), set()).update(numbers)
+        return found
+
+
+@pytest.fixture
+def bench(prefect_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:  # noqa: ARG001
+    asked: list[JudgeQuestion] = []
+    answer = ScriptedJudge._answer
+
+    def noted(judge: ScriptedJudge, question: JudgeQuestion) -> Any:
+        asked.append(question)
+        return answer(judge, question)
+
+    monkeypatch.setattr(ScriptedJudge, "_answer", noted)
+    made = Bench(tmp_path, asked)
+    made.write(*map(row, range(5)))
+    return made
+
+
+def manifest(run: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((run / "run.json").read_text())
+    return content
+
+
+def content(run: Path) -> dict[str, list[str]]:
+    """Every table of a run, its rows in an order that does not depend on shards and products."""
+    tables = {path.stem: pq.read_table(path) for path in (*(run / "stages").glob("*.parquet"), run / "scores.parquet")}
+    return {name: sorted(map(json.dumps, table.to_pylist())) for name, table in tables.items()}
+
+
+def status(run: Path) -> dict[tuple[str, str], str]:
+    rows: Sequence[Mapping[str, Any]] = pq.read_table(run / "scores.parquet").to_pylist()
+    return {(cell["row_id"], cell["metric"]): cell["status"] for cell in rows}
+
+
+CUT = fails("claims", "Bikes are repaired in hall 3.")
+
+
+def test_only_rows_that_failed_are_asked_about_even_without_any_store(bench: Bench) -> None:
+    whole = bench.run("whole")
+    bench.empty_stores()
+    broken = bench.run("broken", CUT)
+    assert status(broken)["r3", "faithfulness"] == "failed"
+    bench.empty_stores()
+    mended = bench.rerun(broken)
+    assert {hall for halls in bench.halls.values() for hall in halls} == {"3"}
+    assert {"claims", "verdict", "accuracy_1"} <= set(bench.halls)
+    assert content(mended) == content(whole)
+    said = manifest(mended)
+    assert said["parent"] == {"run_id": manifest(broken)["run_id"], "folder": str(broken)}
+    assert said["rerun"] == {"rows": "failed", "stage": None, "rows_anew": 1}
+    assert (said["status"], said["rows"], said["rows_read"]) == ("completed", 5, 5)
+    assert "--rows all" in said["warnings"][-1]  # the mended script is another judge
+    assert (mended / "report.html").is_file()
+
+
+def test_rows_of_tables_stand_in_the_order_of_the_samples(bench: Bench) -> None:
+    mended = bench.rerun(bench.run("broken", CUT))
+    for path in (mended / "stages").glob("*.parquet"):
+        ids = pq.read_table(path)["row_id"].to_pylist()
+        assert ids == sorted(ids)
+
+
+def test_a_later_stage_takes_the_stages_before_it_from_the_run(bench: Bench) -> None:
+    broken = bench.run("broken", fails("verdict", "Hall 1 repairs bikes."))
+    bench.empty_stores()
+    mended = bench.rerun(broken, stage="verdicts")
+    assert bench.halls == {"verdict": {"1"}}
+    assert set(status(mended).values()) == {"scored"}
+    bench.forget()
+    with pytest.raises(ConfigError, match="nothing to do: no cell"):
+        bench.rerun(mended, out=None)
+    assert bench.asked == []
+
+
+def test_only_failures_of_the_metrics_chosen_count(bench: Bench) -> None:
+    broken = bench.run("broken", CUT)
+    with pytest.raises(ConfigError, match="nothing to do"):
+        bench.rerun(broken, metrics="nv_accuracy")
+
+
+def test_all_rows_are_asked_again_from_a_stage_on(bench: Bench) -> None:
+    run = bench.run("run")
+    again = bench.rerun(run, says("verdict", answer={"yes": 0.1, "no": 0.9}), rows="all", stage="verdicts")
+    assert bench.halls == {"verdict": set("01234")}
+    assert [name for name, rows in content(again).items() if rows != content(run)[name]] == ["verdicts", "scores"]
+    bench.forget()
+    bench.rerun(run, rows="all")
+    assert set(bench.halls) == {"claims", "verdict", "accuracy_1", "accuracy_2"}
+    assert all(halls == set("01234") for halls in bench.halls.values())
+
+
+def test_scores_alone_cost_no_question(bench: Bench) -> None:
+    run = bench.run("run")
+    bench.empty_stores()
+    again = bench.rerun(run, rows="all", stage="aggregation")
+    assert bench.asked == []
+    assert content(again) == content(run)
+
+
+def test_changed_rows_are_evaluated_and_vanished_ones_left_out(bench: Bench) -> None:
+    run = bench.run("run")
+    bench.empty_stores()
+    bench.write(row(0), row(2, response="Bikes are repaired in hall 8."), row(3, ticket=7), row(4), row(5))
+    changed = bench.rerun(run, rows="changed")
+    assert bench.halls["claims"] == {"8", "5"}
+    assert bench.halls["verdict"] == {"8", "2", "5"}  # the context of row 2 still speaks of hall 2
+    assert {row_id for row_id, _ in status(changed)} == {"r0", "r2", "r3", "r4", "r5"}
+    assert set(status(changed).values()) == {"scored"}
+    assert manifest(changed)["rerun"]["rows_anew"] == 2
+    bench.empty_stores()
+    assert content(changed) == content(bench.run("whole"))
+
+
+def test_another_metric_is_computed_from_what_is_there(bench: Bench) -> None:
+    run = bench.run("run")
+    bench.empty_stores()
+    more = bench.rerun(run, metrics="faithfulness,string_similarity")
+    assert bench.asked == []
+    assert {metric for _, metric in status(more)} == {"faithfulness", "string_similarity"}
+
+
+def test_what_another_metric_needs_is_computed_for_all_rows(bench: Bench) -> None:
+    run = bench.run("run", metrics=["answer_similarity"])
+    bench.empty_stores()
+    more = bench.rerun(run, metrics="answer_similarity,faithfulness")
+    assert {kind: len(halls) for kind, halls in bench.halls.items()} == {"claims": 5, "verdict": 5}
+    bench.empty_stores()
+    assert content(more) == content(bench.run("whole", metrics=["answer_similarity", "faithfulness"]))
+
+
+def test_a_run_names_the_rows_that_changed_since_its_baseline(bench: Bench) -> None:
+    monday = bench.run("monday")
+    bench.write(row(0), row(1, retrieved_contexts=["Hall 7 is closed."]), row(2), row(3), row(6))
+    tuesday = bench.run("tuesday", baseline=str(monday))
+    said = manifest(tuesday)["baseline"]
+    assert (said["folder"], said["run_id"]) == (str(monday), manifest(monday)["run_id"])
+    assert said["rows"] == {"added": 1, "removed": 1, "changed": 1, "unchanged": 3}
+    assert said["changed_columns"] == {"retrieved_contexts": 1}
+    assert said["rows_changed"] == [{"row_id": "r1", "columns": ["retrieved_contexts"]}]
+    # Row 1: a verdict, as nv_accuracy reads no contexts; row 6: claims, a verdict and two ratings.
+    assert (said["questions"], said["asked"]) == (20, 5)
+    assert said["stored"] == 15
+
+
+def test_a_baseline_that_is_no_run_stops_before_anything_is_asked(bench: Bench) -> None:
+    with pytest.raises(RunFolderError, match="is not a run folder"):
+        bench.run("run", baseline=str(bench.folder))
+    assert bench.asked == []
+
+
+def edited(run: Path, **entries: Any) -> str:
+    (run / "run.json").write_text(json.dumps({**manifest(run), **entries}), encoding="utf-8")
+    return str(run)
+
+
+def test_what_can_not_be_run_again_is_said_plainly(bench: Bench) -> None:
+    run = bench.run("run", CUT, metrics=["faithfulness"])
+    known = manifest(run)
+    cases: list[tuple[Mapping[str, Any], Mapping[str, Any], type[AssayError], str]] = [
+        ({"format": 99}, {}, RunFolderError, "has the format 99, this rag-assay reads"),
+        ({"status": "failed"}, {}, RunFolderError, "is not finished"),
+        ({"config": {"colour": "red"}}, {}, RunFolderError, "written by rag-assay .* can not be used"),
+        ({}, {"stage": "similarity"}, ConfigError, "has no stage similarity .*; it has claims, verdicts, aggregation"),
+        ({}, {"stage": "claims", "rows": "changed"}, ConfigError, "leave --stage out"),
+        ({}, {"metrics": "context_recall,nv_accuracy", "model": "m"}, ConfigError, "give --judge too"),
+        ({}, {"metrics": "noise_sensitivity(mode=x)"}, ConfigError, "mode"),
+        ({}, {"rows": "some"}, ConfigError, "rows: Input should be 'failed', 'changed' or 'all'"),
+    ]
+    for entries, said, kind, message in cases:
+        edited(run, **{**known, **entries})
+        with pytest.raises(kind, match=message):
+            prepare(request_of(run=str(run), **said))
+    edited(run, **known)
+    with pytest.raises(RunFolderError, match="is the run itself"):
+        bench.rerun(run, out=str(run))
+    with pytest.raises(RunFolderError, match=r"is not a run folder: it has no run\.json"):
+        EarlierRun(bench.folder)
+    (run / "stages" / "claims.parquet").unlink()
+    with pytest.raises(RunFolderError, match=r"not a whole run folder: it has no stages/claims\.parquet"):
+        bench.rerun(run)
+
+
+def test_a_metric_that_the_rows_have_no_column_for_is_refused(bench: Bench) -> None:
+    bench.write(*({name: value for name, value in row(n).items() if name != "reference"} for n in range(2)))
+    run = bench.run("run", metrics=["faithfulness"])
+    with pytest.raises(SourceError, match="context_recall needs reference, which no row"):
+        prepare(RerunRequest(run=str(run), metrics=("context_recall",)))
+
+
+def test_a_source_that_is_gone_matters_only_where_it_is_read(bench: Bench) -> None:
+    run = bench.run("run", CUT)
+    (bench.folder / "rows.jsonl").unlink()
+    with pytest.raises(SourceError, match=r"rows\.jsonl"):
+        bench.rerun(run, rows="changed")
+    assert set(status(bench.rerun(run)).values()) == {"scored"}

@@ -1,0 +1,63 @@
+"""Agreement of judges, against values from the literature and values computed by hand."""
+
+import pytest
+
+from metric_core.statistics.agreement import Labels, agreement_of, fleiss_kappa, krippendorff_alpha, pair_agreement
+
+
+def test_fleiss_kappa_of_fourteen_raters_and_five_categories() -> None:
+    counts = [
+        (0, 0, 0, 0, 14),
+        (0, 2, 6, 4, 2),
+        (0, 0, 3, 5, 6),
+        (0, 3, 9, 2, 0),
+        (2, 2, 8, 1, 1),
+        (7, 7, 0, 0, 0),
+        (3, 2, 6, 3, 0),
+        (2, 5, 3, 2, 2),
+        (6, 5, 2, 1, 0),
+        (0, 2, 2, 3, 7),
+    ]
+    items = [[label for label, count in zip("abcde", row, strict=True) for _ in range(count)] for row in counts]
+    assert fleiss_kappa(items) == pytest.approx(0.210, abs=5e-4)
+    assert pair_agreement(items) == pytest.approx(0.378, abs=5e-4)
+
+
+def test_krippendorff_alpha_with_missing_labels() -> None:
+    observers = ("123321412...", "1233224125.3", ".3332342251.", "12332441251.")
+    items = [[label for label in unit if label != "."] for unit in zip(*observers, strict=True)]
+    assert krippendorff_alpha([labels for labels in items if len(labels) > 1]) == pytest.approx(0.743, abs=5e-4)
+
+
+def test_two_judges_by_hand() -> None:
+    # yes/yes 4, no/no 2, yes/no 1, no/yes 1; 10 yes and 6 no of 16: chance (10/16)^2 + (6/16)^2 = 0.53125.
+    pairs = [("yes", "yes")] * 4 + [("no", "no")] * 2 + [("yes", "no"), ("no", "yes")]
+    found = agreement_of([{"one": a, "two": b} for a, b in pairs])
+    assert found.agreement == 0.75
+    assert found.kappa == pytest.approx((0.75 - 0.53125) / (1 - 0.53125))
+    # Expected disagreement without replacement: 2 * 10 * 6 / (16 * 15) = 0.5; observed 0.25.
+    assert found.alpha == pytest.approx(1 - 0.25 / 0.5)
+
+
+def test_a_label_that_is_missing_is_counted_and_left_out() -> None:
+    items: list[Labels] = [
+        {"one": "yes", "two": "yes", "three": None},
+        {"one": "no", "two": None, "three": None},
+        {"one": "yes", "two": "no", "three": "yes"},
+        {"one": "yes", "two": "yes"},
+    ]
+    found = agreement_of(items)
+    assert (found.judges, found.items, found.compared, found.complete) == (("one", "two", "three"), 4, 3, 1)
+    assert found.agreement == pytest.approx((1 + 1 / 3 + 1) / 3)
+    assert found.unlabelled == {"one": 0, "two": 1, "three": 2}
+
+
+@pytest.mark.parametrize("items", [[], [{"one": "yes", "two": None}]])
+def test_nothing_to_compare_has_no_agreement(items: list[Labels]) -> None:
+    found = agreement_of(items)
+    assert (found.compared, found.agreement, found.kappa, found.alpha) == (0, None, None, None)
+
+
+def test_where_all_labels_are_the_same_chance_can_not_be_told() -> None:
+    found = agreement_of([{"one": "yes", "two": "yes"}] * 3)
+    assert (found.agreement, found.kappa, found.alpha) == (1.0, None, None)

@@ -1,0 +1,96 @@
+"""Pruning a store of stage tables: what is unused for long goes, what anybody may need stays."""
+
+import json
+import os
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from metric_core.products import Stage
+from metric_core.schemas import SAMPLES
+from tasks.results import StageRefSerializer, StageResults
+from tasks.tables.inventory import Inventory
+from tasks.tables.prune import prune_tables
+from tasks.tables.store import StageRef, TableStore
+from tests.tasks.builders import samples_table
+
+MONTH = datetime.now(UTC) - timedelta(days=30)
+DAY = 86_400
+
+
+def kept(root: Path, key: str, text: str) -> tuple[StageRef, Path]:
+    """A table with its record, as a run leaves them."""
+    ref = TableStore(str(root)).write(samples_table({"user_input": text}), SAMPLES)
+    serializer = StageRefSerializer()
+    record = {"metadata": {"serializer": serializer.model_dump(mode="json")}, "result": serializer.dumps(ref).decode()}
+    StageResults(root=str(root)).write_path(key, json.dumps(record).encode())
+    return ref, root / "results" / f"{key}.json"
+
+
+def age(*paths: Path, days: float) -> None:
+    for path in paths:
+        os.utime(path, (time.time() - days * DAY,) * 2)
+
+
+def test_what_is_unused_goes_and_what_is_used_stays(tmp_path: Path) -> None:
+    (old, old_record), (new, new_record) = kept(tmp_path, "old", "Why?"), kept(tmp_path, "new", "How?")
+    age(Path(old.path), old_record, Path(new.path), days=40)
+    told = prune_tables(str(tmp_path), before=MONTH)
+    assert (told.records, told.tables) == (1, 1)
+    assert old_record.exists()
+    assert prune_tables(str(tmp_path), before=MONTH, dry_run=False) == told
+    assert told.size > 0
+    assert [path.exists() for path in (old_record, Path(old.path), new_record, Path(new.path))] == [0, 0, 1, 1]
+    assert StageResults(root=str(tmp_path)).find("new") == new
+
+
+def test_a_record_that_is_used_is_young_again(tmp_path: Path) -> None:
+    ref, record = kept(tmp_path, "one", "Why?")
+    age(Path(ref.path), record, days=40)
+    assert StageResults(root=str(tmp_path)).find("one") == ref
+    assert prune_tables(str(tmp_path), before=MONTH, dry_run=False).size == 0
+
+
+def test_a_table_that_is_written_again_is_young_again(tmp_path: Path) -> None:
+    store, table = TableStore(str(tmp_path)), samples_table({"user_input": "Why?"})
+    age(Path(store.write(table, SAMPLES).path), days=40)
+    ref = store.write(table, SAMPLES)
+    assert prune_tables(str(tmp_path), before=MONTH, dry_run=False).tables == 0
+    assert Path(ref.path).exists()
+
+
+def test_what_was_used_within_the_hour_stays_whatever_is_asked(tmp_path: Path) -> None:
+    ref, record = kept(tmp_path, "one", "Why?")
+    writing = tmp_path / "claims" / ".abc.tmp"
+    writing.parent.mkdir()
+    writing.write_bytes(b"half")
+    age(writing, days=0.5)
+    assert prune_tables(str(tmp_path), before=datetime.now(UTC), dry_run=False).size == 0
+    assert all(path.exists() for path in (Path(ref.path), record, writing))
+
+
+def test_what_writers_left_behind_goes_and_other_files_stay(tmp_path: Path) -> None:
+    left, other = tmp_path / "claims" / ".abc.tmp", tmp_path / "claims" / "thesis.txt"
+    left.parent.mkdir()
+    for path in (left, other):
+        path.write_bytes(b"half")
+        age(path, days=400)
+    assert prune_tables(str(tmp_path), before=MONTH, dry_run=False).temporary == 1
+    assert (left.exists(), other.exists()) == (False, True)
+
+
+def test_a_store_that_is_not_there_is_empty(tmp_path: Path) -> None:
+    assert prune_tables(str(tmp_path / "none"), before=MONTH).size == 0
+
+
+def test_damage_is_found(tmp_path: Path) -> None:
+    ref, record = kept(tmp_path, "one", "Why?")
+    inventory = Inventory(str(tmp_path))
+    assert [inventory.problem(entry) for entry in inventory.entries()] == [None, None]
+    content = Path(ref.path).read_bytes()
+    Path(ref.path).write_bytes(content[:-8])
+    problems = [inventory.problem(entry) for entry in inventory.entries()]
+    assert all(problem is not None and ref.path in problem for problem in problems)
+    record.write_text("{", encoding="utf-8")
+    assert "can not be read" in str(inventory.problem(next(inventory.entries())))
+    assert {entry.folder for entry in inventory.entries()} == {"results", str(Stage.SAMPLES)}

@@ -1,0 +1,147 @@
+"""A whole evaluation judged by a real vLLM: whatever a metric asks is answered, counted, and asked only once.
+
+The model is too small for its judgement to mean anything, and small enough to break off a reply now and then: those
+cells fail and are counted, and no others.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from deployments.local_server import ensure_server, use_server
+from flows.config import RunConfig
+from flows.evaluate import run_evaluation
+from metric_core.records import Side, VerdictKind
+from tests.vllm.conftest import MODEL
+
+pytestmark = [pytest.mark.prefect, pytest.mark.models]
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "handbook.jsonl"
+ROWS = 3
+METRICS = (
+    "faithfulness",
+    "answer_relevancy",
+    "context_precision",
+    "context_utilization",
+    "context_recall",
+    "context_relevancy",
+    "answer_correctness",
+    "factual_correctness",
+    "noise_sensitivity",
+    "nv_accuracy",
+    "nv_context_relevance",
+    "nv_response_groundedness",
+    "aspect_critic(definition=Is the answer polite?)",
+    "discrete_criteria(definition=Is the answer polite?)",
+    "numeric_criteria(definition=Is the answer polite?)",
+)
+
+
+SAMPLING = {"temperature": 1.0, "votes_temperature": 1.0, "questions_temperature": 1.0, "seed": 3}
+"""At temperature 0 the model repeats its first claim for ever."""
+
+
+class Run:
+    """A finished run.
+
+    Args:
+        folder: its run folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.manifest: dict[str, Any] = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        self.summary: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        self.scores = pq.read_table(folder / "scores.parquet").to_pylist()
+        self.tables = {path.stem: pq.read_table(path).to_pylist() for path in (folder / "stages").glob("*.parquet")}
+
+
+@pytest.fixture(scope="module")
+def home(server_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home with nothing in its stores, and a Prefect server at hand."""
+    folder = tmp_path_factory.mktemp("evaluation")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PREFECT_API_URL", raising=False)
+        url = ensure_server(server_home)
+        patch.setenv("ASSAY_HOME", str(folder))
+        patch.setenv("PREFECT_LOGGING_LEVEL", "CRITICAL")
+        with use_server(url):
+            yield folder
+
+
+def evaluate(home: Path, vllm_url: str, name: str) -> Run:
+    server = {"urls": [vllm_url], "max_output_tokens": 256, "concurrency": 32, "timeout": 600, **SAMPLING}
+    values = {
+        "source": str(EXAMPLE),
+        "limit": ROWS,
+        "metrics": METRICS,
+        "judge": {"backend": "server", "server": server},
+        "out": str(home / name),
+    }
+    return Run(Path(run_evaluation(RunConfig.model_validate(values)).folder))
+
+
+@pytest.fixture(scope="module")
+def run(home: Path, vllm_url: str) -> Run:
+    """The first run."""
+    return evaluate(home, vllm_url, "first")
+
+
+def test_it_is_complete_and_says_who_judged(run: Run) -> None:
+    assert (run.manifest["status"], run.manifest["rows"]) == ("completed", ROWS)
+    assert run.manifest["judge"]["model"] == MODEL
+    assert run.manifest["judge_features"]["json"] == "response_format"
+
+
+def test_what_it_cost_is_counted(run: Run) -> None:
+    usage = run.manifest["usage"]
+    assert usage["requests"] >= usage["questions"] > 20 * ROWS
+    assert usage["stored"] == 0
+    assert usage["prompt_tokens"] > usage["cached_tokens"] > 1000
+    assert usage["output_tokens"] > usage["requests"]
+    for stage in ("claims", "questions", "ratings", "verdicts"):
+        assert run.manifest["stages"][stage]["requests"] > 0
+        assert run.manifest["stages"][stage]["prompt_tokens"] > 0
+
+
+def test_every_kind_of_question_is_answered(run: Run) -> None:
+    judged = {name: run.tables[name] for name in ("claims", "questions", "verdicts", "ratings")}
+    answered = {name: [row for row in rows if row["status"] == "answered"] for name, rows in judged.items()}
+    assert {row["side"] for row in answered["claims"]} >= {Side.RESPONSE, Side.REFERENCE}
+    assert answered["questions"]
+    assert {row["kind"] for row in answered["verdicts"]} == set(map(str, VerdictKind))
+    rated = {(row["metric"], row["template"]) for row in run.tables["ratings"]}
+    assert {(row["metric"], row["template"]) for row in answered["ratings"]} == rated
+    assert len(rated) == 9
+
+
+def test_verdicts_have_probabilities(run: Run) -> None:
+    verdicts = [row for row in run.tables["verdicts"] if row["kind"] != VerdictKind.RELEVANCE]
+    assert {row["status"] for row in verdicts} == {"answered"}
+    for row in verdicts:
+        assert 0 <= row["probability"] <= 1
+    assert len({row["probability"] for row in verdicts}) > 3 * ROWS
+
+
+def test_replies_that_can_not_be_used_fail_few_cells_and_are_counted(run: Run) -> None:
+    failed = Counter(row["metric"] for row in run.scores if row["status"] == "failed")
+    assert len(run.scores) == ROWS * len(run.summary["metrics"]) == ROWS * len(METRICS)
+    assert {metric["metric"]: metric["failed"] for metric in run.summary["metrics"] if metric["failed"]} == failed
+    assert failed.total() <= len(run.scores) / 4
+    assert bool(failed) == bool(run.manifest["usage"]["failed"])
+
+
+def test_a_second_run_asks_only_what_had_no_answer(run: Run, home: Path, vllm_url: str) -> None:
+    again = evaluate(home, vllm_url, "second")
+    assert again.manifest["status"] == "completed"
+    assert again.manifest["usage"]["questions"] - again.manifest["usage"]["stored"] <= sum(
+        run.manifest["usage"]["failed"].values()
+    )
+    scored = {(row["row_id"], row["metric"]): row["value"] for row in run.scores if row["status"] == "scored"}
+    values = {(row["row_id"], row["metric"]): row["value"] for row in again.scores}
+    assert again.manifest["usage"]["stored"] > 20 * ROWS
+    assert {key: values[key] for key in scored} == scored
