@@ -26,6 +26,9 @@ ENVIRONMENT_PREFIX = "ASSAY_"
 _MAY_HOLD_SECRETS = (("judge", "server"), ("judge", "launch"), ("panel",), ("embedder", "server"), ("answers",))
 """Tables whose values are not repeated in messages: a URL may hold a password, a variable a key."""
 
+SHARD_ROWS, SHARD_ROWS_OF_A_SERVER = 2000, 50
+"""Rows a shard, where none are set: so many that stages have work, so few that a prefix cache holds their passages."""
+
 CONFIG_SUFFIXES = (".toml", ".yaml", ".yml")
 
 
@@ -154,8 +157,20 @@ class RunConfig(Settings):
     baseline: str | None = Field(
         None, description="folder of an earlier run, to say which rows have changed since", examples=["runs/monday"]
     )
-    shard_rows: int = Field(2000, ge=1, description="rows a shard")
+    shard_rows: int | None = Field(
+        None, ge=1, description="rows a shard; default 50 where a server judges, else 2000", examples=[100]
+    )
     workers: int = Field(4, ge=1, description="stages that run at the same time")
+
+    def rows_a_shard(self) -> int:
+        """How many rows stages work on at a time.
+
+        Few where a server judges: later questions about a passage then find it in the server's prefix cache.
+        """
+        if self.shard_rows is not None:
+            return self.shard_rows
+        served = any(judge.backend == "server" or judge.launch is not None for judge in (self.judge, *self.panel))
+        return SHARD_ROWS_OF_A_SERVER if served else SHARD_ROWS
 
     def requests(self) -> list[MetricRequest] | None:
         """The metrics named, with complete parameters; None where none are named.

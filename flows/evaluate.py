@@ -211,7 +211,7 @@ def samples_settings(config: RunConfig, plan: Plan) -> SamplesSettings:
         limit=config.limit,
         on_bad_row=config.on_bad_row,
         empty_text=config.empty_text,
-        shard_rows=config.shard_rows,
+        shard_rows=config.rows_a_shard(),
         required=plan.required,
     )
 

@@ -1,9 +1,9 @@
 """Progress of the stages on stderr: a bar each, with rate and remaining time."""
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from time import monotonic
 
 from rich.progress import (
     BarColumn,
@@ -88,7 +88,7 @@ class _Lines:
     states: dict[Stage, _State] = field(default_factory=dict)
 
     def __call__(self, stage: Stage, done: int, more: int | None) -> None:
-        now = time.monotonic()
+        now = monotonic()
         if stage not in self.states:
             self.states[stage] = _State(now, now)
             stderr.print(str(stage))

@@ -31,6 +31,20 @@ def test_the_command_line_wins_over_the_environment_and_that_over_the_file(
     assert (config.limit, config.on_bad_row, config.shard_rows) == (3, "fail", 7)
 
 
+@pytest.mark.parametrize(
+    ("said", "rows"),
+    [
+        ({}, 2000),
+        ({"judge": "http://localhost:8000/v1"}, 50),
+        ({"judge": {"launch": {"model": "m", "python": "python"}}}, 50),
+        ({"panel": ["http://localhost:8000/v1"]}, 50),
+        ({"judge": "http://localhost:8000/v1", "shard_rows": 700}, 700),
+    ],
+)
+def test_shards_are_small_where_a_server_judges(said: dict[str, object], rows: int) -> None:
+    assert load_config(None, said).rows_a_shard() == rows
+
+
 def test_tables_are_merged_option_by_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write(tmp_path, '[embedder]\nbackend = "huggingface"\nmodel = "from-file"')
     monkeypatch.setenv("ASSAY_EMBEDDER__MODEL", "from-environment")

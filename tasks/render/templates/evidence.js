@@ -81,7 +81,7 @@ function backgroundOf(verdict, about) {
   const parts = [];
   if (verdict.why) parts.push(h("div", { class: "why" }, h("span", { class: "muted" }, `Why (${about}): `), textOf(verdict.why)));
   if (verdict.panel?.length) {
-    const votes = verdict.panel.map((vote) => h("li", {}, bdi(vote.judge), ": ", bdi(vote.label ?? "no usable vote"), " ", probabilityOf(vote.probability)));
+    const votes = verdict.panel.map((vote) => h("li", {}, h("span", {}, bdi(vote.judge), ": ", bdi(vote.label ?? "no usable vote")), probabilityOf(vote.probability)));
     parts.push(h("div", { class: "panel" }, h("span", { class: "muted" }, `Votes of ${plural(votes.length, "judge")} (${about}):`), h("ul", {}, votes)));
   }
   if (verdict.reply) parts.push(h("details", {}, h("summary", {}, "The judge’s own words", hidden(`, ${about}`)), textOf(verdict.reply)));

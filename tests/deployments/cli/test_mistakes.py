@@ -54,9 +54,7 @@ def test_a_file_that_can_not_be_written_is_named(assay: Assay, tmp_path: Path) -
 
 
 def test_a_narrow_terminal_gets_a_narrow_table(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
-    from deployments.cli import metrics
-
-    monkeypatch.setattr(metrics.stdout, "_width", 80)
+    monkeypatch.setattr("deployments.cli.metrics.stdout._width", 80)
     shown = assay("metrics").out
     assert "columns" not in shown.splitlines()[0]
     assert max(map(len, shown.splitlines())) <= 80

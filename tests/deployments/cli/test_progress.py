@@ -2,7 +2,6 @@
 
 import pytest
 
-from deployments.cli import progress
 from deployments.cli.progress import stage_progress
 from metric_core.products import Stage
 from tasks.progress import advance
@@ -12,7 +11,7 @@ def test_a_stage_says_that_it_begins_and_then_how_far_it_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seconds = iter((0.0, 1.0, 20.0, 21.0))
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(seconds))
+    monkeypatch.setattr("deployments.cli.progress.monotonic", lambda: next(seconds))
     with stage_progress([Stage.VERDICTS]):
         advance(Stage.VERDICTS, 0, 4000)
         advance(Stage.VERDICTS, 100)

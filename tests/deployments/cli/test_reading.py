@@ -33,7 +33,12 @@ def test_report_carries_as_many_rows_as_asked_for(assay: Assay, run: Path, tmp_p
 
 def test_report_opens_the_page(assay: Assay, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda url: bool(opened.append(url)) or True)
+
+    def fake_open(url: str) -> bool:
+        opened.append(url)
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", fake_open)
     assert assay("report", str(run), "--open").code == 0
     assert opened == [(run / "report.html").as_uri()]
 
