@@ -1,6 +1,6 @@
 """Asks a judge server the kinds of questions that a run asks, and prints what that cost the client, as JSON.
 
-Used by `judge_cost.py`: `python benchmarks/judge_client.py URL ROWS SAMPLES CONCURRENCY`.
+Used by `judge_cost.py`: `python benchmarks/judge_client.py URL ROWS SAMPLES [CONCURRENCY]`.
 """
 
 import json
@@ -30,8 +30,11 @@ RATED = ("nv_accuracy", "nv_context_relevance", "nv_response_groundedness")
 
 def main() -> None:
     """Asks and measures."""
-    url, rows, samples, concurrency = sys.argv[1:]
-    judge = ServerJudge(ServerJudgeOptions(urls=(url,), concurrency=int(concurrency)))
+    url, rows, samples, *concurrency = sys.argv[1:]
+    options = ServerJudgeOptions(urls=(url,))
+    if concurrency:
+        options = options.model_copy(update={"concurrency": int(concurrency[0])})
+    judge = ServerJudge(options)
     with Path(rows).open(encoding="utf-8") as lines:
         asked = [question for line in islice(lines, int(samples)) for question in _questions(json.loads(line))]
     choices = [question for question in asked if isinstance(question, ChoiceQuestion)]

@@ -31,7 +31,8 @@ USAGE, SUMMARY, REPORT = "usage", "summary", "report"
 PERIOD = 2.0
 """Seconds between two updates of a stage's progress; a stage that is done before the first one shows none."""
 
-_LONGEST_WAIT = 5.0
+_LONGEST_WAIT = 15.0
+"""Seconds that the end of a run waits for a Prefect server that does not answer."""
 
 _logger = logging.getLogger(__name__)
 

@@ -3,10 +3,12 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from prefect.artifacts import create_progress_artifact
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId
 from prefect.client.schemas.objects import Artifact
@@ -210,9 +212,19 @@ def test_a_long_stage_shows_how_far_it_is(
     tmp_path: Path, serve: Callable[..., FakeServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(artifacts, "PERIOD", 0.1)
-    server = serve()
-    server.delay = 0.2
-    found = artifacts_of(evaluate(tmp_path / "run", judge=served(server, concurrency=1)))
+    shown = {stage: Event() for stage in ("claims", "verdicts")}
+
+    def create_and_tell(percent: float, key: str, description: str) -> Any:
+        made = create_progress_artifact(percent, key, description)
+        shown[key.removeprefix("progress-")].set()
+        return made
+
+    def answer_when_shown(body: dict[str, Any]) -> None:
+        is_choice = "choice" in str(body.get("structured_outputs"))
+        assert shown["verdicts" if is_choice else "claims"].wait(60)
+
+    monkeypatch.setattr(artifacts, "create_progress_artifact", create_and_tell)
+    found = artifacts_of(evaluate(tmp_path / "run", judge=served(serve(say=answer_when_shown))))
     assert {(key, found[key].type, found[key].data) for key in ("progress-claims", "progress-verdicts")} == {
         ("progress-claims", "progress", 100.0),
         ("progress-verdicts", "progress", 100.0),

@@ -23,7 +23,7 @@ def blocks(file: str) -> list[str]:
     ("file", "declared"),
     [
         ("run.txt", PROJECT["dependencies"]),
-        ("dev.txt", [*PROJECT["dependencies"], *EXTRAS["test"], *EXTRAS["dev"]]),
+        ("dev.txt", [*PROJECT["dependencies"], *EXTRAS["browser"], *EXTRAS["test"], *EXTRAS["dev"]]),
     ],
 )
 def test_every_dependency_is_pinned_within_its_range(file: str, declared: list[str]) -> None:

@@ -1,0 +1,132 @@
+"""`assay compare`: the exit codes of a gate, the refusal, and the files it writes."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.deployments.cli.conftest import Outcome
+from tests.tasks import compared
+
+Assay = Callable[..., Outcome]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Sequence[str]:
+    """A good run, a poor one, and a good one of another judge."""
+    judge = {"backend": "server", "model": "other", "revision": "", "note": "", "language_model": True}
+    good, poor = (compared.write_run(tmp_path / name, level) for name, level in (("good", 0.8), ("poor", 0.2)))
+    return [str(good), str(poor), str(compared.write_run(tmp_path / "other", 0.8, judge=judge))]
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Callable[[str], str]:
+    """Writes a gate file."""
+
+    def write(text: str) -> str:
+        path = tmp_path / "gate.toml"
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+Write = Callable[[str], str]
+
+
+def test_the_terminal_shows_scores_and_verdicts(assay: Assay, runs: Sequence[str]) -> None:
+    done = assay("compare", runs[0], runs[1])
+    assert done.code == 0
+    lines = {line.split()[0]: line for line in reversed(done.out.splitlines()) if line.strip()}
+    assert lines["faithfulness"].split()[1:4] == ["0.849", "0.249", "-0.600"]
+    assert lines["faithfulness"].rstrip().endswith("worse")
+    assert lines["nv_accuracy"].rstrip().endswith("not compared")
+    assert "↓ lower is better" in done.out
+    assert "\x1b[" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("regression = { max_drop = 0.7 }", (0, "gate passed")),
+        ("regression = { max_drop = 0.02 }", (10, "gate failed")),
+        ("regression = { max_drop = 0.02 }\nmin_rows = 99", (11, "gate inconclusive")),
+        ('regression = { max_drop = 0.02 }\nmin_rows = 99\ninconclusive = "failed"', (10, "gate failed")),
+    ],
+)
+def test_each_outcome_has_its_exit_code(
+    assay: Assay, runs: Sequence[str], gate: Write, text: str, outcome: tuple[int, str]
+) -> None:
+    done = assay("compare", runs[0], runs[1], "--gate", gate(text))
+    assert (done.code, done.out.splitlines()[-1]) == outcome
+
+
+def test_runs_that_are_not_alike_are_refused_and_shown(assay: Assay, runs: Sequence[str], gate: Write) -> None:
+    file = gate("regression = { max_drop = 0.02 }")
+    refused = assay("compare", runs[0], runs[2], "--gate", file)
+    assert (refused.code, refused.out) == (12, "")
+    assert "judge model: linear in A, other in B" in refused.err
+    assert "--allow-different" in refused.err
+    shown = assay("compare", runs[0], runs[2])
+    assert shown.code == 0
+    assert shown.out.startswith("NOT LIKE FOR LIKE")
+    allowed = assay("compare", runs[0], runs[2], "--gate", file, "--allow-different")
+    assert allowed.code == 0
+    assert allowed.out.startswith("NOT LIKE FOR LIKE")
+
+
+def test_a_gate_can_look_at_one_run(assay: Assay, runs: Sequence[str], gate: Write) -> None:
+    file = gate('absolute = ["faithfulness.mean >= 0.5"]')
+    assert [assay("compare", run, "--gate", file).code for run in runs[:2]] == [0, 10]
+    assert assay("compare", runs[0]).code == 2
+
+
+def test_every_form_is_written(assay: Assay, runs: Sequence[str], gate: Write, tmp_path: Path) -> None:
+    files = {option: tmp_path / "out" / f"x.{option}" for option in ("markdown", "html", "junit")}
+    options = [part for option, path in files.items() for part in (f"--{option}", str(path))]
+    file = gate("regression = { max_drop = 0.02 }\ncoverage = { failed_at_most = 0.01 }")
+    done = assay("compare", runs[0], runs[1], "--gate", file, "--json", "--top", "1", *options)
+    assert done.code == 10
+    content = json.loads(done.out)
+    assert content["gate"]["outcome"] == "failed"
+    assert len(content["metrics"][0]["difference"]["most_changed"]) == 1
+    assert files["markdown"].read_text(encoding="utf-8").startswith("## Comparison of two runs")
+    assert files["html"].read_text(encoding="utf-8").lstrip().startswith("<!doctype html>")
+    root = ET.fromstring(files["junit"].read_bytes())
+    assert (root.get("tests"), root.get("failures")) == ("5", "2")
+    assert done.err.count("written: ") == 3
+
+
+def test_the_seed_and_the_groups_are_told(assay: Assay, runs: Sequence[str]) -> None:
+    one, two = (assay("compare", *runs[:2], "--json", "--seed", "5", "--by", "topic").out for _ in range(2))
+    assert one == two
+    content = json.loads(one)
+    assert (content["seed"], content["by"]) == (5, "topic")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--junit", "x.xml"), "name one with --gate"),
+        (("--by", "nothing"), "there is no column 'nothing'"),
+        (("--match", "response"), "can not be matched by response"),
+        (("--gate", "missing.toml"), "there is no gate file"),
+    ],
+)
+def test_what_can_not_be_done_is_a_message(
+    assay: Assay, runs: Sequence[str], options: Sequence[str], message: str
+) -> None:
+    done = assay("compare", runs[0], runs[1], *options)
+    assert done.code == 2
+    assert message in " ".join(done.err.split())
+    assert "Traceback" not in done.err
+
+
+def test_a_page_of_one_run_is_refused(assay: Assay, runs: Sequence[str]) -> None:
+    assert "name a second one" in assay("compare", runs[0], "--html", "x.html").err
+
+
+def test_a_folder_that_is_no_run_has_its_exit_code(assay: Assay, runs: Sequence[str], tmp_path: Path) -> None:
+    assert assay("compare", str(tmp_path / "nowhere"), runs[0]).code == 5

@@ -1,0 +1,106 @@
+"""Two run folders compared: by the plain function, and by the flow on a real Prefect server."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from prefect.client.orchestration import get_client
+
+from flows.compare import ARTIFACT, Comparison, compare
+from flows.compare_runs import CompareOptions, compare_runs, hold_against_gate
+from flows.gate import GateSettings
+from metric_core.errors import ConfigError, NotAlikeError, RunFolderError
+from metric_core.statistics.comparison import Verdict
+from metric_core.statistics.gate import Outcome
+from tasks.run_comparison import RunComparison, comparison_content
+from tasks.run_pair import Matching
+from tests.tasks import compared
+
+REGRESSION = GateSettings.model_validate({"regression": {"max_drop": 0.02}})
+ABSOLUTE = GateSettings.model_validate({"absolute": ["faithfulness >= 0.5"]})
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> tuple[Path, Path, Path]:
+    """A good run, a poor one, and a good one of another judge."""
+    judge = {"backend": "server", "model": "other", "revision": "", "note": "", "language_model": True}
+    good, poor = compared.write_run(tmp_path / "good", 0.8), compared.write_run(tmp_path / "poor", 0.2)
+    return good, poor, compared.write_run(tmp_path / "other", 0.8, judge=judge)
+
+
+def verdicts(found: RunComparison) -> dict[str, Verdict]:
+    return {metric.metric: metric.verdict for metric in found.metrics}
+
+
+def test_a_worse_run_is_worse_in_every_direction(runs: Sequence[Path]) -> None:
+    found = compare_runs(runs[0], runs[1], CompareOptions())
+    expected = {"faithfulness": Verdict.WORSE, "noise_sensitivity": Verdict.WORSE, "nv_accuracy": Verdict.NOT_COMPARED}
+    assert verdicts(found) == expected
+    back = compare_runs(runs[1], runs[0], CompareOptions())
+    assert set(verdicts(back).values()) == {Verdict.BETTER, Verdict.NOT_COMPARED}
+
+
+def test_the_content_is_json_without_nan(runs: Sequence[Path]) -> None:
+    options = CompareOptions(gate=REGRESSION, matching=Matching(by="topic"))
+    content = json.loads(json.dumps(comparison_content(compare_runs(runs[0], runs[1], options)), allow_nan=False))
+    assert content["like_for_like"] is True
+    assert content["gate"]["outcome"] == "failed"
+    assert content["metrics"][0]["difference"]["groups"] == 10
+
+
+def test_regression_is_refused_for_runs_that_are_not_alike(runs: Sequence[Path]) -> None:
+    with pytest.raises(NotAlikeError, match=r"judge model: linear in A, other in B(.|\n)*--allow-different"):
+        compare_runs(runs[0], runs[2], CompareOptions(gate=REGRESSION))
+    allowed = compare_runs(runs[0], runs[2], CompareOptions(gate=REGRESSION, allow_different=True))
+    assert allowed.gate is not None
+    assert allowed.gate.outcome is Outcome.PASSED
+    assert allowed.not_alike
+
+
+def test_rules_about_one_run_are_applied_whatever_the_baseline_was(runs: Sequence[Path]) -> None:
+    found = compare_runs(runs[0], runs[2], CompareOptions(gate=ABSOLUTE))
+    assert found.gate is not None
+    assert found.gate.outcome is Outcome.PASSED
+
+
+def test_a_gate_can_look_at_one_run(runs: Sequence[Path]) -> None:
+    outcomes = [hold_against_gate(run, CompareOptions(gate=ABSOLUTE)).gate for run in runs[:2]]
+    assert [gate.outcome for gate in outcomes if gate] == [Outcome.PASSED, Outcome.FAILED]
+    with pytest.raises(ConfigError, match="assay compare BASELINE RUN --gate FILE"):
+        hold_against_gate(runs[0], CompareOptions(gate=REGRESSION))
+    with pytest.raises(ConfigError, match="can not be compared with itself"):
+        hold_against_gate(runs[0], CompareOptions())
+
+
+@pytest.mark.parametrize("outcome", ["passed", "failed", "inconclusive"])
+def test_what_can_not_be_told_counts_as_the_gate_says(runs: Sequence[Path], outcome: str) -> None:
+    gate = GateSettings.model_validate({"absolute": ["faithfulness >= 0.5"], "min_rows": 99, "inconclusive": outcome})
+    found = hold_against_gate(runs[0], CompareOptions(gate=gate)).gate
+    assert found is not None
+    assert (found.outcome.value, found.checks[0].outcome) == (outcome, Outcome.INCONCLUSIVE)
+
+
+def test_a_folder_that_is_no_run_is_told(tmp_path: Path, runs: Sequence[Path]) -> None:
+    with pytest.raises(RunFolderError, match="is not a run folder"):
+        compare_runs(tmp_path, runs[0], CompareOptions())
+
+
+@pytest.mark.prefect
+def test_the_flow_leaves_an_artifact_and_fails_where_the_gate_does(
+    prefect_server: str, runs: Sequence[Path], tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate.toml"
+    gate.write_text("regression = { max_drop = 0.02 }", encoding="utf-8")
+    better = compare(Comparison(baseline=str(runs[1]), run=str(runs[0]), gate=str(gate)), return_state=True)
+    assert better.is_completed(), prefect_server
+    worse = compare(Comparison(baseline=str(runs[0]), run=str(runs[1]), gate=str(gate)), return_state=True)
+    assert (worse.is_failed(), worse.message) == (True, "the gate failed")
+    assert "**Gate: ❌ failed**" in asyncio.run(_artifact())
+
+
+async def _artifact() -> str:
+    async with get_client() as client:
+        found = await client.read_latest_artifacts()
+    return next(str(artifact.data) for artifact in found if artifact.key == ARTIFACT)

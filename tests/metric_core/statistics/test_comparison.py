@@ -1,0 +1,189 @@
+"""Comparisons of two runs: pairing, direction, determinism, and what they must never say."""
+
+import json
+import math
+from dataclasses import asdict
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from metric_core.records import Direction, Score
+from metric_core.statistics.comparison import MetricComparison, Verdict, compare
+from metric_core.statistics.pairs import ScoreColumns
+
+Cells = dict[str, Score]
+
+
+def cells(values: list[float]) -> Cells:
+    return {f"row {i:03}": Score.scored(value) for i, value in enumerate(values)}
+
+
+def columns(a: Cells, b: Cells, direction: Direction = Direction.HIGHER, **more: object) -> ScoreColumns:
+    return ScoreColumns(metric=str(more.get("metric", "faithfulness")), direction=direction, a=a, b=b)
+
+
+def only(found: list[MetricComparison]) -> MetricComparison:
+    [comparison] = found
+    return comparison
+
+
+LOW, HIGH = cells([0.2, 0.3, 0.4, 0.1] * 10), cells([0.8, 0.7, 0.9, 0.6] * 10)
+
+
+@pytest.mark.parametrize(
+    ("direction", "up", "down"),
+    [
+        (Direction.HIGHER, Verdict.BETTER, Verdict.WORSE),
+        (Direction.LOWER, Verdict.WORSE, Verdict.BETTER),
+        (Direction.NEITHER, Verdict.DIFFERENT, Verdict.DIFFERENT),
+    ],
+)
+def test_what_is_better_follows_the_direction(direction: Direction, up: Verdict, down: Verdict) -> None:
+    risen = only(compare([columns(LOW, HIGH, direction)]))
+    fallen = only(compare([columns(HIGH, LOW, direction)]))
+    assert (risen.verdict, fallen.verdict) == (up, down)
+    assert risen.difference is not None
+    assert risen.difference.mean > 0
+    gained = risen.difference.worsened if direction is Direction.LOWER else risen.difference.improved
+    assert gained == 40
+
+
+def test_only_rows_scored_in_both_count_and_all_others_are_counted() -> None:
+    a = {
+        "both": Score.scored(0.5),
+        "only a": Score.scored(0.0),
+        "lost": Score.scored(0.0),
+        "won": Score.failed("no usable reply"),
+        "neither": Score.undefined("no claims"),
+        "moved": Score.scored(3, "1-5"),
+    }
+    b = {
+        "both": Score.scored(1.0),
+        "only b": Score.scored(0.0),
+        "lost": Score.failed("no usable reply"),
+        "won": Score.scored(0.0),
+        "neither": Score.undefined("no claims"),
+        "moved": Score.scored(3, "1-3"),
+    }
+    found = only(compare([columns(a, b)]))
+    rows = asdict(found.rows)
+    assert rows == dict.fromkeys(rows, 1)
+    assert found.difference is not None
+    assert (found.difference.mean_a, found.difference.mean_b, found.difference.interval) == (0.5, 1.0, None)
+    assert found.verdict is Verdict.NOT_COMPARED
+
+
+def test_scales_of_their_own_are_never_mixed() -> None:
+    a = {"x": Score.scored(1, "1-5"), "y": Score.scored(0, "0-1"), "z": Score.scored(3, "1-5")}
+    b = {"x": Score.scored(5, "1-5"), "y": Score.scored(1, "0-1"), "z": Score.scored(3, "1-5")}
+    found = compare([columns(a, b)])
+    assert [(part.scale, part.rows.paired) for part in found] == [("0-1", 1), ("1-5", 2)]
+    assert [part.difference.mean for part in found if part.difference] == [1.0, 2.0]
+
+
+def test_categories_are_counted_not_averaged() -> None:
+    a = {"x": Score.labelled("formal"), "y": Score.labelled("formal")}
+    b = {"x": Score.labelled("formal"), "y": Score.labelled("casual")}
+    found = only(compare([columns(a, b)]))
+    assert found.difference is None
+    assert (found.categories, found.relabelled) == ({"casual": (0, 1), "formal": (2, 1)}, 1)
+    assert found.verdict is Verdict.NOT_COMPARED
+
+
+def test_p_values_are_corrected_over_all_metrics() -> None:
+    alone = only(compare([columns(LOW, HIGH)]))
+    several = compare([columns(LOW, HIGH, metric="a"), columns(LOW, LOW, metric="b"), columns(LOW, LOW, metric="c")])
+    assert alone.difference is not None
+    assert alone.difference.test is not None
+    adjusted = several[0].difference.p_adjusted if several[0].difference else None
+    assert adjusted == pytest.approx(3 * alone.difference.test.p)
+
+
+def test_the_rows_that_changed_most_come_first_and_unchanged_ones_never() -> None:
+    a, b = cells([0.5] * 5), cells([0.5, 0.7, 0.0, 0.6, 0.5])
+    found = only(compare([columns(a, b)], most_changed=10))
+    assert found.difference is not None
+    assert [row.row for row in found.difference.most_changed] == ["row 002", "row 001", "row 003"]
+
+
+def test_effects_against_hand_values() -> None:
+    found = only(compare([columns(cells([0.0, 0.0, 0.0, 0.0]), cells([0.1, 0.2, -0.3, 0.4]))]))
+    assert found.difference is not None
+    effect = found.difference.effect
+    differences = np.array([0.1, 0.2, -0.3, 0.4])
+    assert effect.standardized == pytest.approx(0.1 / differences.std(ddof=1))
+    assert effect.rank_biserial == pytest.approx((1 + 2 - 3 + 4) / 10)
+    assert effect.odds_ratio is None
+    binary = only(compare([columns(cells([1.0, 0.0, 0.0, 0.0, 1.0]), cells([0.0, 1.0, 1.0, 1.0, 1.0]))]))
+    assert binary.difference is not None
+    assert binary.difference.effect.odds_ratio == 3.0
+
+
+def test_a_constant_difference_has_no_standardised_size() -> None:
+    found = only(compare([columns(cells([0.1, 0.2, 0.3] * 5), cells([0.2, 0.3, 0.4] * 5))]))
+    assert found.difference is not None
+    assert found.difference.effect.standardized is None
+    assert found.difference.interval is not None
+    assert found.difference.interval.low == pytest.approx(0.1)
+
+
+def test_groups_widen_what_is_not_independent() -> None:
+    a = cells([0.5] * 40)
+    b = cells([0.9] * 10 + [0.4] * 10 + [0.8] * 10 + [0.5] * 10)
+    groups = {row: f"document {i // 10}" for i, row in enumerate(a)}
+    apart = only(compare([columns(a, b)]))
+    grouped = ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a=a, b=b, groups=groups)
+    together = only(compare([grouped]))
+    assert (apart.verdict, together.verdict) == (Verdict.BETTER, Verdict.UNCLEAR)
+    assert together.difference is not None
+    assert together.difference.groups == 4
+
+
+@pytest.fixture(autouse=True)
+def _no_collecting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gc.collect", lambda: 0)  # statsmodels collects garbage at every correction of p-values
+
+
+VALUES = st.lists(st.sampled_from([0.0, 0.25, 1 / 3, 0.5, 1.0]), min_size=2, max_size=12)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(before=VALUES, after=VALUES, seed=st.integers(0, 2**31), shuffle=st.randoms(use_true_random=False))
+def test_the_order_of_rows_changes_nothing_and_the_seed_decides_all(
+    before: list[float], after: list[float], seed: int, shuffle: object
+) -> None:
+    a, b = cells(before), cells(after)
+    found = compare([columns(a, b)], seed)
+    mixed = list(a.items())
+    shuffle.shuffle(mixed)  # type: ignore[attr-defined]
+    assert compare([columns(dict(mixed), dict(reversed(b.items())))], seed) == found
+    assert compare([columns(a, b)], seed) == found
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(before=VALUES, after=VALUES, grouped=st.booleans())
+def test_nothing_is_ever_nan_and_the_interval_holds_the_difference(
+    before: list[float], after: list[float], grouped: bool
+) -> None:
+    a, b = cells(before), cells(after)
+    groups = {row: row[-1] for row in a} if grouped else None
+    found = only(compare([ScoreColumns(metric="m", direction=Direction.LOWER, a=a, b=b, groups=groups)]))
+    json.dumps(asdict(found), allow_nan=False)
+    assert found.difference is not None
+    if found.difference.interval is not None:
+        ends = (found.difference.interval.low, found.difference.mean, found.difference.interval.high)
+        assert all(left <= right + 1e-9 for left, right in pairwise(ends))
+        assert all(map(math.isfinite, ends))
+
+
+def test_other_metrics_do_not_change_an_interval() -> None:
+    generator = np.random.default_rng(4)
+    a, b = (cells(list(generator.random(30))) for _ in range(2))
+    alone = only(compare([columns(a, b)]))
+    beside = compare([columns(b, a, metric="other"), columns(a, b)])[1]
+    assert alone.difference is not None
+    assert beside.difference is not None
+    assert alone.difference.interval == beside.difference.interval

@@ -1,0 +1,79 @@
+"""Run folders to compare: two of many rows with a metric of each direction, and two whose data is hostile."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from metric_core.products import Stage
+from metric_core.records import Score
+from tests.tasks.render import folders
+
+METRICS: Mapping[str, Mapping[str, Any]] = {
+    "faithfulness": {"direction": "higher", "bounds": [0.0, 1.0]},
+    "noise_sensitivity": {"direction": "lower", "bounds": [0.0, 1.0], "parameters": {"mode": "relevant"}},
+    "nv_accuracy": {"direction": "higher", "bounds": [0.0, 1.0], "language_model": True},
+}
+ROWS = 40
+
+
+def write_run(folder: Path, level: float, answer: str = "In Dublin.", **manifest: Any) -> Path:
+    """A run of forty rows in ten topics, faithful at a level, noisy at the opposite one.
+
+    Args:
+        folder: where.
+        level: in [0, 0.9]; what the rows' faithfulness begins at.
+        answer: the answer of every row.
+        **manifest: what the manifest says otherwise.
+    """
+    ids = [f"row-{i:02}" for i in range(ROWS)]
+    scores = {
+        row_id: {
+            "faithfulness": Score.scored(level + (i % 3) * 0.05),
+            "noise_sensitivity": Score.scored(0.9 - level - (i % 3) * 0.05),
+            "nv_accuracy": Score.undefined("needs a language-model judge"),
+        }
+        for i, row_id in enumerate(ids)
+    }
+    samples = [
+        {
+            "row_id": row_id,
+            "row_number": i + 1,
+            "user_input": f"Where are bikes repaired, {i}?",
+            "response": answer,
+            "retrieved_contexts": ["Repairs happen in Dublin."],
+            "reference": "In Dublin.",
+            "extras": f'{{"topic": "topic {i % 10}"}}',
+        }
+        for i, row_id in enumerate(ids)
+    ]
+    return folders.write_run(folder, scores, {Stage.SAMPLES: samples}, METRICS, {"status": "completed", **manifest})
+
+
+def write_hostile_pair(folder: Path) -> tuple[Path, Path]:
+    """Two runs whose texts try to break out of the page; every score of the first is another in the second."""
+    runs = []
+    for name, scores in (("a", folders.SCORES), ("b", _turned(folders.SCORES))):
+        run = folder / name
+        cells = {row_id: {"nv_accuracy": Score.undefined(folders.ATTACK), **row} for row_id, row in scores.items()}
+        manifest = {
+            "status": "completed",
+            "source": folders.ATTACK,
+            "judge": {"backend": name, "model": folders.ATTACK},
+        }
+        runs.append(folders.write_run(run, cells, _stages(name), folders.METRICS, manifest))
+    return runs[0], runs[1]
+
+
+def _turned(scores: Mapping[str, Mapping[str, Score]]) -> dict[str, dict[str, Score]]:
+    return {row: {metric: _other(score) for metric, score in cells.items()} for row, cells in scores.items()}
+
+
+def _other(score: Score) -> Score:
+    return score if score.value is None or score.label else Score.scored(1.0 - score.value)
+
+
+def _stages(run: str) -> dict[Stage, Sequence[Mapping[str, Any]]]:
+    if run == "a":
+        return dict(folders.STAGES)
+    samples = [{**row, "response": f"{row['response']} {folders.ATTACK}"} for row in folders.STAGES[Stage.SAMPLES]]
+    return {**folders.STAGES, Stage.SAMPLES: samples}
