@@ -1,62 +1,39 @@
 """The flow `evaluate`: from a source to a run folder, stage after stage, shard beside shard."""
 
-import platform
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from importlib.metadata import version
-from itertools import count
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from prefect import flow
 from prefect.futures import PrefectFuture
-from prefect.runtime import flow_run
-from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.artifacts import progress_shown, publish
 from flows.config import RunConfig, served, tables_root
 from flows.incremental import against
 from flows.plan import Plan, plan_of
-from metric_core.errors import RunFolderError
-from metric_core.products import Product, Stage
-from tasks.aggregation import AggregationSettings, aggregation
-from tasks.claims import ClaimsSettings, claims
+from flows.recording import folder_of, manifest_of, recorded
+from flows.runners import runner_of
+from flows.stages import STAGE_TASKS, keeping_of, metrics_of, samples_settings, stage_settings
+from metric_core.products import Stage
 from tasks.earlier_run import EarlierRun
-from tasks.entities import EntitiesSettings, entities
-from tasks.explanations import ExplanationsSettings, explanations
 from tasks.home import assay_home
-from tasks.identity import identity_of
 from tasks.judge.launch import owned_judge
-from tasks.judge.panel import PanelJudge
-from tasks.questions import QuestionsSettings, questions
-from tasks.ratings import RatingsSettings, ratings
 from tasks.render import run_folder
 from tasks.reporting import ReportingSettings, reporting
-from tasks.resources import judge_of, open_embedder, open_pipeline, open_store
-from tasks.samples import SamplesResult, SamplesSettings, samples
-from tasks.settings import JudgedSettings, MetricSettings, Settings
-from tasks.similarity import SimilaritySettings, similarity
+from tasks.resources import open_store
+from tasks.samples import SamplesResult, samples
+from tasks.settings import Settings
 from tasks.sources.in_memory import saved
-from tasks.stage import Keeping, StageTask
 from tasks.tables.store import StageRef
 from tasks.usage import StageUsage
-from tasks.verdicts import VerdictsSettings, verdicts
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-STAGE_TASKS: dict[Stage, StageTask[Any]] = {
-    task.stage: task for task in (claims, entities, questions, ratings, verdicts, similarity, explanations, aggregation)
-}
-"""The stages that work shard by shard."""
-
 CACHED = "Cached"
 """Prefect's name for the state of a task whose result was kept."""
-
-_VERSIONS = ("rag-assay", "datasets", "onnxruntime", "prefect", "pyarrow", "spacy")
 
 
 class Evaluation(Settings):
@@ -97,18 +74,6 @@ def evaluate(config: RunConfig) -> Evaluation:
         manifest = manifest_of(ready, plan)
         with recorded(folder, manifest), progress_shown():
             return _evaluate(ready, plan, folder, manifest, baseline)
-
-
-@contextmanager
-def recorded(folder: Path, manifest: Mapping[str, Any]) -> Iterator[None]:
-    """Says in run.json that the run is running and, should the block fail, that it failed and why."""
-    run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "status": "running"})
-    try:
-        yield
-    except BaseException as error:
-        reason = str(error) or type(error).__name__
-        run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "status": "failed", "reason": reason})
-        raise
 
 
 @contextmanager
@@ -172,91 +137,6 @@ def run_evaluation(config: RunConfig, dataset: "Dataset | None" = None) -> Evalu
     return evaluate.with_options(task_runner=runner_of(config))(config)
 
 
-def runner_of(config: RunConfig) -> TaskRunner[PrefectFuture[Any]]:
-    """Runs as many stages at the same time as the configuration allows."""
-    return cast("TaskRunner[PrefectFuture[Any]]", ThreadPoolTaskRunner[Any](max_workers=config.workers))
-
-
-def folder_of(config: RunConfig, ending: str = "") -> Path:
-    """The run folder that the configuration names, or a new one below runs/, whose name ends as told."""
-    if config.out is not None:
-        return Path(config.out).expanduser().absolute()
-    stem = re.sub(r"\W+", "-", PurePosixPath(config.source or "").stem).strip("-").lower() or "run"
-    name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{stem}{ending}"
-    return next(folder for folder in _numbered(Path("runs", name).absolute()) if _is_made(folder))
-
-
-def _numbered(folder: Path) -> Iterator[Path]:
-    yield folder
-    yield from (folder.with_name(f"{folder.name}-{number}") for number in count(2))
-
-
-def _is_made(folder: Path) -> bool:
-    """Makes the folder; False if somebody else has: two runs may begin in the same second."""
-    try:
-        folder.mkdir(parents=True)
-    except FileExistsError:
-        return False
-    except OSError as error:
-        raise RunFolderError(f"the run folder {folder} can not be made: {error.strerror or error}") from error
-    return True
-
-
-def samples_settings(config: RunConfig, plan: Plan) -> SamplesSettings:
-    """The settings of the stage that reads the rows."""
-    return SamplesSettings(
-        source=config.source or "",
-        column_map=config.column_map,
-        id_column=config.id_column,
-        limit=config.limit,
-        on_bad_row=config.on_bad_row,
-        empty_text=config.empty_text,
-        shard_rows=config.rows_a_shard(),
-        required=plan.required,
-    )
-
-
-def stage_settings(config: RunConfig, plan: Plan) -> dict[Stage, Settings]:
-    """The settings of every stage that works shard by shard."""
-    models = _models(config)
-    rated = tuple(MetricSettings.of(request) for request in plan.requests if Product.RATINGS in request.products)
-    stages = {
-        Stage.CLAIMS: ClaimsSettings(products=plan.products_of(Stage.CLAIMS), **models),
-        Stage.ENTITIES: EntitiesSettings(
-            products=plan.products_of(Stage.ENTITIES), language=config.language, answers=config.answers
-        ),
-        Stage.QUESTIONS: QuestionsSettings(count=plan.question_count, **models),
-        Stage.RATINGS: RatingsSettings(metrics=rated, **models),
-        Stage.VERDICTS: VerdictsSettings(
-            products=plan.products_of(Stage.VERDICTS), every_context=config.verdict == "probability", **models
-        ),
-        Stage.SIMILARITY: SimilaritySettings(
-            products=plan.products_of(Stage.SIMILARITY), embedder=config.embedder, answers=config.answers
-        ),
-        Stage.EXPLANATIONS: ExplanationsSettings(
-            explained="all" if config.explain == "all" else "unsupported", **models
-        ),
-        Stage.AGGREGATION: AggregationSettings(metrics=metrics_of(plan), verdict=config.verdict),
-    }
-    anew = {stage: _asking_anew(stages[stage]) for stage in config.refresh if stage in stages}
-    return {**stages, **anew}
-
-
-def _models(config: RunConfig) -> dict[str, Any]:
-    """What every stage that asks a judge is told about models."""
-    return {name: getattr(config, name) for name in ("judge", "panel", "embedder", "language", "answers")}
-
-
-def _asking_anew(settings: Settings) -> Settings:
-    return settings.model_copy(update={"refresh": True}) if isinstance(settings, JudgedSettings) else settings
-
-
-def keeping_of(stage: Stage, settings: Settings, config: RunConfig) -> Keeping:
-    """Scores are never kept: computing them costs less than being wrong about a formula that has changed."""
-    identity = None if stage is Stage.AGGREGATION else identity_of(settings)
-    return Keeping(tables_root(config), identity, refresh=stage in config.refresh)
-
-
 def _run_shards(read: SamplesResult, config: RunConfig, plan: Plan) -> list[StageRef]:
     settings = stage_settings(config, plan)
     keeping = {stage: keeping_of(stage, settings[stage], config) for stage in plan.stages if stage in STAGE_TASKS}
@@ -277,35 +157,3 @@ def ref_of(future: PrefectFuture[StageRef]) -> StageRef:
     if future.state.name != CACHED:
         return ref
     return ref.model_copy(update={"usage": StageUsage(questions=ref.usage.questions, stored=ref.usage.questions)})
-
-
-def metrics_of(plan: Plan) -> tuple[MetricSettings, ...]:
-    """The metrics of a plan, as settings."""
-    return tuple(MetricSettings.of(request) for request in plan.requests)
-
-
-def manifest_of(config: RunConfig, plan: Plan) -> dict[str, Any]:
-    """What run.json says from the beginning: what runs, and with what."""
-    judge = judge_of(JudgedSettings(**_models(config)))
-    members = judge.members if isinstance(judge, PanelJudge) else (judge,)
-    identities: Mapping[str, Any] = {
-        "judge": judge.identity,
-        "embedder": open_embedder(config.embedder).identity,
-        "language": open_pipeline(config.language).identity,
-    }
-    return {
-        "format": run_folder.FORMAT,
-        "run_id": str(flow_run.id),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "source": config.source,
-        "config": config.model_dump(mode="json"),
-        **{name: _fields(identity) for name, identity in identities.items()},
-        "judge_features": _fields(features) if (features := getattr(members[0], "features", None)) else None,
-        "panel": [_fields(member.identity) for member in members] if len(members) > 1 else [],
-        "left_out": {metric: list(columns) for metric, columns in plan.left_out.items()},
-        "versions": {"python": platform.python_version()} | {package: version(package) for package in _VERSIONS},
-    }
-
-
-def _fields(identity: Any) -> dict[str, Any]:
-    return {name: getattr(identity, name) for name in identity.__slots__}

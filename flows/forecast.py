@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 from flows.config import RunConfig, tables_root
-from flows.evaluate import STAGE_TASKS, samples_settings, stage_settings
 from flows.plan import Plan
+from flows.stages import STAGE_TASKS, samples_settings, stage_settings
 from metric_core.errors import AssayError
 from metric_core.products import Product, Stage
 from metric_core.schemas import SCHEMAS

@@ -15,22 +15,12 @@ from prefect.futures import PrefectFuture
 
 from flows.artifacts import progress_shown
 from flows.config import RunConfig, tables_root
-from flows.evaluate import (
-    STAGE_TASKS,
-    Evaluation,
-    finish,
-    folder_of,
-    judge_at_hand,
-    keeping_of,
-    manifest_of,
-    recorded,
-    ref_of,
-    runner_of,
-    samples_settings,
-    stage_settings,
-)
+from flows.evaluate import Evaluation, finish, judge_at_hand, ref_of
 from flows.plan import LEVELS
+from flows.recording import folder_of, manifest_of, recorded
 from flows.rerun_plan import Rerun, RerunRequest, prepare
+from flows.runners import runner_of
+from flows.stages import STAGE_TASKS, keeping_of, samples_settings, stage_settings
 from metric_core.errors import RunFolderError
 from metric_core.products import Stage
 from tasks.carrying import Carrier, row_ids

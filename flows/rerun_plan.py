@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationError
 
 from flows.config import MetricChoices, RunConfig, model_named
-from flows.evaluate import STAGE_TASKS, metrics_of, stage_settings
 from flows.plan import BEFORE, Plan
+from flows.stages import STAGE_TASKS, metrics_of, stage_settings
 from metric_core.errors import ConfigError, RunFolderError, SourceError
 from metric_core.metric import MetricRequest
 from metric_core.products import Stage, closure

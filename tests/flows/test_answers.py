@@ -8,8 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from flows.config import RunConfig, load_config
-from flows.evaluate import run_evaluation, stage_settings
+from flows.evaluate import run_evaluation
 from flows.plan import plan_of
+from flows.stages import stage_settings
 from metric_core.errors import ConfigError
 from metric_core.products import Stage
 from tasks.answers.maintenance import statistics

@@ -13,7 +13,8 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 
 from flows.config import RunConfig
-from flows.evaluate import folder_of, run_evaluation
+from flows.evaluate import run_evaluation
+from flows.recording import folder_of
 from metric_core.errors import BadRowsError, RunFolderError
 from tasks.render import run_folder
 from tests.tasks.builders import fails, says, script

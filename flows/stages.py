@@ -1,0 +1,84 @@
+"""What every stage of a run is told: its settings, and where and by which identity its tables are kept."""
+
+from typing import Any
+
+from flows.config import RunConfig, tables_root
+from flows.plan import Plan
+from metric_core.products import Product, Stage
+from tasks.aggregation import AggregationSettings, aggregation
+from tasks.claims import ClaimsSettings, claims
+from tasks.entities import EntitiesSettings, entities
+from tasks.explanations import ExplanationsSettings, explanations
+from tasks.identity import identity_of
+from tasks.questions import QuestionsSettings, questions
+from tasks.ratings import RatingsSettings, ratings
+from tasks.samples import SamplesSettings
+from tasks.settings import JudgedSettings, MetricSettings, Settings
+from tasks.similarity import SimilaritySettings, similarity
+from tasks.stage import Keeping, StageTask
+from tasks.verdicts import VerdictsSettings, verdicts
+
+STAGE_TASKS: dict[Stage, StageTask[Any]] = {
+    task.stage: task for task in (claims, entities, questions, ratings, verdicts, similarity, explanations, aggregation)
+}
+"""The stages that work shard by shard."""
+
+
+def samples_settings(config: RunConfig, plan: Plan) -> SamplesSettings:
+    """The settings of the stage that reads the rows."""
+    return SamplesSettings(
+        source=config.source or "",
+        column_map=config.column_map,
+        id_column=config.id_column,
+        limit=config.limit,
+        on_bad_row=config.on_bad_row,
+        empty_text=config.empty_text,
+        shard_rows=config.rows_a_shard(),
+        required=plan.required,
+    )
+
+
+def stage_settings(config: RunConfig, plan: Plan) -> dict[Stage, Settings]:
+    """The settings of every stage that works shard by shard."""
+    models = models_of(config)
+    rated = tuple(MetricSettings.of(request) for request in plan.requests if Product.RATINGS in request.products)
+    stages = {
+        Stage.CLAIMS: ClaimsSettings(products=plan.products_of(Stage.CLAIMS), **models),
+        Stage.ENTITIES: EntitiesSettings(
+            products=plan.products_of(Stage.ENTITIES), language=config.language, answers=config.answers
+        ),
+        Stage.QUESTIONS: QuestionsSettings(count=plan.question_count, **models),
+        Stage.RATINGS: RatingsSettings(metrics=rated, **models),
+        Stage.VERDICTS: VerdictsSettings(
+            products=plan.products_of(Stage.VERDICTS), every_context=config.verdict == "probability", **models
+        ),
+        Stage.SIMILARITY: SimilaritySettings(
+            products=plan.products_of(Stage.SIMILARITY), embedder=config.embedder, answers=config.answers
+        ),
+        Stage.EXPLANATIONS: ExplanationsSettings(
+            explained="all" if config.explain == "all" else "unsupported", **models
+        ),
+        Stage.AGGREGATION: AggregationSettings(metrics=metrics_of(plan), verdict=config.verdict),
+    }
+    anew = {stage: _asking_anew(stages[stage]) for stage in config.refresh if stage in stages}
+    return {**stages, **anew}
+
+
+def models_of(config: RunConfig) -> dict[str, Any]:
+    """What every stage that asks a judge is told about models."""
+    return {name: getattr(config, name) for name in ("judge", "panel", "embedder", "language", "answers")}
+
+
+def _asking_anew(settings: Settings) -> Settings:
+    return settings.model_copy(update={"refresh": True}) if isinstance(settings, JudgedSettings) else settings
+
+
+def keeping_of(stage: Stage, settings: Settings, config: RunConfig) -> Keeping:
+    """Scores are never kept: computing them costs less than being wrong about a formula that has changed."""
+    identity = None if stage is Stage.AGGREGATION else identity_of(settings)
+    return Keeping(tables_root(config), identity, refresh=stage in config.refresh)
+
+
+def metrics_of(plan: Plan) -> tuple[MetricSettings, ...]:
+    """The metrics of a plan, as settings."""
+    return tuple(MetricSettings.of(request) for request in plan.requests)
