@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 OpenPage = Callable[..., "Page"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator["Browser"]:
-    """A Chromium without a window."""
+    """A Chromium without a window; while it runs, its event loop is that of the thread of the tests."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install -e '.[browser]'")
     chromium = find_chromium()
     if chromium is None:

@@ -1,6 +1,5 @@
 """Two run folders compared: by the plain function, and by the flow on a real Prefect server."""
 
-import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -97,10 +96,10 @@ def test_the_flow_leaves_an_artifact_and_fails_where_the_gate_does(
     assert better.is_completed(), prefect_server
     worse = compare(Comparison(baseline=str(runs[0]), run=str(runs[1]), gate=str(gate)), return_state=True)
     assert (worse.is_failed(), worse.message) == (True, "the gate failed")
-    assert "**Gate: ❌ failed**" in asyncio.run(_artifact())
+    assert "**Gate: ❌ failed**" in _artifact()
 
 
-async def _artifact() -> str:
-    async with get_client() as client:
-        found = await client.read_latest_artifacts()
+def _artifact() -> str:
+    with get_client(sync_client=True) as client:
+        found = client.read_latest_artifacts()
     return next(str(artifact.data) for artifact in found if artifact.key == ARTIFACT)
