@@ -104,12 +104,14 @@ def _run_ours(clock: str, options: argparse.Namespace) -> Cost:
     The local Prefect server runs already, as it does after a first run.
     """
     with tempfile.TemporaryDirectory() as folder:
-        with _stub("fixed") as url:
-            _evaluate(url, folder, "first", argparse.Namespace(**{**vars(options), "samples": 1}))
-        with _stub(clock) as url:
-            done = _evaluate(url, folder, "run", options)
-            cost = _cost(OURS, clock, options.samples, url, done)
-        _measured([ASSAY, "server", "stop"], {"ASSAY_HOME": f"{folder}/home"})
+        try:
+            with _stub("fixed") as url:
+                _evaluate(url, folder, "first", argparse.Namespace(**{**vars(options), "samples": 1}))
+            with _stub(clock) as url:
+                done = _evaluate(url, folder, "run", options)
+                cost = _cost(OURS, clock, options.samples, url, done)
+        finally:
+            _measured([ASSAY, "server", "stop"], {"ASSAY_HOME": f"{folder}/home"})
         return replace(cost, failed=sum(metric["failed"] for metric in json.loads(done.stdout)["metrics"]))
 
 

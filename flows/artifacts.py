@@ -31,7 +31,7 @@ USAGE, SUMMARY, REPORT = "usage", "summary", "report"
 PERIOD = 2.0
 """Seconds between two updates of a stage's progress; a stage that is done before the first one shows none."""
 
-_LONGEST_WAIT = 15.0
+LONGEST_WAIT = 15.0
 """Seconds that the end of a run waits for a Prefect server that does not answer."""
 
 _logger = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ def progress_shown() -> Iterator[None]:
             yield
         finally:
             ended.set()
-            thread.join(_LONGEST_WAIT)
+            thread.join(LONGEST_WAIT)
 
 
 @dataclass(slots=True)
@@ -105,9 +105,9 @@ class _Board:
             bar.total += more or 0
 
     def publish_until(self, ended: Event) -> None:
-        """Publishes now and then what has changed, and a last time at the end."""
+        """Publishes now and then what has changed, and a last time at the end, if the server has taken it before."""
         warning = None
-        while warning is None and not ended.wait(PERIOD):
+        while not ended.wait(PERIOD):
             warning = _tried("progress", self._publish)
         if warning is None:
             _tried("progress", lambda: self._publish(is_last=True))

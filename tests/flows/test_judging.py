@@ -212,16 +212,18 @@ def test_a_long_stage_shows_how_far_it_is(
     tmp_path: Path, serve: Callable[..., FakeServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(artifacts, "PERIOD", 0.1)
+    monkeypatch.setattr(artifacts, "LONGEST_WAIT", 120.0)
     shown = {stage: Event() for stage in ("claims", "verdicts")}
 
     def create_and_tell(percent: float, key: str, description: str) -> Any:
         made = create_progress_artifact(percent, key, description)
-        shown[key.removeprefix("progress-")].set()
+        if (stage := key.removeprefix("progress-")) in shown:  # on a busy machine, short stages are shown too
+            shown[stage].set()
         return made
 
     def answer_when_shown(body: dict[str, Any]) -> None:
         is_choice = "choice" in str(body.get("structured_outputs"))
-        assert shown["verdicts" if is_choice else "claims"].wait(60)
+        assert shown["verdicts" if is_choice else "claims"].wait(120)
 
     monkeypatch.setattr(artifacts, "create_progress_artifact", create_and_tell)
     found = artifacts_of(evaluate(tmp_path / "run", judge=served(serve(say=answer_when_shown))))
@@ -242,4 +244,5 @@ def test_an_artifact_that_can_not_be_written_is_a_warning(tmp_path: Path, monkey
         "the artifact 'usage' could not be written to Prefect: ConnectionError",
         "the artifact 'summary' could not be written to Prefect: ConnectionError",
     )
-    assert list(artifacts_of(Path(evaluation.folder))) == ["report"]
+    found = artifacts_of(Path(evaluation.folder)).keys()
+    assert found & {artifacts.USAGE, artifacts.SUMMARY, artifacts.REPORT} == {artifacts.REPORT}

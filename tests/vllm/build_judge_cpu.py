@@ -96,7 +96,8 @@ def build(judge: JudgeCpu) -> None:
 
 def _run(lock: IO[bytes], what: str, command: list[str]) -> None:
     print(what, flush=True)
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "DO_NOT_TRACK": "1"}
+    quiet = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TQDM_DISABLE": "1"}
+    environment = {**os.environ, **quiet, "HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1"}
     code = subprocess.run(command, env=environment, pass_fds=[lock.fileno()], check=False).returncode
     if code:
         hint = " Is the CPU build of torch in the package index that pip uses?" if "pip" in command else ""

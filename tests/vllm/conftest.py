@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from tasks.judge.launch import LaunchSettings, RunningJudge, launch_judge, stop_judge
+from tasks.judge.launch import LaunchSettings, RunningJudge, owned_judge
 from tasks.judge.launch.processes import has_members
 from tests.vllm.build_judge_cpu import judge_cpu
 
@@ -54,7 +54,7 @@ def vllm_settings() -> LaunchSettings:
 
 @pytest.fixture(scope="session")
 def vllm_home() -> Iterator[Path]:
-    """The home of the judge, one for all test runs: two would not fit into memory, and a lost one is found again."""
+    """The home of the judge, one for all test runs, which wait for each other: two judges would not fit into memory."""
     home = judge_cpu().path / "home"
     with FileLock(judge_cpu().path / "tests.lock"):
         yield home
@@ -62,10 +62,9 @@ def vllm_home() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def vllm_judge(vllm_settings: LaunchSettings, vllm_home: Path) -> Iterator[RunningJudge]:
-    """The launched vLLM."""
-    judge = launch_judge(vllm_settings, vllm_home)
-    yield judge
-    assert stop_judge(vllm_home)
+    """The launched vLLM: it ends with the process of the tests, however that comes to its end."""
+    with owned_judge(vllm_settings, vllm_home) as judge:
+        yield judge
     assert not has_members(judge.pid)
 
 

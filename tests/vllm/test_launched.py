@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from metric_core.errors import JudgeError
 from tasks.judge.launch import LaunchSettings, RunningJudge, judge_status, launch_judge
+from tasks.judge.launch.processes import find_process
 from tests.vllm.conftest import MODEL
 
 PROMPT = "Paris is the capital of France. Is Paris in France? Answer yes or no."
@@ -36,12 +38,12 @@ def test_its_status_is_known(vllm_judge: RunningJudge, vllm_home: Path) -> None:
     assert (status.record.url, status.record.model) == (vllm_judge.url, MODEL)
 
 
-def test_it_is_found_again_and_other_settings_are_refused(
+def test_it_belongs_to_the_process_that_launched_it(
     vllm_judge: RunningJudge, vllm_settings: LaunchSettings, vllm_home: Path
 ) -> None:
-    assert launch_judge(vllm_settings, vllm_home) == vllm_judge
-    with pytest.raises(JudgeError, match="max_model_len is 2048, wanted 1024"):
-        launch_judge(vllm_settings.model_copy(update={"max_model_len": 1024}), vllm_home)
+    assert find_process(vllm_judge.pid) is not None
+    with pytest.raises(JudgeError, match=f"belongs to the run of process {os.getpid()} and ends with it"):
+        launch_judge(vllm_settings, vllm_home)
 
 
 def test_a_choice_is_one_of_the_labels_with_log_probabilities(vllm_url: str) -> None:

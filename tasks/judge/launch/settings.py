@@ -119,7 +119,10 @@ class LaunchSettings(BaseModel):
     @classmethod
     def _has_no_field(cls, extra_args: tuple[str, ...]) -> tuple[str, ...]:
         for word in extra_args:
-            field = MANAGED.get(word.partition("=")[0].replace("_", "-"))
+            option = word.partition("=")[0].replace("_", "-")
+            if option == "--api-key":
+                raise ValueError("extra_args are shown, and has --api-key; set VLLM_API_KEY in environment instead")
+            field = MANAGED.get(option)
             if field is not None:
                 raise ValueError(f"extra_args has {word}; set the field {field} instead")
         return extra_args

@@ -28,12 +28,12 @@ class Connection:
         options: where the servers are.
 
     Raises:
-        ConfigError: the key's environment variable is not set.
+        ConfigError: the key is not where the options say.
     """
 
     def __init__(self, options: ServerOptions) -> None:
         self._options = options
-        key = options.api_key()
+        key = options.read_key()
         self._background = Background("judge-server")
         self._session, self._fleet, self._replicas = self._background.run(_open(options, key))
         self.close = weakref.finalize(self, _close, self._background, self._session, self._fleet)

@@ -40,6 +40,8 @@ class ServerFeatures:
         seed: whether sampling can be seeded.
         tokenizer: whether the server counts the tokens of a prompt.
         cached_tokens: whether it says how many tokens it found in its prefix cache.
+        prompt_lists: whether `/v1/completions` takes several prompts at once; for people: no question is asked so,
+            since the chat template is the server's.
     """
 
     model: str
@@ -55,3 +57,4 @@ class ServerFeatures:
     seed: bool = False
     tokenizer: bool = False
     cached_tokens: bool = False
+    prompt_lists: bool = False

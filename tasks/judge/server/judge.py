@@ -26,6 +26,12 @@ VERSION = 1
 
 NO_REVISION = "not given"
 
+# The prompt itself stands for its language. What is asked at one temperature does not depend on another.
+_NOT_DETERMINING = frozenset(
+    {"software", "window", "limit_field", "tokenizer", "cached_tokens", "several", "prompt_lists", "language"}
+)
+_QUESTIONS, _OTHERS = ("questions_temperature",), ("temperature", "votes_temperature")
+
 A = TypeVar("A", ChoiceAnswer, GenerateAnswer)
 
 
@@ -80,10 +86,16 @@ class ServerJudge:
 
         Where the server is, how it is reached and whether a prompt is too long for it is not part of it.
         """
-        record = asdict(self.features) | self._options.determining()
-        for name in ("software", "window", "limit_field", "tokenizer", "cached_tokens", "several"):
-            del record[name]
-        record |= {"version": VERSION, "prompt": self._prompts.digest(kind)}
+        left_out = {*_NOT_DETERMINING, *(_OTHERS if kind is QuestionKind.QUESTIONS else _QUESTIONS)}
+        record = {
+            "version": VERSION,
+            "prompt": self._prompts.digest(kind),
+            # Apart from each other: both have a seed, and the model is what the server has, not what was asked for.
+            "server": {name: value for name, value in asdict(self.features).items() if name not in left_out},
+            "options": {
+                name: value for name, value in self._options.determining().items() if name not in left_out | {"model"}
+            },
+        }
         return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
     def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:

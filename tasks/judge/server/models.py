@@ -33,7 +33,8 @@ def model_cards(listed: Mapping[str, Reply], model: str | None) -> list[Mapping[
 def _cards(url: str, reply: Reply) -> dict[str, Mapping[str, Any]]:
     if reply.status in (401, 403):
         raise UnusableError(
-            f"{url} refuses the key ({reply.status}); let api_key_env name an environment variable with a valid one"
+            f"{url} refuses the key ({reply.status}); "
+            "let api_key name an environment variable or a Secret block with a valid one"
         )
     cards = reply.content.get("data") if reply.is_answer else None
     if not isinstance(cards, list):

@@ -20,6 +20,7 @@ from tasks.judge.server.options import ServerJudgeOptions
 from tasks.judge.server.replica import Reply
 
 CHAT = "chat/completions"
+COMPLETIONS = "completions"
 TOKENIZE = "/tokenize"
 
 TASK = "Reply with the word hello."
@@ -73,6 +74,8 @@ class _Probe:
         chosen = [how for how, reply in zip(choices, held[: len(choices)], strict=True) if _is_label(reply, found, how)]
         written = [how for how, reply in zip(schemas, held[len(choices) :], strict=True) if _fits(reply)]
         (counted,) = self._post(found, TOKENIZE, [{}])
+        listed = {"model": found.model, "prompt": [TASK, TASK], "max_tokens": 1}
+        (both,) = self._connection.send([Request(COMPLETIONS, listed, optional=True)])
         return replace(
             found,
             choice=next(iter(chosen), ChoiceConstraint.NONE),
@@ -80,6 +83,7 @@ class _Probe:
             seed=seeded.is_answer,
             several=len(_choices(several)) == 2,
             tokenizer=count_of(counted) is not None,
+            prompt_lists=len(_choices(both)) == 2,
         )
 
     def _basics(self, found: ServerFeatures) -> ServerFeatures:

@@ -14,6 +14,7 @@ from tasks.judge.server.backoff import retry_after_seconds
 
 HIDDEN = "[key]"
 _SHOWN = 300
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class UnreachableError(Exception):
@@ -93,7 +94,7 @@ class Replica:
             UnreachableError: there is no connection.
             LostReplyError: there is no reply.
         """
-        data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        data = _ENCODER.encode(body).encode("utf-8", "replace")
         return await self._request("POST", path, data)
 
     async def get(self, path: str) -> Reply:

@@ -15,6 +15,7 @@ from tasks.judge.server.background import Background
 
 FULL = frozenset(
     {"structured_outputs", "response_format", "logprobs", "n", "seed", "system", "switch", "tokenize", "max_tokens"}
+    | {"prompt_lists"}
 )
 """What vLLM can do."""
 
@@ -126,6 +127,7 @@ class FakeServer:
         app.router.add_get("/version", self._version)
         app.router.add_post("/tokenize", self._tokenize)
         app.router.add_post("/v1/chat/completions", self._chat)
+        app.router.add_post("/v1/completions", self._complete)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.0, handler_cancellation=True)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
@@ -148,6 +150,12 @@ class FakeServer:
             return web.json_response({"detail": "Not Found"}, status=404)
         self.tokenized.append(body)
         return web.json_response({"count": sum(len(m["content"].split()) for m in body["messages"])})
+
+    async def _complete(self, request: web.Request) -> web.Response:
+        if "prompt_lists" not in self.abilities:
+            return web.json_response({"detail": "Not Found"}, status=404)
+        prompts = (await request.json())["prompt"]
+        return web.json_response({"choices": [{"index": i, "text": "hello"} for i in range(len(prompts))]})
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()

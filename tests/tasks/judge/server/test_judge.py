@@ -242,6 +242,9 @@ def test_identity_and_fingerprint(serve: Serve, open_judge: OpenJudge) -> None:
     assert judge.fingerprint(kind) != judge.fingerprint(QuestionKind.CLAIMS)
     for change in ({"revision": "abd"}, {"revision": "abc", "temperature": 0.5}):
         assert judge.fingerprint(kind) != open_judge(one, **change).fingerprint(kind)
+    # The model counts, whether it was named or found.
+    assert open_judge(one, model="judge-model", revision="abc").fingerprint(kind) == judge.fingerprint(kind)
+    assert open_judge(serve(models=["another"]), revision="abc").fingerprint(kind) != judge.fingerprint(kind)
 
 
 def test_every_kind_can_be_asked(serve: Serve, open_judge: OpenJudge) -> None:

@@ -27,6 +27,7 @@ from tests.tasks.judge.server.fake_server import FULL, PLAIN
                 several=True,
                 seed=True,
                 tokenizer=True,
+                prompt_lists=True,
             ),
         ),
         (
@@ -72,7 +73,10 @@ def test_features(
 
 
 def _without(found: ServerFeatures) -> dict[str, object]:
-    return {name: getattr(found, name) for name in ("choice", "json", "top_logprobs", "several", "tokenizer")}
+    return {
+        name: getattr(found, name)
+        for name in ("choice", "json", "top_logprobs", "several", "tokenizer", "prompt_lists")
+    }
 
 
 def test_a_model_without_a_system_message_gets_it_before_the_question(serve: Serve, open_judge: OpenJudge) -> None:
