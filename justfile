@@ -67,6 +67,10 @@ browser:
 test-browser *options:
     pytest -m browser tests/browser {{ options }}
 
+# Make the pictures of the documentation anew
+pictures:
+    python -m tests.browser.pictures
+
 # Build the judge for tests without a GPU: vLLM for CPUs and a tiny model, in the user's cache (4 GB, minutes)
 judge-cpu:
     python3.11 tests/vllm/build_judge_cpu.py

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from deployments.local_server import ensure_server, use_server
+from flows.compared_runs import ComparedRuns, compare
 from flows.runs import Run, open_run
 
-__all__ = ["Run", "evaluate", "open_run"]
+__all__ = ["ComparedRuns", "Run", "compare", "evaluate", "open_run"]
 
 
 def evaluate(data: Any, *, metrics: Sequence[str] | None = None, **options: Any) -> Run:

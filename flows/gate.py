@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
+from flows.option_errors import said_of_option
 from metric_core.errors import ConfigError
 from metric_core.statistics.gate import (
     AbsoluteRule,
@@ -154,7 +155,8 @@ def load_gate(path: Path) -> GateSettings:
     except FileNotFoundError as error:
         raise ConfigError(f"there is no gate file {path}. docs/compare.md says how to write one.") from error
     except ValidationError as error:
-        lines = [f"  {'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()]
+        problems = [(".".join(map(str, found["loc"])), said_of_option(found, GateSettings)) for found in error.errors()]
+        lines = [f"  {place}: {message}" for place, message in problems]
         raise ConfigError(f"the gate file {path} can not be used:\n" + "\n".join(lines)) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"the gate file {path} can not be read: {error}") from error

@@ -17,7 +17,7 @@ from tasks.run_pair import RunPair
 YARDSTICK_COLUMNS = (c.USER_INPUT, c.REFERENCE, c.REFERENCE_CONTEXTS, c.REFERENCE_CONTEXT_IDS, c.RUBRICS)
 """The columns that are the test, not the answer of the system under test."""
 
-_MODELS = {"judge": ("backend", "model", "revision"), "embedder": None, "language": None}
+_MODELS = {"judge": ("backend", "model", "revision"), "embedder": None, "language": None, "recognizer": None}
 _COVERED = {"judge", "embedder", "language"}
 _HARMLESS = {"out", "tables", "workers", "shard_rows", "baseline", "answers", "refresh"}
 _REACHING = set(ServerOptions.model_fields)
@@ -136,6 +136,8 @@ def _metrics(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Se
     for key in old.keys() & new.keys():
         if old[key]["name"] != new[key]["name"]:
             yield SettingDifference(f"metric {key}", old[key]["name"], new[key]["name"], True)
+        before_code, after_code = ({"code": runs[key].get("code", "")[:12]} for runs in (old, new))
+        yield from _differing(f"metric {key}:", before_code, after_code, True)
         yield from _differing(f"{key}:", old[key].get("parameters") or {}, new[key].get("parameters") or {}, True)
     for key in sorted(old.keys() ^ new.keys()):
         has, lacks = "computed", "not computed"

@@ -181,7 +181,7 @@ def check_source(config: "RunConfig | None") -> Iterator[Check]:
     if config is None or config.source is None:
         return
     columns = available_columns(config.source, SourceOptions(column_map=config.column_map, id_column=config.id_column))
-    yield Check("columns", Level.OK, f"{', '.join(columns) or 'none of a sample'} in {config.source}")
+    yield Check("columns", Level.OK, f"{', '.join(columns)} in {config.source}")
     plan = plan_of(config)
     yield Check("metrics", Level.OK, ", ".join(request.key for request in plan.requests))
     for metric, lacking in plan.left_out.items():
@@ -202,7 +202,7 @@ def checks_of(config: "RunConfig | None") -> Iterator[Check]:
         ("embedder", lambda: check_embedder(config), "correct `embedder` in the configuration"),
         ("Prefect", check_prefect, "see PREFECT_API_URL"),
         ("judge", lambda: check_judge(config), "start the server, or correct the URL or the model; see docs/judge.md"),
-        ("data", lambda: check_source(config), "correct the name of the file, or the column_map"),
+        ("data", lambda: check_source(config), "correct the name of the file, or its columns with column_map"),
     )
     for name, check, advice in groups:
         try:
@@ -210,4 +210,4 @@ def checks_of(config: "RunConfig | None") -> Iterator[Check]:
         except AssayError as error:
             yield Check(name, Level.PROBLEM, str(error), advice)
         except Exception as error:  # noqa: BLE001 a broken installation raises anything, and the doctor is to say so
-            yield Check(name, Level.PROBLEM, f"{type(error).__name__}: {error}", advice)
+            yield Check(name, Level.PROBLEM, f"{type(error).__name__}: {error}", f"{advice}; or report it")

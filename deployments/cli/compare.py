@@ -17,13 +17,13 @@ GATE_CODES = {"passed": 0, "failed": 10, "inconclusive": 11}
 """Exit codes of a gate's outcomes."""
 
 First = Annotated[Path, typer.Argument(metavar="A", help="Run folder of the baseline; alone, the run for --gate.")]
-Second = Annotated[Path | None, typer.Argument(metavar="[B]", help="Run folder of the run.", show_default=False)]
+Second = Annotated[Path | None, typer.Argument(metavar="B", help="Run folder of the run.", show_default=False)]
 GateFile = Annotated[
     Path | None,
     typer.Option(
         "--gate",
         envvar="ASSAY_COMPARE_GATE",
-        help="Gate file (TOML). Exit code 0 passed, 10 failed, 11 inconclusive, 12 refused.",
+        help="Gate file (TOML) that the run is held against.",
     ),
 ]
 By = Annotated[
@@ -44,7 +44,7 @@ Seed = Annotated[
 ]
 Top = Annotated[
     int,
-    typer.Option("--top", envvar="ASSAY_COMPARE_TOP", min=0, help="How many of the rows that changed most, a metric."),
+    typer.Option("--top", envvar="ASSAY_COMPARE_TOP", min=0, help="How many of the rows that changed most to show."),
 ]
 AllowDifferent = Annotated[
     bool,
@@ -75,7 +75,11 @@ def compare(
     html: Html = None,
     junit: Junit = None,
 ) -> None:
-    """Compare two runs row by row; with a gate, let the exit code say whether B may pass."""
+    """Compare two runs row by row; with a gate, pass or fail a build.
+
+    Exit codes with --gate: 0 passed, 10 failed, 11 inconclusive, 12 refused because
+    the runs are not like for like. docs/compare.md explains the numbers and gate files.
+    """
     from flows.compare_runs import CompareOptions, compare_runs, hold_against_gate  # noqa: PLC0415 keeps help quick
     from flows.gate import load_gate  # noqa: PLC0415
     from metric_core.statistics.resampling import SEED  # noqa: PLC0415
@@ -94,7 +98,7 @@ def compare(
     )
     found = hold_against_gate(a, options) if b is None else compare_runs(a, b, options)
     _write(found, markdown, html, junit)
-    _print(found, as_json)
+    _print(found, as_json, top)
     if found.gate is not None:
         raise typer.Exit(GATE_CODES[found.gate.outcome])
 
@@ -123,11 +127,11 @@ def _save(path: Path, text: str) -> None:
     stderr.print(f"written: {path}", markup=False, soft_wrap=True)
 
 
-def _print(found: "RunComparison", as_json: bool) -> None:
+def _print(found: "RunComparison", as_json: bool, top: int) -> None:
     from deployments.cli.comparison_table import print_comparison  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.run_comparison import comparison_content  # noqa: PLC0415
 
     if as_json:
         stdout.print_json(json.dumps(comparison_content(found), allow_nan=False))
     else:
-        print_comparison(stdout, found)
+        print_comparison(stdout, found, top)

@@ -37,7 +37,7 @@ def doctor(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Look at everything that a run depends on, and say what to do where something is amiss."""
+    """Check all that a run depends on, and say what to do about it."""
     config, problem = _configuration(source, judge, model)
     found = []
     for check in chain([] if problem is None else [problem], checks_of(config)):

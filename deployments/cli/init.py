@@ -16,7 +16,7 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of configurations instead.")] = False,
 ) -> None:
-    """Write a commented configuration, filled in from the columns of the data."""
+    """Write a commented configuration for your data."""
     from flows.config import RunConfig  # noqa: PLC0415 keeps `assay --help` quick
     from flows.starter import starter_config  # noqa: PLC0415
 

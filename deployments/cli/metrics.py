@@ -23,14 +23,18 @@ def _names(incomplete: str) -> list[str]:
 
 def metrics(
     name: Annotated[
-        str | None, typer.Argument(help="Show one metric whole.", show_default=False, autocompletion=_names)
+        str | None,
+        typer.Argument(
+            help="Show one metric whole; yours as module:attribute.", show_default=False, autocompletion=_names
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List the metrics: what they need, which way is better, what they are."""
-    from metric_core.registry import METRICS, resolve  # noqa: PLC0415 keeps `assay --help` quick
+    """List the metrics: what they measure, what they need."""
+    from metric_core.registry import METRICS  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.extensions.metrics import metric_named, packaged_metrics  # noqa: PLC0415
 
-    chosen = [resolve(name)] if name else list(METRICS.values())
+    chosen = [metric_named(name)] if name else [*METRICS.values(), *packaged_metrics()]
     if as_json:
         stdout.print_json(json.dumps([_entry(metric) for metric in chosen]))
     elif name:
@@ -45,6 +49,7 @@ def _entry(metric: Metric) -> dict[str, object]:
     bounds = metric.bounds(parameters)
     return {
         "name": metric.name,
+        "origin": metric.origin or "rag-assay",
         "aliases": list(metric.aliases),
         "summary": metric.summary,
         "source": metric.source,

@@ -40,6 +40,7 @@ def stage_progress(stages: Sequence[Stage]) -> Iterator[None]:
         _Rate(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
+        TextColumn("left", style="progress.remaining"),
     )
     with Progress(*columns, console=stderr, transient=True) as progress:
         bars: dict[Stage, TaskID] = {stage: progress.add_task(str(stage), total=None, start=False) for stage in stages}

@@ -165,7 +165,8 @@ def _about_mean(check: Check, measured: _Values, gate: Gate, seed: int) -> _Draf
     if len(values) < gate.min_rows or len(units) < 2:
         found = float(values.mean()) if len(values) else None
         wanted = "rows of at least two groups" if len(values) >= gate.min_rows else f"at least {gate.min_rows} rows"
-        return _Draft(replace(check, observed=found, reason=f"{len(values)} rows, wanted {wanted}"))
+        there = "1 row" if len(values) == 1 else f"{len(values)} rows"
+        return _Draft(replace(check, observed=found, reason=f"{there}, wanted {wanted}"))
     if check.kind is RuleKind.ABSOLUTE and measured.groups is None and is_binary(values):
         return _Draft(check, share_against_bar(values, measured.bar, gate.level))
     return _Draft(check, mean_against_bar(units, measured.bar, gate.level, seed, check.metric))

@@ -8,7 +8,7 @@ from metric_core.products import Stage
 from metric_core.records import Side, VerdictKind
 from tasks.render.passages import Closest, Segments, SentenceIndex
 from tasks.render.row_tables import RowTables
-from tasks.render.texts import Row, gap_view, text_view
+from tasks.render.texts import Row, gap_view, reply_view, text_view
 from tasks.render.verdict_view import Explanations, explanations_of, verdict_view
 
 _WHOLE_PREMISES = (ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE)
@@ -33,6 +33,7 @@ def claims_view(tables: RowTables, passages: Sequence[Segments]) -> list[dict[st
         {
             "side": side,
             "gap": gap_view(rows),
+            "reply": reply_view(rows),
             "claims": [
                 _claim(row, verdicts.get(row["claim_id"], ()), index, explanations)
                 for row in rows

@@ -16,7 +16,8 @@ from metric_core.statistics.resampling import LEVEL
 from tasks.earlier_run import EarlierRun
 from tasks.render.comparison_rows import changed_rows
 from tasks.render.comparison_view import WIDTH, metric_views
-from tasks.render.comparison_words import check_numbers, level_sentence, row_sentences
+from tasks.render.comparison_words import check_numbers, folder_text, headline, level_sentence, row_sentences
+from tasks.render.moments import moment_text
 from tasks.run_comparison import RunComparison
 
 _STYLES = ("report.css", "comparison.css")
@@ -47,6 +48,7 @@ def comparison_page(comparison: RunComparison) -> str:
     return environment.get_template("comparison.html.j2").render(
         comparison=comparison,
         names=[PurePath(side.folder).name for side in (comparison.a, comparison.b) if side],
+        headline=headline(comparison.metrics),
         sentences=list(row_sentences(comparison)),
         metrics=metric_views(comparison.metrics, spans),
         rows=rows,
@@ -55,6 +57,8 @@ def comparison_page(comparison: RunComparison) -> str:
         width=WIDTH,
         check_numbers=check_numbers,
         level_sentence=level_sentence,
+        folder_text=folder_text,
+        moment_text=moment_text,
         policy=f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'",
         style=Markup(style),  # noqa: S704 packaged with the project
     )

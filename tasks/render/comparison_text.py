@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from metric_core.statistics.comparison import Verdict
-from metric_core.statistics.gate import GateResult, Outcome
+from metric_core.statistics.gate import Check, GateResult, Outcome
 from tasks.render.comparison_words import (
     category_sentences,
     check_numbers,
+    folder_text,
+    headline,
     level_sentence,
     lost_sentences,
     numbers,
@@ -18,6 +20,7 @@ from tasks.render.comparison_words import (
     signed,
     title,
 )
+from tasks.render.moments import moment_text
 from tasks.render.summary_view import fixed
 from tasks.run_comparison import RunComparison, Side
 
@@ -59,6 +62,9 @@ def _lines(comparison: RunComparison) -> Iterator[str]:
         yield ""
     if comparison.gate:
         yield from _gate(comparison.gate)
+    if comparison.a:
+        yield f"**{headline(comparison.metrics)}**"
+        yield ""
     yield from (f"- **{name}** {_side(side)}" for name, side in (("A", comparison.a), ("B", comparison.b)) if side)
     yield from (f"- {escape(sentence)}" for sentence in row_sentences(comparison))
     yield ""
@@ -70,18 +76,32 @@ def _lines(comparison: RunComparison) -> Iterator[str]:
 def _gate(gate: GateResult) -> Iterator[str]:
     yield f"**Gate: {OUTCOMES[gate.outcome]}**"
     yield ""
-    rows = (
-        (OUTCOMES[check.outcome], code(check.metric), check.rule, *check_numbers(check), str(check.rows), check.reason)
-        for check in sorted(gate.checks, key=lambda check: list(OUTCOMES).index(check.outcome), reverse=True)
-    )
-    yield from _table(("", "metric", "rule", "observed", "interval", "rows", "why"), rows, "lllrrrl")
-    yield ""
+    passed = [check for check in gate.checks if check.outcome is Outcome.PASSED]
+    others = [check for check in gate.checks if check.outcome is not Outcome.PASSED]
+    if others:
+        yield from _checks(sorted(others, key=lambda check: list(Outcome).index(check.outcome), reverse=True))
+    if passed:
+        yield f"<details><summary>{len(passed)} of {len(gate.checks)} rules passed</summary>"
+        yield ""
+        yield from _checks(passed)
+        yield "</details>"
+        yield ""
     yield level_sentence(gate)
     yield ""
 
 
+def _checks(checks: Iterable[Check]) -> Iterator[str]:
+    rows = (
+        (OUTCOMES[check.outcome], code(check.metric), check.rule, *check_numbers(check), str(check.rows), check.reason)
+        for check in checks
+    )
+    yield from _table(("", "metric", "rule", "observed", "interval", "rows", "why"), rows, "lllrrrl")
+    yield ""
+
+
 def _side(side: Side) -> str:
-    return f"{code(side.folder)}, {side.rows} rows of {code(side.source)}, judge {code(side.judge)}, {side.created}"
+    rows = f"{side.rows:,} rows of {code(side.source)}"
+    return f"{code(folder_text(side.folder))}, {rows}, judge {code(side.judge)}, {moment_text(side.created)}"
 
 
 def _metrics(comparison: RunComparison) -> Iterator[str]:

@@ -1,9 +1,11 @@
 """A comparison in words and numbers, as terminals, Markdown and pages all say them."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from metric_core.records import Direction
-from metric_core.statistics.comparison import MetricComparison
+from metric_core.statistics.comparison import MetricComparison, RowChange, Verdict
 from metric_core.statistics.gate import Check, GateResult
 from metric_core.statistics.resampling import Interval
 from tasks.render.summary_view import fixed
@@ -11,6 +13,15 @@ from tasks.run_comparison import RunComparison
 
 LOWER_IS_BETTER = "↓"
 """Stands beside a metric of which less is better."""
+
+_COUNTED = {
+    Verdict.WORSE: "worse",
+    Verdict.BETTER: "better",
+    Verdict.DIFFERENT: "different",
+    Verdict.UNCLEAR: "without a clear difference",
+    Verdict.NOT_COMPARED: "not compared",
+}
+_COLUMNS = {"extras": "other columns"}
 
 
 def signed(value: float) -> str:
@@ -48,6 +59,39 @@ def title(metric: MetricComparison) -> str:
     return f"{name} {LOWER_IS_BETTER}" if metric.direction is Direction.LOWER else name
 
 
+def headline(metrics: Sequence[MetricComparison]) -> str:
+    """How many metrics became worse, better, or neither, in one line.
+
+    >>> headline([])
+    'no metric in both runs'
+    """
+    counts = Counter(metric.verdict for metric in metrics)
+    parts = [(counts[verdict], words) for verdict, words in _COUNTED.items() if counts[verdict]]
+    if not parts:
+        return "no metric in both runs"
+    (first, words), *others = parts
+    noun = "metric" if first == 1 else "metrics"
+    return ", ".join([f"{first} {noun} {words}", *(f"{count} {words}" for count, words in others)])
+
+
+def rows_changed_most(
+    metrics: Sequence[MetricComparison],
+) -> list[tuple[str, list[tuple[MetricComparison, RowChange]]]]:
+    """The rows that metrics name as most changed, with what changed, those that most metrics name first."""
+    named: dict[str, list[tuple[MetricComparison, RowChange]]] = {}
+    for metric in metrics:
+        for change in metric.difference.most_changed if metric.difference else ():
+            named.setdefault(change.row, []).append((metric, change))
+    return sorted(named.items(), key=lambda item: -len(item[1]))
+
+
+def is_worse(metric: MetricComparison, change: float) -> bool | None:
+    """Whether a change is for the worse; None for a metric of no direction."""
+    if metric.direction is Direction.NEITHER:
+        return None
+    return (change < 0) == (metric.direction is Direction.HIGHER)
+
+
 def numbers(metric: MetricComparison) -> tuple[str, ...]:
     """Mean in A, mean in B, difference, interval, p-value, effect, rows; dashes for what there is not."""
     found = metric.difference
@@ -66,15 +110,26 @@ def numbers(metric: MetricComparison) -> tuple[str, ...]:
     )
 
 
+def folder_text(folder: str) -> str:
+    """A run folder as a person would write it here: relative to the current folder, if it is below that."""
+    path = Path(folder)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else folder
+
+
 def row_sentences(comparison: RunComparison) -> Iterator[str]:
     """How the rows of the two runs differ, and how they were matched and grouped."""
     if comparison.differences is None:
         return
     rows = comparison.differences.rows
     only = [f"{count} only in {side}" for count, side in ((rows.only_a, "A"), (rows.only_b, "B")) if count]
-    yield ", ".join([f"{rows.both} rows in both", *only])
-    if rows.columns:
-        yield "of these, another " + ", ".join(f"{name} in {count}" for name, count in rows.columns.items())
+    differing = ", ".join(f"{_COLUMNS.get(name, name)} in {count}" for name, count in rows.columns.items())
+    both = f"{rows.both} rows in both" + (f" (what differs: {differing})" if differing else "")
+    yield ", ".join([both, *only])
+    if rows.only_a and rows.only_b and comparison.match is None:
+        yield (
+            "data without an id column has ids made from its content, so that a changed row is another row: "
+            "match by a column that stays, such as --match user_input"
+        )
     if comparison.match:
         yield f"rows matched by {comparison.match}"
     if comparison.by:

@@ -15,7 +15,7 @@ from tasks.render.claims_view import claims_view, passage_of
 from tasks.render.passages import Segments, segment
 from tasks.render.row_tables import RowTables
 from tasks.render.score_table import Yardstick
-from tasks.render.texts import LONGEST_TEXT, Row, gap_view, text_view
+from tasks.render.texts import LONGEST_TEXT, Row, gap_view, reply_view, text_view
 from tasks.render.verdict_view import explanations_of, panel_view, verdict_view
 
 LONGEST_PASSAGES = 200_000
@@ -126,6 +126,7 @@ def _relevance(rows: Sequence[Row], segments: Segments) -> dict[str, Any]:
         "relevant": sum(row["verdict"] == 1 for row in rows),
         "pieces": [piece for row, piece in pieces if row["verdict"] == 1 and piece is not None],
         "reason": next((row["reason"] for row in rows if row["status"] != AnswerStatus.ANSWERED), None),
+        "reply": reply_view(rows),
     }
 
 
@@ -137,7 +138,7 @@ def _questions(tables: RowTables) -> dict[str, Any] | None:
         for row in rows
         if row["k"] is not None
     ]
-    return {"gap": gap_view(rows), "questions": questions} if rows else None
+    return {"gap": gap_view(rows), "reply": reply_view(rows), "questions": questions} if rows else None
 
 
 def _entities(rows: Sequence[Row], match: str) -> dict[str, Any] | None:
@@ -168,7 +169,7 @@ def _ratings(rows: Iterable[Row]) -> list[dict[str, Any]]:
         vote["feedback"] = text_view(row["feedback"])
         if row.get("panel"):
             vote["panel"] = panel_view(row["panel"])
-        if row.get("reply"):
+        if row["reply"]:
             vote["reply"] = text_view(row["reply"])
         vote["probabilities"] = [(p["label"], p["probability"]) for p in row["probabilities"] or ()]
         found.setdefault((row["metric"], row["template"]), []).append(vote)

@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from metric_core.metrics.context_entity_recall import CONTEXT_ENTITY_RECALL, NOR
 from metric_core.products import Stage
 from tasks.render.evidence_view import row_view
 from tasks.render.judge_view import judge_view
+from tasks.render.moments import moment_text
 from tasks.render.row_tables import RowTables
 from tasks.render.run_folder import FORMAT, MANIFEST, REPORT, SCORES, STAGES, SUMMARY, read_json
 from tasks.render.score_table import Yardstick, read_cells, read_rows, worst_first
@@ -180,7 +180,7 @@ def _run_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dict
         "judge": judge_view(manifest, agreement),
         "baseline": _baseline(manifest["baseline"]) if manifest.get("baseline") else None,
         "title": Path(str(manifest.get("source") or "")).name or "an evaluation",
-        "created_text": _moment(manifest.get("created")),
+        "created_text": moment_text(manifest.get("created")),
         "warnings": manifest.get("warnings", []),
         "bad_rows": bad_rows[:BAD_ROWS_SHOWN],
         "bad_row_count": manifest.get("bad_row_count", len(bad_rows)),
@@ -194,14 +194,6 @@ def _run_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dict
 def _baseline(baseline: Mapping[str, Any]) -> dict[str, Any]:
     columns = baseline.get("changed_columns", {})
     return {"folder": baseline["folder"], "rows": baseline["rows"], "columns": columns}
-
-
-def _moment(created: Any) -> str:
-    try:
-        moment = datetime.fromisoformat(created)
-    except (TypeError, ValueError):
-        return str(created)
-    return f"{moment.day} {moment:%B %Y, %H:%M} {moment.tzname() or ''}".strip()
 
 
 def _page(content: Mapping[str, Any]) -> str:

@@ -24,8 +24,10 @@ from tasks.tables.store import StageRef, concatenate
 
 FORMAT = 1
 MANIFEST, SUMMARY, SCORES, STAGES, REPORT = "run.json", "summary.json", "scores.parquet", "stages", "report.html"
+CALIBRATION = "calibration.json"
+"""How far the judge agreed with people, where the rows of the run are labelled."""
 LOCK = ".lock"
-_OURS = {MANIFEST, SUMMARY, SCORES, STAGES, REPORT, LOCK}
+_OURS = {MANIFEST, SUMMARY, SCORES, STAGES, REPORT, CALIBRATION, LOCK}
 
 
 @contextmanager
@@ -54,6 +56,7 @@ def _prepare(folder: Path) -> None:
                 "Name an empty folder, one that does not exist yet, or that of an earlier run."
             )
         (folder / STAGES).mkdir(exist_ok=True)
+        (folder / CALIBRATION).unlink(missing_ok=True)
     except OSError as error:
         raise RunFolderError(f"the run folder {folder} can not be written: {error.strerror or error}") from error
 
@@ -62,23 +65,24 @@ def write_tables(folder: Path, refs: Mapping[Stage, Sequence[StageRef]]) -> None
     """Writes the tables of all stages; tables of stages that an earlier run had and this one lacks are removed."""
     for stage, shards in refs.items():
         target = folder / SCORES if stage is Stage.AGGREGATION else folder / STAGES / f"{stage}.parquet"
-        temporary = target.with_suffix(".tmp")
-        concatenate(shards, str(temporary))
-        temporary.replace(target)
+        with _replacing(target) as temporary:
+            concatenate(shards, str(temporary))
     for path in (folder / STAGES).glob("*.parquet"):
         if path.stem not in refs:
             path.unlink()
 
 
 def summarize_scores(folder: Path, requests: Sequence[MetricRequest]) -> list[MetricSummary]:
-    """The summary of every metric, from the score table of the run folder."""
-    table = pq.read_table(folder / SCORES)
-    summaries = []
-    for request in requests:
-        cells = table.filter(pc.equal(table["metric"], request.key)).select(["status", "value", "label", "reason"])
-        scores = [Score(Status(row["status"]), row["value"], row["label"], row["reason"]) for row in cells.to_pylist()]
-        summaries.append(summarize(request.key, request.metric.direction, scores))
-    return summaries
+    """The summary of every metric, from the score table of the run folder, of which a batch is in memory at a time."""
+    table = folder / SCORES
+    return [summarize(request.key, request.metric.direction, _scores(table, request.key)) for request in requests]
+
+
+def _scores(table: Path, metric: str) -> Iterator[Score]:
+    with pq.ParquetFile(table) as file:
+        for batch in file.iter_batches(columns=["metric", "status", "value", "label", "reason"]):
+            for row in batch.filter(pc.equal(batch.column("metric"), metric)).to_pylist():
+                yield Score(Status(row["status"]), row["value"], row["label"], row["reason"])
 
 
 def write_summary(
@@ -91,11 +95,37 @@ def write_summary(
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Writes a JSON file, whole or not at all. Raises ValueError on NaN: nothing of ours holds one."""
-    temporary = path.with_suffix(".tmp")
     text = json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False, default=str) + "\n"
     # A row was perhaps left out because its text is no UTF-8; the note about it must be writable all the same.
-    temporary.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
-    temporary.replace(path)
+    with _replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """A place for a file that takes its name when the block is done, and goes away if the block fails."""
+    temporary = path.with_suffix(".tmp")
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def writable(folder: Path) -> Iterator[None]:
+    """A block that writes into a run folder.
+
+    Raises:
+        RunFolderError: a file can not be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise RunFolderError(
+            f"the run folder {folder} can not be written: {error.strerror or error}. See to it and run again: what was "
+            "computed is kept."
+        ) from error
 
 
 def read_json(folder: Path, name: str) -> dict[str, Any]:

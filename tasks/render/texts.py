@@ -22,6 +22,11 @@ def text_view(text: str | None, limit: int = LONGEST_TEXT) -> dict[str, Any] | N
     return {"text": text} if len(text) <= limit else {"text": text[:limit], "of": len(text)}
 
 
+def reply_view(rows: Iterable[Row]) -> dict[str, Any] | None:
+    """The judge's own words that rows were made from; None where it was not asked, or is no language model."""
+    return text_view(next((row["reply"] for row in rows if row["reply"]), None))
+
+
 def gap_view(rows: Iterable[Row]) -> dict[str, Any] | None:
     """Why a stage has nothing to show for a row; None if it has something."""
     missing = next((row for row in rows if row["status"] != AnswerStatus.ANSWERED), None)

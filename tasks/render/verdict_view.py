@@ -19,8 +19,7 @@ def verdict_view(row: Row, explanations: Explanations) -> dict[str, Any]:
     """A verdict for the page; what is not known about it is left out.
 
     Args:
-        row: its row of the verdicts table. A column `reply`, with the judge's own words, is shown where the table
-            has it.
+        row: its row of the verdicts table.
         explanations: the explanations of the sample.
     """
     found = {name: row[name] for name in ("verdict", "probability", "reason") if row[name] is not None}
@@ -28,9 +27,11 @@ def verdict_view(row: Row, explanations: Explanations) -> dict[str, Any]:
     if why is not None:
         answered = why["status"] == AnswerStatus.ANSWERED and why["text"]
         found["why"] = text_view(why["text"] if answered else f"no explanation: {why['reason'] or why['status']}")
+        if why["reply"]:
+            found["why_reply"] = text_view(why["reply"])
     if row.get("panel"):
         found["panel"] = panel_view(row["panel"])
-    if row.get("reply"):
+    if row["reply"]:
         found["reply"] = text_view(row["reply"])
     return found
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from shlex import quote
 
-from metric_core.columns import COLUMN_ALIASES, COLUMNS, ID_COLUMNS
+from metric_core.columns import COLUMN_ALIASES, COLUMNS, ID_COLUMNS, RESPONSE, RETRIEVED_CONTEXTS, USER_INPUT
 from metric_core.errors import ConfigError, SourceError
 from tasks.sources.options import SourceOptions
 from tasks.sources.wording import listed, nearest, nearest_to_column
@@ -161,6 +162,24 @@ def check_required(
         f"{source_name} lacks columns that the metrics need:\n"
         + "\n".join(lines)
         + f"\nIt has: {listed(every)}. If one of these is meant, map it: column_map = {example}"
+    )
+
+
+def check_known(names: Iterable[str], resolution: Resolution, source_name: str) -> None:
+    """Refuses a source that has no column of a sample at all.
+
+    Raises:
+        SourceError: with the columns that it has, and how to map them.
+    """
+    if resolution.bindings:
+        return
+    every = list(names)
+    near = {column: nearest_to_column(column, every) for column in (USER_INPUT, RESPONSE, RETRIEVED_CONTEXTS)}
+    guessed = {name: column for column, name in near.items() if name} or {every[0]: USER_INPUT}
+    raise SourceError(
+        f"{source_name} has none of the columns that a sample has ({listed(COLUMNS)}); it has: {listed(every)}. "
+        f"Say which is which, such as column_map = {guessed}, or --column-map "
+        + quote(",".join(f"{name}={column}" for name, column in guessed.items()))
     )
 
 

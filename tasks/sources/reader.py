@@ -12,6 +12,7 @@ from tasks.sources.bad_rows import SKIP_HINT, BadRow, BadRowLog, UnfitError
 from tasks.sources.batches import BatchBuilder
 from tasks.sources.columns import (
     SeenColumns,
+    check_known,
     check_mapped,
     check_required,
     find_id_column,
@@ -78,6 +79,8 @@ class SampleReader:
             self._tell_why_there_are_no_columns()
         self._id_column = find_id_column(self._first_names, source.name, options)
         check_mapped(self._first_names, source.name, options)
+        if not self._needed_by:
+            check_known(self._first_names, self._resolution, source.name)
         check_required(self._first_names, self._resolution, self._needed_by, source.name)
 
     @property

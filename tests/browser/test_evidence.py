@@ -38,6 +38,23 @@ def test_a_claim_leads_to_its_passage_and_back(open_page: OpenPage, hostile_repo
     assert str(page.evaluate(FOCUSED)).startswith("supported by passage 1")
 
 
+def test_the_judges_own_words_are_closed_until_somebody_opens_them(open_page: OpenPage, hostile_report: Path) -> None:
+    page = open_page(hostile_report)
+    opened(page, "When did the Taj Mahal")
+    words = page.locator(".evidence details.own-words")
+    summaries = [text.split(", ")[1] for text in words.locator("summary").all_inner_texts()]
+    assert summaries == ["by the passages", "claims of the answer", "relevant sentences of all passages"]
+    assert words.locator("summary:has-text('claims of the answer') + .text").is_visible() is False
+    for number in range(words.count()):
+        assert words.nth(number).get_attribute("open") is None
+        words.nth(number).locator("summary").press("Enter")
+    assert [text.strip() for text in words.locator(".text").all_inner_texts()] == [
+        "I would rather not say.",
+        folders.REPLY,
+        '{"relevant": [2, 3]}',
+    ]
+
+
 def test_one_mark_at_a_time(open_page: OpenPage, hostile_report: Path) -> None:
     page = open_page(hostile_report)
     opened(page, "When did the Taj Mahal")

@@ -28,7 +28,13 @@ def test_the_examples_of_the_page_work(prefect_server: str, tmp_path: Path, monk
     assert names["frame"].columns.tolist() == ["row_id", "metric", "value", "status", "reason", "label"]
     assert names["wide"].shape == (2, 3)
     assert names["texts"].column_names[1:5] == ["user_input", "retrieved_contexts", "response", "reference"]
-    assert {path.name for path in tmp_path.iterdir()} == {"runs", "scores.csv", "ragas.jsonl", "report.html"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "comparison.html",
+        "ragas.jsonl",
+        "report.html",
+        "runs",
+        "scores.csv",
+    }
 
 
 def test_what_can_not_be_evaluated_is_refused() -> None:

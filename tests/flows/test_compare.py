@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from prefect.client.orchestration import get_client
 
+from flows import compared_runs
 from flows.compare import ARTIFACT, Comparison, compare
 from flows.compare_runs import CompareOptions, compare_runs, hold_against_gate
 from flows.gate import GateSettings
+from flows.runs import Run
 from metric_core.errors import ConfigError, NotAlikeError, RunFolderError
 from metric_core.statistics.comparison import Verdict
 from metric_core.statistics.gate import Outcome
@@ -79,6 +81,20 @@ def test_what_can_not_be_told_counts_as_the_gate_says(runs: Sequence[Path], outc
     found = hold_against_gate(runs[0], CompareOptions(gate=gate)).gate
     assert found is not None
     assert (found.outcome.value, found.checks[0].outcome) == (outcome, Outcome.INCONCLUSIVE)
+
+
+def test_a_comparison_shows_itself_in_a_notebook(runs: Sequence[Path], tmp_path: Path) -> None:
+    gate = tmp_path / "gate.toml"
+    gate.write_text("regression = { max_drop = 0.02 }", encoding="utf-8")
+    found = compared_runs.compare(runs[0], Run(runs[1]), gate=gate, by="topic")
+    assert found.outcome == "failed"
+    [first, *_] = found.metrics().to_pylist()
+    assert (first["metric"], round(first["difference"], 3), first["verdict"]) == ("faithfulness", -0.6, "worse")
+    assert found.metrics().to_pandas().shape == (3, 10)
+    assert found._repr_markdown_() == found.markdown()
+    assert "Rows that changed most" in found.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    with pytest.raises(RunFolderError, match="can not be written"):
+        found.report(tmp_path / "nowhere" / "page.html")
 
 
 def test_a_folder_that_is_no_run_is_told(tmp_path: Path, runs: Sequence[Path]) -> None:

@@ -1,5 +1,6 @@
 """Gate files: both ways to write a rule, and what is told about mistakes."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,13 @@ def test_a_rule_can_be_written_short_or_long(tmp_path: Path) -> None:
     )
     assert gate.regression == (RegressionRule(None, 0.02),)
     assert gate.coverage == (CoverageRule(None, Count.FAILED, Bar(0.01, is_floor=False)),)
+
+
+def test_the_documented_gate_can_be_read(tmp_path: Path) -> None:
+    text = (EXAMPLE.parents[1] / "docs" / "compare.md").read_text(encoding="utf-8")
+    [written] = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    settings = load_gate(gate_file(tmp_path, written))
+    assert (len(settings.gate().absolute), settings.inconclusive) == (3, "failed")
 
 
 def test_tables_may_be_repeated(tmp_path: Path) -> None:

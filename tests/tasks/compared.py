@@ -16,23 +16,24 @@ METRICS: Mapping[str, Mapping[str, Any]] = {
 ROWS = 40
 
 
-def write_run(folder: Path, level: float, answer: str = "In Dublin.", **manifest: Any) -> Path:
+def write_run(folder: Path, level: float, answer: str = "In Dublin.", first: int = 0, **manifest: Any) -> Path:
     """A run of forty rows in ten topics, faithful at a level, noisy at the opposite one.
 
     Args:
         folder: where.
         level: in [0, 0.9]; what the rows' faithfulness begins at.
         answer: the answer of every row.
+        first: the number of the first row.
         **manifest: what the manifest says otherwise.
     """
-    ids = [f"row-{i:02}" for i in range(ROWS)]
+    ids = [f"row-{i:02}" for i in range(first, first + ROWS)]
     scores = {
         row_id: {
             "faithfulness": Score.scored(level + (i % 3) * 0.05),
             "noise_sensitivity": Score.scored(0.9 - level - (i % 3) * 0.05),
             "nv_accuracy": Score.undefined("needs a language-model judge"),
         }
-        for i, row_id in enumerate(ids)
+        for i, row_id in enumerate(ids, start=first)
     }
     samples = [
         {
@@ -44,7 +45,7 @@ def write_run(folder: Path, level: float, answer: str = "In Dublin.", **manifest
             "reference": "In Dublin.",
             "extras": f'{{"topic": "topic {i % 10}"}}',
         }
-        for i, row_id in enumerate(ids)
+        for i, row_id in enumerate(ids, start=first)
     ]
     return folders.write_run(folder, scores, {Stage.SAMPLES: samples}, METRICS, {"status": "completed", **manifest})
 

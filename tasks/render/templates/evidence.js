@@ -80,18 +80,24 @@ function verdictOf(verdict, yes, no) {
 function backgroundOf(verdict, about) {
   const parts = [];
   if (verdict.why) parts.push(h("div", { class: "why" }, h("span", { class: "muted" }, `Why (${about}): `), textOf(verdict.why)));
+  parts.push(ownWords(verdict.why_reply, `why, ${about}`));
   if (verdict.panel?.length) {
     const votes = verdict.panel.map((vote) => h("li", {}, h("span", {}, bdi(vote.judge), ": ", bdi(vote.label ?? "no usable vote")), probabilityOf(vote.probability)));
     parts.push(h("div", { class: "panel" }, h("span", { class: "muted" }, `Votes of ${plural(votes.length, "judge")} (${about}):`), h("ul", {}, votes)));
   }
-  if (verdict.reply) parts.push(h("details", {}, h("summary", {}, "The judge’s own words", hidden(`, ${about}`)), textOf(verdict.reply)));
+  parts.push(ownWords(verdict.reply, about));
   return parts;
+}
+
+/* What the judge wrote, as it wrote it: closed until somebody wants to know. */
+function ownWords(reply, about) {
+  return reply ? h("details", { class: "own-words" }, h("summary", {}, "The judge’s own words", hidden(`, ${about}`)), textOf(reply)) : null;
 }
 
 function claimsOf(side, passages, nodes) {
   const items = side.claims.map((claim, i) => claimOf(claim, i, passages, nodes));
   const judged = items.length && h("p", { class: "about" }, "Bars show the judge’s probability that the claim is supported.");
-  return section(`${SIDES[side.side]} (${items.length})`, side.gap && gapOf(side.gap), judged || null, h("ol", { class: "claims" }, items));
+  return section(`${SIDES[side.side]} (${items.length})`, side.gap && gapOf(side.gap), judged || null, h("ol", { class: "claims" }, items), ownWords(side.reply, SIDES[side.side].toLowerCase()));
 }
 
 function claimOf(claim, index, passages, nodes) {
@@ -176,13 +182,15 @@ function passageOf(passage, index, count) {
 }
 
 function relevanceOf(relevance) {
-  if (relevance.reason) return h("p", { class: "about" }, `Relevance of the sentences: ${relevance.reason}`);
+  const words = ownWords(relevance.reply, "relevant sentences of all passages");
+  if (relevance.reason) return [h("p", { class: "about" }, `Relevance of the sentences: ${relevance.reason}`), words];
   const count = `${relevance.relevant} of ${plural(relevance.sentences, "sentence")} relevant to the question`;
-  return h("p", { class: "about" }, relevance.relevant ? `${count} (underlined)` : count);
+  return [h("p", { class: "about" }, relevance.relevant ? `${count} (underlined)` : count), words];
 }
 
 function questionsOf(found) {
-  if (found.gap) return gapOf(found.gap);
+  const words = ownWords(found.reply, "questions");
+  if (found.gap) return [gapOf(found.gap), words];
   const items = found.questions.map((question) =>
     h(
       "li",
@@ -196,7 +204,7 @@ function questionsOf(found) {
       ),
     ),
   );
-  return h("ol", { class: "listing" }, items);
+  return [h("ol", { class: "listing" }, items), words];
 }
 
 function entitiesOf(found) {

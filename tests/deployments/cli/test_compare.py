@@ -1,6 +1,8 @@
 """`assay compare`: the exit codes of a gate, the refusal, and the files it writes."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -36,15 +38,29 @@ def gate(tmp_path: Path) -> Callable[[str], str]:
 Write = Callable[[str], str]
 
 
-def test_the_terminal_shows_scores_and_verdicts(assay: Assay, runs: Sequence[str]) -> None:
+@pytest.mark.parametrize(("width", "cells"), [(80, 7), (120, 9), (160, 9)])
+def test_the_terminal_shows_scores_and_verdicts(
+    assay: Assay, runs: Sequence[str], monkeypatch: pytest.MonkeyPatch, width: int, cells: int
+) -> None:
+    monkeypatch.setattr("deployments.cli.compare.stdout._width", width)
     done = assay("compare", runs[0], runs[1])
     assert done.code == 0
     lines = {line.split()[0]: line for line in reversed(done.out.splitlines()) if line.strip()}
     assert lines["faithfulness"].split()[1:4] == ["0.849", "0.249", "-0.600"]
+    assert len(lines["faithfulness"].replace(" to ", "-").split()) == cells
     assert lines["faithfulness"].rstrip().endswith("worse")
-    assert lines["nv_accuracy"].rstrip().endswith("not compared")
+    assert lines["nv_accuracy"].rstrip().endswith("not compared" if width > 80 else "-")
+    assert max(len(line) for line in done.out.splitlines() if "/" not in line) <= width
+    assert "2 metrics worse, 1 not compared" in done.out
     assert "↓ lower is better" in done.out
     assert "\x1b[" not in done.out
+
+
+def test_the_rows_that_changed_most_are_named(assay: Assay, runs: Sequence[str]) -> None:
+    shown = assay("compare", runs[0], runs[1], "--top", "1").out.splitlines()
+    [place] = [i for i, line in enumerate(shown) if line.startswith("rows that changed most")]
+    assert shown[place + 1].split()[:3] == ["row-00", "faithfulness", "0.800→0.200,"]
+    assert "rows that changed most" not in assay("compare", runs[0], runs[1], "--top", "0").out
 
 
 @pytest.mark.parametrize(
@@ -61,6 +77,23 @@ def test_each_outcome_has_its_exit_code(
 ) -> None:
     done = assay("compare", runs[0], runs[1], "--gate", gate(text))
     assert (done.code, done.out.splitlines()[-1]) == outcome
+
+
+def test_the_codes_are_those_of_the_process(runs: Sequence[str], gate: Write) -> None:
+    program = str(Path(sys.executable).with_name("assay"))
+    cases = [
+        (runs[0], "max_drop = 0.7", 0, "gate passed"),
+        (runs[1], "max_drop = 0.02", 10, "gate failed"),
+        (runs[1], "max_drop = 0.6001", 11, "gate inconclusive"),
+        (runs[2], "max_drop = 0.02", 12, "not like for like"),
+    ]
+    for run, rule, code, words in cases:
+        file = gate(f"regression = {{ {rule} }}\nmin_rows = {99 if code == 11 else 30}")
+        done = subprocess.run(
+            [program, "compare", runs[0], run, "--gate", file], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, words in done.stdout + done.stderr) == (code, True), rule
+        assert "Traceback" not in done.stderr
 
 
 def test_runs_that_are_not_alike_are_refused_and_shown(assay: Assay, runs: Sequence[str], gate: Write) -> None:

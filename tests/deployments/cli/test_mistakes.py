@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from deployments.cli.errors import said_of_server
 from tests.deployments.cli.conftest import Outcome
 
 Assay = Callable[..., Outcome]
@@ -12,12 +13,23 @@ Assay = Callable[..., Outcome]
 
 @pytest.mark.parametrize(
     ("wrong", "right"),
-    [("rn", "run"), ("evaluate", "run"), ("diff", "compare"), ("metric", "metrics"), ("plna", "plan")],
+    [
+        ("rn", "run"),
+        ("evaluate", "run"),
+        ("diff", "compare"),
+        ("metric", "metrics"),
+        ("plna", "plan"),
+        ("evaluat", "run"),
+    ],
 )
 def test_a_wrong_verb_is_answered_with_a_right_one(assay: Assay, wrong: str, right: str) -> None:
     outcome = assay(wrong)
     assert outcome.code == 2
     assert f"No such command '{wrong}'. Did you mean '{right}'?" in outcome.err
+
+
+def test_a_verb_that_is_like_no_other_is_answered_with_the_list(assay: Assay) -> None:
+    assert "`assay --help` lists them" in assay("xyzzy").err
 
 
 def test_a_wrong_option_is_answered_with_a_right_one(assay: Assay) -> None:
@@ -53,8 +65,39 @@ def test_a_file_that_can_not_be_written_is_named(assay: Assay, tmp_path: Path) -
     assert outcome.err == f"error: {tmp_path / 'absent' / 'assay.toml'}: No such file or directory\n"
 
 
+def test_a_home_that_can_not_be_written_is_named(assay: Assay, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("ASSAY_HOME", str(tmp_path / "file" / "home"))
+    outcome = assay("run", "examples/handbook.jsonl", "--limit", "1")
+    assert outcome.code == 2
+    assert "Set ASSAY_HOME to a folder that you may write to" in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+def test_a_wrong_option_of_a_file_is_answered_with_a_right_one(assay: Assay, tmp_path: Path) -> None:
+    file = tmp_path / "assay.toml"
+    file.write_text("metrcs = ['faithfulness']", encoding="utf-8")
+    assert "metrcs: there is no such option. Did you mean metrics?" in assay("run", str(file)).err
+
+
 def test_a_narrow_terminal_gets_a_narrow_table(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deployments.cli.metrics.stdout._width", 80)
     shown = assay("metrics").out
     assert "columns" not in shown.splitlines()[0]
     assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_prefect_server_that_refuses_or_is_not_there() -> None:
+    from httpx import Request, Response
+    from prefect.exceptions import PrefectHTTPStatusError
+
+    request = Request("GET", "http://prefect.example/api/admin/version")
+
+    def refusal(status: int) -> PrefectHTTPStatusError:
+        return PrefectHTTPStatusError("no", request=request, response=Response(status, request=request))
+
+    unreachable = RuntimeError("Failed to reach API at http://127.0.0.1:9/api/")
+    assert "can not be reached" in str(said_of_server(unreachable))
+    assert "wants a password (401); set PREFECT_API_AUTH_STRING" in str(said_of_server(refusal(401)))
+    assert "answers with an error (500)" in str(said_of_server(refusal(500)))
+    assert said_of_server(RuntimeError("another")) is None

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import typer
@@ -9,6 +10,7 @@ from typer.testing import CliRunner
 
 from deployments.cli.options import configured
 from flows.config import RunConfig
+from metric_core.products import Stage
 from tests.deployments.cli.conftest import Outcome
 
 SOURCE = "examples/handbook.jsonl"
@@ -34,6 +36,25 @@ def test_options_become_fields_of_the_configuration(monkeypatch: pytest.MonkeyPa
     assert (config.source, config.explain, config.limit, loud) == (SOURCE, "all", 7, True)
     assert config.judge.server is not None
     assert (config.judge.server.urls, config.judge.server.model) == (("http://gpu:8000/v1",), "m")
+
+
+def test_stages_and_a_store_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = str(tmp_path / "answers.db")
+    config, _ = told(SOURCE, "--refresh", "claims, verdicts", "--answers", path)
+    assert (config.refresh, config.answers) == ((Stage.CLAIMS, Stage.VERDICTS), path)
+    monkeypatch.setenv("ASSAY_REFRESH", '["ratings"]')
+    assert told(SOURCE)[0].refresh == (Stage.RATINGS,)
+
+
+def test_what_can_not_be_refreshed_or_opened_is_a_message(assay: Callable[..., Outcome]) -> None:
+    refused = assay("plan", SOURCE, "--refresh", "verdict")
+    assert (refused.code, refused.out) == (2, "")
+    assert "refresh" in refused.err
+    assert "'verdicts'" in refused.err
+    refused = assay("plan", SOURCE, "--answers", "postgresql://assay:hunter2@db/answers")
+    assert (refused.code, refused.out) == (2, "")
+    assert "PGPASSWORD" in refused.err
+    assert "hunter2" not in refused.err
 
 
 def test_every_option_but_three_is_a_field_of_the_configuration() -> None:

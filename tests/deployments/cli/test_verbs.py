@@ -24,6 +24,29 @@ def test_every_option_of_run_names_its_environment_variable(assay: Assay) -> Non
     assert all(name in shown for name in ("ASSAY_METRICS", "ASSAY_OUT", "ASSAY_LIMIT", "ASSAY_ON_BAD_ROW"))
 
 
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        (("comp",), ["compare"]),
+        (("compare", "--ga"), ["--gate"]),
+        (("metrics", "noi"), ["noise_sensitivity"]),
+        (("run", "x", "--metrics", "faithfulness,noi"), ["faithfulness,noise_sensitivity"]),
+    ],
+)
+def test_a_shell_completes(
+    assay: Assay, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], completed: list[str]
+) -> None:
+    monkeypatch.setenv("_ASSAY_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", " ".join(("assay", *words)))
+    monkeypatch.setenv("COMP_CWORD", str(len(words)))
+    assert assay().out.split() == completed
+
+
+def test_every_summary_of_a_verb_fits_a_narrow_terminal(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "..." not in assay("--help").out.partition("Commands:")[2]
+
+
 def test_the_version_is_told(assay: Assay) -> None:
     assert assay("--version").out.startswith("rag-assay ")
 

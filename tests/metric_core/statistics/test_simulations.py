@@ -136,21 +136,24 @@ def columns_of(generator: np.random.Generator, metrics: int, drop: float) -> lis
     return columns
 
 
-def test_a_gate_over_many_metrics_fails_by_chance_in_at_most_5_of_100_runs() -> None:
+def test_a_gate_over_many_metrics_fails_by_chance_in_5_of_100_runs() -> None:
+    """Every true drop is just the margin, where a gate is most likely to fail by chance: nominally 4.9 of 100 runs."""
     generator = np.random.default_rng(11)
+    runs = 500
     gate = Gate(regression=(RegressionRule(None, max_drop=0.05),))
-    outcomes = [check_gate(gate, columns_of(generator, 6, drop=0.05), seed).outcome for seed in range(60)]
-    assert outcomes.count(Outcome.FAILED) / 60 <= 0.12
+    outcomes = [check_gate(gate, columns_of(generator, 6, drop=0.05), seed).outcome for seed in range(runs)]
+    assert 0.02 <= outcomes.count(Outcome.FAILED) / runs <= 0.08
     assert outcomes.count(Outcome.PASSED) == 0
 
 
 def test_many_equal_metrics_are_called_different_in_at_most_5_of_100_runs() -> None:
     generator = np.random.default_rng(11)
+    runs = 200
     alarms = 0
-    for seed in range(60):
+    for seed in range(runs):
         found = compare(columns_of(generator, 6, drop=0.0), seed)
         alarms += any(metric.verdict in {Verdict.BETTER, Verdict.WORSE} for metric in found)
-    assert alarms / 60 <= 0.12
+    assert alarms / runs <= 0.095
 
 
 def test_a_true_drop_beyond_the_margin_is_found() -> None:

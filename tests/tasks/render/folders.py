@@ -23,6 +23,7 @@ HOSTILE_ID = "row/7 <b>&'\"%41#\u00e9\U0001f600"
 RIGHT_TO_LEFT = (
     "\u05e9\u05dc\u05d5\u05dd \u202eolleh\u202c \u0645\u0631\u062d \U0001f468\u200d\U0001f469\u200d\U0001f467"
 )
+REPLY = '{"claims": ["It opened in 1653.", "It is white."]}'
 LONG = "Words without end. " * 5300
 NOTE = 'A baseline: agrees with people at 0.75 <AUROC> & "less" than a language model\'s 0.9.'
 
@@ -102,7 +103,14 @@ SAMPLES: Rows = [
 ]
 
 CLAIMS: Rows = [
-    {"row_id": "good", "side": "response", "claim_id": "response:0", "text": "It opened in 1653.", **ANSWERED},
+    {
+        "row_id": "good",
+        "side": "response",
+        "claim_id": "response:0",
+        "text": "It opened in 1653.",
+        "reply": REPLY,
+        **ANSWERED,
+    },
     {"row_id": "good", "side": "response", "claim_id": "response:1", "text": "It is white.", **ANSWERED},
     {"row_id": "good", "side": "reference", "claim_id": "reference:0", "text": "It is in Agra.", **ANSWERED},
     {
@@ -120,8 +128,21 @@ CLAIMS: Rows = [
         **ANSWERED,
     },
     {"row_id": "good", "side": "context_sentence", "claim_id": "context_sentence:1:0", "text": "Marble.", **ANSWERED},
-    {"row_id": HOSTILE_ID, "side": "response", "claim_id": "response:0", "text": ATTACK, **ANSWERED},
-    {"row_id": "empty", "side": "response", "status": "failed", "reason": "no usable reply from the judge"},
+    {
+        "row_id": HOSTILE_ID,
+        "side": "response",
+        "claim_id": "response:0",
+        "text": ATTACK,
+        "reply": ATTACK,
+        **ANSWERED,
+    },
+    {
+        "row_id": "empty",
+        "side": "response",
+        "status": "failed",
+        "reason": "no usable reply from the judge",
+        "reply": "{",
+    },
 ]
 
 _SUPPORT = {"kind": "support", **ANSWERED}
@@ -150,6 +171,7 @@ VERDICTS: Rows = [
         "kind": "support",
         "status": "failed",
         "reason": "no usable verdict from the judge",
+        "reply": "I would rather not say.",
     },
     {
         "row_id": "good",
@@ -160,7 +182,7 @@ VERDICTS: Rows = [
         "probability": 0.1,
         **ANSWERED,
     },
-    {"row_id": "good", "claim_id": "context_sentence:0:0", "verdict": 0, **_RELEVANCE},
+    {"row_id": "good", "claim_id": "context_sentence:0:0", "verdict": 0, "reply": '{"relevant": [2, 3]}', **_RELEVANCE},
     {"row_id": "good", "claim_id": "context_sentence:0:1", "verdict": 1, **_RELEVANCE},
     {"row_id": "good", "claim_id": "context_sentence:1:0", "verdict": 1, **_RELEVANCE},
     {"row_id": HOSTILE_ID, "claim_id": "response:0", "premise": "contexts", "verdict": 1, **_SUPPORT},
@@ -170,7 +192,7 @@ _SUPPORTED_BY_CONTEXTS = {"kind": "support", "claim_id": "response:0", "premise"
 
 EXPLANATIONS: Rows = [
     {"row_id": "good", "text": "No passage names the year.", **_SUPPORTED_BY_CONTEXTS, **ANSWERED},
-    {"row_id": HOSTILE_ID, "text": ATTACK, **_SUPPORTED_BY_CONTEXTS, **ANSWERED},
+    {"row_id": HOSTILE_ID, "text": ATTACK, "reply": ATTACK, **_SUPPORTED_BY_CONTEXTS, **ANSWERED},
     {
         "row_id": "good",
         "kind": "usefulness_for_reference",
@@ -191,7 +213,7 @@ ENTITIES: Rows = [
 
 QUESTIONS: Rows = [
     {"row_id": "good", "k": 0, "text": "When did it open?", "noncommittal": False, **ANSWERED},
-    {"row_id": HOSTILE_ID, "k": 0, "text": ATTACK, "noncommittal": True, **ANSWERED},
+    {"row_id": HOSTILE_ID, "k": 0, "text": ATTACK, "noncommittal": True, "reply": ATTACK, **ANSWERED},
     {"row_id": "empty", "status": "undefined", "reason": "empty response"},
 ]
 
@@ -209,6 +231,7 @@ RATINGS: Rows = [
         "value": ATTACK,
         "probabilities": [{"label": ATTACK, "probability": 0.5}],
         "feedback": ATTACK,
+        "reply": ATTACK,
         "panel": _PANEL,
         **ANSWERED,
     },

@@ -16,7 +16,7 @@ from tests.tasks.render import folders
 
 OURS = {
     *("html", "head", "meta", "link", "title", "style", "body", "a", "main", "header", "footer", "section", "details"),
-    *("summary", "div", "p", "h1", "h2", "h4", "span", "bdi", "b", "strong", "wbr", "ul", "li", "dl", "dt", "dd"),
+    *("summary", "div", "p", "h1", "h2", "h3", "span", "bdi", "b", "strong", "wbr", "ul", "li", "dl", "dt", "dd"),
     *("table", "thead", "tbody", "tr", "th", "td", "svg", "line", "rect", "circle", "del", "ins"),
 }
 

@@ -26,12 +26,20 @@ def text_of(tmp_path: Path, level: float) -> str:
 def test_the_markdown_says_what_differs_then_the_gate_then_the_scores(tmp_path: Path) -> None:
     lines = text_of(tmp_path, 0.2).splitlines()
     assert lines[:3] == ["## Comparison of two runs", "", "**Gate: ❌ failed**"]
-    assert "- of these, another response in 40" in lines
+    assert "**2 metrics worse, 1 not compared**" in lines
+    assert "- 40 rows in both (what differs: response in 40)" in lines
     faithfulness = "0.849 | 0.249 | -0.600 | -0.600 to -0.600 | <0.001 | - | 40 | 🔴 worse |"
     assert any(line.startswith("| `faithfulness` |") and line.endswith(faithfulness) for line in lines)
     noise = "0.051 | 0.651 | +0.600 | +0.600 to +0.600 | <0.001 | - | 40 | 🔴 worse |"
     assert any(line.startswith("| `noise_sensitivity ↓` |") and line.endswith(noise) for line in lines)
     assert "| `faithfulness` | `row-00` | 0.800 | 0.200 | -0.600 |" in lines
+
+
+def test_rows_that_came_and_went_are_told_to_be_matched_by_a_column(tmp_path: Path) -> None:
+    a, b = (compared.write_run(tmp_path / name, 0.8, first=first) for name, first in (("a", 0), ("b", 10)))
+    text = markdown(compare_runs(a, b, CompareOptions()))
+    assert "30 rows in both, 10 only in A, 10 only in B" in text
+    assert "--match user_input" in text
 
 
 def test_hostile_data_stays_in_code_spans(tmp_path: Path) -> None:

@@ -39,13 +39,13 @@ def full(rows: list[dict[str, Any]], *columns: str) -> list[dict[str, Any]]:
 
 def view(row_id: str, match: str = NORMALIZED, **changes: Any) -> dict[str, Any]:
     stages = {
-        Stage.CLAIMS: full(folders.CLAIMS, "claim_id", "text", "reason"),
-        Stage.VERDICTS: full(folders.VERDICTS, "verdict", "probability", "reason", "panel"),
-        Stage.EXPLANATIONS: full(folders.EXPLANATIONS, "text", "reason"),
+        Stage.CLAIMS: full(folders.CLAIMS, "claim_id", "text", "reason", "reply"),
+        Stage.VERDICTS: full(folders.VERDICTS, "verdict", "probability", "reason", "panel", "reply"),
+        Stage.EXPLANATIONS: full(folders.EXPLANATIONS, "text", "reason", "reply"),
         Stage.ENTITIES: full(folders.ENTITIES, "passage", "text", "label", "reason"),
-        Stage.QUESTIONS: full(folders.QUESTIONS, "k", "text", "noncommittal", "reason"),
+        Stage.QUESTIONS: full(folders.QUESTIONS, "k", "text", "noncommittal", "reason", "reply"),
         Stage.SIMILARITY: full(folders.SIMILARITIES, "reason"),
-        Stage.RATINGS: full(folders.RATINGS, "value", "feedback", "probabilities", "reason", "panel"),
+        Stage.RATINGS: full(folders.RATINGS, "value", "feedback", "probabilities", "reason", "panel", "reply"),
     }
     sample = next(sample for sample in folders.STAGES[Stage.SAMPLES] if sample["row_id"] == row_id)
     cells = [
@@ -87,7 +87,11 @@ def test_a_claim_has_its_verdicts_whole_premises_first_and_passages_apart() -> N
 
 def test_a_failed_verdict_keeps_its_reason() -> None:
     verdict = view("good")["claims"][0]["claims"][1]["verdicts"][0]
-    assert verdict == {"premise": "contexts", "reason": "no usable verdict from the judge"}
+    assert verdict == {
+        "premise": "contexts",
+        "reason": "no usable verdict from the judge",
+        "reply": {"text": "I would rather not say."},
+    }
 
 
 def test_a_verdict_has_its_explanation_and_the_votes_of_its_panel() -> None:
@@ -102,6 +106,17 @@ def test_a_verdict_has_its_explanation_and_the_votes_of_its_panel() -> None:
 def test_an_explanation_that_failed_says_why() -> None:
     [useful] = view("good")["passages"][1]["useful"]
     assert useful["why"] == {"text": "no explanation: no usable reply from the judge"}
+
+
+def test_the_judges_own_words_stand_with_what_was_made_of_them() -> None:
+    good, hostile = view("good"), view(folders.HOSTILE_ID)
+    assert good["claims"][0]["reply"] == {"text": folders.REPLY}
+    assert good["claims"][1]["reply"] is None
+    assert good["passages"][0]["relevance"]["reply"] == {"text": '{"relevant": [2, 3]}'}
+    assert good["passages"][1]["relevance"]["reply"] is None
+    assert hostile["claims"][0]["claims"][0]["verdicts"][0]["why_reply"] == {"text": folders.ATTACK}
+    assert hostile["questions"]["reply"] == {"text": folders.ATTACK}
+    assert hostile["ratings"][0]["votes"][0]["reply"] == {"text": folders.ATTACK}
 
 
 def test_a_verdict_leads_to_the_closest_sentence_of_its_own_passage() -> None:
@@ -119,7 +134,12 @@ def test_the_closest_sentence_of_a_claim_is_a_piece_of_a_passage() -> None:
 
 def test_a_side_without_claims_says_why() -> None:
     assert view("empty")["claims"] == [
-        {"side": "response", "gap": {"status": "failed", "reason": "no usable reply from the judge"}, "claims": []}
+        {
+            "side": "response",
+            "gap": {"status": "failed", "reason": "no usable reply from the judge"},
+            "reply": {"text": "{"},
+            "claims": [],
+        }
     ]
 
 

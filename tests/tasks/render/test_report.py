@@ -196,13 +196,23 @@ def test_what_is_known_of_the_judge_s_agreement_with_people_is_shown(tmp_path: P
     manifest = json.loads((folder / "run.json").read_text())
     manifest["judge"] |= {"backend": "server"}
     folders.write_json(folder / "run.json", manifest)
-    assert "is not known" in Page(write_report(folder).read_text(encoding="utf-8")).text
-    manifest["calibration"] = {"labelled_rows": 200, "support": {"kappa": 0.61234, "note": folders.ATTACK}}
+    assert "not calibrated: how far" in Page(write_report(folder).read_text(encoding="utf-8")).text
+    facts = {
+        "created": "2026-11-21T16:04:00+00:00",
+        "source": folders.ATTACK,
+        "label": "faithful",
+        "compared": 200,
+        "figures": {"kappa": {"value": 0.61234, "low": 0.5, "high": 0.7}, "auroc": {"value": 0.9}},
+        "applied": True,
+    }
+    note = "the calibration of nv_accuracy of 2026-11-20 does not hold here: it is of other prompts"
+    manifest["calibration"] = {"metrics": {"faithfulness": facts}, "not_covered": [note]}
     folders.write_json(folder / "run.json", manifest)
     text = Page(write_report(folder).read_text(encoding="utf-8")).text
-    assert "is not known" not in text
-    assert "labelled rows200" in text
-    assert "0.612" in text
+    assert "not calibrated: how far" not in text
+    assert "faithfulness: kappa 0.612 (0.500 to 0.700), AUROC 0.900, 200 rows of" in text
+    assert "2026-11-21, probabilities mapped by it" in text
+    assert note in text
 
 
 def test_a_baseline_is_named_with_the_rows_that_have_changed(tmp_path: Path) -> None:

@@ -127,6 +127,14 @@ def test_a_missing_column_names_metrics_columns_and_the_way_out(tmp_path: Path) 
     ]
 
 
+def test_a_source_without_any_column_of_a_sample_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("prompt text,answer given\na,b\n", encoding="utf-8")
+    with pytest.raises(SourceError, match="it has: 'prompt text', 'answer given'") as refused:
+        available_columns(path, SourceOptions())
+    assert "--column-map 'answer given=response'" in str(refused.value)
+
+
 def test_names_like_an_alias_are_suggested(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "log.jsonl", [{"questions": "q"}])
     with pytest.raises(SourceError, match="did you mean its column 'questions'"):

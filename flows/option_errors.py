@@ -1,0 +1,34 @@
+"""What is wrong with an option of a configuration or gate file, in words, with the option that was perhaps meant."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from metric_core.suggestions import suggestions
+
+
+def said_of_option(problem: Mapping[str, Any], model: type[BaseModel]) -> str:
+    """One problem of pydantic's in words.
+
+    Args:
+        problem: the problem, as `ValidationError.errors` has it.
+        model: what was validated.
+
+    >>> class Options(BaseModel):
+    ...     limit: int = 0
+    >>> said_of_option({"type": "extra_forbidden", "loc": ("limits",), "msg": ""}, Options)
+    'there is no such option. Did you mean limit?'
+    """
+    if problem["type"] != "extra_forbidden":
+        return str(problem["msg"]).removeprefix("Value error, ")
+    place = problem["loc"]
+    known = model.model_fields if len(place) == 1 else set(_nested(model.model_json_schema()))
+    nearest = suggestions(str(place[-1]), known, most=1)
+    return "there is no such option" + (f". Did you mean {nearest[0]}?" if nearest else "")
+
+
+def _nested(schema: Mapping[str, Any]) -> Iterator[str]:
+    """The names of all options inside tables."""
+    for table in schema.get("$defs", {}).values():
+        yield from table.get("properties", {})

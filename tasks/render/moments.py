@@ -1,0 +1,17 @@
+"""When a run was made, as people write it."""
+
+from datetime import datetime
+from typing import Any
+
+
+def moment_text(created: Any) -> str:
+    """A moment in ISO 8601 in words; anything else as it is.
+
+    >>> moment_text("2026-11-21T15:59:46+00:00"), moment_text(None)
+    ('21 November 2026, 15:59 UTC', 'None')
+    """
+    try:
+        moment = datetime.fromisoformat(created)
+    except (TypeError, ValueError):
+        return str(created)
+    return f"{moment.day} {moment:%B %Y, %H:%M} {moment.tzname() or ''}".strip()

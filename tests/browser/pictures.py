@@ -1,0 +1,79 @@
+"""Makes the pictures of the documentation anew: evaluates the two examples, and photographs report and comparison.
+
+    python -m tests.browser.pictures
+
+Pictures are made, not edited, so that they show what a user of the examples sees.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+from tests.browser.chromium import build, find_chromium
+
+ROOT = Path(__file__).parents[2]
+IMAGES = ROOT / "docs" / "images"
+WIDTH = 1280
+COMPARED = "faithfulness,context_recall,answer_correctness,noise_sensitivity"
+"""Metrics of the comparison's picture: few, so that a row fits in as well."""
+
+
+def _assay(folder: Path, *arguments: str) -> None:
+    program = Path(sys.executable).with_name("assay")
+    environment = {**os.environ, "ASSAY_HOME": str(folder / "home")}
+    subprocess.run([program, *arguments], cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
+
+
+def _evaluate(folder: Path) -> None:
+    """Fills `folder`; what the pages name are paths relative to it, as in the documentation."""
+    (folder / "examples").symlink_to(ROOT / "examples", target_is_directory=True)
+    try:
+        _assay(folder, "run", "examples/handbook.jsonl", "--out", "runs/all")
+        for name, source in (("first", "handbook"), ("second", "handbook_v2")):
+            _assay(folder, "run", f"examples/{source}.jsonl", "--metrics", COMPARED, "--out", f"runs/{name}")
+    finally:
+        _assay(folder, "server", "stop")
+    _assay(folder, "compare", "runs/first", "runs/second", "--html", "comparison.html")
+
+
+def _opened_row(page: Page) -> int:
+    """Opens a row whose answer has a wrong name, follows a claim to its passage, and says where the row begins."""
+    row = page.locator("tr.row", has_text="Whom do I have to tell about my parental leave")
+    row.first.locator("button.toggle").click()
+    page.locator("button.step").first.click()
+    return int(page.evaluate("document.querySelector('tr.detail').getBoundingClientRect().top + scrollY - 24"))
+
+
+def main() -> None:
+    """Makes every picture."""
+    pictures: tuple[tuple[str, str, int, Callable[[Page], int]], ...] = (
+        ("report.png", "runs/all/report.html", 1010, lambda _: 0),
+        ("report-row.png", "runs/all/report.html", 1010, _opened_row),
+        ("comparison.png", "comparison.html", 1560, lambda _: 0),
+    )
+    chromium = find_chromium() or build()
+    with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
+        folder = Path(temporary)
+        _evaluate(folder)
+        browser = playwright.chromium.launch(
+            executable_path=str(chromium.program),
+            args=["--no-sandbox", "--disable-gpu"],
+            env={**os.environ, **chromium.environment},
+        )
+        for name, source, height, prepare in pictures:
+            page = browser.new_page(viewport={"width": WIDTH, "height": 900}, color_scheme="light")
+            page.goto((folder / source).as_uri())
+            top = prepare(page)
+            clip = {"x": 0.0, "y": float(top), "width": float(WIDTH), "height": float(height)}
+            page.screenshot(path=IMAGES / name, clip=clip, full_page=True)  # type: ignore[arg-type]
+            page.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""The page of a comparison in a browser: hostile rows do nothing but show, nothing overflows, axe finds no barrier."""
+
+from pathlib import Path
+
+import pytest
+
+from flows.compare_runs import CompareOptions, compare_runs
+from flows.gate import GateSettings
+from tasks.render.comparison import comparison_page
+from tests.browser.conftest import OpenPage
+from tests.tasks import compared
+from tests.tasks.render import folders
+
+pytestmark = pytest.mark.browser
+
+GATE = GateSettings.model_validate({"absolute": ["faithfulness >= 0.99"], "coverage": {"scored_at_least": 0.1}})
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The comparison of two runs whose texts try to break out of the page, held against a gate."""
+    folder = tmp_path_factory.mktemp("compared")
+    path = folder / "comparison.html"
+    found = compare_runs(*compared.write_hostile_pair(folder), CompareOptions(gate=GATE))
+    path.write_text(comparison_page(found), encoding="utf-8")
+    return path
+
+
+def test_hostile_rows_are_shown_as_text_and_do_nothing(open_page: OpenPage, page_file: Path) -> None:
+    page = open_page(page_file)
+    page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
+    assert page.locator("script, img, iframe, object, form, [onerror], [onload], [onclick]").count() == 0
+    assert folders.ATTACK[:40] in page.inner_text("body")
+    assert page.title().endswith("rag-assay comparison")
+
+
+def test_both_sides_of_a_row_open_by_keyboard(open_page: OpenPage, page_file: Path) -> None:
+    page = open_page(page_file)
+    row = page.locator("details.changed-row").nth(1)
+    row.locator("> summary").focus()
+    page.keyboard.press("Enter")
+    row.locator(".evidence").wait_for()
+    sides = row.locator(".pair").first.locator(".side").all_inner_texts()
+    assert sides == ["A", "B"]
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280])
+def test_nothing_is_wider_than_the_screen(open_page: OpenPage, page_file: Path, width: int) -> None:
+    page = open_page(page_file, width=width)
+    page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 360), ("dark", 1280)])
+def test_axe_finds_no_barrier(open_page: OpenPage, page_file: Path, scheme: str, width: int) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    page = open_page(page_file, width=width, scheme=scheme)
+    page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
+    violations = axe.Axe().run(page).response["violations"]
+    assert [(found["impact"], found["id"], found["nodes"][0]["html"]) for found in violations] == []

@@ -1,0 +1,55 @@
+"""`assay calibrate` as a person calls it, on the example's labels."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.deployments.cli.conftest import Outcome
+from tests.deployments.cli.test_run import assay as called
+
+Assay = Callable[..., Outcome]
+LABELS = Path(__file__).parents[3] / "examples" / "handbook_labels.jsonl"
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+def test_the_example_is_calibrated_and_told(server_home: Path, tmp_path: Path) -> None:
+    options = ("--label", "faithful", "--by", "pair", "--no-keep", "--out", str(tmp_path / "run"))
+    done = called(server_home, "calibrate", str(LABELS), *options)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"faithfulness beside 'faithful' of {LABELS}"
+    assert "66 of 69 rows compared (48 yes, 18 no); 3 unlabelled" in lines
+    [auroc] = [line.split() for line in lines if line.startswith("AUROC of the score")]
+    low, value, high = float(auroc[5]), float(auroc[4]), float(auroc[7])
+    assert 0.5 < low < value < high
+    assert any(line.startswith("at the best threshold: both yes ") for line in lines)
+    assert any(line.startswith("map of probabilities: slope ") for line in lines)
+    assert not any(line.startswith("kept: ") for line in lines)
+    written = json.loads((tmp_path / "run" / "calibration.json").read_text(encoding="utf-8"))
+    assert (written["metric"], written["counts"]["compared"]) == ("faithfulness", 66)
+    assert (tmp_path / "run" / "report.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--label", "faithful", "--range", "1;5"), "--range wants the lowest and the highest grade, as in 1,5"),
+        (("--label", "faithful", "--range", "5,1"), "--range wants the lowest grade first"),
+        ((), "--label"),
+        (("--label", "faithful", "--metrics", "faithfulness"), "--metric"),
+    ],
+)
+def test_a_mistake_is_a_message_before_anything_starts(assay: Assay, options: tuple[str, ...], words: str) -> None:
+    outcome = assay("calibrate", str(LABELS), *options)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert words in outcome.err
+
+
+@pytest.mark.prefect
+def test_labels_that_can_not_be_used_end_with_one_message(server_home: Path, tmp_path: Path) -> None:
+    done = called(server_home, "calibrate", str(LABELS), "--label", "fathful", "--out", str(tmp_path / "run"))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == "error: the data has no column 'fathful'. Did you mean 'faithful'?\n"
