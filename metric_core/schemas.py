@@ -48,6 +48,16 @@ def _text(name: str, nullable: bool = True) -> pa.Field:
 _ROW_ID = _text("row_id", nullable=False)
 _OUTCOME = (_text("status", nullable=False), _text("reason"))
 _PANEL = pa.field("panel", pa.list_(_PANEL_VOTE))
+_REPLY = _text("reply")
+"""The judge's own words, at most `LONGEST_REPLY` characters of them.
+
+A reply is kept once: on the first of the rows that were made from it, because a list of claims or questions is one
+reply. A table of replies would keep it once too, but every reader would have to join it by stage, row and place. A
+label that was picked is in the row already, so that of choices only replies without a usable label are kept.
+"""
+
+LONGEST_REPLY = 4000
+"""Characters of a reply that a table keeps. A longer one ends with the length of the whole."""
 
 SAMPLES = TableSchema(
     Stage.SAMPLES,
@@ -69,9 +79,10 @@ SAMPLES = TableSchema(
 """The rows to evaluate. `row_number` counts from 1 in the source; `extras` is JSON of the source's other columns."""
 
 CLAIMS = TableSchema(
-    Stage.CLAIMS, 1, (_ROW_ID, _text("side", nullable=False), _text("claim_id"), _text("text"), *_OUTCOME)
+    Stage.CLAIMS, 2, (_ROW_ID, _text("side", nullable=False), _text("claim_id"), _text("text"), *_OUTCOME, _REPLY)
 )
-"""Claims and sentences. A side without any, or whose reply was unusable, has one row with a null claim_id."""
+"""Claims and sentences. A side without any, or whose reply was unusable, has one row with a null claim_id. `reply` is
+on the first row of a side that the judge was asked about."""
 
 ENTITIES = TableSchema(
     Stage.ENTITIES,
@@ -89,14 +100,14 @@ ENTITIES = TableSchema(
 
 QUESTIONS = TableSchema(
     Stage.QUESTIONS,
-    1,
-    (_ROW_ID, pa.field("k", pa.int32()), _text("text"), pa.field("noncommittal", pa.bool_()), *_OUTCOME),
+    2,
+    (_ROW_ID, pa.field("k", pa.int32()), _text("text"), pa.field("noncommittal", pa.bool_()), *_OUTCOME, _REPLY),
 )
-"""Questions regenerated from the response; one row with a null k where there are none."""
+"""Questions regenerated from the response; one row with a null k where there are none. `reply` is on the first row."""
 
 VERDICTS = TableSchema(
     Stage.VERDICTS,
-    2,
+    3,
     (
         _ROW_ID,
         _text("kind", nullable=False),
@@ -106,16 +117,18 @@ VERDICTS = TableSchema(
         pa.field("probability", pa.float64()),
         *_OUTCOME,
         _PANEL,
+        _REPLY,
     ),
 )
 """One verdict a (claim, premise), 1 or 0, null unless answered; claim_id is "" for usefulness.
 
 `panel` holds what each judge of a panel said, null where one judge was asked: the label (null: no usable one) and the
-judge's probability of it."""
+judge's probability of it. `reply` is there for verdicts without a usable label, and on the first of the relevant
+sentences, which the judge lists in one reply."""
 
 EXPLANATIONS = TableSchema(
     Stage.EXPLANATIONS,
-    1,
+    2,
     (
         _ROW_ID,
         _text("kind", nullable=False),
@@ -123,13 +136,14 @@ EXPLANATIONS = TableSchema(
         _text("premise", nullable=False),
         _text("text"),
         *_OUTCOME,
+        _REPLY,
     ),
 )
 """The judge's words on why a verdict is what it is, under the keys of the verdicts; `text` is null unless answered."""
 
 RATINGS = TableSchema(
     Stage.RATINGS,
-    2,
+    3,
     (
         _ROW_ID,
         _text("metric", nullable=False),
@@ -141,10 +155,11 @@ RATINGS = TableSchema(
         _text("feedback"),
         *_OUTCOME,
         _PANEL,
+        _REPLY,
     ),
 )
 """One rating a (metric, template, vote), as the judge gave it; `number` is null where it gave a label. `panel` as in
-the verdicts."""
+the verdicts. `reply` is there for written ratings, and on the first vote without a usable label."""
 
 SIMILARITIES = TableSchema(
     Stage.SIMILARITY,

@@ -10,7 +10,7 @@ from metric_core.records import AnswerStatus, Sample, Side
 from tasks.judge.asker import Asker
 from tasks.judge.protocol import GenerateAnswer
 from tasks.resources import judge_of, open_pipeline
-from tasks.rows import samples_of, table_of
+from tasks.rows import reply_cell, samples_of, table_of
 from tasks.settings import JudgedSettings
 from tasks.stage import StageOutput, Tables, report, stage
 
@@ -30,7 +30,7 @@ class ClaimsSettings(JudgedSettings):
     products: tuple[Product, ...]
 
 
-@stage(Stage.CLAIMS, version=1)
+@stage(Stage.CLAIMS, version=2)
 def claims(tables: Tables, settings: ClaimsSettings) -> StageOutput:
     """Decomposes each text of the samples that a product asks for."""
     samples = samples_of(tables[Stage.SAMPLES])
@@ -62,10 +62,12 @@ def _claim_rows(
         answer = by_row.get(i)
         if answer is None:
             rows.append(_outcome(sample, side, AnswerStatus.UNDEFINED, reasons.empty_column(side)))
-        elif answer.status is AnswerStatus.ANSWERED:
-            rows += _listed(sample, side, _numbered(side, _clean(answer)))
+            continue
+        if answer.status is AnswerStatus.ANSWERED:
+            found = _listed(sample, side, _numbered(side, _clean(answer)))
         else:
-            rows.append(_outcome(sample, side, answer.status, answer.reason))
+            found = [_outcome(sample, side, answer.status, answer.reason)]
+        rows += [{**found[0], "reply": reply_cell(answer)}, *found[1:]]
     return rows
 
 

@@ -15,7 +15,7 @@ from metric_core.records import AnswerStatus, VerdictKind
 from tasks.judge.asker import Asker
 from tasks.judge.protocol import GenerateAnswer
 from tasks.resources import judge_of
-from tasks.rows import samples_of, table_of
+from tasks.rows import reply_cell, samples_of, table_of
 from tasks.settings import JudgedSettings
 from tasks.stage import StageOutput, Tables, report, stage
 
@@ -33,7 +33,7 @@ class ExplanationsSettings(JudgedSettings):
     explained: Explained = "unsupported"
 
 
-@stage(Stage.EXPLANATIONS, version=1)
+@stage(Stage.EXPLANATIONS, version=2)
 def explanations(tables: Tables, settings: ExplanationsSettings) -> StageOutput:
     """Asks why, once a verdict."""
     judge = judge_of(settings)
@@ -68,4 +68,5 @@ def _row(verdict: Mapping[str, Any], answer: GenerateAnswer) -> dict[str, Any]:
         "text": answer.value["explanation"] if answer.status is AnswerStatus.ANSWERED else None,
         "status": answer.status,
         "reason": answer.reason,
+        "reply": reply_cell(answer),
     }

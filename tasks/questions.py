@@ -9,7 +9,7 @@ from metric_core.records import AnswerStatus, Sample
 from tasks.judge.asker import Asker
 from tasks.judge.protocol import GenerateAnswer
 from tasks.resources import judge_of
-from tasks.rows import samples_of, table_of
+from tasks.rows import reply_cell, samples_of, table_of
 from tasks.settings import JudgedSettings
 from tasks.stage import StageOutput, Tables, report, stage
 
@@ -22,7 +22,7 @@ class QuestionsSettings(JudgedSettings):
     count: int = 3
 
 
-@stage(Stage.QUESTIONS, version=1)
+@stage(Stage.QUESTIONS, version=2)
 def questions(tables: Tables, settings: QuestionsSettings) -> StageOutput:
     """Regenerates questions from each response that is not empty."""
     samples = samples_of(tables[Stage.SAMPLES])
@@ -38,6 +38,11 @@ def _rows(sample: Sample, answer: GenerateAnswer | None) -> list[dict[str, Any]]
     if answer is None:
         reason = reasons.empty_column("response")
         return [{"row_id": sample.row_id, "status": AnswerStatus.UNDEFINED, "reason": reason}]
+    first, *more = _found(sample, answer)
+    return [{**first, "reply": reply_cell(answer)}, *more]
+
+
+def _found(sample: Sample, answer: GenerateAnswer) -> list[dict[str, Any]]:
     if answer.status is not AnswerStatus.ANSWERED:
         return [{"row_id": sample.row_id, "status": answer.status, "reason": answer.reason}]
     found = answer.value["questions"]

@@ -5,12 +5,12 @@ from typing import Any, ClassVar
 
 from metric_core import reasons
 from metric_core.products import Stage
-from metric_core.questions import ChoiceQuestion, GenerateQuestion, QuestionKind, RatingRequest
+from metric_core.questions import RATING_KINDS, ChoiceQuestion, GenerateQuestion, QuestionKind, RatingRequest
 from metric_core.records import AnswerStatus, Score
 from tasks.judge.asker import Asker
 from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer
 from tasks.resources import judge_of
-from tasks.rows import panel_cell, samples_of, table_of
+from tasks.rows import panel_cell, reply_cell, samples_of, table_of
 from tasks.settings import JudgedSettings, MetricSettings
 from tasks.stage import StageOutput, Tables, report, stage
 
@@ -18,25 +18,12 @@ from tasks.stage import StageOutput, Tables, report, stage
 class RatingsSettings(JudgedSettings):
     """Which metrics ask, and whom."""
 
-    asks: ClassVar[tuple[QuestionKind, ...]] = (
-        QuestionKind.ACCURACY_1,
-        QuestionKind.ACCURACY_2,
-        QuestionKind.CONTEXT_RELEVANCE_1,
-        QuestionKind.CONTEXT_RELEVANCE_2,
-        QuestionKind.GROUNDEDNESS_1,
-        QuestionKind.GROUNDEDNESS_2,
-        QuestionKind.ASPECT,
-        QuestionKind.CRITERIA_CATEGORY,
-        QuestionKind.CRITERIA_INTEGER,
-        QuestionKind.CRITERIA_NUMBER,
-        QuestionKind.RUBRIC,
-        QuestionKind.INSTANCE_RUBRIC,
-    )
+    asks: ClassVar[tuple[QuestionKind, ...]] = RATING_KINDS
 
     metrics: tuple[MetricSettings, ...]
 
 
-@stage(Stage.RATINGS, version=1)
+@stage(Stage.RATINGS, version=2)
 def ratings(tables: Tables, settings: RatingsSettings) -> StageOutput:
     """Asks each metric's rating questions; a sample whose score needs none is not asked about."""
     samples = samples_of(tables[Stage.SAMPLES])
@@ -67,12 +54,14 @@ def _answers(requests: Sequence[RatingRequest], asker: Asker) -> list[ChoiceAnsw
 def _rows(answer: ChoiceAnswer | GenerateAnswer) -> list[dict[str, Any]]:
     if answer.status is not AnswerStatus.ANSWERED:
         panel = panel_cell(answer) if isinstance(answer, ChoiceAnswer) else None
-        return [{"vote": 0, "status": answer.status, "reason": answer.reason, "panel": panel}]
+        outcome = {"status": answer.status, "reason": answer.reason, "reply": reply_cell(answer)}
+        return [{"vote": 0, "panel": panel, **outcome}]
     if isinstance(answer, GenerateAnswer):
         return [_written(answer)]
     probabilities = None
     if answer.probabilities is not None:
         probabilities = [{"label": label, "probability": p} for label, p in answer.probabilities.items()]
+    first_lost = answer.votes.index(None) if None in answer.votes else None
     return [
         {
             "vote": vote,
@@ -81,6 +70,7 @@ def _rows(answer: ChoiceAnswer | GenerateAnswer) -> list[dict[str, Any]]:
             "panel": panel_cell(answer, vote),
             "status": AnswerStatus.ANSWERED if label is not None else AnswerStatus.FAILED,
             "reason": None if label is not None else reasons.NO_USABLE_RATING,
+            "reply": reply_cell(answer) if vote == first_lost else None,
         }
         for vote, label in enumerate(answer.votes)
     ]
@@ -93,5 +83,6 @@ def _written(answer: GenerateAnswer) -> dict[str, Any]:
         "value": str(value),
         "number": None if isinstance(value, str) else float(value),
         "feedback": answer.value.get("feedback"),
+        "reply": reply_cell(answer),
         "status": AnswerStatus.ANSWERED,
     }

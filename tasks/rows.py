@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from metric_core.products import Stage
 from metric_core.records import Sample
-from metric_core.schemas import SCHEMAS
-from tasks.judge.protocol import ChoiceAnswer
+from metric_core.schemas import LONGEST_REPLY, SCHEMAS
+from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer
 
 
 def samples_of(table: pa.Table) -> list[Sample]:
@@ -29,6 +29,22 @@ def panel_cell(answer: ChoiceAnswer, vote: int = 0) -> list[dict[str, Any]] | No
         if given.vote == vote
     ]
     return votes or None
+
+
+def reply_cell(answer: ChoiceAnswer | GenerateAnswer) -> str | None:
+    """The judge's own words, for the column `reply`: their beginning where they are long; None where there are none.
+
+    >>> from metric_core.records import AnswerStatus
+    >>> reply_cell(ChoiceAnswer(AnswerStatus.FAILED, reason="reply is none of the labels", reply="Perhaps."))
+    'Perhaps.'
+    """
+    if not answer.reply:
+        return None
+    # A model may write half of a character, which no table can hold.
+    words = answer.reply.encode("utf-8", "replace").decode("utf-8")
+    if len(words) <= LONGEST_REPLY:
+        return words
+    return f"{words[:LONGEST_REPLY]} [... cut: the reply has {len(words):,} characters]"
 
 
 def _sample(row: Mapping[str, Any]) -> Sample:

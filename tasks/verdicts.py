@@ -24,7 +24,7 @@ from metric_core.records import AnswerStatus, Sample, Side, VerdictKind
 from tasks.judge.asker import Asker
 from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer
 from tasks.resources import judge_of
-from tasks.rows import panel_cell, samples_of, table_of
+from tasks.rows import panel_cell, reply_cell, samples_of, table_of
 from tasks.settings import JudgedSettings
 from tasks.stage import StageOutput, Tables, report, stage
 
@@ -66,7 +66,7 @@ class _Pending:
     known: str | None = None
 
 
-@stage(Stage.VERDICTS, version=1)
+@stage(Stage.VERDICTS, version=2)
 def verdicts(tables: Tables, settings: VerdictsSettings) -> StageOutput:
     """Gives every verdict that a product asks for."""
     samples = samples_of(tables[Stage.SAMPLES])
@@ -179,7 +179,7 @@ def _row(verdict: _Pending, answer: ChoiceAnswer) -> dict[str, Any]:
     row = _key(verdict.row_id, verdict.kind, verdict.claim_id, verdict.premise)
     row["panel"] = panel_cell(answer)
     if answer.status is not AnswerStatus.ANSWERED:
-        return {**row, "verdict": None, "status": answer.status, "reason": answer.reason}
+        return {**row, "verdict": None, "status": answer.status, "reason": answer.reason, "reply": reply_cell(answer)}
     probability = None if answer.probabilities is None else answer.probabilities.get(YES)
     return {
         **row,
@@ -219,6 +219,7 @@ def _sentence_rows(
             "verdict": int(number in relevant) if answer.status is AnswerStatus.ANSWERED else None,
             "status": answer.status,
             "reason": answer.reason,
+            "reply": reply_cell(answer) if number == 1 else None,
         }
         for number, (claim_id, _) in enumerate(sentences, start=1)
     ]

@@ -1,7 +1,8 @@
 """What a column of score cells says as a whole: the mean with its interval, beside the counts it rests on."""
 
-from collections import Counter
-from collections.abc import Sequence
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,8 +62,8 @@ class MetricSummary:
     reasons: dict[str, int]
 
 
-def summarize(metric: str, direction: Direction, scores: Sequence[Score]) -> MetricSummary:
-    """Summarizes the cells of one metric.
+def summarize(metric: str, direction: Direction, scores: Iterable[Score]) -> MetricSummary:
+    """Summarizes the cells of one metric; of each, no more than its value is kept meanwhile.
 
     Args:
         metric: its key.
@@ -74,22 +75,29 @@ def summarize(metric: str, direction: Direction, scores: Sequence[Score]) -> Met
     >>> summary.distribution.mean, summary.scored, summary.undefined, summary.failed, summary.reasons
     (0.5, 2, 1, 0, {'empty': 1})
     """
-    status = Counter(score.status for score in scores)
-    values = [score.value for score in scores if score.value is not None]
-    by_scale: dict[str, list[float]] = {}
+    status: Counter[Status] = Counter()
+    categories: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    values: dict[str | None, array[float]] = defaultdict(lambda: array("d"))
     for score in scores:
-        if score.value is not None and score.label is not None:
-            by_scale.setdefault(score.label, []).append(score.value)
+        status[score.status] += 1
+        if score.value is not None:
+            values[score.label].append(score.value)
+        elif score.label is not None:
+            categories[score.label] += 1
+        if score.reason is not None:
+            reasons[score.reason] += 1
+    scales = sorted(scale for scale in values if scale is not None)
     return MetricSummary(
         metric=metric,
         direction=direction,
         scored=status[Status.SCORED],
         undefined=status[Status.UNDEFINED],
         failed=status[Status.FAILED],
-        distribution=describe(values) if values and not by_scale else None,
-        scales={scale: describe(by_scale[scale]) for scale in sorted(by_scale)},
-        categories=dict(Counter(s.label for s in scores if s.label is not None and s.value is None).most_common()),
-        reasons=dict(Counter(s.reason for s in scores if s.reason is not None).most_common()),
+        distribution=describe(values[None]) if values and not scales else None,
+        scales={scale: describe(values[scale]) for scale in scales},
+        categories=dict(categories.most_common()),
+        reasons=dict(reasons.most_common()),
     )
 
 

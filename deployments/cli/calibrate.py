@@ -1,0 +1,163 @@
+"""`assay calibrate`: a judge against the labels of people."""
+
+import json
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from deployments.cli.console import stderr, stdout
+from deployments.cli.options import Json, configured_without
+from deployments.cli.progress import stage_progress
+from deployments.cli.run import Verbose, load_models, set_log_levels
+from deployments.local_server import start_server, use_server
+from metric_core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from flows.calibrate import CalibrationResult
+    from flows.config import RunConfig
+    from tasks.calibrations import Calibration, KeptConfusion
+
+Label = Annotated[
+    str, typer.Option("--label", envvar="ASSAY_CALIBRATE_LABEL", help="Column with the labels of people.")
+]
+Metric = Annotated[
+    str | None,
+    typer.Option(
+        "--metric",
+        "-m",
+        envvar="ASSAY_CALIBRATE_METRIC",
+        help="The metric that the labels are about. Default: the one that the label's column is named after.",
+    ),
+]
+Positive = Annotated[
+    str | None,
+    typer.Option(
+        "--positive",
+        envvar="ASSAY_CALIBRATE_POSITIVE",
+        help="The label that means yes, where it is not 1, yes or true; all others mean no.",
+    ),
+]
+Range = Annotated[
+    str | None,
+    typer.Option(
+        "--range",
+        envvar="ASSAY_CALIBRATE_RANGE",
+        metavar="LOW,HIGH",
+        help="The lowest and the highest grade. Default: the metric's own range, if all grades lie in it.",
+    ),
+]
+By = Annotated[
+    str | None,
+    typer.Option(
+        "--by", envvar="ASSAY_CALIBRATE_BY", help="Column whose equal values make rows a group, not independent."
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed", envvar="ASSAY_CALIBRATE_SEED", min=0, help="Where resampling starts. Default: always the same."
+    ),
+]
+Keep = Annotated[
+    bool,
+    typer.Option(
+        "--keep/--no-keep",
+        envvar="ASSAY_CALIBRATE_KEEP",
+        help="Keep it in ASSAY_HOME: later runs of this judge say how far it agrees with people.",
+    ),
+]
+
+
+@configured_without("metrics", "baseline", "explain")
+def calibrate(
+    config: "RunConfig",
+    label: Label,
+    metric: Metric = None,
+    positive: Positive = None,
+    span: Range = None,
+    by: By = None,
+    seed: Seed = None,
+    keep: Keep = True,
+    as_json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Compare a judge with labels of people: how far it agrees."""
+    said = {"label": label, "metric": metric, "positive": positive, "by": by, "keep": keep}
+    result = _calibrated(
+        config, {**said, "span": _span(span)} | ({} if seed is None else {"seed": seed}), verbose, as_json
+    )
+    if as_json:
+        content = result.calibration.model_dump(mode="json")
+        stdout.print_json(json.dumps({"folder": result.folder, "kept": result.kept, **content}))
+    else:
+        _print(result)
+
+
+def _calibrated(config: "RunConfig", said: dict[str, Any], verbose: bool, quiet: bool) -> "CalibrationResult":
+    from tasks.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
+
+    starting = start_server(assay_home())
+    set_log_levels(verbose)
+    with use_server(starting.wait()):
+        from flows.calibrate import CalibrationRequest, prepare  # noqa: PLC0415 Prefect reads its settings at import
+        from flows.calibrate import calibrate as calibrate_flow  # noqa: PLC0415
+        from flows.plan import plan_of  # noqa: PLC0415
+
+        request = CalibrationRequest(config=config, **said)
+        ready = prepare(request)
+        load_models(ready.config)
+        with nullcontext() if quiet else stage_progress(plan_of(ready.config).stages):
+            return calibrate_flow(request)
+
+
+def _span(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError as error:
+        raise ConfigError(f"--range wants the lowest and the highest grade, as in 1,5; got {text!r}") from error
+    if not low < high:
+        raise ConfigError(f"--range wants the lowest grade first, as in 1,5; got {text!r}")
+    return low, high
+
+
+def _print(result: "CalibrationResult") -> None:
+    from tasks.render.calibration_text import count_line, figure_rows  # noqa: PLC0415 keeps `assay --help` quick
+
+    found = result.calibration
+    for warning in found.warnings:
+        stderr.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
+    title = f"{found.metric} beside {found.label!r} of {found.source}"
+    stdout.print(title, style="bold", markup=False, soft_wrap=True, highlight=False)
+    stdout.print(f"judge: {found.judge}", markup=False, soft_wrap=True)
+    stdout.print(count_line(found), markup=False, soft_wrap=True)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("figure")
+    for heading in ("value", "95 % interval"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in figure_rows(found):
+        table.add_row(*row)
+    stdout.print(table)
+    for line in _lines(found):
+        stdout.print(line, markup=False, soft_wrap=True)
+    stdout.print(f"run folder: {result.folder}", markup=False, soft_wrap=True)
+    if result.kept is not None:
+        stdout.print(f"kept: {result.kept}", markup=False, soft_wrap=True)
+
+
+def _lines(found: "Calibration") -> list[str]:
+    at = {"at the best threshold": found.best, "at the middle": found.middle}
+    lines = [f"{where}: {_confusion(of)}" for where, of in at.items() if of is not None]
+    if found.map is None:
+        return [*lines, "no map: the judge gives this metric no probabilities"]
+    return [*lines, f"map of probabilities: slope {found.map.slope:.3f}, intercept {found.map.intercept:.3f}"]
+
+
+def _confusion(found: "KeptConfusion") -> str:
+    return (
+        f"both yes {found.both}, both no {found.neither}, judge alone yes {found.judge_only}, "
+        f"people alone yes {found.people_only}"
+    )

@@ -1,0 +1,201 @@
+"""The flow `calibrate`: a judge against the labels of people, on rows that an ordinary evaluation scores."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from prefect import flow
+from prefect.artifacts import create_markdown_artifact
+from pydantic import Field
+
+from flows.calibrated import identity_of_metric, judge_name
+from flows.config import RunConfig
+from flows.evaluate import evaluate, judge_at_hand
+from metric_core.errors import ConfigError
+from metric_core.metric import MetricRequest
+from metric_core.registry import default_suite
+from metric_core.statistics.calibration import Figure, HumanAgreement, agreement_with_people
+from metric_core.statistics.labels import LabelRules
+from metric_core.statistics.resampling import SEED
+from tasks import calibrations
+from tasks.calibrating import Compared, LabelledData, compared, read_labelled
+from tasks.calibrations import Calibration, KeptConfusion, KeptFigure, KeptMap
+from tasks.earlier_run import EarlierRun
+from tasks.render import run_folder
+from tasks.render.calibration_text import markdown
+from tasks.render.report import write_report
+from tasks.settings import Settings
+from tasks.sources import SourceOptions, available_columns
+
+ARTIFACT = "assay-calibration"
+_PREFIXES = ("label_", "human_", "gold_")
+_SHORTEST_NAME = 5
+
+
+class CalibrationRequest(Settings):
+    """What to calibrate, and against what."""
+
+    config: RunConfig = Field(description="the labelled data, the judge, and everything else of an evaluation")
+    label: str = Field(description="the column with the labels of people")
+    metric: str | None = Field(None, description="the metric, as on the command line; default by the label's name")
+    positive: str | None = Field(None, description="the label that means yes; by default 1, yes or true")
+    span: tuple[float, float] | None = Field(None, description="the lowest and the highest grade")
+    by: str | None = Field(None, description="column whose equal values make rows a group, not independent")
+    seed: int = Field(SEED, ge=0, description="where resampling starts")
+    keep: bool = Field(True, description="keep it in ASSAY_HOME, for the runs of this judge")
+
+    @property
+    def rules(self) -> LabelRules:
+        """How the labels are read."""
+        return LabelRules(self.label, self.positive, self.span)
+
+
+class CalibrationResult(Settings):
+    """What a finished calibration returns.
+
+    Args:
+        folder: the run folder of the evaluation, with calibration.json in it.
+        calibration: what it says.
+        kept: where it is kept for later runs; None if it is not.
+    """
+
+    folder: str
+    calibration: Calibration
+    kept: str | None
+
+
+@flow(name="calibrate", persist_result=False, validate_parameters=True)
+def calibrate(request: CalibrationRequest) -> CalibrationResult:
+    """Evaluates labelled rows and tells how far the judge agrees with people.
+
+    Args:
+        request: what to calibrate, and against what.
+
+    Returns:
+        The calibration, and where it is.
+
+    Raises:
+        AssayError: anything that the user can put right; the message says how.
+    """
+    ready = prepare(request)
+    with judge_at_hand(ready.config) as config:
+        evaluation = evaluate(config)
+        found = _calibration(ready, config, Path(evaluation.folder))
+    folder = Path(evaluation.folder)
+    calibrations.write(found, folder / run_folder.CALIBRATION)
+    kept = calibrations.keep(found) if request.keep else None
+    _told_in_run(folder, found)
+    create_markdown_artifact(markdown(found), key=ARTIFACT, description=f"{found.metric} beside {found.label}")
+    return CalibrationResult(folder=evaluation.folder, calibration=found, kept=None if kept is None else str(kept))
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A calibration that can begin.
+
+    Args:
+        request: what was asked for.
+        config: the configuration of its evaluation.
+        metric: the metric.
+        data: the labels.
+    """
+
+    request: CalibrationRequest
+    config: RunConfig
+    metric: MetricRequest
+    data: LabelledData
+
+
+def prepare(request: CalibrationRequest) -> Ready:
+    """Reads the labels and finds the metric, before anything is asked.
+
+    Raises:
+        ConfigError: no source is named, or the metric can not be told.
+        SourceError: the labels can not be used.
+    """
+    config = request.config
+    if config.source is None:
+        raise ConfigError("there is nothing to calibrate on: name the labelled data as SOURCE")
+    options = SourceOptions(column_map=config.column_map, id_column=config.id_column, limit=config.limit)
+    data = read_labelled(config.source, options, request.rules, request.by)
+    config = config.model_copy(update={"calibration": "none", "explain": "none", "baseline": None})
+    if request.metric is not None:
+        config = config.model_copy(update={"metrics": (request.metric,)})
+    named = config.requests() or default_suite(available_columns(config.source, options))
+    metric = named[0] if len(named) == 1 else _meant(request, named)
+    metrics = (metric.key,) if config.metrics is None else (config.metrics[named.index(metric)],)
+    return Ready(request, config.model_copy(update={"metrics": metrics}), metric, data)
+
+
+def _meant(request: CalibrationRequest, possible: Sequence[MetricRequest]) -> MetricRequest:
+    """The metric that the labels are about, by the name of their column."""
+    label = request.label.casefold().replace("-", "_")
+    for prefix in _PREFIXES:
+        label = label.removeprefix(prefix)
+    fitting = [found for found in possible if _is_about(label, found)]
+    if len(fitting) == 1:
+        return fitting[0]
+    names = ", ".join(found.key for found in fitting or possible)
+    raise ConfigError(f"which metric are the labels in {request.label!r} about? Name it with --metric: {names}")
+
+
+def _is_about(label: str, request: MetricRequest) -> bool:
+    names = (request.metric.name, *request.metric.aliases)
+    return any(name in label or (len(label) >= _SHORTEST_NAME and name.startswith(label)) for name in names)
+
+
+def _calibration(ready: Ready, config: RunConfig, folder: Path) -> Calibration:
+    request, metric = ready.request, ready.metric
+    run = EarlierRun(folder)
+    rows = compared(run, metric, ready.data, request.rules)
+    found = agreement_with_people(rows.judged, request.seed)
+    return Calibration(
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        identity=identity_of_metric(config, metric),
+        judge=judge_name(config),
+        metric=metric.key,
+        name=metric.metric.name,
+        parameters=dict(metric.parameters),
+        verdict=config.verdict,
+        source=config.source or "",
+        data=_data_digest(run, ready.data),
+        label=request.label,
+        positive=request.positive,
+        scale=rows.judged.scale,
+        span=rows.span,
+        counts=rows.counts,
+        seed=request.seed,
+        versions={"rag-assay": version("rag-assay")},
+        **_findings(found, rows),
+    )
+
+
+def _findings(found: HumanAgreement, rows: Compared) -> dict[str, Any]:
+    return {
+        "figures": {name: _figure(figure) for name, figure in found.figures.items()},
+        "best": None if found.best is None else KeptConfusion(**asdict(found.best)),
+        "middle": None if found.middle is None else KeptConfusion(**asdict(found.middle)),
+        "map": None if found.map is None else KeptMap(**asdict(found.map)),
+        "warnings": rows.warnings,
+    }
+
+
+def _figure(figure: Figure) -> KeptFigure:
+    ends = {} if figure.interval is None else asdict(figure.interval)
+    return KeptFigure(value=figure.value, **ends)
+
+
+def _data_digest(run: EarlierRun, data: LabelledData) -> str:
+    digests = run.manifest["stages"]["samples"]["digests"]
+    return calibrations.digest_of([*digests, *sorted(data.labels.values.items())])
+
+
+def _told_in_run(folder: Path, found: Calibration) -> None:
+    """The run that a calibration was made from says what came out of it."""
+    manifest = run_folder.read_json(folder, run_folder.MANIFEST)
+    entry = {"metrics": {found.metric: {**found.facts(), "applied": False}}, "not_covered": []}
+    run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "calibration": entry})
+    write_report(folder)

@@ -1,0 +1,126 @@
+"""What people said about rows, as numbers: yes or no, or a grade."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from metric_core.errors import ConfigError, SourceError
+
+_WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+_SHOWN = 6
+
+
+class Scale(StrEnum):
+    """What labels are."""
+
+    BINARY = "binary"
+    GRADED = "graded"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRules:
+    """How a column of labels is read.
+
+    Args:
+        column: its name.
+        positive: the label that means yes; every other label means no. None: labels are numbers, yes/no or true/false.
+        span: the lowest and the highest grade; None: those of the metric, or those that occur.
+    """
+
+    column: str
+    positive: str | None = None
+    span: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What people said.
+
+    Args:
+        scale: yes or no, or grades.
+        values: row id -> 0 or 1, or the grade.
+        unlabelled: rows without a label.
+    """
+
+    scale: Scale
+    values: Mapping[str, float]
+    unlabelled: int
+
+
+def read_labels(cells: Mapping[str, Any], rules: LabelRules) -> Labels:
+    """The labels of rows; an empty cell is none.
+
+    Args:
+        cells: row id -> what the column holds.
+        rules: how it is read.
+
+    Raises:
+        SourceError: a label can not be read, or all labels are the same.
+        ConfigError: no row has the label that is to mean yes, or grades lie outside of their range.
+
+    >>> read_labels({"a": "yes", "b": "no", "c": None}, LabelRules("faithful")).values
+    {'a': 1.0, 'b': 0.0}
+    >>> read_labels({"a": 1, "b": 4, "c": 2.5}, LabelRules("stars")).scale
+    <Scale.GRADED: 'graded'>
+    """
+    given = {row_id: cell for row_id, cell in cells.items() if not _is_empty(cell)}
+    values = {row_id: _number(cell, rules) for row_id, cell in given.items()}
+    distinct = sorted(set(values.values()))
+    if not distinct:
+        raise SourceError(f"the column {rules.column!r} has no labels: all {len(cells)} rows are empty there")
+    if len(distinct) == 1 and rules.positive is not None and distinct[0] == 0:
+        found = sorted({str(cell) for cell in given.values()})[:_SHOWN]
+        raise ConfigError(f"no label in {rules.column!r} is {rules.positive!r}; there are {', '.join(found)}")
+    if len(distinct) == 1:
+        raise SourceError(
+            f"all {len(values)} labels in {rules.column!r} are the same: agreement can not be told from chance"
+        )
+    scale = Scale.BINARY if set(distinct) == {0.0, 1.0} and rules.span is None else Scale.GRADED
+    if rules.span is not None and not rules.span[0] <= distinct[0] <= distinct[-1] <= rules.span[1]:
+        raise ConfigError(
+            f"labels in {rules.column!r} go from {distinct[0]:g} to {distinct[-1]:g}, "
+            f"which is outside of the range {rules.span[0]:g} to {rules.span[1]:g}"
+        )
+    return Labels(scale, values, len(cells) - len(values))
+
+
+def _is_empty(cell: Any) -> bool:
+    return (
+        cell is None or (isinstance(cell, str) and not cell.strip()) or (isinstance(cell, float) and math.isnan(cell))
+    )
+
+
+def _number(cell: Any, rules: LabelRules) -> float:
+    if rules.positive is not None:
+        return float(_means(cell, rules.positive))
+    if isinstance(cell, bool | int | float) and math.isfinite(cell):
+        return float(cell)
+    if isinstance(cell, str):
+        word = cell.strip().casefold()
+        if word in _WORDS:
+            return _WORDS[word]
+        try:
+            number = float(word)
+        except ValueError:
+            number = math.nan
+        if math.isfinite(number):
+            return number
+    raise SourceError(
+        f"the label {str(cell)[:60]!r} in {rules.column!r} is neither a number nor yes, no, true or false; "
+        "--positive LABEL says which label means yes, where labels are words"
+    )
+
+
+def _means(cell: Any, positive: str) -> bool:
+    """Whether a cell is the positive label, however it is written: 1, 1.0 and true are the same."""
+    wanted = positive.strip().casefold()
+    if str(cell).strip().casefold() == wanted:
+        return True
+    number = _WORDS.get(wanted)
+    try:
+        number = float(wanted) if number is None else number
+        return not isinstance(cell, str) and float(cell) == number
+    except (TypeError, ValueError):
+        return False

@@ -1,0 +1,183 @@
+"""The flow `calibrate` on a real Prefect server: labels beside a scripted judge, and what later runs make of it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from flows.calibrate import CalibrationRequest, CalibrationResult, calibrate, prepare
+from flows.config import RunConfig, load_config
+from flows.evaluate import run_evaluation
+from metric_core.errors import ConfigError, SourceError
+from metric_core.statistics.probability_map import ProbabilityMap
+from tasks.calibrations import read
+from tests.tasks.builders import fails, says, script
+
+PEOPLE = Path(__file__).resolve().parents[3] / "shared" / "meta_eval" / "faithfulness_begin.parquet"
+SURE = (0.98, 0.9, 0.95, 0.97, 0.3, 0.9, 0.1, 0.4, 0.8, 0.05)
+FAITHFUL = (1, 1, 1, 0, 1, 1, 0, 0, 0, 0)
+ROWS: Sequence[Mapping[str, Any]] = [
+    {
+        "id": f"r{number}",
+        "user_input": f"Where is number {number % 4}?",
+        "response": f"In hall {number}.",
+        "retrieved_contexts": [f"Hall {number} is there."],
+        "faithful": FAITHFUL[number] if number < 10 else None if number == 10 else 1,
+        "stars": 1 + number % 5,
+    }
+    for number in range(12)
+]
+ANSWERS = (
+    *(says("claims", f"In hall {n}.", answer={"claims": [f"It is in hall {n}."]}) for n in range(12)),
+    *(says("verdict", f"It is in hall {n}.", answer={"yes": p, "no": 1 - p}) for n, p in enumerate(SURE)),
+    says("verdict", "It is in hall 10.", answer="yes"),
+    fails("verdict", "It is in hall 11."),
+)
+
+
+def config_of(folder: Path, *answers: Mapping[str, Any], **options: Any) -> RunConfig:
+    source = folder / "labels.jsonl"
+    source.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    judge = script(folder, *(answers or ANSWERS)).model_dump()
+    return RunConfig.model_validate({"source": str(source), "judge": judge, **options})
+
+
+def calibrated(folder: Path, label: str = "faithful", **options: Any) -> CalibrationResult:
+    config = config_of(folder, out=str(folder / "labelled"))
+    return calibrate(CalibrationRequest(config=config, label=label, **options))
+
+
+def manifest_of(folder: str | Path) -> Any:
+    return json.loads((Path(folder) / "run.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def home(prefect_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:  # noqa: ARG001
+    """A home without calibrations, while the Prefect server keeps its own."""
+    monkeypatch.setenv("ASSAY_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+def test_a_judge_is_compared_with_people_and_later_runs_know_it(home: Path, tmp_path: Path) -> None:
+    result = calibrated(tmp_path)
+    found = result.calibration
+    counts = found.counts
+    assert (counts.rows, counts.unlabelled, counts.failed, counts.compared, counts.positive) == (12, 1, 1, 10, 5)
+    assert found.metric == "faithfulness"
+    assert found.figures["agreement_middle"].value == pytest.approx(0.7)
+    assert found.figures["brier"].value == pytest.approx(
+        sum((p - label) ** 2 for p, label in zip(SURE, FAITHFUL, strict=True)) / 10
+    )
+    assert found.middle is not None
+    assert (found.middle.both, found.middle.judge_only, found.middle.people_only, found.middle.neither) == (4, 2, 1, 3)
+    assert found.map is not None
+    assert found.map.slope < 1  # 0.97 and 0.8 were wrong
+    assert read(Path(result.folder) / "calibration.json") == found == read(Path(str(result.kept)))
+    assert Path(str(result.kept)).is_relative_to(home)
+    assert manifest_of(result.folder)["calibration"]["metrics"]["faithfulness"]["compared"] == 10
+    assert "10 rows of labels.jsonl" in (Path(result.folder) / "report.html").read_text(encoding="utf-8")
+
+    metrics = ("faithfulness",)
+    later = run_evaluation(config_of(tmp_path, metrics=metrics, out=str(tmp_path / "later")))
+    entry = manifest_of(later.folder)["calibration"]
+    assert entry["not_covered"] == []
+    assert entry["metrics"]["faithfulness"]["applied"] is False
+    assert entry["metrics"]["faithfulness"]["figures"]["kappa_middle"]["value"] == pytest.approx(0.4)
+
+    options = {"metrics": metrics, "verdict": "probability", "calibration": "kept"}
+    mapped = run_evaluation(config_of(tmp_path, out=str(tmp_path / "mapped"), **options))
+    fitted = ProbabilityMap(found.map.slope, found.map.intercept)
+    values = pq.read_table(Path(mapped.folder) / "scores.parquet")["value"].to_pylist()
+    assert values[:10] == pytest.approx([fitted(p) for p in SURE])
+    assert values[10:] == [1.0, None]
+    assert manifest_of(mapped.folder)["calibration"]["metrics"]["faithfulness"]["applied"] is True
+
+    another = (*ANSWERS, says("rubric", answer={"feedback": "", "score": "1"}))
+    config = config_of(tmp_path, *another, out=str(tmp_path / "another"), metrics=metrics)
+    entry = manifest_of(run_evaluation(config).folder)["calibration"]
+    assert entry["metrics"] == {}
+    [note] = entry["not_covered"]
+    assert note.startswith("the calibration of faithfulness of ")
+    assert "does not hold here: it is of revision" in note
+    with pytest.raises(ConfigError, match=r"no calibration with a map is kept for the judge script\.json"):
+        run_evaluation(config.model_copy(update={"verdict": "probability", "calibration": "kept"}))
+    named = {"verdict": "probability", "calibration": f"{result.folder}/calibration.json"}
+    with pytest.raises(ConfigError, match="does not hold for this run: it is of revision"):
+        run_evaluation(config.model_copy(update=named))
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+def test_grades_are_put_on_the_metric_s_range_and_nothing_is_kept_unasked(home: Path, tmp_path: Path) -> None:
+    result = calibrated(tmp_path, "stars", metric="faithfulness", keep=False, span=(1, 5), by="user_input")
+    found = result.calibration
+    assert (found.scale, found.span, found.counts.positive) == ("graded", (1, 5), None)
+    assert {"spearman", "kendall", "mae", "brier", "ece", "mae_mapped"} <= set(found.figures)
+    assert found.figures["mae"].low is not None
+    assert (result.kept, (home / "calibrations").exists()) == (None, False)
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+@pytest.mark.skipif(not PEOPLE.is_file(), reason="the labelled data are not beside this checkout")
+@pytest.mark.usefixtures("home")
+def test_the_builtin_judge_agrees_with_people_better_than_chance(tmp_path: Path) -> None:
+    table = pq.read_table(PEOPLE)
+    chosen = pa.concat_tables([table.slice(start, 15) for start in range(0, table.num_rows, table.num_rows // 6)])
+    pq.write_table(chosen, tmp_path / "people.parquet")
+    config = RunConfig(source=str(tmp_path / "people.parquet"), out=str(tmp_path / "run"), limit=90)
+    request = CalibrationRequest(config=config, label="label_attributable", metric="faithfulness", by="group_id")
+    figure = calibrate(request).calibration.figures["auroc_probability"]
+    assert figure.value > 0.7
+    assert figure.low is not None
+    assert figure.low > 0.5
+
+
+@pytest.mark.parametrize(
+    ("label", "options", "words"),
+    [
+        ("faithful", {}, None),
+        ("stars", {"metric": "answer_relevancy"}, None),
+        ("label_faithfulness", {}, None),
+        ("stars", {}, "which metric are the labels in 'stars' about\\? Name it with --metric: faithfulness, "),
+        ("stars", {"metric": "faithfull"}, "Did you mean faithfulness"),
+    ],
+)
+def test_the_metric_is_named_or_meant(tmp_path: Path, label: str, options: dict[str, Any], words: str | None) -> None:
+    config = config_of(tmp_path)
+    rows = [{**row, "label_faithfulness": row["faithful"]} for row in ROWS]
+    Path(str(config.source)).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    request = CalibrationRequest(config=config, label=label, **options)
+    if words is None:
+        found = prepare(request)
+        assert found.config.metrics == (options.get("metric", "faithfulness"),)
+        assert found.metric.key == options.get("metric", "faithfulness")
+        return
+    with pytest.raises(ConfigError, match=words):
+        prepare(request)
+
+
+def test_of_named_metrics_the_one_that_the_label_means_keeps_its_parameters(tmp_path: Path) -> None:
+    metrics = ("answer_relevancy", {"metric": "faithfulness", "key": "mine"})
+    ready = prepare(CalibrationRequest(config=config_of(tmp_path, metrics=metrics), label="faithful"))
+    assert [metric.key for metric in ready.config.requests() or ()] == ["mine"]
+
+
+def test_labels_are_looked_at_before_anything_is_asked(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"no column 'fathful'\. Did you mean 'faithful'"):
+        prepare(CalibrationRequest(config=config_of(tmp_path), label="fathful", metric="faithfulness"))
+    with pytest.raises(ConfigError, match="there is nothing to calibrate on"):
+        prepare(CalibrationRequest(config=RunConfig(), label="faithful"))
+
+
+def test_a_calibration_in_a_configuration_file_is_a_path_unless_it_is_a_word(tmp_path: Path) -> None:
+    file = tmp_path / "assay.toml"
+    for said, meant in (("kept", "kept"), ("none", "none"), ("c.json", str(tmp_path / "c.json"))):
+        file.write_text(f'calibration = "{said}"\n', encoding="utf-8")
+        assert load_config(file).calibration == meant
