@@ -3,7 +3,8 @@
     AssayError                      something the user can put right; the message says how
     ├── ConfigError                 an option, a configuration file or a combination of both
     │   ├── UnknownMetricError      a metric name nobody registered
-    │   └── MetricParameterError    a parameter that the metric does not have, or a value it can not take
+    │   ├── MetricParameterError    a parameter that the metric does not have, or a value it can not take
+    │   └── ExtensionError          an object of the user's own: not there, of another kind than wanted, or raising
     ├── SourceError                 the data: a file that can not be read, a column that is missing
     │   └── BadRowsError            rows that are not samples, with their numbers
     ├── MissingDependencyError      an optional package; the message has the line that installs it
@@ -43,6 +44,10 @@ class UnknownMetricError(ConfigError):
 
 class MetricParameterError(ConfigError):
     """A metric parameter that does not exist or a value that it can not take."""
+
+
+class ExtensionError(ConfigError):
+    """An object of the user's own that is not there, is not what it is used as, or raises."""
 
 
 class SourceError(AssayError):

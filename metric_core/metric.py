@@ -55,6 +55,8 @@ class Metric:
         language_model: it needs a judge that is a language model.
         in_default_suite: it is computed when the user names no metrics and the data has its columns.
         family: the file it lives in, for grouping.
+        origin: the name under which it is found, for metrics that are not ours; set where it is found.
+        code: digest of its code, likewise.
     """
 
     name: str
@@ -73,6 +75,8 @@ class Metric:
     ratings: Callable[[Sample, Parameters], Sequence[RatingRequest] | Score] | None = None
     language_model: bool = False
     in_default_suite: bool = True
+    origin: str = ""
+    code: str = ""
 
     def request(self, parameters: Parameters | None = None, key: str | None = None) -> "MetricRequest":
         """This metric with parameters, checked and completed by the defaults.

@@ -39,6 +39,22 @@ class QuestionKind(StrEnum):
     EXPLANATION = "explanation"
 
 
+RATING_KINDS = (
+    QuestionKind.ACCURACY_1,
+    QuestionKind.ACCURACY_2,
+    QuestionKind.CONTEXT_RELEVANCE_1,
+    QuestionKind.CONTEXT_RELEVANCE_2,
+    QuestionKind.GROUNDEDNESS_1,
+    QuestionKind.GROUNDEDNESS_2,
+    QuestionKind.ASPECT,
+    QuestionKind.CRITERIA_CATEGORY,
+    QuestionKind.CRITERIA_INTEGER,
+    QuestionKind.CRITERIA_NUMBER,
+    QuestionKind.RUBRIC,
+    QuestionKind.INSTANCE_RUBRIC,
+)
+"""The kinds that a metric may put to the judge about a sample as a whole."""
+
 YES, NO = "yes", "no"
 YES_NO = (YES, NO)
 USER_INPUT, RESPONSE, REFERENCE, CONTEXTS, CONTEXT, CLAIM, TEXT, SENTENCES = (

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from metric_core.errors import MetricParameterError, UnknownMetricError
@@ -98,10 +98,14 @@ def _meant(wanted: str) -> list[str]:
     return list(found.values())[:4]
 
 
-def parse_request(text: str) -> MetricRequest:
+def parse_request(text: str, find: Callable[[str], Metric] = resolve) -> MetricRequest:
     """A metric as written on a command line: its name, and parameters in parentheses.
 
     Values are JSON where they can be read as JSON, else the text up to the next parameter.
+
+    Args:
+        text: what is written.
+        find: name -> metric, where there are others than ours.
 
     Raises:
         UnknownMetricError: no metric is called that.
@@ -115,7 +119,7 @@ def parse_request(text: str) -> MetricRequest:
     match = _REQUEST.fullmatch(text)
     if match is None:
         raise MetricParameterError(f"a metric is written name or name(parameter=value, ...), got {text!r}")
-    return resolve(match[1]).request(_parameters(match[2] or ""))
+    return find(match[1]).request(_parameters(match[2] or ""))
 
 
 def default_suite(available_columns: Collection[str]) -> list[MetricRequest]:

@@ -1,14 +1,20 @@
 """What a mistake on the command line is answered with: the verb that was perhaps meant, the file that is in the way."""
 
+import os
+import sys
+from pathlib import Path
 from typing import Any
 
 from typer.core import TyperGroup
+
+from tasks.home import assay_home
 
 MEANT = {
     "check": "doctor",
     "diff": "compare",
     "eval": "run",
     "evaluate": "run",
+    "gate": "compare",
     "help": "--help",
     "html": "report",
     "list": "metrics",
@@ -22,13 +28,20 @@ MEANT = {
 """Verbs that people try -> what does that here. Verbs that are only misspelt are found by likeness."""
 
 
+_OTHER_SERVER = "Without PREFECT_API_URL, runs use a local server of their own."
+
+
 class Verbs(TyperGroup):
     """The verbs of the command; for a verb of another tool it names ours."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The verb that the arguments begin with."""
-        if args and args[0] in MEANT and self.get_command(ctx, args[0]) is None:
-            ctx.fail(f"No such command {args[0]!r}. Did you mean {MEANT[args[0]]!r}?")
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            from metric_core.suggestions import suggestions  # noqa: PLC0415 keeps `assay --help` quick
+
+            nearest = suggestions(args[0], [*self.commands, *MEANT], most=1)
+            hint = f"Did you mean {MEANT.get(nearest[0], nearest[0])!r}?" if nearest else "`assay --help` lists them."
+            ctx.fail(f"No such command {args[0]!r}. {hint}")
         return super().resolve_command(ctx, args)
 
 
@@ -38,4 +51,22 @@ def said_of(error: OSError) -> str | None:
     >>> said_of(FileNotFoundError(2, "No such file or directory", "nowhere/assay.toml"))
     'nowhere/assay.toml: No such file or directory'
     """
-    return f"{error.filename}: {error.strerror}" if error.filename is not None and error.strerror else None
+    if error.filename is None or not error.strerror:
+        return None
+    home, file = assay_home(), Path(os.fsdecode(error.filename))
+    is_ours = file == home or home in file.parents or file in home.parents
+    advice = ". Set ASSAY_HOME to a folder that you may write to." if is_ours else ""
+    return f"{error.filename}: {error.strerror}{advice}"
+
+
+def said_of_server(error: Exception) -> str | None:
+    """What a person needs to know about a Prefect server that does not do its part; None for other errors."""
+    exceptions = sys.modules.get("prefect.exceptions")
+    if isinstance(error, RuntimeError) and str(error).startswith("Failed to reach API at"):
+        return f"the Prefect server can not be reached ({error}). {_OTHER_SERVER}"
+    if exceptions is None or not isinstance(error, exceptions.PrefectHTTPStatusError):
+        return None
+    status = error.response.status_code
+    if status in (401, 403):
+        return f"the Prefect server wants a password ({status}); set PREFECT_API_AUTH_STRING to it. {_OTHER_SERVER}"
+    return f"the Prefect server answers with an error ({status}); its log says why"

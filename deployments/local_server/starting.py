@@ -132,6 +132,8 @@ def _environment(inherited: Mapping[str, str], folder: ServerFolder) -> dict[str
         "PREFECT_HOME": str(folder.path),
         "PREFECT_LOGGING_SERVER_LEVEL": "WARNING",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        # Slots that are taken outlive this process, in the database; so must what says when they are free again.
+        "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
         "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": "http://127.0.0.1",
         "PREFECT_SERVER_UI_ENABLED": "false",
     }

@@ -12,6 +12,7 @@ from tasks.sources.files import reading
 from tasks.sources.readers.arrow_tables import contents, unique
 from tasks.sources.readers.protocol import RawRow, RowSource
 from tasks.sources.wording import listed, nearest
+from tasks.telemetry import send_nothing_home
 
 
 class DatasetSource(RowSource):
@@ -48,6 +49,7 @@ def open_folder(path: str, split: str | None, name: str) -> RowSource:
     Raises:
         SourceError: it can not be read, or the split is not there or not named where there are several.
     """
+    send_nothing_home()
     import datasets  # noqa: PLC0415
 
     try:
@@ -64,6 +66,7 @@ def open_hub(address: str) -> RowSource:
     Raises:
         SourceError: it can not be loaded, or the split is not there or not named where there are several.
     """
+    send_nothing_home()
     import datasets  # noqa: PLC0415
 
     path, _, split = address.partition("#")

@@ -1,0 +1,110 @@
+"""`assay job`: runs a job of eval-hub, and prints its results as eval-hub reads them."""
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deployments.cli.console import stderr, stdout
+from deployments.cli.progress import stage_progress
+from deployments.cli.run import set_log_levels
+from deployments.local_server import start_server, use_server
+
+if TYPE_CHECKING:
+    from deployments.job_reporting import Reporter
+    from deployments.job_results import JobResults
+    from flows.config import RunConfig
+    from flows.evaluate import Evaluation
+
+RESULTS = "job_results"
+
+
+def job(
+    file: Annotated[
+        Path, typer.Argument(envvar="EVALHUB_JOB_SPEC_PATH", metavar="FILE", help="The JobSpec, as JSON.")
+    ] = Path("/meta/job.json"),
+    out: Annotated[str | None, typer.Option("--out", "-o", help="Run folder. Default: runs/<time>-<data>.")] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option("--results", help="Where the JobResults go, beside stdout. Default: into the run folder."),
+    ] = None,
+    api_key: Annotated[
+        str | None,
+        typer.Option("--api-key", envvar="ASSAY_JOB_API_KEY", help="Where the judge's key is: env:NAME or block:NAME."),
+    ] = None,
+    test_data: Annotated[
+        Path | None, typer.Option("--test-data", help="Folder with data, looked at first. Default: /test_data.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Folder with data; relative data_path starts here. Default: /data.")
+    ] = None,
+    tell: Annotated[
+        bool | None,
+        typer.Option("--tell/--no-tell", help="Tell the job's callback_url. Default: where EVALHUB_MODE is k8s."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress on stderr.")] = False,
+) -> None:
+    """Run a job of eval-hub: JobSpec in, JobResults out."""
+    from deployments.job_config import DataFolders, JobOptions, config_of  # noqa: PLC0415 keeps `assay --help` quick
+    from deployments.job_reporting import Reporter  # noqa: PLC0415
+    from deployments.job_results import results_of  # noqa: PLC0415
+    from deployments.job_spec import JobSpec  # noqa: PLC0415
+
+    started = time.monotonic()
+    spec = JobSpec.from_file(file)
+    usual = DataFolders()
+    config = config_of(spec, JobOptions(out, api_key, DataFolders(test_data or usual.test, data or usual.data)))
+    _warn(f"the job's field {field} is not used" for field in spec.unused)
+    tells = os.environ.get("EVALHUB_MODE") == "k8s" if tell is None else tell
+    reporter = Reporter(spec if tells else spec.model_copy(update={"callback_url": None}))
+    with _problems_shown(reporter), reporter.running():
+        evaluation = _evaluate(config, quiet)
+        _warn(evaluation.warnings)
+        folder = Path(evaluation.folder)
+        found = results_of(spec, folder, time.monotonic() - started)
+        _write(found, folder, results)
+        reporter.completed(found)
+
+
+@contextmanager
+def _problems_shown(reporter: "Reporter") -> Iterator[None]:
+    try:
+        yield
+    finally:
+        _warn(reporter.problems)
+
+
+def _warn(warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        stderr.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
+
+
+def _evaluate(config: "RunConfig", quiet: bool) -> "Evaluation":
+    from flows.plan import plan_of  # noqa: PLC0415
+    from tasks.home import assay_home  # noqa: PLC0415
+
+    plan = plan_of(config)
+    set_log_levels(verbose=False)
+    server = start_server(assay_home()).wait()
+    with use_server(server), nullcontext() if quiet else stage_progress(plan.stages):
+        from flows.evaluate import run_evaluation  # noqa: PLC0415 Prefect reads its settings when it is imported
+
+        return run_evaluation(config)
+
+
+def _write(found: "JobResults", folder: Path, results: Path | None) -> None:
+    """The results as JSON, and the scores row by row in the two formats that eval-hub keeps."""
+    from tasks.render.exports import Format, Shape, shaped, write_export  # noqa: PLC0415
+
+    text = found.model_dump_json(indent=2)
+    target = results or folder / f"{RESULTS}.json"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text + "\n", encoding="utf-8")
+    rows = shaped(folder, Shape.RAGAS)
+    for file_format in (Format.JSONL, Format.CSV):
+        write_export(rows, folder / f"results.{file_format}", file_format)
+    stdout.out(text)

@@ -1,0 +1,86 @@
+"""Secrets by reference: a configuration says where a secret is, and only who needs it reads it, each time anew.
+
+So a secret is never part of a configuration, and with it of run folders, keys, parameters of runs or messages.
+"""
+
+import os
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+from metric_core.errors import ConfigError
+
+Reader: TypeAlias = Callable[[str], str]
+"""The name of a secret -> the secret. Raises ConfigError if there is none."""
+
+WANTED = "env:NAME (an environment variable) or block:NAME (a Secret block of the Prefect server)"
+_REFERENCE = re.compile(r"(env|block):([^\s:]+)")
+_PASSWORD = re.compile(r"://[^/:@\s]*:(?!\d+(?:[/?#]|$))[^@\s]*@|https?://[^/?#\s]*@")
+_SIGNED = re.compile(r"[?&][^=&]*(?:sig|signature|token|password|secret|credential|api_?key)=", re.IGNORECASE)
+
+
+def _variable(name: str) -> str:
+    secret = os.environ.get(name, "").strip()
+    if not secret:
+        raise ConfigError(f"env:{name} names an environment variable that is not set, or empty; set it to the secret")
+    return secret
+
+
+def _no_blocks(name: str) -> str:
+    raise ConfigError(f"block:{name} names a Secret block, which only runs and commands of rag-assay can read")
+
+
+READERS: dict[str, Reader] = {"env": _variable, "block": _no_blocks}
+"""How a secret is read, by the kind of its reference."""
+
+
+def reference(text: str) -> str:
+    """Checks that a text refers to a secret. The message does not repeat it: it may be the secret itself.
+
+    Raises:
+        ValueError: it is no reference.
+
+    >>> reference("env:JUDGE_KEY")
+    'env:JUDGE_KEY'
+    >>> reference("sk-123")
+    Traceback (most recent call last):
+        ...
+    ValueError: a secret is named, not written: env:NAME ... or block:NAME ...; got something else, not repeated here
+    """
+    if _REFERENCE.fullmatch(text) is None:
+        raise ValueError(f"a secret is named, not written: {WANTED}; got something else, not repeated here")
+    return text
+
+
+def without_secrets(address: str) -> str:
+    """Checks that an address of data holds no secret: it is written into run folders. The message does not repeat it.
+
+    Raises:
+        ValueError: it has a password, or a signature or key in its query.
+
+    >>> without_secrets("s3://bucket/answers.jsonl")
+    's3://bucket/answers.jsonl'
+    >>> without_secrets("sftp://me:hunter2@host/answers.jsonl")
+    Traceback (most recent call last):
+        ...
+    ValueError: the URL must hold no password, ...
+    """
+    if _PASSWORD.search(address) or _SIGNED.search(address):
+        raise ValueError(
+            "the URL must hold no password, signature or key, because it is written into run folders and records of "
+            "runs; put it where the storage's library looks: its environment variables or files, or ~/.config/fsspec"
+        )
+    return address
+
+
+def secret_of(named: str) -> str:
+    """The secret that a reference names, read now and kept nowhere.
+
+    Raises:
+        ConfigError: it is no reference, or there is no such secret.
+    """
+    try:
+        kind, _, name = reference(named).partition(":")
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+    return READERS[kind](name)

@@ -1,0 +1,145 @@
+"""Finds an object that is not ours by name: `module:attribute`, or the name of an entry point of an installed package.
+
+With the object comes a digest of its code, which is part of every key under which something that it made is kept.
+"""
+
+import hashlib
+import importlib
+import inspect
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from metric_core.errors import ExtensionError
+from metric_core.suggestions import suggestions
+
+
+class Group(StrEnum):
+    """The groups of entry points, one a kind of extension."""
+
+    METRICS = "rag_assay.metrics"
+    JUDGES = "rag_assay.judges"
+    EMBEDDERS = "rag_assay.embedders"
+    RECOGNIZERS = "rag_assay.recognizers"
+    RETRIEVERS = "rag_assay.retrievers"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An object of the user's own.
+
+    Args:
+        name: the name under which it is found again, in another process too.
+        thing: the object.
+        code: digest of the code that it is made of.
+    """
+
+    name: str
+    thing: Any
+    code: str
+
+
+def installed(group: Group) -> dict[str, EntryPoint]:
+    """The entry points of a group by name, those of a name that two packages give left out."""
+    points: dict[str, list[EntryPoint]] = {}
+    for point in entry_points(group=group):
+        points.setdefault(point.name, []).append(point)
+    return {name: found[0] for name, found in points.items() if len({point.value for point in found}) == 1}
+
+
+@lru_cache(maxsize=256)
+def find(group: Group, name: str) -> Found:
+    """The object of that name.
+
+    Args:
+        group: what kind of object is wanted; a name without a colon is looked up among its entry points.
+        name: `module:attribute`, with dots for an attribute of an attribute, or an entry point's name.
+
+    Raises:
+        ExtensionError: there is none, or it can not be imported.
+    """
+    point = None if ":" in name else _installed(group, name)
+    place, _, attribute = (name if point is None else point.value.partition("[")[0].replace(" ", "")).partition(":")
+    module = _import(place, name)
+    thing: Any = module
+    for part in attribute.split("."):
+        if not hasattr(thing, part):
+            near = ", ".join(suggestions(part, [known for known in dir(thing) if not known.startswith("_")]))
+            meant = f" Did you mean {near}?" if near else ""
+            raise ExtensionError(f"{name!r}: the module {place} has no attribute {attribute!r}.{meant}")
+        thing = getattr(thing, part)
+    version = None if point is None or point.dist is None else point.dist.version
+    versions = (getattr(module, "__version__", None), version)
+    sources = [_source(part) for part in _modules(module, thing)]
+    return Found(name, thing, digest_with(f"{place}:{attribute}", versions, sources))
+
+
+def digest_with(code: str, *more: object) -> str:
+    """Digest of code and of what it was given.
+
+    >>> digest_with("a", {"b": 1}) == digest_with("a", {"b": 1})
+    True
+    """
+    return hashlib.sha256(repr((code, *more)).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _installed(group: Group, name: str) -> EntryPoint:
+    found = installed(group)
+    if name in found:
+        return found[name]
+    packages = [point.dist.name for point in entry_points(group=group, name=name) if point.dist is not None]
+    if packages:
+        raise ExtensionError(f"{name!r} is an entry point of {' and of '.join(packages)}; name it by module:attribute")
+    near = ", ".join(suggestions(name, found))
+    meant = f"Did you mean {near}?" if near else f"There are: {', '.join(found) or 'none'}."
+    raise ExtensionError(
+        f"no installed package has an entry point {name!r} in the group {group}. {meant} "
+        "An object that is in no package is named by module:attribute."
+    )
+
+
+def _import(module: str, name: str) -> ModuleType:
+    if not module or not all(part.isidentifier() for part in module.split(".")):
+        raise ExtensionError(f"an object of your own is named module:attribute, got {name!r}")
+    _let_be_found(module)
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise ExtensionError(f"{name!r}: importing {module} needs the module {error.name!r}; install it") from error
+        raise ExtensionError(
+            f"{name!r}: there is no module {error.name!r}. Install its package, run where its file is, or put its "
+            "folder into PYTHONPATH (for a worker, in the worker's environment)"
+        ) from error
+    except Exception as error:
+        raise ExtensionError(f"{name!r}: importing {module} raises {type(error).__name__}: {error}") from error
+
+
+def _let_be_found(module: str) -> None:
+    """A module in the working folder is found, as by `python -m`, but hides no installed one."""
+    first, here = module.partition(".")[0], os.getcwd()  # noqa: PTH109 sys.path holds texts
+    is_here = Path(here, f"{first}.py").is_file() or Path(here, first, "__init__.py").is_file()
+    if is_here and here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
+        importlib.invalidate_caches()
+
+
+def _modules(module: ModuleType, thing: Any) -> list[ModuleType]:
+    """The modules of the object, its class or factory, and of the functions that it holds."""
+    parts: Iterable[Any] = (getattr(thing, name) for name in getattr(type(thing), "__slots__", ()))
+    names = {module.__name__, *(getattr(part, "__module__", None) for part in (thing, type(thing), *parts))}
+    named = sorted(name for name in names if isinstance(name, str) and not name.startswith("metric_core."))
+    return [sys.modules[name] for name in named if name in sys.modules]
+
+
+def _source(module: ModuleType) -> tuple[str, str]:
+    file = inspect.getsourcefile(module) if getattr(module, "__file__", None) else None
+    content = Path(file).read_bytes() if file else b""
+    return module.__name__, hashlib.sha256(content).hexdigest()

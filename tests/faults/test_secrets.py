@@ -1,0 +1,215 @@
+"""Secrets stay where they are: planted wherever a user may put one, they are in nothing that is written or printed."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prefect.blocks.system import Secret
+
+from deployments.local_server import use_server
+from flows.config import load_config
+from metric_core.errors import ConfigError
+from tests.tasks.judge.launch import fake_vllm
+from tests.tasks.judge.server.fake_server import FakeServer, Fault
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "handbook.jsonl"
+KEY, BLOCK_KEY, LAUNCH_KEY = "planted-judge-key-5e1f", "planted-block-key-77aa", "planted-launch-key-90cd"
+IN_ENVIRONMENT = {
+    "JUDGE_KEY": KEY,
+    "PGPASSWORD": "planted-postgres-password-31bb",
+    "AWS_ACCESS_KEY_ID": "PLANTEDACCESSKEY",
+    "AWS_SECRET_ACCESS_KEY": "planted-s3-secret-02f9",
+    "AWS_SESSION_TOKEN": "planted-s3-session-8c31",
+    "HF_TOKEN": "hf_planted_token_44d0",
+}
+IN_PGPASS = "planted-pgpass-password-b7e2"
+PLANTED = [*IN_ENVIRONMENT.values(), BLOCK_KEY, LAUNCH_KEY, IN_PGPASS]
+COMMAND = "from deployments.cli.main import main; main()"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A machine of somebody who has secrets: a folder for what is written, and an environment.
+
+    Args:
+        folder: everything that a run writes lies here.
+        prefect: home of the Prefect server.
+        environment: of commands.
+    """
+
+    folder: Path
+    prefect: Path
+    environment: dict[str, str]
+
+    def run(self, *arguments: str, **config: Any) -> subprocess.CompletedProcess[str]:
+        """Runs `assay run` as somebody who looks into a problem would: with everything logged."""
+        values = {"source": str(EXAMPLE), "limit": 3, "metrics": ["faithfulness", "answer_similarity"], **config}
+        file = self.folder.with_name("assay.yaml")  # may hold a secret of the user's own, so it is not looked into
+        file.write_text(json.dumps(values), encoding="utf-8")
+        command = [sys.executable, "-c", COMMAND, "run", str(file), "--verbose", *arguments]
+        done = subprocess.run(
+            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False, timeout=120
+        )
+        self.find_secrets(done.stdout + done.stderr)
+        return done
+
+    def find_secrets(self, shown: str) -> None:
+        """Fails if a secret is in what was printed, or in a file that was written, whatever it is."""
+        found = [f"printed: {secret}" for secret in PLANTED if secret in shown]
+        for root in (self.folder, self.prefect):
+            for path in root.rglob("*"):
+                content = path.read_bytes() if path.is_file() else b""
+                found += [f"{path}: {secret}" for secret in PLANTED if secret.encode() in content]
+        assert found == []
+
+
+@pytest.fixture
+def place(server_home: Path, prefect_server: str, tmp_path: Path) -> Place:
+    pgpass = tmp_path / "pgpass"
+    pgpass.write_text(f"*:*:*:*:{IN_PGPASS}\n", encoding="utf-8")
+    pgpass.chmod(0o600)
+    folder = tmp_path / "written"
+    folder.mkdir()
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "ASSAY_"))}
+    settings = {
+        "ASSAY_HOME": str(folder / "home"),
+        "PREFECT_API_URL": prefect_server,
+        "PREFECT_LOGGING_LEVEL": "DEBUG",
+        "PYTHONPATH": str(ROOT),
+        "PGPASSFILE": str(pgpass),
+    }
+    return Place(folder, server_home, inherited | IN_ENVIRONMENT | settings)
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., FakeServer]]:
+    servers: list[FakeServer] = []
+
+    def start(**options: Any) -> FakeServer:
+        servers.append(FakeServer(**options))
+        return servers[-1].__enter__()
+
+    yield start
+    for server in servers:
+        server.__exit__(None, None, None)
+
+
+@pytest.fixture
+def bucket_url() -> Iterator[str]:
+    """The URL of an S3 server with the bucket `planted`."""
+    moto_server = pytest.importorskip("moto.server")
+    boto = pytest.importorskip("botocore.session")
+    server = moto_server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    url = f"http://{host}:{port}"
+    keys = {"aws_access_key_id": "a", "aws_secret_access_key": "b", "region_name": "us-east-1"}
+    boto.get_session().create_client("s3", endpoint_url=url, **keys).create_bucket(Bucket="planted")
+    yield url
+    server.stop()
+
+
+def judge(url: str, **options: Any) -> dict[str, Any]:
+    return {"backend": "server", "server": {"urls": [url], "patience": 0, "max_retries": 0, **options}}
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+def test_a_run_that_uses_every_secret_writes_none(
+    place: Place, serve: Callable[..., FakeServer], postgres_url: str, prefect_server: str, bucket_url: str
+) -> None:
+    def say(body: dict[str, Any]) -> Fault | None:
+        """One claim is met with an error that repeats the key, as careless proxies do."""
+        text = str(body["messages"][-1]["content"])
+        return Fault(400, {"error": {"message": f"bad request with Bearer {KEY}"}}) if "parental" in text else None
+
+    server = serve(key=KEY, say=say)
+    place.environment["AWS_ENDPOINT_URL"] = bucket_url
+    stores = {"answers": postgres_url, "tables": "s3://planted/tables"}
+    done = place.run("--explain", "all", judge=judge(server.url, api_key="env:JUDGE_KEY"), **stores)
+    assert done.returncode == 0, done.stderr
+    assert server.authorizations == {f"Bearer {KEY}"}
+    with use_server(prefect_server):
+        Secret(value=BLOCK_KEY).save("planted", overwrite=True)  # type: ignore[arg-type]
+    other = serve(key=BLOCK_KEY)
+    done = place.run(judge=judge(other.url, api_key="block:planted"))
+    assert done.returncode == 0, done.stderr
+    assert other.authorizations == {f"Bearer {BLOCK_KEY}"}
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+def test_a_run_that_fails_tells_no_secret(place: Place, serve: Callable[..., FakeServer]) -> None:
+    refusing = serve(key="another key")
+    runs = [
+        ("refuses the key", 4, judge(refusing.url, api_key_env="JUDGE_KEY")),
+        ("can not be reached", 4, judge("http://127.0.0.1:9/v1", api_key="env:JUDGE_KEY")),
+        ("no Secret block 'nowhere'", 2, judge(refusing.url, api_key="block:nowhere")),
+        (
+            "before it was ready",
+            4,
+            {
+                "launch": {
+                    "python": sys.executable,
+                    "model": "tiny",
+                    "entry": fake_vllm.__name__,
+                    "environment": {
+                        "PYTHONPATH": str(ROOT),
+                        "FAKE_VLLM": "exit",
+                        "VLLM_API_KEY": LAUNCH_KEY,
+                        "HF_TOKEN": "",
+                    },
+                }
+            },
+        ),
+    ]
+    for words, code, settings in runs:
+        done = place.run(judge=settings, out="runs/failing")
+        assert (done.returncode, words in done.stderr) == (code, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"judge": "http://me:hunter2@host/v1"},
+        {"judge": "http://host/v1?api_key=hunter2"},
+        {"judge": "me:hunter2@host"},
+        {"judge": "//me:hunter2@host"},
+        {"judge": {"backend": "server", "server": {"urls": ["http:/me:hunter2@host"]}}},
+        {"judge": {"backend": "server", "server": {"urls": ["http://h"], "api_key": "hunter2"}}},
+        {"judge": {"backend": "server", "server": {"urls": ["http://h"], "headers": {"Authorization": "hunter2"}}}},
+        {"judge": {"backend": "server", "server": {"urls": ["http://h"], "timeout": "hunter2"}}},
+        {"judge": {"backend": "own:Judge", "options": {"api_key": "hunter2"}}},
+        {"judge": {"launch": {"python": "p", "model": "m", "environment": {"A B": "hunter2"}}}},
+        {"judge": {"launch": {"python": "p", "model": "m", "extra_args": ["--api-key", "hunter2"]}}},
+        {"panel": ["http://me:hunter2@host/v1"]},
+        {"embedder": "http://me:hunter2@host/v1"},
+        {"embedder": {"backend": "own:Embedder", "options": {"token": "hunter2"}}},
+        {"language": {"recognizer": "own:Names", "options": {"password": "hunter2"}}},
+        {"answers": "postgresql://me:hunter2@host/db"},
+        {"source": "https://me:hunter2@host/answers.jsonl"},
+        {"source": "https://hunter2@host/answers.jsonl"},
+        {"source": "simplecache::sftp://me:hunter2@host/answers.jsonl"},
+        {"source": "https://host/answers.jsonl?X-Amz-Signature=hunter2"},
+        {"tables": "s3://key:hunter2@bucket/tables"},
+    ],
+)
+def test_a_configuration_with_a_secret_in_it_is_refused_without_repeating_it(config: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(None, config)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["s3://bucket/a@b:c.jsonl", "https://host:8443/me@home/a.jsonl", "sftp://me@host/a.jsonl", "hub:owner/name#test"],
+)
+def test_addresses_without_secrets_are_taken(address: str) -> None:
+    assert load_config(None, {"source": address}).source == address
