@@ -14,6 +14,8 @@ from typing import ClassVar
 from filelock import FileLock, Timeout
 from prefect.locking.protocol import LockManager
 
+from tasks.home import assay_home
+
 _POLL_SECONDS = 0.05
 
 
@@ -27,15 +29,20 @@ class ProcessLocks(LockManager):
     """Locks by key, shared by the processes and threads of a machine.
 
     Args:
-        folder: where the lock files are; made when the first lock is taken. Their names are the first characters of
-            the keys, so that there is a bounded number of them.
+        folder: where the lock files are, made when the first lock is taken; by default in ASSAY_HOME, of whichever
+            process takes the lock. Their names are the first characters of the keys, so that there is a bounded
+            number of them.
     """
 
     _held: ClassVar[dict[Path, _Held]] = {}
     _guard: ClassVar[Lock] = Lock()
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path | None = None) -> None:
+        self._named = folder
+
+    @property
+    def _folder(self) -> Path:
+        return assay_home() / "locks" if self._named is None else self._named
 
     def acquire_lock(
         self, key: str, holder: str, acquire_timeout: float | None = None, hold_timeout: float | None = None

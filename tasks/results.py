@@ -9,16 +9,15 @@ is computed anew.
 import json
 import logging
 import posixpath
-import uuid
 from typing import Any, Literal
 
-from fsspec.core import url_to_fs
 from prefect.filesystems import WritableFileSystem
 from prefect.serializers import Serializer
 
 from metric_core.errors import AssayError
+from tasks.tables.files import filesystem, touch, write_whole
 from tasks.tables.inventory import RECORDS
-from tasks.tables.store import StageRef, touch, verify
+from tasks.tables.store import StageRef, verify
 
 _logger = logging.getLogger(__name__)
 
@@ -59,7 +58,7 @@ class StageResults(WritableFileSystem):
         Raises:
             UnusableRecordError: there is none that can be used.
         """
-        fs, root = url_to_fs(self.root)
+        fs, root = filesystem(self.root)
         place = posixpath.join(root, RECORDS, f"{path}.json")
         try:
             content: bytes = fs.cat_file(place)
@@ -84,12 +83,8 @@ class StageResults(WritableFileSystem):
         """Keeps a record, unless its table has gaps: what failed is to be asked again by the next run."""
         if _reference(content).usage.failed:
             return
-        fs, root = url_to_fs(self.root)
-        folder = posixpath.join(root, RECORDS)
-        temporary = posixpath.join(folder, f".{path}.{uuid.uuid4().hex}.tmp")
-        fs.makedirs(folder, exist_ok=True)
-        fs.pipe_file(temporary, content)
-        fs.mv(temporary, posixpath.join(folder, f"{path}.json"))
+        fs, root = filesystem(self.root)
+        write_whole(fs, posixpath.join(root, RECORDS, f"{path}.json"), content)
 
     async def awrite_path(self, path: str, content: bytes) -> None:
         """As `write_path`."""

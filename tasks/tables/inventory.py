@@ -9,10 +9,10 @@ from typing import Literal, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from fsspec.core import url_to_fs
 
 from metric_core.errors import AssayError
 from metric_core.products import Stage
+from tasks.tables.files import filesystem
 from tasks.tables.store import StageRef, content_digest, verify
 
 RECORDS = "results"
@@ -48,7 +48,7 @@ class Inventory:
     """
 
     def __init__(self, root: str) -> None:
-        self.fs, self.root = url_to_fs(root)
+        self.fs, self.root = filesystem(root)
 
     def entries(self) -> Iterator[Entry]:
         """Every file, folder after folder. One that goes away meanwhile is left out."""

@@ -27,18 +27,21 @@ class PrunedTables:
     size: int
 
 
-def prune_tables(root: str, *, before: datetime, dry_run: bool = True) -> PrunedTables:
+def prune_tables(root: str, *, before: datetime, size: int | None = None, dry_run: bool = True) -> PrunedTables:
     """Removes what was last used before a time.
 
     Args:
         root: path or URL of the store of stage tables.
         before: the time; at least an hour ago, or an hour ago is taken.
+        size: remove what has not been used for longest, until the rest takes no more than these bytes.
         dry_run: only tell what would be removed.
     """
     inventory = Inventory(root)
     now = datetime.now(UTC)
-    before = min(before, now - YOUNGEST)
     entries = list(inventory.entries())
+    if size is not None:
+        before = max(before, _cutoff(inventory, entries, size))
+    before = min(before, now - YOUNGEST)
     records = [entry for entry in entries if entry.kind == "record" and entry.used < before]
     temporary = [e for e in entries if e.kind == "temporary" and e.used < min(before, now - YOUNGEST_TEMPORARY)]
     gone = [*records, *temporary] if dry_run else [*_removed(inventory, records), *_removed(inventory, temporary)]
@@ -54,6 +57,22 @@ def prune_tables(root: str, *, before: datetime, dry_run: bool = True) -> Pruned
     kinds = [entry.kind for entry in gone]
     counts = (kinds.count("record"), kinds.count("table"), kinds.count("temporary"))
     return PrunedTables(*counts, sum(entry.size for entry in gone))
+
+
+def _cutoff(inventory: Inventory, entries: Iterable[Entry], size: int) -> datetime:
+    """The time of last use from which on files fit into a size; a table is used whenever a record of it is."""
+    used = {entry.path: entry.used for entry in entries}
+    for entry in entries:
+        if entry.kind == "record" and (ref := inventory.reference(entry.path)) is not None:
+            path = inventory.path_of(ref)
+            used[path] = max(entry.used, used.get(path, entry.used))
+    cutoff, total = datetime.max.replace(tzinfo=UTC), 0
+    for entry in sorted(entries, key=lambda entry: used[entry.path], reverse=True):
+        total += entry.size
+        if total > size:
+            break
+        cutoff = used[entry.path]
+    return cutoff if total > size else datetime.min.replace(tzinfo=UTC)
 
 
 def _removed(inventory: Inventory, entries: Iterable[Entry]) -> Iterator[Entry]:

@@ -6,21 +6,18 @@ they were computed.
 """
 
 import hashlib
-import os
 import posixpath
-import uuid
 from collections.abc import Sequence
-from contextlib import suppress
 
 import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
-from fsspec.core import url_to_fs
 from pydantic import BaseModel, ConfigDict
 
 from metric_core.errors import AssayError
 from metric_core.products import Stage
 from metric_core.schemas import SCHEMAS, TableSchema
+from tasks.tables.files import filesystem, is_local, touch, write_whole
 from tasks.usage import StageUsage
 
 
@@ -54,7 +51,7 @@ class TableStore:
     """
 
     def __init__(self, root: str) -> None:
-        self._fs, self._root = url_to_fs(root)
+        self._fs, self._root = filesystem(root)
 
     def write(self, table: pa.Table, schema: TableSchema, usage: StageUsage | None = None) -> StageRef:
         """Stores a table and returns its reference.
@@ -70,23 +67,14 @@ class TableStore:
         conformed = conform(table, schema)
         content = _parquet(conformed)
         digest = content_digest(pq.read_table(pa.BufferReader(content)))
-        folder = posixpath.join(self._root, str(schema.stage))
-        path = posixpath.join(folder, f"{digest}.parquet")
+        path = posixpath.join(self._root, str(schema.stage), f"{digest}.parquet")
         if self._is_there(path, content):
             touch(self._fs, path)
         else:
-            self._fs.makedirs(folder, exist_ok=True)
-            temporary = posixpath.join(folder, f".{digest}.{uuid.uuid4().hex}.tmp")
-            try:
-                self._fs.pipe_file(temporary, content)
-                self._fs.mv(temporary, path)
-            except BaseException:
-                if self._fs.exists(temporary):
-                    self._fs.rm(temporary)
-                raise
+            write_whole(self._fs, path, content)
         return StageRef(
             stage=schema.stage,
-            path=self._fs.unstrip_protocol(path) if not _is_local(self._fs) else path,
+            path=path if is_local(self._fs) else self._fs.unstrip_protocol(path),
             digest=digest,
             rows=conformed.num_rows,
             schema_version=schema.version,
@@ -97,7 +85,7 @@ class TableStore:
         """Whether the table is there already; a file that says anything else has been damaged and is written again."""
         try:
             return bool(self._fs.cat_file(path) == content)
-        except FileNotFoundError:
+        except OSError:
             return False
 
 
@@ -113,7 +101,7 @@ def read(ref: StageRef) -> pa.Table:
             f"the {ref.stage} table {ref.path} has schema version {ref.schema_version}, this rag-assay reads "
             f"{expected.version}. Run the evaluation again to compute it anew."
         )
-    fs, path = url_to_fs(ref.path)
+    fs, path = filesystem(ref.path)
     try:
         with fs.open(path, "rb") as file:
             table = pq.read_table(file, page_checksum_verification=True)
@@ -184,14 +172,3 @@ def content_digest(table: pa.Table) -> str:
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table.combine_chunks())
     return hashlib.sha256(sink.getvalue()).hexdigest()[:32]
-
-
-def touch(fs: fsspec.AbstractFileSystem, path: str) -> None:
-    """Notes that a file has been used, where the file system is local; elsewhere it is as old as its content."""
-    if _is_local(fs):
-        with suppress(OSError):
-            os.utime(path)
-
-
-def _is_local(fs: fsspec.AbstractFileSystem) -> bool:
-    return "file" in ((fs.protocol,) if isinstance(fs.protocol, str) else fs.protocol)

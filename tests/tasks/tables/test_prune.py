@@ -44,6 +44,26 @@ def test_what_is_unused_goes_and_what_is_used_stays(tmp_path: Path) -> None:
     assert StageResults(root=str(tmp_path)).find("new") == new
 
 
+def test_what_is_unused_for_longest_goes_until_the_rest_fits(tmp_path: Path) -> None:
+    stored = [kept(tmp_path, str(days), f"Why {days}?") for days in range(1, 5)]
+    for days, (ref, record) in enumerate(stored, start=1):
+        age(record, days=days)
+        age(Path(ref.path), days=99)  # used through its record only
+    long_ago = datetime.now(UTC) - timedelta(days=999)
+    sizes = [Path(ref.path).stat().st_size + record.stat().st_size for ref, record in stored]
+    for room, stay in ((sum(sizes), 4), (sum(sizes[:2]) + 10, 2), (0, 0)):
+        told = prune_tables(str(tmp_path), before=long_ago, size=room)
+        assert prune_tables(str(tmp_path), before=long_ago, size=room, dry_run=False) == told
+        for number, (ref, record) in enumerate(stored):
+            assert Path(ref.path).exists() == record.exists() == (number < stay)
+        assert all(StageResults(root=str(tmp_path)).find(str(days)) is not None for days in range(1, stay + 1))
+        for days, (_, record) in enumerate(stored[:stay], start=1):
+            age(record, days=days)
+    ref, _ = kept(tmp_path, "new", "How?")
+    assert prune_tables(str(tmp_path), before=long_ago, size=0, dry_run=False).size == 0
+    assert Path(ref.path).exists()  # used within the hour
+
+
 def test_a_record_that_is_used_is_young_again(tmp_path: Path) -> None:
     ref, record = kept(tmp_path, "one", "Why?")
     age(Path(ref.path), record, days=40)

@@ -1,0 +1,173 @@
+"""What a run costs beside judging, by its length: to know what limits a run of millions of rows.
+
+    python benchmarks/scale.py tasks                    # CPU and memory of the flow a Prefect task, by engine
+    python benchmarks/scale.py tasks --engine dask
+    python benchmarks/scale.py reporting --rows 1000000 # summary and report: seconds and memory
+
+`tasks` runs one cheap metric over the same rows in few and in many shards; the difference is what a task costs. CPU
+seconds vary less than wall time on a machine that others use. They include those of the processes that a run starts and
+waits for: the workers of Dask, not those of Ray.
+"""
+
+import argparse
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import DEVNULL, Popen
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+ASSAY = str(Path(sys.executable).with_name("assay"))
+METRIC = "context_entity_recall"
+STAGES = 2
+"""Stages of METRIC that work shard by shard: entities, which are kept, and aggregation."""
+
+SCORED = (
+    *("faithfulness", "answer_relevancy", "context_precision", "context_recall", "answer_similarity"),
+    *("context_entity_recall", "factual_correctness", "noise_sensitivity"),
+    *("nv_accuracy", "nv_context_relevance", "nv_response_groundedness"),
+)
+SHARD_ROWS = 2000
+
+
+def main() -> None:
+    """Measures what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["tasks", "reporting"])
+    parser.add_argument("--rows", type=int, help="default 800 for tasks, 100,000 for reporting")
+    parser.add_argument("--engine", choices=["threads", "dask", "ray"], default="threads")
+    parser.add_argument("--shards", type=int, nargs=2, default=(8, 200), help="few and many, for tasks")
+    options = parser.parse_args()
+    if options.what == "tasks":
+        measure_tasks(options.rows or 800, options.engine, options.shards)
+    else:
+        measure_reporting(options.rows or 100_000)
+
+
+def measure_tasks(rows: int, engine: str, shards: tuple[int, int]) -> None:
+    """Prints what a run costs in few and in many shards, and the difference a task."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "rows.jsonl")
+        source.write_text("\n".join(json.dumps(_row(number)) for number in range(rows)), encoding="utf-8")
+        _run(folder, "first", engine, rows)  # starts the local Prefect server, and answers all there is to ask
+        few, many = (_run(folder, str(count), engine, -(-rows // count)) for count in shards)
+        _run_quietly([ASSAY, "server", "stop"], folder)
+    more = STAGES * (shards[1] - shards[0])
+    for count, (wall, cpu, memory) in zip(shards, (few, many), strict=True):
+        print(f"{engine}: {count} shards: {wall:.1f} s, {cpu:.1f} s of CPU, {memory:.0f} MB at most")
+    print(
+        f"{engine}: a task takes {1000 * (many[0] - few[0]) / more:.0f} ms, {1000 * (many[1] - few[1]) / more:.0f} ms "
+        f"of CPU; 1,000 tasks take {1000 * (many[2] - few[2]) / more:.0f} MB"
+    )
+
+
+def _row(number: int) -> dict[str, Any]:
+    reference = f"Anna Byrne opened shop {number} in Dublin."
+    return {"id": f"r{number}", "retrieved_contexts": [f"Shop {number} is in Dublin."], "reference": reference}
+
+
+def _run(folder: str, name: str, engine: str, shard_rows: int) -> tuple[float, float, float]:
+    config = {"source": f"{folder}/rows.jsonl", "metrics": [METRIC], "shard_rows": shard_rows, "runner": engine}
+    file = Path(folder, f"{name}.yaml")
+    file.write_text(json.dumps(config | {"out": f"{folder}/{name}", "tables": f"{folder}/{name}.tables"}), "utf-8")
+    return _run_quietly([ASSAY, "run", str(file)], folder)
+
+
+def _run_quietly(command: list[str], folder: str) -> tuple[float, float, float]:
+    """Wall and CPU seconds of a process and those it waited for, and its most megabytes."""
+    start = time.monotonic()
+    process = Popen(
+        command, cwd=ROOT, env=os.environ | {"ASSAY_HOME": f"{folder}/home"}, stdout=DEVNULL, stderr=DEVNULL
+    )
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        sys.exit(f"{' '.join(command)} failed with {process.returncode}")
+    return time.monotonic() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+def measure_reporting(rows: int) -> None:
+    """Prints what the parts of the reporting stage cost for a run with random scores."""
+    from tasks import reporting  # noqa: PLC0415 the other measurement needs none of it
+    from tasks.render import run_folder  # noqa: PLC0415
+
+    for module, name in (
+        (run_folder, "write_tables"),
+        (run_folder, "summarize_scores"),
+        (reporting, "panel_agreement"),
+        (reporting, "write_report"),
+    ):
+        setattr(module, name, _timed(name, getattr(module, name)))
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "run", "stages").mkdir(parents=True)
+        refs = _tables(f"{folder}/tables", rows)
+        print(f"made {rows:,} rows, {_peak():.0f} MB at most")
+        settings = reporting.ReportingSettings(folder=f"{folder}/run", metrics=_metrics(), manifest=_manifest(rows))
+        reporting.write_run(refs, settings)
+
+
+def _timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def timed(*arguments: Any) -> Any:
+        wall, cpu = time.monotonic(), time.process_time()
+        result = function(*arguments)
+        wall, cpu = time.monotonic() - wall, time.process_time() - cpu
+        print(f"{name}: {wall:.1f} s, {cpu:.1f} s of CPU, {_peak():.0f} MB at most so far", flush=True)
+        return result
+
+    return timed
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _metrics() -> tuple[Any, ...]:
+    from metric_core.registry import resolve  # noqa: PLC0415
+    from tasks.settings import MetricSettings  # noqa: PLC0415
+
+    return tuple(MetricSettings.of(resolve(name).request()) for name in SCORED)
+
+
+def _tables(root: str, rows: int) -> list[Any]:
+    """Tables of samples and of random scores, in shards."""
+    import numpy as np  # noqa: PLC0415
+    import pyarrow as pa  # noqa: PLC0415
+
+    from metric_core.schemas import SAMPLES, SCORES  # noqa: PLC0415
+    from tasks.tables.store import TableStore  # noqa: PLC0415
+
+    store, chance, refs = TableStore(root), np.random.default_rng(1), []
+    for start in range(0, rows, SHARD_ROWS):
+        numbers = range(start, min(rows, start + SHARD_ROWS))
+        ids = [f"{number:032x}" for number in numbers]
+        texts = {"user_input": "When does it open?", "response": "At nine.", "reference": "At ten."}
+        columns: dict[str, Any] = {
+            name: pa.nulls(len(ids), SAMPLES.arrow.field(name).type) for name in SAMPLES.arrow.names
+        }
+        columns |= {name: [text] * len(ids) for name, text in texts.items()}
+        columns |= {"row_id": ids, "row_number": list(numbers), "retrieved_contexts": [["It opens at ten."]] * len(ids)}
+        refs.append(store.write(pa.table(columns), SAMPLES))
+        cells = len(ids) * len(SCORED)
+        values = np.round(6 * chance.random(cells)) / 6
+        values[:: len(SCORED)] = chance.random(len(ids))  # one metric has a value of its own for each row
+        scores: dict[str, Any] = {field.name: pa.nulls(cells, field.type) for field in SCORES.arrow}
+        scores |= {"row_id": np.repeat(ids, len(SCORED)), "metric": list(SCORED) * len(ids), "value": values}
+        refs.append(store.write(pa.table(scores | {"status": ["scored"] * cells}), SCORES))
+    return refs
+
+
+def _manifest(rows: int) -> dict[str, Any]:
+    from tasks.render.run_folder import FORMAT  # noqa: PLC0415
+
+    model = dict.fromkeys(("model", "revision", "note", "pipeline", "version", "backend", "name"), "none")
+    models = dict.fromkeys(("judge", "embedder", "language"), model)
+    return {"format": FORMAT, "run_id": "benchmark", "rows_read": rows, "versions": {"rag-assay": "0"}, **models}
+
+
+if __name__ == "__main__":
+    main()

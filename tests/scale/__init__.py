@@ -1,0 +1,1 @@
+"""Runs on Dask and Ray, with PostgreSQL and S3."""

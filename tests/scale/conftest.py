@@ -1,0 +1,5 @@
+"""Judge servers and the Prefect server, as for tests of faults."""
+
+from tests.faults.conftest import prefect_url, serve
+
+__all__ = ["prefect_url", "serve"]
