@@ -14,22 +14,50 @@ import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
+from flows.deploy_settings import DeploySettings
+from flows.option_errors import said_of_option
+from flows.runner_options import RunnerOptions, runner_named
 from metric_core.errors import ConfigError
 from metric_core.metric import MetricRequest
 from metric_core.products import Stage
-from metric_core.registry import parse_request, resolve
 from tasks.answers.address import store_address
+from tasks.credentials import without_secrets
+from tasks.extensions.metrics import metric_named, requested
 from tasks.home import assay_home
+from tasks.retrieve.options import RetrieverOptions, retriever_named
 from tasks.settings import EmbedderSettings, JudgeSettings, LanguageSettings, Settings
 
 ENVIRONMENT_PREFIX = "ASSAY_"
-_MAY_HOLD_SECRETS = (("judge", "server"), ("judge", "launch"), ("panel",), ("embedder", "server"), ("answers",))
+_MAY_HOLD_SECRETS = (
+    ("judge", "backend"),
+    ("judge", "server"),
+    ("judge", "launch"),
+    ("judge", "options"),
+    ("panel",),
+    ("embedder", "backend"),
+    ("embedder", "server"),
+    ("embedder", "options"),
+    ("language", "options"),
+    ("answers",),
+    ("source",),
+    ("tables",),
+    ("retriever",),
+    ("deploy", "alerts"),
+)
 """Tables whose values are not repeated in messages: a URL may hold a password, a variable a key."""
 
-SHARD_ROWS, SHARD_ROWS_OF_A_SERVER = 2000, 50
+SHARD_ROWS, SHARD_ROWS_OF_A_SERVER = 2000, 25
 """Rows a shard, where none are set: so many that stages have work, so few that a prefix cache holds their passages."""
 
+WORKERS, WORKERS_OF_A_SERVER = 4, 8
+"""Stages at the same time, where none are set: while some prepare questions, others keep a server busy."""
+
 CONFIG_SUFFIXES = (".toml", ".yaml", ".yml")
+
+_PATHS = {"": ("source", "out", "answers", "baseline", "calibration"), "deploy": ("gate", "baselines")}
+"""Options of a table that are paths, and relative to the configuration file."""
+_NO_PATHS = ("none", "kept")
+"""What such an option may say besides a path."""
 
 
 def _split_metrics(value: Any) -> Any:
@@ -51,6 +79,15 @@ def _split_pairs(value: Any) -> Any:
     if any(not equals for _, equals, _ in pairs):
         raise ValueError(f"expected data_column=sample_column, comma-separated, got {value!r}")
     return {name.strip(): target.strip() for name, _, target in pairs}
+
+
+def _split_names(value: Any) -> Any:
+    """`claims,verdicts` -> [claims, verdicts]."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("["):
+        return json.loads(value)
+    return [part.strip() for part in value.split(",") if part.strip()]
 
 
 def model_named(value: Any) -> Any:
@@ -95,7 +132,7 @@ class MetricChoice(Settings):
     def request(self) -> MetricRequest:
         """The metric request it stands for."""
         key = self.key or self.parameters.get("name")
-        return resolve(self.metric).request(self.parameters, key)
+        return metric_named(self.metric).request(self.parameters, key)
 
 
 MetricChoices: TypeAlias = Annotated[tuple[str | MetricChoice, ...] | None, BeforeValidator(_split_metrics)]
@@ -105,7 +142,9 @@ MetricChoices: TypeAlias = Annotated[tuple[str | MetricChoice, ...] | None, Befo
 class RunConfig(Settings):
     """What to evaluate, by which metrics, with which models, and where the results go."""
 
-    source: str | None = Field(None, description="the data: a file, a folder, an fsspec URL or hub:owner/name")
+    source: Annotated[str, AfterValidator(without_secrets)] | None = Field(
+        None, description="the data: a file, a folder, an fsspec URL or hub:owner/name"
+    )
     metrics: MetricChoices = Field(None, description="metrics to compute; without it, all whose columns the data has")
     column_map: Annotated[dict[str, str], BeforeValidator(_split_pairs)] = Field(
         default_factory=dict,
@@ -125,6 +164,12 @@ class RunConfig(Settings):
     verdict: Literal["binary", "probability"] = Field(
         "binary", description="count a verdict as 0 or 1, or as the judge's probability of yes"
     )
+    calibration: str = Field(
+        "none",
+        description='with verdict = "probability", map the probabilities: none, kept (as calibrated for this judge), '
+        "or a calibration.json",
+        examples=["kept"],
+    )
     judge: Annotated[JudgeSettings, BeforeValidator(model_named)] = Field(
         JudgeSettings(), description="who answers the judge questions"
     )
@@ -141,7 +186,7 @@ class RunConfig(Settings):
     )
     language: LanguageSettings = Field(LanguageSettings(), description="what finds entities and splits sentences")
     out: str | None = Field(None, description="the run folder; default runs/<time>-<source>", examples=["runs/nightly"])
-    tables: str | None = Field(
+    tables: Annotated[str, AfterValidator(without_secrets)] | None = Field(
         None,
         description="folder or fsspec URL of the stage tables; default ASSAY_HOME/tables",
         examples=["s3://bucket/assay"],
@@ -151,16 +196,34 @@ class RunConfig(Settings):
         description="store of answers: a SQLite file or a postgresql:// URL; default ASSAY_HOME/answers.db",
         examples=["postgresql://assay@db.example/answers"],
     )
-    refresh: tuple[Stage, ...] = Field(
+    refresh: Annotated[tuple[Stage, ...], BeforeValidator(_split_names)] = Field(
         (), description="stages to compute anew although they are kept", examples=[["verdicts"]]
     )
     baseline: str | None = Field(
         None, description="folder of an earlier run, to say which rows have changed since", examples=["runs/monday"]
     )
     shard_rows: int | None = Field(
-        None, ge=1, description="rows a shard; default 50 where a server judges, else 2000", examples=[100]
+        None, ge=1, description="rows a shard; default 25 where a server judges, else 2000", examples=[100]
     )
-    workers: int = Field(4, ge=1, description="stages that run at the same time")
+    workers: int | None = Field(
+        None,
+        ge=1,
+        description="stages that run at the same time; default 8 threads where a server judges, else 4",
+        examples=[4],
+    )
+    runner: Annotated[RunnerOptions, BeforeValidator(runner_named)] = Field(
+        RunnerOptions(),
+        description="where stages are computed: threads, dask or ray, or the address of a cluster",
+        examples=["dask", "ray://head.example:10001"],
+    )
+    retriever: Annotated[RetrieverOptions, BeforeValidator(retriever_named)] | None = Field(
+        None,
+        description="index from which the contexts of the questions are fetched: an http(s) URL or module:attribute",
+        examples=["http://localhost:9000/search"],
+    )
+    deploy: DeploySettings = Field(
+        DeploySettings(), description="schedules, gate, baselines and alerts of runs that nobody starts by hand"
+    )
 
     def rows_a_shard(self) -> int:
         """How many rows stages work on at a time.
@@ -169,8 +232,19 @@ class RunConfig(Settings):
         """
         if self.shard_rows is not None:
             return self.shard_rows
-        served = any(judge.backend == "server" or judge.launch is not None for judge in (self.judge, *self.panel))
-        return SHARD_ROWS_OF_A_SERVER if served else SHARD_ROWS
+        return SHARD_ROWS_OF_A_SERVER if self._is_served() else SHARD_ROWS
+
+    def stages_at_once(self) -> int:
+        """How many stages run at the same time.
+
+        More where a server judges, for most of them wait for it; each process of a cluster loads models of its own.
+        """
+        if self.workers is not None:
+            return self.workers
+        return WORKERS_OF_A_SERVER if self._is_served() and self.runner.engine == "threads" else WORKERS
+
+    def _is_served(self) -> bool:
+        return any(judge.backend == "server" or judge.launch is not None for judge in (self.judge, *self.panel))
 
     def requests(self) -> list[MetricRequest] | None:
         """The metrics named, with complete parameters; None where none are named.
@@ -180,7 +254,7 @@ class RunConfig(Settings):
         """
         if self.metrics is None:
             return None
-        requests = [parse_request(m) if isinstance(m, str) else m.request() for m in self.metrics]
+        requests = [requested(m) if isinstance(m, str) else m.request() for m in self.metrics]
         keys = [request.key for request in requests]
         twice = sorted({key for key in keys if keys.count(key) > 1})
         if twice:
@@ -237,11 +311,19 @@ def _read_file(path: Path) -> dict[str, Any]:
         raise ConfigError(f"the configuration file {path} can not be read: {error}") from error
     if not isinstance(content, dict):
         raise ConfigError(f"the configuration file {path} must hold a table of options, got {type(content).__name__}")
-    for name in ("source", "out", "answers", "baseline"):
-        value = content.get(name)
-        if isinstance(value, str) and "://" not in value and not value.startswith("hub:"):
-            content[name] = str(path.parent / value)
+    for table, names in _PATHS.items():
+        below = content.get(table) if table else content
+        if not isinstance(below, dict):
+            continue
+        for name in names:
+            value = below.get(name)
+            if isinstance(value, str) and _is_path(value):
+                below[name] = str(path.parent / value)
     return content
+
+
+def _is_path(value: str) -> bool:
+    return value not in _NO_PATHS and "://" not in value and not value.startswith("hub:")
 
 
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -262,7 +344,6 @@ def _explain(error: ValidationError, file: Path | None) -> str:
         is_secret = any(problem["loc"][: len(place)] == place for place in _MAY_HOLD_SECRETS)
         is_told = problem["type"] not in ("missing", "extra_forbidden") and not is_secret
         got = f", got {problem['input']!r}" if is_told else ""
-        message = "there is no such option" if problem["type"] == "extra_forbidden" else problem["msg"]
-        lines.append(f"  {where}: {message}{got}")
+        lines.append(f"  {where}: {said_of_option(problem, RunConfig)}{got}")
     origin = f"in {file}, the environment or the command line" if file else "in the environment or the command line"
     return f"the configuration ({origin}) can not be used:\n" + "\n".join(lines)

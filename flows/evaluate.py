@@ -7,33 +7,42 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prefect import flow
-from prefect.futures import PrefectFuture
+from prefect.runtime import flow_run
 
 from flows.artifacts import progress_shown, publish
+from flows.calibrated import with_maps
 from flows.config import RunConfig, served, tables_root
 from flows.incremental import against
 from flows.plan import Plan, plan_of
-from flows.recording import folder_of, manifest_of, recorded
-from flows.runners import runner_of
-from flows.stages import STAGE_TASKS, keeping_of, metrics_of, samples_settings, stage_settings
+from flows.recording import folder_of, kept_settings, manifest_of, recorded
+from flows.runners import running_stages
+from flows.shards import Shards
+from flows.stages import (
+    STAGE_TASKS,
+    keeping_of,
+    metrics_of,
+    retrieval_settings,
+    samples_settings,
+    stage_settings,
+    with_contexts,
+)
 from metric_core.products import Stage
 from tasks.earlier_run import EarlierRun
 from tasks.home import assay_home
 from tasks.judge.launch import owned_judge
 from tasks.render import run_folder
 from tasks.reporting import ReportingSettings, reporting
-from tasks.resources import open_store
+from tasks.resources import meet_run, open_store
+from tasks.retrieval import retrieval
 from tasks.samples import SamplesResult, samples
 from tasks.settings import Settings
+from tasks.slots import make_limits
 from tasks.sources.in_memory import saved
+from tasks.stage import run_here
 from tasks.tables.store import StageRef
-from tasks.usage import StageUsage
 
 if TYPE_CHECKING:
     from datasets import Dataset
-
-CACHED = "Cached"
-"""Prefect's name for the state of a task whose result was kept."""
 
 
 class Evaluation(Settings):
@@ -72,13 +81,15 @@ def evaluate(config: RunConfig) -> Evaluation:
     folder = folder_of(config)
     with run_folder.owned(folder), judge_at_hand(config) as ready:
         manifest = manifest_of(ready, plan)
-        with recorded(folder, manifest), progress_shown():
+        with recorded(folder, manifest), progress_shown(), running_stages(ready):
             return _evaluate(ready, plan, folder, manifest, baseline)
 
 
 @contextmanager
 def judge_at_hand(config: RunConfig) -> Iterator[RunConfig]:
     """The configuration with its judge at hand: one that is to be launched runs as long as the block."""
+    meet_run(str(flow_run.id))
+    make_limits((config.judge, *config.panel), update=False)
     if config.judge.launch is None:
         yield config
         return
@@ -91,9 +102,16 @@ def _evaluate(
 ) -> Evaluation:
     started = time.monotonic()
     tables = tables_root(config)
-    read = samples.submit(samples_settings(config, plan), tables).result()
+    findings: dict[str, Any] = {}
+    if config.retriever is None:
+        read = run_here(samples, samples_settings(config, plan), tables)
+    else:
+        fetched = retrieval(retrieval_settings(config, config.retriever), tables)
+        config = with_contexts(config, fetched.source)
+        read = fetched.added_to(run_here(samples, samples_settings(config, plan), tables))
+        findings |= {"config": kept_settings(config), "retrieval": fetched.said()}
     refs = [*read.refs, *_run_shards(read, config, plan)]
-    findings: dict[str, Any] = {"seconds": round(time.monotonic() - started, 3)}
+    findings["seconds"] = round(time.monotonic() - started, 3)
     if baseline is not None:
         findings["baseline"] = against(baseline, refs)
     return finish(read, refs, plan, folder, {**manifest, **findings})
@@ -119,14 +137,14 @@ def finish(
         "warnings": read.warnings,
     }
     settings = ReportingSettings(folder=str(folder), metrics=metrics_of(plan), manifest={**manifest, **findings})
-    reporting.submit(list(refs), settings).result()
+    run_here(reporting, list(refs), settings)
     rows = sum(ref.rows for ref in read.refs)
     warnings = (*read.warnings, *publish(folder))
     return Evaluation(folder=str(folder), rows=rows, bad_rows=read.bad_row_count, warnings=warnings)
 
 
 def run_evaluation(config: RunConfig, dataset: "Dataset | None" = None) -> Evaluation:
-    """Runs the flow with the task runner that the configuration asks for.
+    """Runs the flow, on a data set at hand if there is one.
 
     Args:
         config: what to evaluate, by which metrics, with which models, and where the results go.
@@ -134,26 +152,18 @@ def run_evaluation(config: RunConfig, dataset: "Dataset | None" = None) -> Evalu
     """
     if dataset is not None:
         config = config.model_copy(update={"source": saved(dataset, tables_root(config))})
-    return evaluate.with_options(task_runner=runner_of(config))(config)
+    return evaluate(config)
 
 
 def _run_shards(read: SamplesResult, config: RunConfig, plan: Plan) -> list[StageRef]:
-    settings = stage_settings(config, plan)
-    keeping = {stage: keeping_of(stage, settings[stage], config) for stage in plan.stages if stage in STAGE_TASKS}
+    settings = with_maps(stage_settings(config, plan), config, plan)
     stages = [stage for stage in plan.stages if stage in STAGE_TASKS]
-    shards: list[dict[Stage, Any]] = []
+    keeping = {stage: keeping_of(stage, settings[stage], config) for stage in stages}
+    shards = Shards(config, stages, sum(ref.rows for ref in read.refs))
     for number, ref in enumerate(read.refs):
-        shard: dict[Stage, Any] = {Stage.SAMPLES: ref}
+        tables: dict[Stage, Any] = {Stage.SAMPLES: ref}
         for stage in stages:
-            before = [shard[earlier] for earlier in plan.before(stage)]
-            shard[stage] = STAGE_TASKS[stage].submit(before, settings[stage], keeping[stage], number)
-        shards.append(shard)
-    return [ref_of(shard[stage]) for shard in shards for stage in stages]
-
-
-def ref_of(future: PrefectFuture[StageRef]) -> StageRef:
-    """The reference to a stage's table; one that was kept cost this run nothing."""
-    ref = future.result()
-    if future.state.name != CACHED:
-        return ref
-    return ref.model_copy(update={"usage": StageUsage(questions=ref.usage.questions, stored=ref.usage.questions)})
+            before = [tables[earlier] for earlier in plan.before(stage)]
+            tables[stage] = STAGE_TASKS[stage].submit(before, settings[stage], keeping[stage], number)
+        shards.add(ref.rows, {stage: tables[stage] for stage in stages})
+    return shards.finished()

@@ -14,7 +14,7 @@ from typing import Any
 from flows.config import RunConfig, tables_root
 from flows.plan import Plan
 from flows.stages import STAGE_TASKS, samples_settings, stage_settings
-from metric_core.errors import AssayError
+from metric_core.errors import AssayError, ConfigError
 from metric_core.products import Product, Stage
 from metric_core.schemas import SCHEMAS
 from tasks.identity import identity_of
@@ -98,8 +98,14 @@ def forecast_of(config: RunConfig, plan: Plan) -> Forecast:
         plan: its plan.
 
     Raises:
+        ConfigError: the contexts are fetched when the run begins.
         SourceError: the data can not be read, or have bad rows.
     """
+    if config.retriever is not None:
+        raise ConfigError(
+            "what a run asks depends on the contexts that the retriever gives, which are fetched when it begins; "
+            "leave the retriever out to see what the data as it is would ask"
+        )
     samples = read_shards(samples_settings(config, plan), tables_root(config))
     return _Forecaster(config, plan).forecast(samples)
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from flows.config import RunConfig
-from metric_core.columns import COLUMNS
+from metric_core.columns import COLUMNS, RESPONSE, RETRIEVED_CONTEXTS, USER_INPUT
 from metric_core.errors import ConfigError, SourceError
 from metric_core.metric import MetricRequest
 from metric_core.products import PRODUCTS, Product, Stage, closure
 from metric_core.registry import default_suite
+from tasks.retrieve.options import RetrieverOptions
 from tasks.sources import SourceOptions, available_columns
 
 DEFAULT_QUESTIONS = 3
@@ -152,4 +153,13 @@ def plan_of(config: RunConfig) -> Plan:
             "there is nothing to evaluate: name a source, as an argument or as `source` in the configuration"
         )
     options = SourceOptions(column_map=config.column_map, id_column=config.id_column)
-    return make_plan(config, available_columns(config.source, options))
+    columns = available_columns(config.source, options)
+    return make_plan(config, columns if config.retriever is None else _with_fetched(config.retriever, columns))
+
+
+def _with_fetched(retriever: RetrieverOptions, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns of a question set once the index has given its contexts."""
+    if USER_INPUT not in columns:
+        raise SourceError(f"contexts are fetched for questions, and the source has no {USER_INPUT}; see column_map")
+    fetched = {*columns, RETRIEVED_CONTEXTS} | ({RESPONSE} if retriever.generator else set())
+    return tuple(name for name in COLUMNS if name in fetched)

@@ -20,7 +20,8 @@ class PruneSettings(Settings):
 
     Args:
         older_than_days: drop what has not been used for as many days.
-        max_bytes: drop the answers that have not been used for longest until they take no more room than this.
+        max_bytes: drop the tables and the answers that have not been used for longest until each of the two stores
+            takes no more room than this.
         tables: root of the store of stage tables; default ASSAY_HOME/tables.
         answers: address of the store of answers; default a file in ASSAY_HOME.
         dry_run: only tell what would be dropped.
@@ -56,7 +57,7 @@ def pruned(settings: PruneSettings) -> Pruning:
         raise ConfigError("the age and the size must be at least 0")
     before = datetime.now(UTC) - timedelta(days=settings.older_than_days)
     root = settings.tables or str(assay_home() / "tables")
-    tables = prune_tables(root, before=before, dry_run=settings.dry_run)
+    tables = prune_tables(root, before=before, size=settings.max_bytes, dry_run=settings.dry_run)
     store = open_store(settings.answers)
     answers = prune_answers(store, before=before, size=settings.max_bytes, dry_run=settings.dry_run)
     return Pruning(

@@ -3,7 +3,7 @@
 import platform
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import count
@@ -12,13 +12,14 @@ from typing import Any
 
 from prefect.runtime import flow_run
 
+from flows.calibrated import calibration_entry
 from flows.config import RunConfig
 from flows.plan import Plan
 from flows.stages import models_of
 from metric_core.errors import RunFolderError
 from tasks.judge.panel import PanelJudge
 from tasks.render import run_folder
-from tasks.resources import judge_of, open_embedder, open_pipeline
+from tasks.resources import judge_of, open_embedder, open_pipeline, open_recognizer
 from tasks.settings import JudgedSettings
 
 _VERSIONS = ("rag-assay", "datasets", "onnxruntime", "prefect", "pyarrow", "spacy")
@@ -52,12 +53,14 @@ def _is_made(folder: Path) -> bool:
 @contextmanager
 def recorded(folder: Path, manifest: Mapping[str, Any]) -> Iterator[None]:
     """Says in run.json that the run is running and, should the block fail, that it failed and why."""
-    run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "status": "running"})
+    with run_folder.writable(folder):
+        run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "status": "running"})
     try:
         yield
     except BaseException as error:
         reason = str(error) or type(error).__name__
-        run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "status": "failed", "reason": reason})
+        with suppress(OSError):  # what went wrong first is what is told
+            run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "status": "failed", "reason": reason})
         raise
 
 
@@ -65,23 +68,31 @@ def manifest_of(config: RunConfig, plan: Plan) -> dict[str, Any]:
     """What run.json says from the beginning: what runs, and with what."""
     judge = judge_of(JudgedSettings(**models_of(config)))
     members = judge.members if isinstance(judge, PanelJudge) else (judge,)
-    identities: Mapping[str, Any] = {
+    identities: dict[str, Any] = {
         "judge": judge.identity,
         "embedder": open_embedder(config.embedder).identity,
         "language": open_pipeline(config.language).identity,
     }
+    if config.language.recognizer is not None:
+        identities["recognizer"] = open_recognizer(config.language).identity
     return {
         "format": run_folder.FORMAT,
         "run_id": str(flow_run.id),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "source": config.source,
-        "config": config.model_dump(mode="json"),
+        "config": kept_settings(config),
         **{name: _fields(identity) for name, identity in identities.items()},
         "judge_features": _fields(features) if (features := getattr(members[0], "features", None)) else None,
         "panel": [_fields(member.identity) for member in members] if len(members) > 1 else [],
+        "calibration": calibration_entry(config, plan),
         "left_out": {metric: list(columns) for metric, columns in plan.left_out.items()},
         "versions": {"python": platform.python_version()} | {package: version(package) for package in _VERSIONS},
     }
+
+
+def kept_settings(config: RunConfig) -> dict[str, Any]:
+    """The settings of a run as run.json has them: all but when it is started and who hears of it."""
+    return config.model_dump(mode="json", exclude={"deploy"})
 
 
 def _fields(identity: Any) -> dict[str, Any]:

@@ -14,12 +14,14 @@ from prefect import flow
 from prefect.futures import PrefectFuture
 
 from flows.artifacts import progress_shown
+from flows.calibrated import with_maps
 from flows.config import RunConfig, tables_root
-from flows.evaluate import Evaluation, finish, judge_at_hand, ref_of
+from flows.evaluate import Evaluation, finish, judge_at_hand
 from flows.plan import LEVELS
 from flows.recording import folder_of, manifest_of, recorded
 from flows.rerun_plan import Rerun, RerunRequest, prepare
-from flows.runners import runner_of
+from flows.runners import running_stages
+from flows.shards import ref_of
 from flows.stages import STAGE_TASKS, keeping_of, samples_settings, stage_settings
 from metric_core.errors import RunFolderError
 from metric_core.products import Stage
@@ -27,6 +29,7 @@ from tasks.carrying import Carrier, row_ids
 from tasks.render import run_folder
 from tasks.resources import open_store
 from tasks.samples import BadRowNote, SamplesResult, samples
+from tasks.stage import run_here
 from tasks.tables.store import StageRef
 
 _WHO = ("backend", "model", "revision")
@@ -61,17 +64,17 @@ def rerun(request: RerunRequest) -> Evaluation:
     with run_folder.owned(folder), judge_at_hand(ready.config) as config:
         parent = {"run_id": ready.earlier.run_id, "folder": str(ready.earlier.folder)}
         manifest = {**manifest_of(config, ready.plan), "parent": parent}
-        with recorded(folder, manifest), progress_shown():
+        with recorded(folder, manifest), progress_shown(), running_stages(config):
             return _rerun(ready, config, folder, manifest)
 
 
 def run_rerun(request: RerunRequest) -> Evaluation:
-    """Runs the flow with the task runner that the run's configuration asks for.
+    """Runs the flow.
 
     Args:
         request: which run, and what of it.
     """
-    return rerun.with_options(task_runner=runner_of(prepare(request).config))(request)
+    return rerun(request)
 
 
 def _rerun(ready: Rerun, config: RunConfig, folder: Path, manifest: Mapping[str, Any]) -> Evaluation:
@@ -96,7 +99,7 @@ def _rerun(ready: Rerun, config: RunConfig, folder: Path, manifest: Mapping[str,
 def _read(ready: Rerun, config: RunConfig, carrier: Carrier) -> SamplesResult:
     """The rows: as the source has them now if it is about changes, else those of the earlier run."""
     if ready.request.rows == "changed":
-        read: SamplesResult = samples.submit(samples_settings(config, ready.plan), carrier.tables).result()
+        read: SamplesResult = run_here(samples, samples_settings(config, ready.plan), carrier.tables)
         return read
     manifest = ready.earlier.manifest
     return SamplesResult(
@@ -112,7 +115,7 @@ def _run_levels(
     ready: Rerun, config: RunConfig, shards: Sequence[_Shard], carrier: Carrier, wanted: frozenset[str] | None
 ) -> None:
     """Fills in the shards' tables, level after level: what is put together is read by the next."""
-    settings = stage_settings(config, ready.plan)
+    settings = with_maps(stage_settings(config, ready.plan), config, ready.plan)
     for level in LEVELS:
         stages = [stage for stage in level if stage in STAGE_TASKS and stage in ready.plan.stages]
         running: list[tuple[_Shard, Collection[str], PrefectFuture[StageRef]]] = []

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from flows.config import MetricChoices, RunConfig, model_named
 from flows.plan import BEFORE, Plan
@@ -12,6 +12,7 @@ from flows.stages import STAGE_TASKS, metrics_of, stage_settings
 from metric_core.errors import ConfigError, RunFolderError, SourceError
 from metric_core.metric import MetricRequest
 from metric_core.products import Stage, closure
+from tasks.answers.address import store_address
 from tasks.carrying import changes
 from tasks.earlier_run import EarlierRun
 from tasks.samples import SamplesResult
@@ -35,6 +36,9 @@ class RerunRequest(Settings):
     metrics: MetricChoices = Field(None, description="other metrics than the run had")
     judge: Annotated[JudgeSettings, BeforeValidator(model_named)] | None = Field(
         None, description="another judge than the run had"
+    )
+    answers: Annotated[str, AfterValidator(store_address)] | None = Field(
+        None, description="another store of answers than the run had"
     )
     out: str | None = Field(None, description="the new run folder; default runs/<time>-<source>-rerun")
 
@@ -88,6 +92,7 @@ def prepare(request: RerunRequest) -> Rerun:
             "baseline": None,
             "metrics": request.metrics or old.metrics,
             "judge": request.judge or old.judge,
+            "answers": request.answers or old.answers,
         }
     )
     had = _plan(old, earlier.requests)

@@ -12,6 +12,8 @@ from tasks.explanations import ExplanationsSettings, explanations
 from tasks.identity import identity_of
 from tasks.questions import QuestionsSettings, questions
 from tasks.ratings import RatingsSettings, ratings
+from tasks.retrieval import RetrievalSettings
+from tasks.retrieve.options import RetrieverOptions
 from tasks.samples import SamplesSettings
 from tasks.settings import JudgedSettings, MetricSettings, Settings
 from tasks.similarity import SimilaritySettings, similarity
@@ -36,6 +38,24 @@ def samples_settings(config: RunConfig, plan: Plan) -> SamplesSettings:
         shard_rows=config.rows_a_shard(),
         required=plan.required,
     )
+
+
+def retrieval_settings(config: RunConfig, retriever: RetrieverOptions) -> RetrievalSettings:
+    """The settings of the step that fetches contexts."""
+    return RetrievalSettings(
+        source=config.source or "",
+        column_map=config.column_map,
+        id_column=config.id_column,
+        limit=config.limit,
+        on_bad_row=config.on_bad_row,
+        retriever=retriever,
+    )
+
+
+def with_contexts(config: RunConfig, source: str) -> RunConfig:
+    """The configuration for a question set whose contexts have been fetched: the rows bear their own names and ids."""
+    read: dict[str, Any] = {"source": source, "retriever": None, "column_map": {}, "id_column": None, "limit": None}
+    return config.model_copy(update=read)
 
 
 def stage_settings(config: RunConfig, plan: Plan) -> dict[Stage, Settings]:

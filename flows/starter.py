@@ -70,10 +70,10 @@ def _metric_lines(columns: tuple[str, ...]) -> list[str]:
 def _option_lines() -> list[str]:
     lines = []
     for name, field in RunConfig.model_fields.items():
-        if name in ("source", "metrics", "judge", "embedder", "language"):
+        if name in ("source", "metrics", "judge", "embedder", "language", "deploy"):
             continue
         lines += [f"# {field.description}", f"# {name} = {_shown(field)}"]
-    for table in ("judge", "embedder", "language"):
+    for table in ("judge", "embedder", "language", "deploy"):
         settings = RunConfig.model_fields[table]
         lines += ["", f"# {settings.description}", f"# [{table}]"]
         for name, option in type(settings.default).model_fields.items():

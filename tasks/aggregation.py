@@ -2,12 +2,15 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias
 
 from metric_core import reasons
 from metric_core.evidence import Evidence
 from metric_core.products import Product, Stage
 from metric_core.records import AnswerStatus, Pair, Question, Rating, Sample, Score, Side, Support, VerdictKind
+from metric_core.statistics.probability_map import ProbabilityMap
+from tasks.calibrations import MetricMap
 from tasks.rows import samples_of, table_of
 from tasks.settings import MetricSettings, Settings
 from tasks.stage import StageOutput, Tables, report, stage
@@ -25,6 +28,9 @@ _PAIR_PRODUCTS = {
     Pair.ANSWER_CROSS_ENCODER: Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER,
 }
 
+Asked: TypeAlias = Mapping[tuple[VerdictKind, str, str], float]
+"""The judge's probabilities of yes, by kind, claim and premise; without verdicts that were known without asking."""
+
 
 class AggregationSettings(Settings):
     """Which metrics, and how a verdict counts.
@@ -32,10 +38,12 @@ class AggregationSettings(Settings):
     Args:
         metrics: the metrics to score.
         verdict: `binary` counts a verdict as 0 or 1, `probability` as the judge's probability of yes.
+        maps: for `probability`, what becomes of the probabilities before a metric counts them.
     """
 
     metrics: tuple[MetricSettings, ...]
     verdict: Literal["binary", "probability"] = "binary"
+    maps: tuple[MetricMap, ...] = ()
 
 
 @stage(Stage.AGGREGATION, version=1)
@@ -45,10 +53,12 @@ def aggregation(tables: Tables, settings: AggregationSettings) -> StageOutput:
     requests = [metric.request() for metric in settings.metrics]
     tell = report(Stage.AGGREGATION)
     tell(0, len(samples))
+    maps = {found.metric: ProbabilityMap(found.slope, found.intercept) for found in settings.maps}
+    asked = asked_probabilities(tables) if maps else {}
     rows = []
     for evidence in evidence_of(samples, tables, settings.verdict):
         for request in requests:
-            score = request.score(evidence)
+            score = request.score(_mapped(evidence, asked, maps.get(request.key)))
             rows.append(
                 {
                     "row_id": evidence.sample.row_id,
@@ -71,6 +81,28 @@ def evidence_of(samples: Iterable[Sample], tables: Tables, verdict: str) -> Iter
     for sample in samples:
         rows = {name: found.get(sample.row_id, []) for name, found in grouped.items()}
         yield _evidence(sample, rows, verdict)
+
+
+def asked_probabilities(tables: Tables) -> Mapping[str, Asked]:
+    """The probabilities that the judge gave to the verdicts of each row."""
+    found: dict[str, dict[tuple[VerdictKind, str, str], float]] = defaultdict(dict)
+    for row in tables[Stage.VERDICTS].to_pylist() if Stage.VERDICTS in tables else ():
+        # A verdict that was known without asking has its reason beside it.
+        if row["probability"] is not None and row["reason"] is None:
+            found[row["row_id"]][VerdictKind(row["kind"]), row["claim_id"], row["premise"]] = row["probability"]
+    return found
+
+
+def mapped(evidence: Evidence, asked: Asked, probability_map: ProbabilityMap) -> Evidence:
+    """The evidence of a row with mapped probabilities."""
+    changed = {key: probability_map(probability) for key, probability in asked.items()}
+    return replace(evidence, verdicts={**evidence.verdicts, **changed})
+
+
+def _mapped(evidence: Evidence, asked: Mapping[str, Asked], probability_map: ProbabilityMap | None) -> Evidence:
+    if probability_map is None:
+        return evidence
+    return mapped(evidence, asked.get(evidence.sample.row_id, {}), probability_map)
 
 
 def _by_row(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:

@@ -55,7 +55,9 @@ class EarlierRun:
             ConfigError: a metric or parameter that this rag-assay does not have.
         """
         return [
-            MetricSettings(name=metric["name"], parameters=metric["parameters"], key=metric["key"]).request()
+            MetricSettings(
+                name=metric.get("origin") or metric["name"], parameters=metric["parameters"], key=metric["key"]
+            ).request()
             for metric in self.manifest["metrics"]
         ]
 

@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from tasks.resources import judge_of, open_embedder, open_pipeline
+from tasks.resources import judge_of, open_embedder, open_pipeline, open_recognizer
 from tasks.settings import JudgedSettings, LanguageSettings, Settings
 
 
@@ -30,4 +30,6 @@ def identity_of(settings: Settings) -> str:
         content["embedder"]["identity"] = asdict(open_embedder(embedder).identity)
     if isinstance(language := getattr(settings, "language", None), LanguageSettings):
         content["language"] = asdict(open_pipeline(language).identity)
+        if language.recognizer is not None:
+            content["recognizer"] = asdict(open_recognizer(language).identity)
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -38,6 +38,13 @@ def write_run(refs: list[StageRef], settings: ReportingSettings) -> str:
     tell = report(Stage.REPORTING)
     tell(0, 1)
     folder = Path(settings.folder)
+    with run_folder.writable(folder):
+        _write(folder, refs, settings)
+    tell(1, 0)
+    return str(folder)
+
+
+def _write(folder: Path, refs: Sequence[StageRef], settings: ReportingSettings) -> None:
     by_stage: dict[Stage, list[StageRef]] = {}
     for ref in refs:
         by_stage.setdefault(ref.stage, []).append(ref)
@@ -53,6 +60,8 @@ def write_run(refs: list[StageRef], settings: ReportingSettings) -> str:
             {
                 "key": request.key,
                 "name": request.metric.name,
+                "origin": request.metric.origin,
+                "code": request.metric.code,
                 "summary": request.metric.summary,
                 "family": request.metric.family,
                 "direction": request.metric.direction,
@@ -68,8 +77,6 @@ def write_run(refs: list[StageRef], settings: ReportingSettings) -> str:
     }
     run_folder.write_json(folder / run_folder.MANIFEST, manifest)
     write_report(folder)
-    tell(1, 0)
-    return str(folder)
 
 
 def _stage_entry(shards: Sequence[StageRef]) -> Mapping[str, Any]:

@@ -4,13 +4,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
+from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias
 
 from metric_core.errors import AssayError, ConfigError
+from tasks import credentials
 from tasks.answers.address import engine_url, store_address
+from tasks.blocks import secret_block
 from tasks.embed.huggingface import HuggingFaceCrossEncoder, HuggingFaceEmbedder
 from tasks.embed.minilm import MiniLm
 from tasks.embed.protocol import CrossEncoder, Embedder
+from tasks.extensions.models import OwnEmbedder, OwnJudge, OwnRecognizer
 from tasks.home import assay_home
 from tasks.judge.builtin import BuiltinJudge
 from tasks.judge.panel import PanelJudge
@@ -24,11 +28,16 @@ if TYPE_CHECKING:
     from tasks.answers.judge import StoredJudge
     from tasks.answers.store import AnswerStore
 
+credentials.READERS["block"] = secret_block
+
 ANSWERS = "answers.db"
 """The store of answers in ASSAY_HOME."""
 
 Planner: TypeAlias = Callable[[JudgeSettings, Callable[[], "StoredJudge"]], Judge]
 """Gets a judge's settings and the way to open it, and gives the one that is to be asked in its place."""
+
+_MET: set[str] = set()
+_MEETING = Lock()
 
 _PLANNER: ContextVar[Planner | None] = ContextVar("planner", default=None)
 
@@ -45,17 +54,22 @@ def _store(url: str) -> "AnswerStore":
     return AnswerStore(url)
 
 
-@lru_cache(maxsize=4)
 def open_pipeline(settings: LanguageSettings) -> SpacyPipeline:
-    """The spaCy pipeline that finds entities and splits sentences."""
-    return SpacyPipeline(settings.pipeline)
+    """The spaCy pipeline that splits sentences and, unless the user has another recogniser, finds entities."""
+    return _pipeline(settings.pipeline)
+
+
+@lru_cache(maxsize=4)
+def _pipeline(name: str) -> SpacyPipeline:
+    return SpacyPipeline(name)
 
 
 def open_recognizer(settings: LanguageSettings, answers: str | None = None) -> EntityRecognizer:
     """The model that finds entities, in each text once."""
     from tasks.answers.models import StoredRecognizer  # noqa: PLC0415
 
-    return StoredRecognizer(open_pipeline(settings), open_store(answers))
+    own = None if settings.recognizer is None else OwnRecognizer(settings.recognizer, settings.options)
+    return StoredRecognizer(own or open_pipeline(settings), open_store(answers))
 
 
 def open_embedder(settings: EmbedderSettings, answers: str | None = None) -> Embedder:
@@ -65,12 +79,16 @@ def open_embedder(settings: EmbedderSettings, answers: str | None = None) -> Emb
     return StoredEmbedder(_embedder(settings), open_store(answers))
 
 
-@lru_cache(maxsize=4)
 def _embedder(settings: EmbedderSettings) -> Embedder:
+    return _open_embedding_server(settings) if settings.backend == "server" else _load_embedder(settings)
+
+
+@lru_cache(maxsize=4)
+def _load_embedder(settings: EmbedderSettings) -> Embedder:
     if settings.backend == "minilm":
         return MiniLm()
-    if settings.backend == "server":
-        return _open_embedding_server(settings)
+    if settings.is_own:
+        return OwnEmbedder(settings.backend, settings.options)
     if settings.model is None:
         raise ConfigError("embedder.backend is 'huggingface', but embedder.model names no model")
     return HuggingFaceEmbedder(settings.model, settings.revision)
@@ -123,7 +141,7 @@ def open_judge(
     def opened() -> StoredJudge:
         if settings.backend == "scripted":
             return StoredJudge(_scripted(settings), open_store(answers), refresh=refresh)
-        judge = _open_judge(settings.model_copy(update={"launch": None}), embedder, language, answers)
+        judge = _open_judge(settings.model_copy(update={"launch": None, "slots": None}), embedder, language, answers)
         return StoredJudge(judge, open_store(answers), refresh=refresh)
 
     planner = _PLANNER.get()
@@ -146,6 +164,8 @@ def _open_judge(
 ) -> Judge:
     if settings.backend == "builtin":
         return BuiltinJudge(open_embedder(embedder, answers), open_pipeline(language))
+    if settings.is_own:
+        return OwnJudge(settings.backend, settings.options)
     return _open_server(settings)
 
 
@@ -156,14 +176,24 @@ def _scripted(settings: JudgeSettings) -> Judge:
     return ScriptedJudge.from_file(settings.script)
 
 
+def meet_run(run_id: str) -> None:
+    """Forgets servers when this process first hears of a run: a model at an address, or a prompt, may have changed."""
+    with _MEETING:
+        if run_id not in _MET:
+            _open_judge.cache_clear()
+            _open_embedding_server.cache_clear()
+            _MET.add(run_id)
+
+
 def preload(embedder: EmbedderSettings, language: LanguageSettings) -> None:
     """Loads the models that almost every run uses; one that can not be loaded is the run's to complain about."""
     with suppress(AssayError):
         open_pipeline(language).entities([""])
-        if embedder.backend != "server":
+        if embedder.backend != "server" and not embedder.is_own:
             open_embedder(embedder).embed([""])
 
 
+@lru_cache(maxsize=4)
 def _open_embedding_server(settings: EmbedderSettings) -> Embedder:
     from tasks.embed.server import ServerEmbedder  # noqa: PLC0415 who has no server need not load its client
 

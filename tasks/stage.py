@@ -5,12 +5,13 @@ that tables never pass through Prefect: the wrapper reads the inputs, measures, 
 """
 
 import hashlib
+import importlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version as version_of
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import pyarrow as pa
 from prefect import Task
@@ -22,10 +23,11 @@ from prefect.futures import PrefectFuture
 from metric_core.products import Stage
 from metric_core.schemas import SCHEMAS
 from tasks import progress
-from tasks.home import assay_home
 from tasks.locks import ProcessLocks
+from tasks.resources import meet_run
 from tasks.results import StageRefSerializer, StageResults
 from tasks.settings import Settings
+from tasks.slots import slot
 from tasks.tables.store import StageRef, TableStore, read
 from tasks.usage import StageUsage
 
@@ -97,6 +99,10 @@ class StageTask(Generic[S]):
         task = self._task if keeping.identity is None else self._kept(keeping)
         return task.submit(list(refs), settings, keeping.tables, shard)
 
+    def __reduce__(self) -> tuple[Callable[[str, str], "StageTask[Any]"], tuple[str, str]]:
+        """What another process gets of a stage is its name: the code is its own."""
+        return _stage_of, (self.compute.__module__, self.compute.__name__)
+
     def key(self, refs: Sequence[StageRef], identity: str) -> str:
         """The key of the table that is made from these tables: equal keys, equal tables."""
         content = [self.stage, self.version, SCHEMAS[self.stage].version, version_of("rag-assay"), identity]
@@ -104,13 +110,11 @@ class StageTask(Generic[S]):
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
     def _kept(self, keeping: Keeping) -> Task[..., Any]:
-        policy = _StageKey(lambda refs: self.key(refs, keeping.identity or ""))
+        policy = _StageKey(self, keeping.identity or "")
         task = self._task.with_options(
             persist_result=True,
             result_serializer=StageRefSerializer(),
-            cache_policy=policy.configure(
-                isolation_level="SERIALIZABLE", lock_manager=ProcessLocks(assay_home() / "locks")
-            ),
+            cache_policy=policy.configure(isolation_level="SERIALIZABLE", lock_manager=ProcessLocks()),
             refresh_cache=keeping.refresh,
         )
         # As an option, Prefect takes only storage that is saved on its server, where it would outlive the folder.
@@ -120,7 +124,10 @@ class StageTask(Generic[S]):
     def _run(self, refs: list[StageRef], settings: S, tables: str, shard: int) -> StageRef:
         del shard  # only names the task run
         start = time.monotonic()
-        output = self.compute({ref.stage: read(ref) for ref in refs}, settings)
+        if (context := TaskRunContext.get()) is not None:
+            meet_run(str(context.task_run.flow_run_id))
+        with slot(settings):
+            output = self.compute({ref.stage: read(ref) for ref in refs}, settings)
         usage = output.usage + StageUsage(seconds=time.monotonic() - start)
         return TableStore(tables).write(output.table, SCHEMAS[self.stage], usage)
 
@@ -128,16 +135,22 @@ class StageTask(Generic[S]):
 class _StageKey(CachePolicy):
     """Prefect's way to ask for a key: from the references that the task was given."""
 
-    def __init__(self, key: Callable[[Sequence[StageRef]], str]) -> None:
+    def __init__(self, stage_task: StageTask[Any], identity: str) -> None:
         super().__init__()
-        self._key = key
+        self._stage_task = stage_task
+        self._identity = identity
 
     def compute_key(
         self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **kwargs: Any
     ) -> str:
         """The key of the table."""
         del task_ctx, flow_parameters, kwargs
-        return self._key(inputs["refs"])
+        return self._stage_task.key(inputs["refs"], self._identity)
+
+
+def _stage_of(module: str, name: str) -> StageTask[Any]:
+    found: StageTask[Any] = getattr(importlib.import_module(module), name)
+    return found
 
 
 def stage(name: Stage, version: int) -> Callable[[Callable[[Tables, S], StageOutput]], StageTask[S]]:
@@ -162,6 +175,14 @@ def prefect_task(name: Stage, version: int, function: Callable[..., Any], run_na
         retry_delay_seconds=RETRY_SECONDS,
         retry_condition_fn=_is_transient,
     )
+
+
+def run_here(task: Task[..., Any], *arguments: Any) -> Any:
+    """The result of a task that runs in the flow's own process, wherever the stages run.
+
+    Whatever reads the user's files or writes the run folder does: other machines do not see them.
+    """
+    return cast("Callable[..., Any]", task)(*arguments)
 
 
 def report(name: Stage) -> Callable[[int, int], None]:

@@ -25,9 +25,45 @@ _OTHER_USER = 65534
 _numbers = count(1)
 
 
+class PostgresServer:
+    """A server that can be stopped and started again.
+
+    Args:
+        folder: of its socket, which is its address.
+        command: what starts it.
+        identity: who runs it, as `subprocess` takes it.
+    """
+
+    def __init__(self, folder: Path, command: list[str | Path], identity: dict[str, Any]) -> None:
+        self.folder = folder
+        self._command = command
+        self._identity = identity
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Starts it, and waits until it serves."""
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(self._command, cwd=self.folder, stderr=log, **self._identity)
+        _wait(self._process, self.folder)
+
+    def stop(self) -> None:
+        """Stops it at once, as a machine that goes down does."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGQUIT)
+            self._process.wait(_PATIENCE_SECONDS)
+            self._process = None
+
+
 @contextmanager
 def running_postgres() -> Iterator[Path]:
     """Runs a server while the block lasts; the folder of its socket is its address. Skips where there is none."""
+    with postgres_at_hand() as server:
+        yield server.folder
+
+
+@contextmanager
+def postgres_at_hand() -> Iterator[PostgresServer]:
+    """As `running_postgres`, with the server itself."""
     programs = _programs()
     if programs is None:
         pytest.skip("no PostgreSQL: neither the package of the extra `test` nor the machine has its programs")
@@ -51,15 +87,12 @@ def running_postgres() -> Iterator[Path]:
         ]
         subprocess.run(making, check=True, capture_output=True, cwd=folder, **identity)
         options = ["-k", str(folder), "-h", "", "-F", "-c", "max_connections=50"]
-        with (folder / "log").open("wb") as log:
-            command: list[str | Path] = [programs / "postgres", "-D", data, *options]
-            server = subprocess.Popen(command, cwd=folder, stderr=log, **identity)
+        server = PostgresServer(folder, [programs / "postgres", "-D", data, *options], identity)
         try:
-            _wait(server, folder)
-            yield folder
+            server.start()
+            yield server
         finally:
-            server.send_signal(signal.SIGQUIT)  # at once: nothing of it is needed any more
-            server.wait(_PATIENCE_SECONDS)
+            server.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -9,10 +9,14 @@ from typing import Annotated
 import typer
 
 from deployments.cli import (
+    calibrate,
     compare,
+    deploy,
     doctor,
+    event,
     export,
     init,
+    job,
     judge,
     metrics,
     plan,
@@ -20,11 +24,12 @@ from deployments.cli import (
     report,
     rerun,
     run,
+    serve,
     server,
     store,
 )
 from deployments.cli.console import stderr
-from deployments.cli.errors import Verbs, said_of
+from deployments.cli.errors import Verbs, said_of, said_of_server
 from metric_core.errors import (
     AssayError,
     ConfigError,
@@ -34,6 +39,7 @@ from metric_core.errors import (
     RunFolderError,
     SourceError,
 )
+from tasks.telemetry import send_nothing_home
 
 EXIT_CODES: tuple[tuple[type[AssayError], int], ...] = (
     (SourceError, 3),
@@ -54,10 +60,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Begin with: assay run answers.jsonl. Every verb has its own --help; docs/cli.md has the exit codes.",
 )
 app.command("run")(run.run)
 app.command("rerun")(rerun.rerun)
 app.command("compare")(compare.compare)
+app.command("calibrate")(calibrate.calibrate)
 app.command("plan")(plan.plan)
 app.command("prune")(prune.prune)
 app.command("store")(store.store)
@@ -66,6 +74,10 @@ app.command("report")(report.report)
 app.command("export")(export.export)
 app.command("init")(init.init)
 app.command("doctor")(doctor.doctor)
+app.command("job")(job.job)
+app.command("serve")(serve.serve)
+app.command("deploy")(deploy.deploy)
+app.add_typer(event.app, name="event")
 app.add_typer(judge.app, name="judge")
 app.add_typer(server.app, name="server")
 
@@ -90,6 +102,7 @@ def root(
 def main() -> None:
     """Runs the command line; an error that the user can put right is a message, not a traceback."""
     _spare_the_processor()
+    send_nothing_home()
     try:
         app()
     except AssayError as error:
@@ -97,6 +110,12 @@ def main() -> None:
         sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
     except OSError as error:
         said = said_of(error)
+        if said is None:
+            raise
+        stderr.print(f"error: {said}", style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)
+    except Exception as error:
+        said = said_of_server(error)
         if said is None:
             raise
         stderr.print(f"error: {said}", style="red", markup=False, highlight=False, soft_wrap=True)

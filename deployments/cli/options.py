@@ -32,6 +32,14 @@ def _option(name: str, *short: str, kind: type = str, **more: Any) -> inspect.Pa
     return _parameter(name, kind | None, typer.Option(None, *declarations, envvar=f"ASSAY_{name.upper()}", **more))
 
 
+def _metrics_that_begin(incomplete: str) -> list[str]:
+    """Completes the last of several metrics."""
+    from metric_core.registry import METRICS  # noqa: PLC0415 keeps `assay --help` quick
+
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in METRICS if name.startswith(last)]
+
+
 _OPTIONS: tuple[inspect.Parameter, ...] = (
     _parameter(
         "source",
@@ -50,6 +58,7 @@ _OPTIONS: tuple[inspect.Parameter, ...] = (
         "-m",
         help="Metrics, comma-separated, parameters in parentheses: faithfulness,noise_sensitivity(mode=irrelevant). "
         "Default: all whose columns the data has.",
+        autocompletion=_metrics_that_begin,
     ),
     _option("judge", metavar="builtin|URL", help="The packaged baseline, or a judge server's /v1 URL."),
     _option("model", help="The judge model's name, if the server has several."),
@@ -59,6 +68,12 @@ _OPTIONS: tuple[inspect.Parameter, ...] = (
     ),
     _option("out", "-o", help="Run folder. Default: runs/<time>-<source>."),
     _option("baseline", help="Run folder of an earlier run: say which rows have changed since."),
+    _option("refresh", metavar="STAGE,...", help="Stages to compute and ask anew although they are kept."),
+    _option(
+        "answers",
+        metavar="FILE|URL",
+        help="Store of answers: a SQLite file or a postgresql:// URL. Default: a file in ASSAY_HOME.",
+    ),
     _option("limit", kind=int, min=1, help="Take the first rows only."),
     _option("on_bad_row", metavar="fail|skip", help="Stop at bad rows, or leave them out."),
     _option("empty_text", metavar="bad|keep", help="Whether an empty text in a required column makes a row bad."),
@@ -74,6 +89,16 @@ def configured(command: Callable[..., None]) -> Callable[..., None]:
     Args:
         command: called with the configuration, and with what its own options say.
     """
+    return _with_options(command, _OPTIONS)
+
+
+def configured_without(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """As `configured`, for a command on which some of the shared options would have no effect."""
+    options = tuple(option for option in _OPTIONS if option.name not in names)
+    return lambda command: _with_options(command, options)
+
+
+def _with_options(command: Callable[..., None], options: tuple[inspect.Parameter, ...]) -> Callable[..., None]:
     own = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
         for parameter in list(inspect.signature(command).parameters.values())[1:]
@@ -81,10 +106,10 @@ def configured(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def called(**values: Any) -> None:
-        said = {option.name: values.pop(option.name) for option in _OPTIONS}
+        said = {option.name: values.pop(option.name) for option in options}
         command(_configuration(**said), **values)
 
-    parameters = [*_OPTIONS, *own]
+    parameters = [*options, *own]
     vars(called)["__signature__"] = inspect.Signature(parameters)
     called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return called

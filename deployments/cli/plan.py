@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @configured
 def plan(config: "RunConfig", as_json: Json = False) -> None:
-    """Show the stages of a run, which metrics use them, what is kept, and what the judge would be asked."""
+    """Show what a run would do, reuse and ask, without doing it."""
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     from flows.forecast import forecast_of  # noqa: PLC0415 keeps `assay --help` quick
     from flows.plan import plan_of  # noqa: PLC0415

@@ -12,7 +12,8 @@ from deployments.cli.sizes import days, shown, size
 
 OlderThan = Annotated[str, typer.Option("--older-than", help="How long something may be unused: 12h, 30d, 8w.")]
 MaxSize = Annotated[
-    str | None, typer.Option("--max-size", help="Drop the answers unused for longest down to this size: 500MB, 5GB.")
+    str | None,
+    typer.Option("--max-size", help="Drop what is unused for longest until tables and answers take this each: 500MB."),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Drop it; without this, only tell what would be dropped.")]
 Tables = Annotated[

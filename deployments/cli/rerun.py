@@ -39,11 +39,15 @@ def rerun(
         str | None, typer.Option(metavar="builtin|URL", help="Another judge than the run had, or the same elsewhere.")
     ] = None,
     model: Annotated[str | None, typer.Option(help="That judge's model, if its server has several.")] = None,
+    answers: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|URL", help="Another store of answers than the run had: a file, or postgresql://."),
+    ] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="The new run folder.")] = None,
     as_json: Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Run a finished run again where there is something to gain, into a run folder of its own."""
+    """Run a finished run again: failed, changed or all rows."""
     from tasks.earlier_run import EarlierRun  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.home import assay_home  # noqa: PLC0415
 
@@ -55,7 +59,8 @@ def rerun(
         from flows.rerun import run_rerun  # noqa: PLC0415 Prefect reads its settings when it is imported
         from flows.rerun_plan import prepare, request_of  # noqa: PLC0415
 
-        request = request_of(run=run, rows=rows.value, stage=first, metrics=metrics, judge=judge, model=model, out=out)
+        said = {"metrics": metrics, "judge": judge, "model": model, "answers": answers, "out": out}
+        request = request_of(run=run, rows=rows.value, stage=first, **said)
         ready = prepare(request)
         load_models(ready.config)
         with nullcontext() if as_json else stage_progress(ready.plan.stages):

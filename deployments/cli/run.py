@@ -4,9 +4,10 @@ import json
 import logging
 import os
 import threading
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -53,10 +54,10 @@ def set_log_levels(verbose: bool) -> None:
 
 
 def load_models(config: "RunConfig") -> None:
-    """Loads the models while the server starts."""
+    """Loads the models while the server starts. The process ends after that only: its libraries abort it otherwise."""
     from tasks.resources import preload  # noqa: PLC0415 loads spaCy and onnxruntime
 
-    threading.Thread(target=preload, args=(config.embedder, config.language), name="load-models", daemon=True).start()
+    threading.Thread(target=preload, args=(config.embedder, config.language), name="load-models").start()
 
 
 def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
@@ -67,7 +68,7 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
     manifest = run_folder.read_json(folder, run_folder.MANIFEST)
     summary = run_folder.read_json(folder, run_folder.SUMMARY)
     if as_json:
-        told = {name: manifest[name] for name in ("judge", "panel", "usage")}
+        told = {name: manifest[name] for name in ("judge", "panel", "calibration", "usage")}
         told["stages"] = {
             stage: {name: value for name, value in entry.items() if name != "digests"}
             for stage, entry in manifest["stages"].items()
@@ -84,9 +85,8 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
         stdout.print(f"{LOWER_IS_BETTER.strip()} lower is better")
     for line in reason_lines(summary):
         stdout.print(f"not scored, {line}", markup=False, soft_wrap=True)
-    stdout.print(f"judge: {manifest['judge']['note']}", markup=False, soft_wrap=True)
-    if (agreement := agreement_line(summary)) is not None:
-        stdout.print(agreement, markup=False, soft_wrap=True)
+    for line in _judge_lines(manifest, summary):
+        stdout.print(line, markup=False, soft_wrap=True)
     if (usage := usage_table(manifest)) is not None:
         stdout.print(usage)
     for line in usage_lines(manifest):
@@ -95,3 +95,13 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
         stdout.print(f"left out: {evaluation.bad_rows} bad rows, listed in run.json and in the report", markup=False)
     stdout.print(f"run folder: {evaluation.folder}", markup=False, soft_wrap=True)
     stdout.print(f"report: {folder / run_folder.REPORT}", markup=False, soft_wrap=True)
+
+
+def _judge_lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
+    """Who judged, and how far it agrees with people and a panel with itself."""
+    from tasks.render.calibration_text import agreement_lines  # noqa: PLC0415 keeps `assay --help` quick
+
+    yield f"judge: {manifest['judge']['note']}"
+    yield from (f"agreement with people: {line}" for line in agreement_lines(manifest))
+    if (agreement := agreement_line(summary)) is not None:
+        yield agreement

@@ -35,6 +35,7 @@ _LONGEST_PAUSE = 0.5
 # What PostgreSQL says where two writers meet: serialization failure, deadlock, lock not available, a name or a key
 # that another process has just made.
 _MEETINGS = frozenset({"40001", "40P01", "55P03", "23505", "42P07"})
+_databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
 _CLOCKS = {
     "sqlite": "(julianday('now') - 2440587.5) * 86400.0",
     "postgresql": "extract(epoch from clock_timestamp())",
@@ -53,6 +54,7 @@ class Database:
         self._engine: Engine | None = None
         self._process = os.getpid()
         self._opening = Lock()
+        _databases.add(self)
         self.name = self._url.render_as_string(hide_password=True)
         """Where it is, without its password."""
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
@@ -103,6 +105,10 @@ class Database:
                 self._engine, self._process = engine, os.getpid()
             return self._engine
 
+    def unlocked(self) -> None:
+        """Forgets a lock that a thread held when this process was forked: that thread is not here to let go of it."""
+        self._opening = Lock()
+
     def _created(self) -> Engine:
         if self.is_sqlite:
             if self._url.database:
@@ -116,6 +122,15 @@ class Database:
             raise MissingDependencyError(
                 "psycopg", "a store of answers in PostgreSQL", "pip install 'rag-assay[postgres]'"
             ) from error
+
+
+def _unlock_all() -> None:
+    for database in _databases:
+        database.unlocked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock_all)
 
 
 def _dispose(engine: Engine, process: int) -> None:

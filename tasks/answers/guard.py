@@ -44,9 +44,10 @@ class Guard:
                 self._told = True
                 _logger.warning(
                     "the store of answers %s can not be used (%s): what it may hold is computed again, and what is "
-                    "computed may not be kept. If it is a damaged file, delete it.",
+                    "computed may not be kept.%s",
                     self._database.name,
                     reason_of(error),
+                    " If the file is damaged, delete it." if self._database.is_sqlite else "",
                 )
             return otherwise
 

@@ -6,7 +6,7 @@ A thread of its own writes what has come every twentieth of a second: a process 
 import time
 import uuid
 from collections.abc import Sequence
-from queue import Empty, Queue
+from queue import Empty, SimpleQueue
 from threading import Thread
 from types import TracebackType
 from typing import Self
@@ -37,7 +37,7 @@ class Keeper:
         self._step = step
         self._replace = replace
         self._owner = uuid.uuid4().hex
-        self._queue: Queue[tuple[bytes, bytes] | None] = Queue()
+        self._queue: SimpleQueue[tuple[bytes, bytes] | None] = SimpleQueue()
         self._thread = Thread(target=self._work, name="answers", daemon=True)
 
     def __enter__(self) -> Self:

@@ -1,6 +1,7 @@
 """The default embedder: all-MiniLM-L6-v2 (int8, ONNX) from installed packages, so no run needs a download or torch."""
 
 import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -122,7 +123,14 @@ class MiniLm:
         options = SessionOptions()
         # Threads that wait by spinning slow everything down where other work shares the processors.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.intra_op_num_threads = _threads()
         return tokenizer, InferenceSession(self._model_file.verified(), options, providers=["CPUExecutionProvider"])
+
+
+def _threads() -> int:
+    """As many as OMP_NUM_THREADS allows, which engines set for workers that share a machine; 0 for all processors."""
+    named = os.environ.get("OMP_NUM_THREADS", "")
+    return int(named) if named.isdecimal() else 0
 
 
 def _forward(session: Any, token_ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:

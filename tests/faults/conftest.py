@@ -42,9 +42,14 @@ MOST_SECONDS = 300.0
 Cells = dict[tuple[str, str], tuple[Any, ...]]
 
 
+def no_hang() -> None:
+    """Ends the process, if it is not told so again in time."""
+    faulthandler.dump_traceback_later(MOST_SECONDS, exit=True)
+
+
 @pytest.fixture(autouse=True)
 def _no_hang() -> Iterator[None]:
-    faulthandler.dump_traceback_later(MOST_SECONDS, exit=True)
+    no_hang()
     yield
     faulthandler.cancel_dump_traceback_later()
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.tasks.judge.server.fake_server import FakeServer, Fault, step
 
-MOST_SECONDS = 120
+MOST_SECONDS = 300
 """A server whose test was killed ends by itself."""
 
 
@@ -95,13 +95,14 @@ def main() -> None:
     parser.add_argument("--fail-status", type=int, default=500)
     parser.add_argument("--bad-json-every", type=int, default=0)
     parser.add_argument("--die-at", type=int, default=0, help="kill this process at that request")
+    parser.add_argument("--max-seconds", type=int, default=MOST_SECONDS, help="end by itself after so long")
     options = parser.parse_args()
-    signal.alarm(MOST_SECONDS)
+    signal.alarm(options.max_seconds)
     with FakeServer(say=Answers(options)) as server:
         server.stop()
         server.port = options.port
         server.start()
-        time.sleep(MOST_SECONDS)
+        time.sleep(options.max_seconds)
 
 
 if __name__ == "__main__":

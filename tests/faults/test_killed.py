@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.conftest import Run, Server, environment
+from tests.faults.conftest import Run, Server, environment, no_hang
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
@@ -78,9 +78,13 @@ class Killable:
     def kill_after(self, requests: int, out: str) -> None:
         """Starts a run and kills its whole process group when the server has seen so many requests."""
         process = self.start(out)
-        while len(self.asked) < requests:
-            assert process.poll() is None, (self.folder / f"{out}.log").read_text(encoding="utf-8")
-            time.sleep(0.02)
+        log = self.folder / "requests.jsonl"
+        log.touch()
+        with log.open("rb") as lines:
+            seen = 0
+            while (seen := seen + lines.read().count(b"\n")) < requests:
+                assert process.poll() is None, (self.folder / f"{out}.log").read_text(encoding="utf-8")
+                time.sleep(0.02)
         os.killpg(process.pid, signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
 
@@ -129,6 +133,7 @@ def test_killed_runs_end_with_the_scores_of_an_undisturbed_one(
     chance = random.Random(20)
     twice = 0
     for _ in range(KILLS):
+        no_hang()
         process = killable()
         process.kill_after(chance.randrange(1, len(asked)), "run")
         resumed = process.finish("run")

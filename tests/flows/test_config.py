@@ -35,14 +35,27 @@ def test_the_command_line_wins_over_the_environment_and_that_over_the_file(
     ("said", "rows"),
     [
         ({}, 2000),
-        ({"judge": "http://localhost:8000/v1"}, 50),
-        ({"judge": {"launch": {"model": "m", "python": "python"}}}, 50),
-        ({"panel": ["http://localhost:8000/v1"]}, 50),
+        ({"judge": "http://localhost:8000/v1"}, 25),
+        ({"judge": {"launch": {"model": "m", "python": "python"}}}, 25),
+        ({"panel": ["http://localhost:8000/v1"]}, 25),
         ({"judge": "http://localhost:8000/v1", "shard_rows": 700}, 700),
     ],
 )
 def test_shards_are_small_where_a_server_judges(said: dict[str, object], rows: int) -> None:
     assert load_config(None, said).rows_a_shard() == rows
+
+
+@pytest.mark.parametrize(
+    ("said", "stages"),
+    [
+        ({}, 4),
+        ({"judge": "http://localhost:8000/v1"}, 8),
+        ({"judge": "http://localhost:8000/v1", "runner": "dask"}, 4),
+        ({"judge": "http://localhost:8000/v1", "workers": 3}, 3),
+    ],
+)
+def test_more_stages_run_at_once_where_a_server_judges(said: dict[str, object], stages: int) -> None:
+    assert load_config(None, said).stages_at_once() == stages
 
 
 def test_tables_are_merged_option_by_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

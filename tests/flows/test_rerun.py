@@ -208,8 +208,9 @@ def test_changed_rows_are_evaluated_and_vanished_ones_left_out(bench: Bench) -> 
 def test_another_metric_is_computed_from_what_is_there(bench: Bench) -> None:
     run = bench.run("run")
     bench.empty_stores()
-    more = bench.rerun(run, metrics="faithfulness,string_similarity")
+    more = bench.rerun(run, metrics="faithfulness,string_similarity", answers=str(bench.folder / "other.db"))
     assert bench.asked == []
+    assert manifest(more)["config"]["answers"] == str(bench.folder / "other.db")
     assert {metric for _, metric in status(more)} == {"faithfulness", "string_similarity"}
 
 
@@ -258,6 +259,7 @@ def test_what_can_not_be_run_again_is_said_plainly(bench: Bench) -> None:
         ({}, {"stage": "claims", "rows": "changed"}, ConfigError, "leave --stage out"),
         ({}, {"metrics": "context_recall,nv_accuracy", "model": "m"}, ConfigError, "give --judge too"),
         ({}, {"metrics": "noise_sensitivity(mode=x)"}, ConfigError, "mode"),
+        ({}, {"answers": "postgresql://assay:hunter2@db/answers"}, ConfigError, "PGPASSWORD"),
         ({}, {"rows": "some"}, ConfigError, "rows: Input should be 'failed', 'changed' or 'all'"),
     ]
     for entries, said, kind, message in cases:

@@ -1,9 +1,11 @@
 """The stage `aggregation`: from stage tables to cells that hold a value or say why not."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from metric_core import reasons
 from metric_core.products import Stage
@@ -131,3 +133,17 @@ def test_a_zero_vector_is_a_reason() -> None:
         Stage.SIMILARITY: table_of(Stage.SIMILARITY, [similarity]),
     }
     assert score("answer_similarity", given) == (None, "undefined", reasons.ZERO_VECTOR)
+
+
+def test_a_map_changes_the_probabilities_that_the_judge_gave_and_no_others() -> None:
+    metrics = tuple(MetricSettings.of(parse_request(name)) for name in ("faithfulness", "factual_correctness"))
+    second = {**CLAIM, "claim_id": "response:1"}
+    known = {**VERDICT, "claim_id": "response:1", "verdict": 0, "probability": 0.0, "reason": "empty premise"}
+    given = tables()
+    given[Stage.CLAIMS] = table_of(Stage.CLAIMS, [CLAIM, second])
+    given[Stage.VERDICTS] = table_of(Stage.VERDICTS, [VERDICT, known])
+    maps = ({"metric": "faithfulness", "slope": 1.0, "intercept": -math.log(3)},)  # 0.75 has the odds 3 : 1
+    settings = AggregationSettings.model_validate({"metrics": metrics, "verdict": "probability", "maps": maps})
+    mapped, _ = aggregation.compute(given, settings).table.to_pylist()
+    plain, _ = aggregation.compute(given, settings.model_copy(update={"maps": ()})).table.to_pylist()
+    assert (plain["value"], mapped["value"]) == pytest.approx((0.375, 0.25))

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +21,9 @@ from tasks.answers.address import engine_url
 from tasks.answers.judge import StoredJudge
 from tasks.answers.store import AnswerStore, checksum_of
 from tasks.answers.tables import ANSWERS, FORMATS
-from tests.postgres import lose_connections
-from tests.tasks.answers.helpers import CountingJudge, key_of, numbered
+from tasks.judge.protocol import ChoiceAnswer
+from tests.postgres import lose_connections, new_database, postgres_at_hand
+from tests.tasks.answers.helpers import CountingJudge, key_of, numbered, wait_until
 
 COUNT = 1500
 
@@ -173,6 +175,34 @@ def test_lost_connections_are_made_anew(
     lose_connections(postgres_server)
     assert judged(store, tmp_path / "asked") == [True] * COUNT
     assert caplog.messages == []
+
+
+def test_a_server_that_goes_down_while_the_judge_works_loses_nothing_that_was_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = tmp_path / "asked"
+    with postgres_at_hand() as server:
+        url = engine_url(new_database(server.folder))
+        judge = StoredJudge(CountingJudge(log, seconds=0.01), AnswerStore(url))
+        results: list[list[ChoiceAnswer]] = []
+        judging = threading.Thread(target=lambda: results.append(judge.choose(numbered(0, 100))))
+        judging.start()
+        wait_until(lambda: len(CountingJudge(log).asked) >= 40)
+        server.stop()
+        judging.join()
+        (answers,) = results
+        assert [answer.label for answer in answers] == ["yes"] * 100
+        assert len(CountingJudge(log).asked) == 100
+        (message,) = [record.getMessage() for record in caplog.records if record.name.startswith("tasks")]
+        assert "can not be used" in message
+        assert "computed may not be kept" in message
+        server.start()
+        again = StoredJudge(CountingJudge(log), AnswerStore(url)).choose(numbered(0, 100))
+        kept = sum(answer.stored for answer in again)
+        assert 10 <= kept < 100
+        assert len(CountingJudge(log).asked) == 200 - kept
+        whole = StoredJudge(CountingJudge(log), AnswerStore(url)).choose(numbered(0, 100))
+        assert all(answer.stored for answer in whole)
 
 
 def test_a_store_that_was_down_is_used_again(

@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import signal
+import threading
 from pathlib import Path
 
 from tasks.answers import leases
@@ -63,13 +64,37 @@ def test_a_killed_process_loses_little(url: str, tmp_path: Path) -> None:
     assert len(CountingJudge(log).asked) == before + 100 - found
 
 
-def test_a_forked_process_opens_its_own_connections(url: str, tmp_path: Path) -> None:
-    log = tmp_path / "asked"
-    stored = StoredJudge(CountingJudge(log), AnswerStore(url))
+def fork_and_judge(url: str, log: Path) -> None:
+    """Judges, forks while another thread is opening the database, and has the child judge too."""
+    store = AnswerStore(url)
+    stored = StoredJudge(CountingJudge(log), store)
     stored.choose(numbered(0, 10))
     child = multiprocessing.get_context("fork").Process(target=stored.choose, args=(numbered(5, 15),))
+    opening = vars(store.database)["_opening"]
+    held, forked = threading.Event(), threading.Event()
+
+    def open_slowly() -> None:
+        with opening:
+            held.set()
+            forked.wait()
+
+    thread = threading.Thread(target=open_slowly)
+    thread.start()
+    held.wait()
     child.start()
-    child.join()
+    forked.set()
+    thread.join()
+    child.join(60)
+    child.kill()
     assert child.exitcode == 0
     assert [answer.stored for answer in stored.choose(numbered(0, 20))] == [True] * 15 + [False] * 5
+
+
+def test_a_forked_process_opens_its_own_connections(url: str, tmp_path: Path) -> None:
+    log = tmp_path / "asked"
+    # From a process of its own: threads of Prefect that other tests left in this one do not survive a fork.
+    parent = PROCESSES.Process(target=fork_and_judge, args=(url, log))
+    parent.start()
+    parent.join()
+    assert parent.exitcode == 0
     assert len(CountingJudge(log).asked) == 20

@@ -1,0 +1,101 @@
+"""What a run costs whose stage tables are all kept, as a share of the run that computed them.
+
+    python benchmarks/cached_run.py --rows 10000
+
+Rows that have nothing in common are evaluated by a fake judge server of its own process, whose answers cost next to
+nothing, so that the share is the worst case: any real judge makes the cold run longer. A third run finds no tables but
+all answers. Every run is a process of its own, with a Prefect server that is started before.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from deployments.local_server import ensure_server, stop_server
+from tests.faults.conftest import Server
+from tests.faults.test_killed import METRICS, rows
+
+ASSAY = Path(sys.executable).with_name("assay")
+
+
+@contextmanager
+def judge(log: Path, builtin: bool) -> Iterator[tuple[object, Path]]:
+    """The configuration of a judge, and the log of what its server was asked."""
+    if builtin:
+        yield "builtin", log
+        return
+    server = Server("-m", "tests.faults.stub_server", "--log", str(log), "--max-seconds", "3600")
+    server.start()
+    try:
+        yield {"backend": "server", "server": {"urls": [server.url]}}, log
+    finally:
+        server.stop()
+
+
+def requests(log: Path) -> int:
+    """How many requests the log has."""
+    if not log.exists():
+        return 0
+    with log.open("rb") as lines:
+        return sum(1 for _ in lines)
+
+
+def timed(config: Path, out: Path, environment: dict[str, str]) -> tuple[float, float]:
+    """Seconds and CPU seconds of a run in a process of its own."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    started = time.perf_counter()
+    command = [str(ASSAY), "run", str(config), "--out", str(out), "--json"]
+    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = sum(getattr(after, name) - getattr(before, name) for name in ("ru_utime", "ru_stime"))
+    return time.perf_counter() - started, used
+
+
+def measure(folder: Path, count: int, builtin: bool) -> None:
+    """Prints a line for each run."""
+    source, config = folder / "rows.jsonl", folder / "assay.yaml"
+    source.write_text("\n".join(json.dumps(row) for row in rows(count)), encoding="utf-8")
+    home = folder / "home"
+    environment = os.environ | {"ASSAY_HOME": str(home), "PREFECT_API_URL": ensure_server(home), "COLUMNS": "120"}
+    try:
+        with judge(folder / "requests.jsonl", builtin) as (asked, log):
+            print("| run | seconds | CPU seconds | requests | of the cold run |")
+            print("|---|---:|---:|---:|---:|")
+            cold = 0.0
+            for name, tables in (("cold", "tables"), ("tables kept", "tables"), ("answers kept", "other-tables")):
+                content = {"source": str(source), "metrics": METRICS, "judge": asked, "tables": str(folder / tables)}
+                config.write_text(json.dumps(content), encoding="utf-8")
+                known = requests(log)
+                seconds, used = timed(config, folder / name.replace(" ", "-"), environment)
+                cold = cold or seconds
+                print(
+                    f"| {name} | {seconds:.1f} | {used:.1f} | {requests(log) - known:,} | {seconds / cold:.3f} |",
+                    flush=True,
+                )
+            first, second, third = (
+                (folder / name / "scores.parquet").read_bytes() for name in ("cold", "tables-kept", "answers-kept")
+            )
+            print(f"equal scores: {first == second == third}")
+    finally:
+        stop_server(home)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--builtin", action="store_true", help="the packaged judge instead of a server")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        measure(Path(folder), options.rows, options.builtin)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""`assay deploy`: the deployments of a configuration to a work pool of a Prefect server."""
+
+import json
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from deployments.cli.console import stderr, stdout
+from deployments.cli.options import Json, configured
+from deployments.local_server import configured_api_url
+from metric_core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deployments.applying import Applied
+    from flows.config import RunConfig
+
+
+class PoolType(StrEnum):
+    """How a work pool runs its jobs."""
+
+    PROCESS = "process"
+    DOCKER = "docker"
+    KUBERNETES = "kubernetes"
+
+
+Pool = Annotated[str, typer.Option("--pool", envvar="ASSAY_POOL", help="The work pool; made if it is not there.")]
+Suffix = Annotated[
+    str,
+    typer.Option("--name", help="What the deployments' names end with, where several configurations share a server."),
+]
+Cron = Annotated[
+    str | None, typer.Option("--cron", help="When the source is evaluated. Default: deploy.cron of the configuration.")
+]
+Variables = Annotated[
+    list[str] | None, typer.Option("--job-variable", help="NAME=JSON for the pool's jobs; may be given several times.")
+]
+WorkingDir = Annotated[
+    Path | None,
+    typer.Option("--working-dir", help="For a pool of processes: where runs/ is on its machine. Default: here."),
+]
+
+
+@configured
+def deploy(
+    config: "RunConfig",
+    pool: Pool = "rag-assay",
+    work_pool_type: Annotated[
+        PoolType | None, typer.Option("--work-pool-type", help="For a new pool. Default: process.")
+    ] = None,
+    image: Annotated[str | None, typer.Option("--image", help="For docker and kubernetes: the image.")] = None,
+    job_variable: Variables = None,
+    working_dir: WorkingDir = None,
+    name: Suffix = "",
+    cron: Cron = None,
+    as_yaml: Annotated[bool, typer.Option("--yaml", help="Print prefect.yaml instead of deploying.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Deploy evaluations to a work pool of Prefect."""
+    from deployments.applying import Place, apply  # noqa: PLC0415 loads Prefect
+    from deployments.serving import deployments_of, prefect_yaml  # noqa: PLC0415
+
+    scheduled = with_cron(config, cron)
+    variables = _variables(job_variable or [])
+    if image is None and work_pool_type in (None, PoolType.PROCESS) and "working_dir" not in variables:
+        variables["working_dir"] = str((working_dir or Path()).absolute())
+    place = Place(
+        pool=pool,
+        pool_type=None if work_pool_type is None else work_pool_type.value,
+        image=image,
+        job_variables=variables,
+        suffix=f"-{name}" if name else "",
+    )
+    if as_yaml:
+        typer.echo(prefect_yaml(deployments_of(scheduled, place.suffix), pool, place.variables), nl=False)
+        return
+    if configured_api_url() is None:
+        raise ConfigError(
+            "no Prefect server is set to deploy to: set PREFECT_API_URL (`prefect config set PREFECT_API_URL=...`). "
+            "For this machine alone, `assay serve` needs none."
+        )
+    print_applied(apply(scheduled, place), as_json)
+    if not as_json:
+        stderr.print(f"start a worker where the runs are to be: prefect worker start --pool {pool}", markup=False)
+
+
+def with_cron(config: "RunConfig", cron: str | None) -> "RunConfig":
+    """The configuration with a schedule from the command line, checked to be fit for runs that nobody starts."""
+    if cron is not None:
+        config = config.model_copy(update={"deploy": config.deploy.model_copy(update={"cron": cron})})
+    if config.deploy.cron is not None and config.source is None:
+        raise ConfigError("a schedule needs data to evaluate: name a source in the configuration")
+    return config
+
+
+def print_applied(done: "Sequence[Applied]", as_json: bool) -> None:
+    """Prints what is on the server now."""
+    if as_json:
+        stdout.print_json(json.dumps([asdict(each) for each in done]))
+        return
+    for each in done:
+        line = f"{each.change:<9}  {each.kind:<10}  {each.name}" + (f"  ({each.detail})" if each.detail else "")
+        stdout.print(line, markup=False, soft_wrap=True)
+
+
+def _variables(said: list[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for each in said:
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise ConfigError(f"a job variable is given as NAME=JSON, got {each!r}")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found

@@ -1,0 +1,92 @@
+"""`assay serve`: schedules and events on this machine alone, with the local Prefect server and a worker of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deployments.cli.console import stderr
+from deployments.cli.deploy import Cron, Suffix, print_applied, with_cron
+from deployments.cli.options import configured
+from deployments.local_server import start_server, use_server
+
+if TYPE_CHECKING:
+    from deployments.applying import Applied
+    from flows.config import RunConfig
+
+POOL = "rag-assay-serve"
+_QUERY_SECONDS = "2"
+_SECONDS_TO_END = 20.0
+
+
+@configured
+def serve(
+    config: "RunConfig",
+    cron: Cron = None,
+    name: Suffix = "",
+    at_once: Annotated[int, typer.Option("--at-once", min=1, help="Runs at the same time.")] = 2,
+) -> None:
+    """Run evaluations on a schedule and on events, until interrupted."""
+    from tasks.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
+
+    scheduled = with_cron(config, cron)
+    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "WARNING")
+    starting = start_server(assay_home())
+    with use_server(url := starting.wait()):
+        from deployments.applying import Place, apply  # noqa: PLC0415 loads Prefect
+
+        place = Place(
+            pool=POOL,
+            pool_type="process",
+            job_variables={"working_dir": str(Path.cwd())},
+            suffix=f"-{name}" if name else "",
+        )
+        done = apply(scheduled, place)
+        print_applied(done, as_json=False)
+        stderr.print(f"serving on {url}; set PREFECT_API_URL to it for other commands. Ctrl-C ends it.", markup=False)
+        with _schedules_running(done):
+            code = _work(at_once)
+    if code not in (0, -signal.SIGINT, -signal.SIGTERM):
+        stderr.print(f"the worker ended with exit code {code}", markup=False)
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _schedules_running(done: "Sequence[Applied]") -> Iterator[None]:
+    """Schedules run while the block lasts: what nobody runs meanwhile must not pile up."""
+    from prefect.client.orchestration import get_client  # noqa: PLC0415
+
+    timed = [each.name for each in done if each.kind == "deployment" and each.detail.startswith("cron")]
+    with get_client(sync_client=True) as client:
+        ids = [client.read_deployment_by_name(name).id for name in timed]
+        try:
+            yield
+        finally:
+            for each in ids:
+                client.pause_deployment(each)
+
+
+def _work(at_once: int) -> int:
+    """Takes runs until told to stop; its runs end with it."""
+    command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", POOL, "--type", "process"]
+    environment = {"PREFECT_WORKER_QUERY_SECONDS": _QUERY_SECONDS} | os.environ
+    worker = subprocess.Popen([*command, "--limit", str(at_once)], env=environment, start_new_session=True)  # noqa: S603
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        worker.send_signal(signal.SIGTERM)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    try:
+        return worker.wait()
+    finally:
+        if worker.poll() is None:
+            worker.kill()
+            worker.wait(_SECONDS_TO_END)

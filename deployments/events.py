@@ -1,0 +1,55 @@
+"""Says that an index was rebuilt, for index builders; `assay event index-rebuilt` does the same from a shell."""
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+import httpx
+from prefect.client.orchestration import get_client
+from prefect.events.schemas.events import Event
+from prefect.exceptions import PrefectHTTPStatusError
+from prefect.settings import get_current_settings
+
+from flows.rebuilt_event import EVENT, RESOURCE, IndexRebuilt
+from metric_core.errors import AssayError, ConfigError
+
+
+def emit_index_rebuilt(index: str, version: str, dataset: str, *, announced: datetime | None = None) -> UUID:
+    """Says that an index was rebuilt. What can not be used is refused here, and not where it would arrive.
+
+    Args:
+        index: id of the index: letters, digits, dots, hyphens and underscores.
+        version: its version. Numbers (`7`, `v1.10.2`) and times (`2026-11-21T06:00Z`) are ordered by what they say,
+            others by when they were announced.
+        dataset: where its fresh answers and contexts are: a path, a URL or `hub:owner/name` that workers can read, or
+            `retriever:` if the deployment fetches them from the index itself.
+        announced: when; by default now.
+
+    Returns:
+        The id of the event.
+
+    Raises:
+        ConfigError: a value that can not be used, or no server is set.
+        AssayError: the server did not take the event.
+    """
+    rebuilt = IndexRebuilt.checked(
+        {"index": index, "version": version, "dataset": dataset}, announced or datetime.now(UTC)
+    )
+    if get_current_settings().api.url is None:
+        raise ConfigError("no Prefect server is set that could be told; set PREFECT_API_URL, or start `assay serve`")
+    event = Event.model_validate(
+        {
+            "event": EVENT,
+            "occurred": rebuilt.announced,
+            "resource": {"prefect.resource.id": f"{RESOURCE}{rebuilt.index}", "prefect.resource.name": rebuilt.index},
+            "payload": rebuilt.payload,
+        }
+    )
+    try:
+        with get_client(sync_client=True) as client:
+            client.request("POST", "/events", json=[event.model_dump(mode="json")])
+    except (httpx.HTTPError, PrefectHTTPStatusError) as error:
+        raise AssayError(
+            f"the Prefect server at {get_current_settings().api.url} did not take the event ({type(error).__name__}); "
+            "the index was not announced"
+        ) from error
+    return event.id

@@ -1,0 +1,55 @@
+"""The flow `rerun-crashed`: a flow run whose process died goes on, with all that it had finished.
+
+It is the same flow run that runs again, in the place that its deployment names. One that has crashed again and again is
+left as it is: whatever kills it would kill the next try too.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+from uuid import UUID
+
+from prefect import flow
+from prefect.client.orchestration import get_client
+from prefect.client.schemas import State, StateType
+from prefect.states import Completed, Failed, Scheduled
+
+MOST_CRASHES = 3
+"""A run that has crashed so often is not run again."""
+
+PAUSE = timedelta(seconds=15)
+"""A worker reports a crash twice, some seconds apart, and the second report would end a run that has begun again."""
+
+
+@flow(name="rerun-crashed", persist_result=False, validate_parameters=True)
+def rerun_crashed(flow_run_id: UUID, most_crashes: int = MOST_CRASHES) -> State[None]:
+    """Has a crashed flow run run again.
+
+    Args:
+        flow_run_id: the flow run.
+        most_crashes: how often it may have crashed before it is left alone.
+    """
+    with get_client(sync_client=True) as client:
+        run = client.read_flow_run(flow_run_id)
+        if run.state is None or run.state.type is not StateType.CRASHED:
+            return Completed(name="NothingToDo", message=f"flow run {run.name} has not crashed, or runs again")
+        if run.deployment_id is None:
+            return Completed(name="NothingToDo", message=f"flow run {run.name} has no deployment to run it again")
+        crashes = _crashes(client.read_flow_run_states(flow_run_id))
+        if crashes >= most_crashes:
+            message = f"flow run {run.name} has crashed {crashes} times and is left alone; its log has more"
+            return Failed(message=message)
+        when = datetime.now(UTC) + PAUSE
+        again: State[None] = Scheduled(scheduled_time=when, message=f"runs again after crash {crashes}")
+        client.set_flow_run_state(flow_run_id, again, force=True)
+    return Completed(message=f"flow run {run.name} runs again")
+
+
+def _crashes(states: Sequence[State[Any]]) -> int:
+    """How often a run has crashed while it ran; a second report of the same crash counts for nothing."""
+    ordered = sorted(states, key=lambda state: state.timestamp)
+    return sum(
+        after.type is StateType.CRASHED and before.type in (StateType.RUNNING, StateType.PENDING)
+        for before, after in pairwise(ordered)
+    )

@@ -1,0 +1,218 @@
+"""The flow `index-rebuilt`: a new version of an index is evaluated, held against the accepted one, and accepted or not.
+
+Only what has changed since earlier versions is asked of the judge, because answers and stage tables are kept. The first
+version of an index becomes its baseline. A later one is accepted if the gate passes; otherwise the baseline stays, an
+alert says what got worse, and the flow run fails. An older version never takes the place of a newer one: that is looked
+at before anything is evaluated, and again before it is accepted.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal
+from uuid import UUID
+
+from prefect import flow
+from prefect.artifacts import create_markdown_artifact
+from prefect.client.schemas import State
+from prefect.logging import get_run_logger
+from prefect.runtime import flow_run
+from prefect.states import Completed, Failed
+
+from flows.alerts import Alert, link_to, send
+from flows.compare import ARTIFACT
+from flows.compare_runs import CompareOptions, compare_runs
+from flows.config import RunConfig
+from flows.deploy_settings import usual_gate
+from flows.evaluate import run_evaluation
+from flows.rebuilt_event import FROM_INDEX, IndexRebuilt, newest_announced, newest_beside
+from metric_core.errors import AssayError, ConfigError
+from metric_core.statistics.comparison import Verdict
+from metric_core.statistics.gate import Outcome
+from tasks.baselines import Baseline, Baselines
+from tasks.render.comparison import comparison_page
+from tasks.render.comparison_text import markdown
+from tasks.render.comparison_words import interval_text, numbers, title
+from tasks.run_comparison import RunComparison
+
+COMPARISON = "comparison.html"
+"""The page in the run folder that shows what has changed since the baseline."""
+
+
+@flow(name="index-rebuilt", persist_result=False, validate_parameters=True)
+def index_rebuilt(  # noqa: PLR0913, PLR0917 they are what a person fills in
+    config: RunConfig, index: str = "", version: str = "", dataset: str = "", announced: str = "", event: str = ""
+) -> State[dict[str, Any]]:
+    """Evaluates a new version of an index, and accepts it or says why not.
+
+    Args:
+        config: how to evaluate; its `deploy` has the gate, the baselines and who is told.
+        index: id of the index.
+        version: its version.
+        dataset: where its fresh answers and contexts are.
+        announced: when it was announced; by default now.
+        event: id of the event that said so; empty for a run that a person starts.
+
+    Returns:
+        What became of it: Accepted, Superseded, Inconclusive, or Failed.
+
+    Raises:
+        AssayError: anything that the user can put right; the message says how.
+    """
+    said = {"index": index, "version": version, "dataset": dataset}
+    with _told_of_errors(config, said):
+        rebuilt = _newest(config, said, announced, event)
+        said.update(rebuilt.payload)
+        baselines = Baselines(config.deploy.baselines)
+        before = baselines.current(rebuilt.index)
+        if before is not None and before.place.is_newer_than(rebuilt.place):
+            return _superseded(rebuilt, before)
+        folder = _evaluated(config, rebuilt, None if before is None else baselines.run_folder(before))
+        before = baselines.current(rebuilt.index)  # another version may have been accepted meanwhile
+        if before is None:
+            return _accept(baselines, _baseline(rebuilt, folder, "first"), "it is the first of its index")
+        if before.place.is_newer_than(rebuilt.place):
+            return _superseded(rebuilt, before)
+        found = _compared(config, rebuilt, (baselines.run_folder(before), folder))
+        if found.gate is None or found.gate.outcome is Outcome.PASSED:
+            why = f"the gate passed beside version {before.version}"
+            return _accept(baselines, _baseline(rebuilt, folder, "passed"), why)
+        return _refuse(config, rebuilt, before.version, found)
+
+
+def _newest(config: RunConfig, said: Mapping[str, str], announced: str, event: str) -> IndexRebuilt:
+    when, event_id = _time(announced), UUID(event) if event else None
+    quiet = timedelta(seconds=config.deploy.quiet_seconds)
+    try:
+        found = newest_announced(IndexRebuilt.checked(said, when), event_id, quiet)
+    except ConfigError as error:
+        # Of a burst there is this run only, so an event that can not be used must not take the others with it.
+        other = None if event_id is None else newest_beside(said["index"], when, event_id, quiet)
+        if other is None:
+            raise
+        _tell(config, said, str(error))
+        found = other
+    if found.version != said["version"]:
+        get_run_logger().info("version %s takes the place of %r", found.version, said["version"])
+    if found.dataset == FROM_INDEX and config.retriever is None:
+        raise ConfigError(
+            f"the event says that contexts are to be fetched from the index ({FROM_INDEX}), but this deployment has no "
+            "retriever; set one in its configuration, or announce a dataset"
+        )
+    return found
+
+
+def _time(announced: str) -> datetime:
+    if not announced:
+        return datetime.now(UTC)
+    try:
+        time = datetime.fromisoformat(announced)
+    except ValueError as error:
+        raise ConfigError(f"announced must be a time such as 2026-11-21T06:00:00Z, got {announced!r}") from error
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
+def _evaluated(config: RunConfig, rebuilt: IndexRebuilt, baseline: Path | None) -> Path:
+    changes: dict[str, Any] = {"baseline": None if baseline is None else str(baseline), "out": None}
+    if rebuilt.dataset != FROM_INDEX:
+        changes |= {"source": rebuilt.dataset, "retriever": None}
+    return Path(run_evaluation(config.model_copy(update=changes)).folder)
+
+
+def _compared(config: RunConfig, rebuilt: IndexRebuilt, folders: tuple[Path, Path]) -> RunComparison:
+    """Holds a run against the baseline by the gate, and leaves a page about it in the run folder."""
+    found = compare_runs(*folders, CompareOptions(gate=config.deploy.gate or usual_gate()))
+    (folders[1] / COMPARISON).write_text(comparison_page(found), encoding="utf-8", errors="replace")
+    about = f"index {rebuilt.index}, version {rebuilt.version} beside its baseline"
+    create_markdown_artifact(markdown(found), key=ARTIFACT, description=about)
+    return found
+
+
+def _refuse(config: RunConfig, rebuilt: IndexRebuilt, baseline: str, found: RunComparison) -> State[dict[str, Any]]:
+    folder = Path(found.b.folder)
+    has_failed = found.gate is not None and found.gate.outcome is Outcome.FAILED
+    alert = Alert(
+        index=rebuilt.index,
+        version=rebuilt.version,
+        outcome="failed" if has_failed else "inconclusive",
+        worse=tuple(_worse(found)),
+        baseline=baseline,
+        folder=str(folder),
+        report=link_to(folder, COMPARISON, config.deploy.alerts),
+        flow_run=str(flow_run.id),
+    )
+    send(alert, config.deploy.alerts)
+    told = {**rebuilt.payload, "accepted": False, "folder": str(folder), "baseline": baseline}
+    if has_failed:
+        return Failed(message=alert.text, data=told)
+    return Completed(name="Inconclusive", message=alert.text, data=told)
+
+
+def _accept(baselines: Baselines, baseline: Baseline, why: str) -> State[dict[str, Any]]:
+    told = {"index": baseline.index, "version": baseline.version, "folder": baseline.folder}
+    if not baselines.accept(baseline):
+        newer = baselines.current(baseline.index)
+        version = "another one" if newer is None else newer.version
+        message = (
+            f"version {baseline.version} is not accepted: version {version}, which is newer, was accepted meanwhile"
+        )
+        return Completed(name="Superseded", message=message, data={**told, "accepted": False})
+    message = f"version {baseline.version} is the baseline of index {baseline.index} now: {why}"
+    return Completed(name="Accepted", message=message, data={**told, "accepted": True})
+
+
+def _baseline(rebuilt: IndexRebuilt, folder: Path, why: Literal["first", "passed"]) -> Baseline:
+    return Baseline(
+        index=rebuilt.index,
+        version=rebuilt.version,
+        announced=rebuilt.announced,
+        run_id=str(flow_run.id),
+        folder=str(folder),
+        dataset=rebuilt.dataset,
+        accepted=datetime.now(UTC),
+        why=why,
+    )
+
+
+def _superseded(rebuilt: IndexRebuilt, newer: Baseline) -> State[dict[str, Any]]:
+    message = f"version {rebuilt.version} of index {rebuilt.index} is older than its baseline, version {newer.version}"
+    told = {**rebuilt.payload, "accepted": False, "baseline": newer.version}
+    return Completed(name="Superseded", message=message, data=told)
+
+
+def _worse(found: RunComparison) -> Iterator[str]:
+    """What the gate does not accept, and which metrics are worse beyond chance."""
+    for check in found.gate.checks if found.gate else ():
+        if check.outcome is not Outcome.PASSED:
+            observed = "nothing" if check.observed is None else f"{check.observed:.3f}"
+            interval = f" ({interval_text(check.interval)})" if check.interval else ""
+            yield f"{check.metric}: {check.rule}, observed {observed}{interval} over {check.rows} rows: {check.reason}"
+    for metric in found.metrics:
+        if metric.verdict is Verdict.WORSE:
+            before, after, change, interval, *_ = numbers(metric)
+            yield f"{title(metric)}: from {before} to {after} ({change}, {interval})"
+
+
+@contextmanager
+def _told_of_errors(config: RunConfig, said: Mapping[str, str]) -> Iterator[None]:
+    """Sends an alert about what goes wrong in the block, and lets it go on."""
+    try:
+        yield
+    except Exception as error:
+        # An error of ours is written for people; of others only the kind is told, for alerts leave the house.
+        reason = str(error) if isinstance(error, AssayError) else f"{type(error).__name__}; the log of the run has more"
+        _tell(config, said, reason)
+        raise
+
+
+def _tell(config: RunConfig, said: Mapping[str, str], reason: str) -> None:
+    """Sends an alert about a version that could not be evaluated."""
+    alert = Alert(
+        index=said["index"] or "?",
+        version=said["version"] or "?",
+        outcome="error",
+        worse=(reason,),
+        flow_run=str(flow_run.id),
+    )
+    send(alert, config.deploy.alerts)

@@ -1,0 +1,33 @@
+"""The flow `rerun-stage`: `rerun` with parameters that a person types, for a deployment."""
+
+from typing import Literal
+
+from prefect import flow
+
+from flows.evaluate import Evaluation
+from flows.rerun import run_rerun
+from flows.rerun_plan import request_of
+from metric_core.products import Stage
+
+
+@flow(name="rerun-stage", persist_result=False, validate_parameters=True)
+def rerun_stage(
+    run: str,
+    stage: Stage | None = None,
+    rows: Literal["failed", "changed", "all"] = "failed",
+    judge: str | None = None,
+    out: str | None = None,
+) -> Evaluation:
+    """Runs a finished run again from a stage on, into a run folder of its own.
+
+    Args:
+        run: the run folder.
+        stage: the first stage that is computed anew; by default all.
+        rows: rows with a failed cell, rows that the source has changed since, or all.
+        judge: another judge than the run had: builtin, or the URL of a server.
+        out: the new run folder.
+
+    Raises:
+        AssayError: anything that the user can put right; the message says how.
+    """
+    return run_rerun(request_of(run=run, stage=stage, rows=rows, judge=judge, out=out))

@@ -1,0 +1,165 @@
+"""The step before `samples` where contexts come from the index itself: a question set in, rows to evaluate out.
+
+The rows are written to a file beside the stage tables, which is then evaluated like any other data. Contexts are
+fetched anew in each run: what an index gives today is what is to be evaluated.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from prefect import Task
+from prefect.cache_policies import NO_CACHE
+from pydantic import Field
+
+from metric_core import columns as c
+from metric_core.errors import SourceError
+from tasks.retrieve.fetching import Fetched, Fetcher
+from tasks.retrieve.options import RetrieverOptions
+from tasks.samples import BadRowNote, SamplesResult
+from tasks.settings import Settings
+from tasks.sources import SourceOptions, read_samples
+from tasks.sources.bad_rows import MOST_DETAILS
+from tasks.sources.handed_over import handed_over
+
+_SHOWN = 5
+_ROWS_AT_ONCE = 1000
+
+
+class RetrievalSettings(Settings):
+    """Which questions, and which index.
+
+    Args:
+        source: the question set.
+        column_map: column of the data -> column of a sample.
+        id_column: the column with the rows' ids.
+        limit: take the first rows only.
+        on_bad_row: stop at rows that are no questions or have no reply, or leave them out and count them.
+        retriever: the index.
+    """
+
+    source: str
+    column_map: dict[str, str] = Field(default_factory=dict)
+    id_column: str | None = None
+    limit: int | None = None
+    on_bad_row: Literal["fail", "skip"] = "fail"
+    retriever: RetrieverOptions
+
+
+class Retrieval(Settings):
+    """What was fetched.
+
+    Args:
+        source: where the rows to evaluate are.
+        questions: the question set.
+        index: the index that was asked.
+        rows_read: rows of the question set.
+        bad_rows: those left out; the list may be cut.
+        bad_row_count: how many those are.
+        without_passages: rows for which the index found nothing; they are evaluated.
+        seconds: how long it took.
+    """
+
+    source: str
+    questions: str
+    index: str
+    rows_read: int
+    bad_rows: tuple[BadRowNote, ...]
+    bad_row_count: int
+    without_passages: int
+    seconds: float
+
+    def said(self) -> dict[str, Any]:
+        """What run.json says about it; the bad rows are there already."""
+        return self.model_dump(mode="json", exclude={"bad_rows", "source"})
+
+    def added_to(self, read: SamplesResult) -> SamplesResult:
+        """The rows that were read, with the bad rows of the question set beside them."""
+        return read.model_copy(
+            update={
+                "rows_read": self.rows_read,
+                "bad_rows": (*self.bad_rows, *read.bad_rows),
+                "bad_row_count": self.bad_row_count + read.bad_row_count,
+            }
+        )
+
+
+def fetch_contexts(settings: RetrievalSettings, tables: str) -> Retrieval:
+    """Fetches the contexts of a question set.
+
+    Args:
+        settings: which questions, and which index.
+        tables: root of the store of stage tables, beside which the rows are written.
+
+    Raises:
+        SourceError: the questions can not be read, or have no reply while the run is to stop at that.
+        AssayError: the index can not be used at all.
+    """
+    start = time.monotonic()
+    options = SourceOptions(
+        column_map=settings.column_map,
+        id_column=settings.id_column,
+        limit=settings.limit,
+        on_bad_row=settings.on_bad_row,
+        batch_rows=_ROWS_AT_ONCE,
+    )
+    reader = read_samples(settings.source, options, {"retriever": (c.USER_INPUT,)})
+    fetcher = Fetcher(settings.retriever)
+    rows: list[dict[str, Any]] = []
+    problems: list[BadRowNote] = []
+    without_passages = 0
+    for table in reader:
+        batch = table.to_pylist()
+        for row, fetched in zip(batch, fetcher.fetch([row[c.USER_INPUT] for row in batch]), strict=True):
+            if fetched.problem is not None:
+                number = int(row["row_number"])
+                problems.append(BadRowNote(number=number, column=c.RETRIEVED_CONTEXTS, problem=fetched.problem))
+                continue
+            without_passages += not fetched.passages
+            rows.append(_row(row, fetched))
+    _check(rows, problems, settings, fetcher.identity)
+    bad = [BadRowNote(number=bad.number, column=bad.column, problem=bad.problem) for bad in reader.bad_rows]
+    return Retrieval(
+        source=handed_over(rows, tables),
+        questions=settings.source,
+        index=fetcher.identity,
+        rows_read=reader.rows_read,
+        bad_rows=tuple((*bad, *problems)[:MOST_DETAILS]),
+        bad_row_count=reader.bad_row_count + len(problems),
+        without_passages=without_passages,
+        seconds=round(time.monotonic() - start, 3),
+    )
+
+
+retrieval = Task(fetch_contexts, name="retrieval", cache_policy=NO_CACHE, persist_result=False)
+
+
+def _check(rows: Sequence[Any], problems: Sequence[BadRowNote], settings: RetrievalSettings, index: str) -> None:
+    if not problems or (rows and settings.on_bad_row == "skip"):
+        return
+    lines = "".join(f"\n  row {note.number}: {note.problem}" for note in problems[:_SHOWN])
+    more = f"\n  and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
+    way_out = "; --on-bad-row skip leaves them out" if rows else ""
+    raise SourceError(
+        f"the index {index} gave nothing usable for {len(problems)} of {len(rows) + len(problems)} rows of "
+        f"{settings.source}{way_out}:{lines}{more}"
+    )
+
+
+def _row(row: Mapping[str, Any], fetched: Fetched) -> dict[str, Any]:
+    """The row of a sample, by its columns' own names; what was not given stays out."""
+    replaced: dict[str, Any] = {c.RETRIEVED_CONTEXTS: [passage.text for passage in fetched.passages]}
+    ids = [passage.id for passage in fetched.passages]
+    replaced[c.RETRIEVED_CONTEXT_IDS] = ids if all(name is not None for name in ids) else None
+    if fetched.response is not None:
+        replaced[c.RESPONSE] = fetched.response
+    kept = {"row_id": row["row_id"], **{name: row[name] for name in c.COLUMNS}, **replaced}
+    if kept[c.RUBRICS] is not None:
+        kept[c.RUBRICS] = {rubric["key"]: rubric["description"] for rubric in kept[c.RUBRICS]}
+    extras = json.loads(row["extras"]) if row["extras"] else {}
+    return dict(_said({**extras, **kept}))
+
+
+def _said(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    yield from ((name, value) for name, value in row.items() if value is not None)

@@ -1,0 +1,85 @@
+"""Which of two versions of an index is the newer one.
+
+Index builders number their versions in ways of their own. Numbers (`7`, `v1.10.2`) and times (`2026-11-21`,
+`20261121T0600Z`) say themselves which is newer; of any other two versions, the one announced later is.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import reduce
+from typing import TypeAlias
+
+_NUMBER = re.compile(r"v?(\d+(?:\.\d+)*)", re.IGNORECASE)
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}.*|\d{8}T.*")
+
+Value: TypeAlias = tuple[int, ...] | datetime
+
+
+@dataclass(frozen=True, slots=True)
+class IndexVersion:
+    """A version of an index.
+
+    Args:
+        name: as its builder calls it.
+        announced: when it was announced, with a time zone.
+    """
+
+    name: str
+    announced: datetime
+
+    @property
+    def value(self) -> Value | None:
+        """What the name says about its place in time; None if nothing.
+
+        >>> now = datetime(2026, 11, 21, tzinfo=UTC)
+        >>> [IndexVersion(name, now).value for name in ("v1.10.0", "2026-11-21", "blue")]
+        [(1, 10), datetime.datetime(2026, 11, 21, 0, 0, tzinfo=datetime.timezone.utc), None]
+        """
+        number = _NUMBER.fullmatch(self.name)
+        if number is not None:
+            return _without_zeros(tuple(map(int, number[1].split("."))))
+        if _TIME.fullmatch(self.name) is None:
+            return None
+        try:
+            time = datetime.fromisoformat(self.name)
+        except ValueError:
+            return None
+        return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+    def is_newer_than(self, other: "IndexVersion") -> bool:
+        """Whether this version is newer: by its name where both names are numbers or both are times, else by when.
+
+        >>> early, late = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)
+        >>> IndexVersion("10", early).is_newer_than(IndexVersion("9", late))
+        True
+        >>> IndexVersion("blue", early).is_newer_than(IndexVersion("9", late))
+        False
+        """
+        mine, theirs = self.value, other.value
+        if isinstance(mine, tuple) and isinstance(theirs, tuple) and mine != theirs:
+            return mine > theirs
+        if isinstance(mine, datetime) and isinstance(theirs, datetime) and mine != theirs:
+            return mine > theirs
+        return self.announced > other.announced
+
+
+def newest(versions: Iterable[IndexVersion]) -> IndexVersion | None:
+    """The newest of some versions, each compared with the newest of those announced before it; None if there are none.
+
+    >>> day = datetime(2026, 1, 1, tzinfo=UTC)
+    >>> newest([IndexVersion("9", day), IndexVersion("10", day), IndexVersion("2", day)]).name
+    '10'
+    """
+    ordered = sorted(versions, key=lambda version: version.announced)
+    if not ordered:
+        return None
+    return reduce(lambda best, version: version if version.is_newer_than(best) else best, ordered)
+
+
+def _without_zeros(number: tuple[int, ...]) -> tuple[int, ...]:
+    """1.2.0 is 1.2."""
+    while len(number) > 1 and number[-1] == 0:
+        number = number[:-1]
+    return number

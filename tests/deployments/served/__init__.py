@@ -1,0 +1,1 @@
+"""Deployments on a whole Prefect server, with a worker: what runs by itself."""

@@ -1,0 +1,120 @@
+"""One Prefect server with a worker for all tests of this folder, and what they look at on it."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterName
+from prefect.client.schemas.objects import FlowRun
+from prefect.logging.handlers import APILogWorker
+
+from deployments.applying import Applied, Place, apply
+from deployments.local_server import use_server
+from flows.config import RunConfig
+from tests.deployments.cli.conftest import assay as assay  # noqa: PLC0414 a fixture here too
+from tests.flows.webhook import Webhook
+from tests.prefect_servers import prefect_server, worker
+
+POOL = "evaluations"
+PATIENCE_SECONDS = 240.0
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A server, its worker, and the folder in which its runs are.
+
+    Args:
+        url: the API URL.
+        folder: the home and the working folder of the runs lie below.
+    """
+
+    url: str
+    folder: Path
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    def deploy(self, config: Mapping[str, Any], suffix: str = "") -> list[Applied]:
+        """Deploys a configuration."""
+        variables = {"working_dir": str(self.folder)}
+        return apply(RunConfig.model_validate(config), Place(pool=POOL, job_variables=variables, suffix=suffix))
+
+    def runs(self, deployment: str) -> list[FlowRun]:
+        """The runs of a deployment, the first one first."""
+        wanted = DeploymentFilter(name=DeploymentFilterName(any_=[deployment]))
+        with get_client(sync_client=True) as client:
+            found = client.read_flow_runs(deployment_filter=wanted)
+        return sorted(found, key=lambda run: run.created or run.id)
+
+    def run(self, full_name: str, **parameters: Any) -> FlowRun:
+        """Runs a deployment, and waits for the end."""
+        with get_client(sync_client=True) as client:
+            deployment = client.read_deployment_by_name(full_name)
+            made = client.create_flow_run_from_deployment(deployment.id, parameters=parameters)
+        return self.ended(made)
+
+    def ended(self, run: FlowRun, ends: int = 1) -> FlowRun:
+        """The run, once it has ended so often."""
+
+        def look() -> FlowRun | None:
+            with get_client(sync_client=True) as client:
+                states = client.read_flow_run_states(run.id)
+                is_over = sum(state.is_final() for state in states) >= ends
+                return client.read_flow_run(run.id) if is_over else None
+
+        over: FlowRun = until(look, f"the end of {run.name}")
+        return over
+
+
+def until(look: Callable[[], Any], what: str) -> Any:
+    """What a look gives, once it gives something."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        if found := look():
+            return found
+        time.sleep(0.25)
+    raise AssertionError(f"waited in vain for {what}")
+
+
+def state_of(run: FlowRun) -> tuple[str, str]:
+    """Name and message of the state of a run."""
+    assert run.state is not None
+    return run.state.name or "", run.state.message or ""
+
+
+def manifest_of(folder: str | Path) -> dict[str, Any]:
+    """run.json of a run folder."""
+    return dict(json.loads(Path(folder, "run.json").read_text(encoding="utf-8")))
+
+
+@pytest.fixture(scope="session")
+def webhook() -> Iterator[Webhook]:
+    """Where alerts of all deployments go that name `env:ALERTS`."""
+    with Webhook() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def whole_ground(tmp_path_factory: pytest.TempPathFactory, webhook: Webhook) -> Iterator[Ground]:
+    """A server and a worker."""
+    folder = tmp_path_factory.mktemp("ground")
+    variables = {"ASSAY_HOME": str(folder / "home"), "ALERTS": webhook.url}
+    with prefect_server(folder) as url, worker(url, POOL, folder, variables):
+        yield Ground(url, folder)
+
+
+@pytest.fixture(scope="module")
+def ground(whole_ground: Ground) -> Iterator[Ground]:
+    """A server and a worker; Prefect's client in this process talks to that server. Schedules end with the module."""
+    with use_server(whole_ground.url):
+        yield whole_ground
+        with get_client(sync_client=True) as client:
+            for deployment in client.read_deployments():
+                client.pause_deployment(deployment.id)
+        APILogWorker.drain_all()

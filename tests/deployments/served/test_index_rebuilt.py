@@ -1,0 +1,181 @@
+"""Schedules, and events that an index was rebuilt, on a real server with a real worker.
+
+All of it happens once, for all tests of the module: a burst of ten events, a worse version, and an event that lacks a
+field, while the minute's schedule fires.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import FlowRun
+from prefect.events.schemas.events import Event
+
+from deployments.applying import Applied, Change
+from deployments.events import emit_index_rebuilt
+from flows.config import RunConfig
+from flows.index_rebuilt import index_rebuilt
+from flows.rebuilt_event import EVENT
+from metric_core.errors import ConfigError
+from tasks.baselines import Baselines
+from tests.deployments.served.conftest import Ground, manifest_of, state_of, until
+from tests.flows.test_index_rebuilt import ROWS, write
+from tests.flows.webhook import Webhook
+
+pytestmark = [pytest.mark.prefect, pytest.mark.models]
+
+
+@dataclass(frozen=True)
+class Story:
+    """What has happened.
+
+    Args:
+        ground: where.
+        webhook: what heard of it.
+        first: what the first deployment did.
+        again: what the second one did.
+        burst: the runs of ten events in a burst.
+        worse: the runs of a worse version of another index.
+        lacking: the runs of an event without a version.
+    """
+
+    ground: Ground
+    webhook: Webhook
+    first: list[Applied]
+    again: list[Applied]
+    burst: list[FlowRun]
+    worse: list[FlowRun]
+    lacking: list[FlowRun]
+
+
+@pytest.fixture(scope="module")
+def story(ground: Ground, webhook: Webhook) -> Story:
+    good, bad = write(ground.folder / "good.jsonl"), write(ground.folder / "bad.jsonl", wrong=30)
+    newest = write(ground.folder / "newest.jsonl", reworded=1)
+    config = {
+        "source": good,
+        "metrics": ["faithfulness"],
+        "judge": {"backend": "builtin", "slots": 2},
+        "deploy": {"cron": "* * * * *", "alerts": {"webhook": "env:ALERTS"}},
+    }
+    first, again = ground.deploy(config), ground.deploy(config)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASSAY_HOME", str(ground.home))
+        patch.chdir(ground.folder)
+        for index in ("handbook", "worse"):
+            index_rebuilt(RunConfig.model_validate(config), index=index, version="v1.0", dataset=good)
+    for version in (1, 2, 3, 4, 10, 5, 6, 7, 9, 8):
+        emit_index_rebuilt("handbook", f"v1.{version}", newest if version == 10 else bad)
+    emit_index_rebuilt("worse", "v1.1", bad)
+    send_raw("lacking", {"index": "lacking", "dataset": good})
+    runs = {index: ended(ground, index) for index in ("handbook", "worse", "lacking")}
+    return Story(ground, webhook, first, again, *runs.values())
+
+
+def ended(ground: Ground, index: str) -> list[FlowRun]:
+    """The runs of an index, once there is one and all have ended."""
+
+    def look() -> list[FlowRun]:
+        found = [run for run in ground.runs("index-rebuilt") if run.parameters["index"] == index]
+        return found if all(run.state is not None and run.state.is_final() for run in found) else []
+
+    runs: list[FlowRun] = until(look, f"the runs of {index}")
+    return runs
+
+
+def send_raw(index: str, payload: dict[str, Any]) -> None:
+    """Sends an event that nothing of ours has looked at."""
+    event = Event.model_validate(
+        {
+            "event": EVENT,
+            "occurred": datetime.now(UTC),
+            "resource": {"prefect.resource.id": f"rag.index.{index}"},
+            "payload": payload,
+        }
+    )
+    with get_client(sync_client=True) as client:
+        client.request("POST", "/events", json=[event.model_dump(mode="json")])
+
+
+def test_to_deploy_twice_changes_nothing(story: Story) -> None:
+    assert {each.change for each in story.first if each.kind != "work pool"} == {Change.CREATED}
+    assert [(each.kind, each.name) for each in story.first] == [(each.kind, each.name) for each in story.again]
+    assert {each.change for each in story.again} == {Change.UNCHANGED}
+    with get_client(sync_client=True) as client:
+        names = [each.name for each in client.read_automations()]
+        assert len(names) == len(set(names)) >= 3
+        builtin = [each.limit for each in client.read_global_concurrency_limits() if "judge-builtin" in each.name]
+        assert builtin == [2]
+        assert len(client.read_deployment_by_name("evaluate/evaluate").schedules) == 1
+
+
+def test_a_burst_of_ten_events_is_one_incremental_run_of_the_newest_version(story: Story) -> None:
+    (run,) = story.burst
+    assert {name: run.parameters[name] for name in ("index", "version")} == {"index": "handbook", "version": "v1.8"}
+    assert run.parameters["dataset"].endswith("bad.jsonl")  # the last event's; the newest version takes its place
+    assert state_of(run)[0] == "Accepted"
+    current = Baselines(str(story.ground.home / "baselines")).current("handbook")
+    assert current is not None
+    assert (current.version, current.why, current.run_id) == ("v1.10", "passed", str(run.id))
+    said = manifest_of(current.folder)["baseline"]
+    assert said["rows"] == {"added": 0, "removed": 0, "changed": 1, "unchanged": ROWS - 1}
+    assert 0 < said["asked"] <= 0.05 * said["questions"]
+
+
+def test_a_worse_version_leaves_the_baseline_and_is_told(story: Story) -> None:
+    (run,) = story.worse
+    assert state_of(run)[0] == "Failed"
+    (alert,) = [each for each in story.webhook.received if each["outcome"] == "failed"]
+    assert (alert["index"], alert["version"], alert["baseline"]) == ("worse", "v1.1", "v1.0")
+    assert any(sentence.startswith("faithfulness: from 1.000 to 0.") for sentence in alert["worse"])
+    current = Baselines(str(story.ground.home / "baselines")).current("worse")
+    assert current is not None
+    assert current.version == "v1.0"
+
+
+def test_an_event_that_lacks_a_field_is_a_failed_run_that_says_so(story: Story) -> None:
+    (run,) = story.lacking
+    name, message = state_of(run)
+    assert name == "Failed"
+    assert "the event rag.index.rebuilt lacks version" in message
+    assert [each["index"] for each in story.webhook.received if each["outcome"] == "error"] == ["lacking"]
+
+
+def test_the_schedule_is_registered_and_fires(story: Story) -> None:
+    def fired() -> list[FlowRun]:
+        runs = story.ground.runs("evaluate")
+        return [run for run in runs if run.auto_scheduled and run.state is not None and run.state.is_completed()]
+
+    run = until(fired, "a scheduled run")[0]
+    assert run.parameters["config"]["metrics"] == ["faithfulness"]
+    assert "deploy" not in run.parameters["config"]
+    assert list(Path(story.ground.folder, "runs").glob("*-good/report.html"))
+
+
+def test_the_command_says_that_an_index_was_rebuilt(story: Story, assay: Callable[..., Any]) -> None:
+    del story
+    done = assay("event", "index-rebuilt", "--index", "quiet", "--version", "1", "--dataset", "nowhere.jsonl")
+    assert (done.code, done.err) == (0, "")
+    assert "index quiet was rebuilt, version 1" in done.out
+    refused = assay("event", "index-rebuilt", "--index", "quiet", "--version", "1")
+    assert refused.code == 2
+    assert "lacks dataset" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        (("handbook", "", "data.jsonl"), "lacks version"),
+        (("hand/book", "1", "data.jsonl"), "an index is called by"),
+        (("handbook", "1 2", "data.jsonl"), "a version is up to 100 characters"),
+        (("handbook", "1", "s3://key:secret@bucket/data.jsonl"), "must hold no user and no password"),
+    ],
+)
+def test_what_can_not_be_used_is_refused_where_it_is_sent(values: tuple[str, str, str], told: str) -> None:
+    with pytest.raises(ConfigError, match=told) as refused:
+        emit_index_rebuilt(*values)
+    assert "secret" not in str(refused.value)

@@ -1,0 +1,44 @@
+"""`assay serve`: everything on one machine, until it is told to end."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from prefect.client.orchestration import get_client
+
+from deployments.local_server import ensure_server, use_server
+from tests.deployments.served.conftest import until
+from tests.prefect_servers import clean_environment
+
+pytestmark = [pytest.mark.prefect]
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "handbook.jsonl"
+
+
+def test_it_works_until_it_is_told_to_end_and_its_schedules_end_with_it(server_home: Path, tmp_path: Path) -> None:
+    command = [str(Path(sys.executable).with_name("assay")), "serve", str(EXAMPLE), "--cron", "0 0 1 1 *"]
+    log = tmp_path / "log"
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [*command, "--name", "served"],
+            cwd=tmp_path,
+            env=clean_environment() | {"ASSAY_HOME": str(server_home), "PREFECT_HOME": str(tmp_path / "prefect")},
+            stdout=file,
+            stderr=file,
+        )
+    try:
+        until(lambda: b"started!" in log.read_bytes() or process.poll() is not None, "the worker")
+        assert process.poll() is None, log.read_text(encoding="utf-8")
+        with use_server(ensure_server(server_home)), get_client(sync_client=True) as client:
+            working = client.read_deployment_by_name("evaluate/evaluate-served")
+            assert (working.paused, working.work_pool_name) == (False, "rag-assay-serve")
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0, log.read_text(encoding="utf-8")
+            assert client.read_deployment_by_name("evaluate/evaluate-served").paused
+    finally:
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()

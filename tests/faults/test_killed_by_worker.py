@@ -1,0 +1,193 @@
+"""A flow run of a worker is killed, by itself or with its worker, and continues where it was.
+
+The judge's own log of requests is the witness. `ASSAY_TEST_KILLS` and `ASSAY_TEST_ROWS` make the series longer.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from prefect import Flow
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.objects import FlowRun
+from prefect.logging.handlers import APILogWorker
+from prefect.states import Scheduled
+
+from deployments.local_server import use_server
+from flows.config import RunConfig
+from flows.evaluate import run_evaluation
+from tests.faults.conftest import ROOT, Run, Server, no_hang
+from tests.faults.test_killed import IN_FLIGHT, LOST_A_KILL, METRICS, MOST_TWICE, ROWS, rows
+from tests.prefect_servers import prefect_server, worker
+
+pytestmark = [pytest.mark.prefect, pytest.mark.models]
+
+KILLS = int(os.environ.get("ASSAY_TEST_KILLS", "1"))
+POOL = "processes"
+
+
+class Deployed:
+    """A flow run of a deployment, with a judge server and stores of its own.
+
+    Args:
+        folder: where everything of it lies.
+        server: its judge.
+        client: of the Prefect server.
+        deployment: of the flow `evaluate`.
+    """
+
+    def __init__(self, folder: Path, server: Server, client: SyncPrefectClient, deployment: UUID) -> None:
+        self.folder = folder
+        self._client = client
+        self._deployment = deployment
+        source = folder / "rows.jsonl"
+        source.write_text("\n".join(json.dumps(row) for row in rows(ROWS)), encoding="utf-8")
+        self.config: dict[str, Any] = {
+            "source": str(source),
+            "metrics": METRICS,
+            "judge": {"backend": "server", "server": {"urls": [server.url], "concurrency": IN_FLIGHT}},
+            "shard_rows": max(20, ROWS // 5),
+            "tables": str(folder / "tables"),
+            "answers": str(folder / "answers.db"),
+            "out": str(folder / "run"),
+        }
+
+    @property
+    def asked(self) -> list[str]:
+        """The prompts that the judge was asked, in their order."""
+        log = self.folder / "requests.jsonl"
+        return [json.loads(line)["prompt"] for line in log.read_text(encoding="utf-8").splitlines()]
+
+    def start(self) -> UUID:
+        """Has the worker begin a flow run."""
+        return self._client.create_flow_run_from_deployment(self._deployment, parameters={"config": self.config}).id
+
+    def wait_for(self, requests: int) -> None:
+        """Waits until the judge has seen so many requests."""
+        log = self.folder / "requests.jsonl"
+        log.touch()
+        with log.open("rb") as lines:
+            seen = 0
+            while (seen := seen + lines.read().count(b"\n")) < requests:
+                time.sleep(0.02)
+
+    def kill(self, flow_run_id: UUID) -> None:
+        """Kills a flow run's whole process group; its worker reports that."""
+        process = self._wait(flow_run_id, lambda run: run.infrastructure_pid is not None).infrastructure_pid or ""
+        os.killpg(int(process.rpartition(":")[2]), signal.SIGKILL)
+        killed = self._wait(flow_run_id, lambda run: run.state is not None and run.state.is_final())
+        assert killed.state_name == "Crashed"
+
+    def retry(self, flow_run_id: UUID) -> None:
+        """Prefect's own retry of a flow run."""
+        self._client.set_flow_run_state(flow_run_id, Scheduled(), force=True)
+
+    def finish(self, flow_run_id: UUID) -> Run:
+        """Waits for the end of a flow run."""
+        ended = self._wait(flow_run_id, lambda run: run.state is not None and run.state.is_final())
+        assert ended.state_name == "Completed", ended.state and ended.state.message
+        return Run(self.folder / "run")
+
+    def _wait(self, flow_run_id: UUID, is_it: Callable[[FlowRun], bool]) -> FlowRun:
+        while not is_it(run := self._client.read_flow_run(flow_run_id)):
+            time.sleep(0.2)
+        return run
+
+
+class Worker:
+    """The worker of all flow runs.
+
+    Args:
+        folder: where its files go, and what its flow runs keep.
+        url: of the Prefect server.
+    """
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self._folder = folder
+        self._url = url
+        self._running = ExitStack()
+
+    def start(self) -> None:
+        """Starts it, and waits until it takes flow runs."""
+        environment = {"ASSAY_HOME": str(self._folder / "home"), "PREFECT_LOGGING_LEVEL": "CRITICAL"}
+        self._running.enter_context(worker(self._url, POOL, self._folder, environment))
+
+    def kill(self) -> None:
+        """Kills it, and the processes of its flow runs."""
+        self._running.close()
+
+
+@pytest.fixture(scope="module")
+def prefect_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The API URL of a Prefect server that works with workers."""
+    with prefect_server(tmp_path_factory.mktemp("server")) as url, use_server(url):
+        yield url
+        APILogWorker.drain_all()
+
+
+@pytest.fixture(scope="module")
+def worked(prefect_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    """A worker."""
+    one = Worker(tmp_path_factory.mktemp("worker"), prefect_url)
+    one.start()
+    yield one
+    one.kill()
+
+
+@pytest.fixture(scope="module")
+def deployed(
+    serve: Callable[..., Server], worked: Worker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[], Deployed]]:
+    """Makes flow runs, each with a judge of its own."""
+    del worked  # makes the work pool
+    with get_client(sync_client=True) as client:
+        flow: Any = Flow.from_source(str(ROOT), entrypoint="flows/evaluate.py:evaluate")
+        deployment = flow.deploy("killed", work_pool_name=POOL, print_next_steps=False, ignore_warnings=True)
+
+        def make() -> Deployed:
+            no_hang()
+            place = tmp_path_factory.mktemp("deployed")
+            server = serve("-m", "tests.faults.stub_server", "--log", str(place / "requests.jsonl"))
+            server.start()
+            return Deployed(place, server, client, deployment)
+
+        yield make
+
+
+def test_flow_runs_killed_under_a_worker_end_with_the_scores_of_an_undisturbed_one(
+    deployed: Callable[[], Deployed], worked: Worker
+) -> None:
+    undisturbed = deployed()
+    run_evaluation(RunConfig.model_validate(undisturbed.config))
+    whole, asked = Run(undisturbed.folder / "run"), undisturbed.asked
+    assert max(Counter(asked).values()) == 1
+    chance = random.Random(21)
+    twice = 0
+    for number in range(KILLS):
+        one = deployed()
+        flow_run_id = one.start()
+        one.wait_for(chance.randrange(1, len(asked)))
+        if number % 2:
+            one.kill(flow_run_id)
+            flow_run_id = one.start()
+        else:
+            worked.kill()
+            worked.start()
+            one.retry(flow_run_id)
+        resumed = one.finish(flow_run_id)
+        assert resumed.cells == whole.cells
+        assert resumed.manifest["status"] == "completed"
+        assert set(one.asked) == set(asked)
+        twice += len(one.asked) - len(asked)
+    sys.stderr.write(f"{KILLS} kills under a worker, {len(asked)} requests a run, {twice} asked twice\n")
+    assert twice <= max(LOST_A_KILL * KILLS, MOST_TWICE * KILLS * len(asked))

@@ -1,0 +1,191 @@
+"""Places that can not be written and files that say something else: a clear message or a recomputation, no wrong score.
+
+Limits on the size of files stand for a full disk: they fail in the same calls.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prefect.serializers import PickleSerializer
+
+from tests.faults.conftest import MOST_SECONDS, ROOT, ROWS, Evaluate, Run, Server, configuration, environment
+
+RUNS = """
+import json, resource, sys
+from metric_core.errors import AssayError
+from flows.config import RunConfig
+from flows.evaluate import run_evaluation
+
+_, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+for limit, config in json.load(sys.stdin):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit or hard, hard))
+    try:
+        run_evaluation(RunConfig.model_validate(config))
+    except AssayError as error:
+        print(json.dumps([type(error).__name__, str(error)]))
+    else:
+        print(json.dumps(None))
+"""
+CLOSED = """
+import os, sys
+from metric_core.errors import AssayError
+from metric_core.schemas import SAMPLES
+from tasks.tables.store import TableStore
+from tests.tasks.builders import samples_table
+table = samples_table({"user_input": "Why?"})
+TableStore(sys.argv[2]).write(table, SAMPLES)
+os.chmod(sys.argv[1], 0o555)
+if os.geteuid() == 0:
+    os.seteuid(65534)
+try:
+    TableStore(sys.argv[1]).write(table, SAMPLES)
+except AssayError as error:
+    print(error)
+"""
+
+
+@pytest.fixture
+def server(serve: Callable[..., Server], tmp_path: Path) -> Server:
+    """A judge whose answers follow from the prompts, with a log of them."""
+    server = serve("-m", "tests.faults.stub_server", "--log", str(tmp_path / "requests.jsonl"))
+    server.start()
+    return server
+
+
+def asked(folder: Path) -> int:
+    """How many questions the judge was asked."""
+    log = folder / "requests.jsonl"
+    return len(log.read_bytes().splitlines()) if log.exists() else 0
+
+
+def outcomes(
+    folder: Path, prefect_url: str, runs: Sequence[tuple[int | None, Mapping[str, Any]]]
+) -> list[list[str] | None]:
+    """Runs in a process of its own, each with a limit on the size of files; the errors, None for a run without one."""
+    done = subprocess.run(
+        [sys.executable, "-c", RUNS],
+        input=json.dumps(runs),
+        cwd=ROOT,
+        env=environment(folder, prefect_url) | {"PREFECT_LOGGING_LEVEL": "CRITICAL"},
+        capture_output=True,
+        text=True,
+        timeout=MOST_SECONDS / 2,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+def test_a_full_disk_ends_a_run_with_a_message_and_the_next_one_completes_it(
+    server: Server, prefect_url: str, evaluate: Evaluate, tmp_path: Path
+) -> None:
+    config = configuration(tmp_path, server)
+    behind_a_file = str(tmp_path / "requests.jsonl" / "tables")
+    (tmp_path / "requests.jsonl").touch()
+    barred, no_table, no_report, last = outcomes(
+        tmp_path,
+        prefect_url,
+        [(None, config | {"tables": behind_a_file}), (7_000, config), (100_000, config), (None, config)],
+    )
+    assert barred is not None
+    assert "Not a directory" in barred[1]
+    assert no_table is not None
+    assert ".parquet can not be written: [Errno 27] File too large" in no_table[1]
+    assert no_report is not None
+    assert no_report[0] == "RunFolderError"
+    assert "can not be written: File too large" in no_report[1]
+    assert last is None
+    assert not list(tmp_path.rglob("*.tmp"))
+    whole = Run(tmp_path / "run")
+    assert whole.manifest["usage"]["requests"] == 0  # all of it was kept when the report could not be written
+    before = asked(tmp_path)
+    assert evaluate(tmp_path / "undisturbed", server).cells == whole.cells
+    # The store of answers did not fit on the disk either, so that what two shards have in common was asked twice.
+    assert 0 <= before - (asked(tmp_path) - before) < ROWS
+
+
+def test_a_read_only_folder_is_told_and_left_as_it_was() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        closed = Path(name, "closed")
+        closed.mkdir()
+        command = [sys.executable, "-c", CLOSED, str(closed), str(Path(name, "open"))]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "can not be written: [Errno 13] Permission denied" in done.stdout
+        assert list(closed.iterdir()) == []
+
+
+class Planted:
+    """What a pickle of this runs when it is read."""
+
+    def __init__(self, trace: Path) -> None:
+        self._trace = trace
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return Path.touch, (self._trace,)
+
+
+def plant(record: Path, trace: Path) -> None:
+    """Makes a pickle of a record, named as such."""
+    content = json.loads(record.read_text(encoding="utf-8"))
+    content["metadata"]["serializer"] = {"type": "pickle", "picklelib": "cloudpickle"}
+    content["result"] = PickleSerializer().dumps(Planted(trace)).decode()
+    record.write_text(json.dumps(content), encoding="utf-8")
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+def test_what_was_damaged_or_planted_is_computed_anew_and_never_run(
+    server: Server, evaluate: Evaluate, tmp_path: Path
+) -> None:
+    first = evaluate(tmp_path, server, shard_rows=ROWS)
+    cells, questions = first.cells, asked(tmp_path)
+    tables = tmp_path / "home" / "tables"
+    for number, path in enumerate(sorted(tables.glob("*/*.parquet"))):
+        if path.parent.name == "samples":
+            continue
+        content = bytearray(path.read_bytes())
+        content[len(content) // 3] ^= 0x10
+        path.write_bytes(content[: len(content) // 2] if number % 2 else content)
+    again = evaluate(tmp_path, server, shard_rows=ROWS)
+    assert again.cells == cells
+    trace = tmp_path / "executed"
+    records = list((tables / "results").iterdir())
+    assert len(records) > 3
+    for record in records:
+        plant(record, trace)
+    again = evaluate(tmp_path, server, shard_rows=ROWS)
+    assert again.cells == cells
+    assert not trace.exists()
+    assert asked(tmp_path) == questions  # all of it was in the store of answers
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+def test_a_table_of_a_finished_run_that_was_changed_is_no_basis_of_another(
+    server: Server, prefect_url: str, evaluate: Evaluate, tmp_path: Path
+) -> None:
+    run = evaluate(tmp_path, server, shard_rows=ROWS)
+    path = run.folder / "stages" / "verdicts.parquet"
+    path.write_bytes(path.read_bytes()[:-20])
+    done = subprocess.run(
+        [Path(sys.executable).with_name("assay"), "rerun", run.folder, "--rows", "all", "--stage", "aggregation"],
+        env=environment(tmp_path, prefect_url),
+        capture_output=True,
+        text=True,
+        timeout=MOST_SECONDS / 2,
+        check=False,
+    )
+    assert done.returncode == 5
+    assert done.stdout == ""
+    assert "verdicts.parquet" in done.stderr
+    assert "Traceback" not in done.stderr

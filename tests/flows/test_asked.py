@@ -1,0 +1,181 @@
+"""Of what was asked before, only what a change touches is asked again, and all of that: the servers' counts say so."""
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from flows.config import RunConfig
+from flows.evaluate import run_evaluation
+from flows.stages import STAGE_TASKS
+from metric_core.products import Stage
+from tasks.judge.server import judge as server_judge
+from tests.tasks.embed.embedding_server import EmbeddingServer
+from tests.tasks.judge.server.fake_server import FakeServer
+
+pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]
+
+ROWS: Sequence[Mapping[str, Any]] = [
+    {
+        "id": f"r{number}",
+        "user_input": f"Who repairs bike {number}?",
+        "response": f"Hall {number} does.",
+        "retrieved_contexts": [f"Hall {number} repairs bikes.", "The canteen serves soup."],
+        "reference": f"It is hall {number} that does.",
+    }
+    for number in range(3)
+]
+METRICS = ("faithfulness", "answer_relevancy", "nv_accuracy", "answer_similarity")
+COLD = {"claims": 3, "verdicts": 6, "questions": 3, "ratings": 6}
+
+
+def kind_of(body: Mapping[str, Any]) -> str:
+    """What a request asks for."""
+    if labels := body.get("structured_outputs", {}).get("choice"):
+        return "verdicts" if set(labels) == {"yes", "no"} else "ratings"
+    return "claims" if "claims" in schema_of(body) else "questions"
+
+
+def schema_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    properties: Mapping[str, Any] = body["response_format"]["json_schema"]["schema"]["properties"]
+    return properties
+
+
+def say(body: dict[str, Any]) -> dict[str, Any] | None:
+    """Two claims a response, and questions that name its hall."""
+    if (kind := kind_of(body)) not in ("claims", "questions"):
+        return None
+    text = body["messages"][-1]["content"]
+    hall = next(number for number in range(100) if f"Hall {number} does" in text or f"It is hall {number}" in text)
+    if kind == "claims":
+        of = "reference" if f"It is hall {hall}" in text else "response"
+        return {"content": json.dumps({"claims": [f"The {of} names hall {hall}.", f"The {of} names no {hall + 1}."]})}
+    count = schema_of(body)["questions"]["minItems"]
+    questions = [{"question": f"What does hall {hall} do, {k}?", "noncommittal": False} for k in range(count)]
+    return {"content": json.dumps({"questions": questions})}
+
+
+class Bench:
+    """Runs with stores of their own, and what the two servers were asked in each of them."""
+
+    def __init__(self, folder: Path, judge: FakeServer, embedder: EmbeddingServer) -> None:
+        self.folder = folder
+        self.judge = judge
+        self.embedder = embedder
+        self.scores = self.run()
+
+    def run(
+        self, rows: Sequence[Mapping[str, Any]] = ROWS, options: Mapping[str, Any] | None = None, **more: Any
+    ) -> Any:
+        """Runs; returns the table of scores.
+
+        Args:
+            rows: of the source.
+            options: of the judge's server.
+            **more: further keys of the configuration.
+        """
+        source = self.folder / "rows.jsonl"
+        source.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+        judged, embedded = len(self.judge.asked), len(self.embedder.bodies)
+        config = {
+            "source": str(source),
+            "metrics": METRICS,
+            "judge": {"backend": "server", "server": {"urls": [self.judge.url]} | dict(options or {})},
+            "embedder": self.embedder.url,
+            "tables": str(self.folder / "tables"),
+            "answers": str(self.folder / "answers.db"),
+            "out": str(self.folder / "run"),
+        }
+        run = Path(run_evaluation(RunConfig.model_validate(config | more)).folder)
+        self.asked: dict[str, int] = dict(Counter(kind_of(body) for body in self.judge.asked[judged:]))
+        texts = [text for body in self.embedder.bodies[embedded:] for text in body["input"]]
+        self.embedded = [text for text in texts if text != "hello"]  # by which the server is looked at
+        self.stages: dict[str, dict[str, Any]] = json.loads((run / "run.json").read_text(encoding="utf-8"))["stages"]
+        return pq.read_table(run / "scores.parquet")
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    """A bench whose first run has been."""
+    embedder = EmbeddingServer()
+    with FakeServer(say=say) as judge:
+        bench = Bench(tmp_path, judge, embedder)
+        assert bench.asked == COLD
+        assert len(bench.embedded) == len(set(bench.embedded)) > 2 * len(ROWS)
+        yield bench
+    embedder.stop()
+
+
+def test_what_is_new_in_the_data_or_in_the_metrics_is_asked_and_nothing_else(bench: Bench) -> None:
+    first = bench.scores
+    assert bench.run().equals(first)
+    assert (bench.asked, bench.embedded) == ({}, [])
+    bench.run(tables=str(bench.folder / "other-tables"))
+    assert (bench.asked, bench.embedded) == ({}, [])
+    bench.run(metrics=[*METRICS, "nv_context_relevance", "context_recall"])
+    # Claims of the references with their verdicts, and two ratings a row.
+    assert bench.asked == {"claims": 3, "verdicts": 6, "ratings": 6}
+    assert bench.embedded == []
+    bench.run([{**ROWS[0], "response": "Hall 7 does."}, *ROWS[1:]])
+    assert bench.asked == {"claims": 1, "verdicts": 2, "questions": 1, "ratings": 2}
+    assert {text for text in bench.embedded if "7" not in text} == set()
+    assert "Hall 7 does." in bench.embedded
+
+
+def test_a_changed_prompt_asks_the_questions_that_it_puts(bench: Bench) -> None:
+    prompts = bench.folder / "prompts"
+    with as_file(files("metric_core.prompts") / "en") as packaged:
+        shutil.copytree(packaged, prompts)
+    own = {"language": str(prompts)}
+    bench.run(options=own)
+    assert bench.asked == {}
+    for name, asked in (("verdict", {"verdicts": 6}), ("accuracy_1", {"ratings": 3}), ("system", COLD)):
+        path = prompts / f"{name}.txt"
+        path.write_text(path.read_text(encoding="utf-8") + "\nBe fair.\n", encoding="utf-8")
+        bench.run(options=own)
+        assert bench.asked == asked
+        assert bench.embedded == []
+
+
+def test_another_judge_or_another_way_to_ask_it_asks_what_depends_on_that(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = {kind: count for kind, count in COLD.items() if kind != "questions"}
+    for options, asked in (
+        ({"revision": "2"}, COLD),
+        ({"temperature": 0.5}, others),
+        ({"questions_temperature": 0.1}, {"questions": 3}),
+        ({"concurrency": 3, "timeout": 77.0}, {}),
+    ):
+        bench.run(options=options)
+        assert bench.asked == asked
+    # At the same address, in the same process: nobody may be taken for the model that was there before.
+    bench.judge.models = ["another-model"]
+    bench.run()
+    assert bench.asked == COLD
+    monkeypatch.setattr(server_judge, "VERSION", server_judge.VERSION + 1)
+    bench.run()
+    assert bench.asked == COLD
+    assert bench.embedded == []
+
+
+def test_another_embedder_or_version_of_a_stage_computes_what_depends_on_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = set(bench.embedded)
+    bench.embedder.models = ("another-embedder",)
+    bench.run()
+    assert (bench.asked, set(bench.embedded)) == ({}, texts)
+    monkeypatch.setattr(STAGE_TASKS[Stage.VERDICTS], "version", 99)
+    before = set((bench.folder / "tables" / "results").iterdir())
+    bench.run()
+    assert (bench.asked, bench.embedded) == ({}, [])
+    # A record of its own, of a table that was made of stored answers.
+    assert len(set((bench.folder / "tables" / "results").iterdir()) - before) == 1
+    assert bench.stages["verdicts"]["stored"] == bench.stages["verdicts"]["questions"] == 6

@@ -1,0 +1,216 @@
+"""The flow `index-rebuilt`: what is accepted, what is not, and who hears of it."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prefect.blocks.notifications import CustomWebhookNotificationBlock
+from prefect.client.orchestration import get_client
+from prefect.events.schemas.events import Event
+
+from deployments.events import emit_index_rebuilt
+from flows.config import RunConfig
+from flows.index_rebuilt import COMPARISON, index_rebuilt
+from flows.rebuilt_event import EVENT
+from tasks.baselines import Baselines
+from tests.flows.webhook import Webhook
+
+pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]
+
+ROWS = 40
+
+
+def row(number: int, answer: str) -> dict[str, Any]:
+    return {
+        "id": f"r{number}",
+        "user_input": f"What does hall {number} do?",
+        "response": answer,
+        "retrieved_contexts": [f"Hall {number} repairs bikes. It opens at nine."],
+    }
+
+
+def write(path: Path, *, wrong: int = 0, reworded: int = 0) -> str:
+    """A data set of answers that the contexts support, but for so many, and so many in other words."""
+    answers = [f"Hall {number} repairs bikes." for number in range(ROWS)]
+    answers[:wrong] = [f"The moon of planet {number} is made of cheese." for number in range(wrong)]
+    answers[:reworded] = [f"Bikes are what hall {number} repairs." for number in range(reworded)]
+    rows = [row(number, answer) for number, answer in enumerate(answers)]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return str(path)
+
+
+class Index:
+    """An index whose versions are evaluated.
+
+    Args:
+        folder: where everything of it lies.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.good = write(folder / "good.jsonl")
+        self.bad = write(folder / "bad.jsonl", wrong=30)
+        self.settings: dict[str, Any] = {
+            "baselines": str(folder / "baselines"),
+            "alerts": {"file": str(folder / "alerts.jsonl")},
+        }
+        self.config: dict[str, Any] = {
+            "source": str(folder / "questions.jsonl"),
+            "metrics": ["faithfulness"],
+            "tables": str(folder / "tables"),
+            "answers": str(folder / "answers.db"),
+        }
+
+    def version(self, version: str, dataset: str, **more: Any) -> tuple[str, str]:
+        """Name and message of the state in which the run of a version ends."""
+        config = RunConfig.model_validate({**self.config, "deploy": self.settings})
+        state = index_rebuilt(config, index="handbook", version=version, dataset=dataset, return_state=True, **more)
+        return state.name or "", state.message or ""
+
+    @property
+    def baseline(self) -> str | None:
+        current = Baselines(self.settings["baselines"]).current("handbook")
+        return None if current is None else current.version
+
+    @property
+    def alerts(self) -> list[dict[str, Any]]:
+        path = self.folder / "alerts.jsonl"
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
+    monkeypatch.chdir(tmp_path)
+    return Index(tmp_path)
+
+
+@pytest.fixture
+def webhook() -> Iterator[Webhook]:
+    with Webhook() as running:
+        yield running
+
+
+def test_the_first_version_becomes_the_baseline_and_a_good_one_follows_it(index: Index) -> None:
+    assert index.version("v1.9", index.good)[0] == "Accepted"
+    name, message = index.version("v1.10", write(index.folder / "next.jsonl", reworded=2))
+    assert (name, index.baseline) == ("Accepted", "v1.10")
+    assert message == "version v1.10 is the baseline of index handbook now: the gate passed beside version v1.9"
+    current = Baselines(index.settings["baselines"]).current("handbook")
+    assert current is not None
+    said = json.loads(Path(current.folder, "run.json").read_text(encoding="utf-8"))["baseline"]
+    assert said["rows"] == {"added": 0, "removed": 0, "changed": 2, "unchanged": ROWS - 2}
+    assert 0 < said["asked"] <= 0.1 * said["questions"]
+    assert Path(current.folder, COMPARISON).is_file()
+    assert index.alerts == []
+
+
+def test_a_worse_version_is_not_accepted_and_the_alert_says_what_got_worse(
+    index: Index, webhook: Webhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALERTS", webhook.url)
+    CustomWebhookNotificationBlock(
+        name="team", url=webhook.url, method="POST", json_data={"outcome": "block", "said": "{{subject}}"}
+    ).save("team", overwrite=True)
+    index.settings["alerts"] |= {
+        "webhook": "env:ALERTS",
+        "block": "custom-webhook/team",
+        "link": "https://reports.example/{name}",
+    }
+    index.version("1", index.good)
+    name, message = index.version("2", index.bad)
+    assert (name, index.baseline) == ("Failed", "1")
+    alert, block = webhook.received
+    assert block == {"outcome": "block", "said": "index handbook, version 2 was not accepted: the gate failed"}
+    assert (alert["index"], alert["version"], alert["outcome"], alert["baseline"]) == ("handbook", "2", "failed", "1")
+    assert alert["text"] == message
+    assert any(sentence.startswith("faithfulness: from 1.000 to 0.") for sentence in alert["worse"])
+    assert alert["report"].startswith("https://reports.example/20")
+    assert alert["report"].endswith(f"-bad/{COMPARISON}")
+    assert [each["version"] for each in index.alerts] == ["2"]
+    assert webhook.url not in json.dumps(index.alerts)
+
+
+def test_an_older_version_does_not_overtake_a_newer_one(index: Index) -> None:
+    index.version("10", index.good)
+    runs = len(list(Path("runs").iterdir()))
+    name, message = index.version("9", index.good)
+    assert (name, index.baseline) == ("Superseded", "10")
+    assert message == "version 9 of index handbook is older than its baseline, version 10"
+    assert len(list(Path("runs").iterdir())) == runs
+
+
+def test_a_version_that_was_overtaken_while_it_ran_is_not_accepted(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flows import index_rebuilt as module
+
+    evaluated = module._evaluated
+
+    def slowly(*arguments: Any) -> Path:
+        found = evaluated(*arguments)
+        monkeypatch.setattr(module, "_evaluated", evaluated)
+        assert index.version("3", index.good)[0] == "Accepted"
+        return found
+
+    monkeypatch.setattr(module, "_evaluated", slowly)
+    assert index.version("2", index.good)[0] == "Superseded"
+    assert index.baseline == "3"
+
+
+def test_what_can_not_be_evaluated_is_told_too(index: Index) -> None:
+    name, message = index.version("1", "nowhere.jsonl")
+    assert name == "Failed"
+    assert "nowhere.jsonl does not exist" in message
+    (alert,) = index.alerts
+    assert (alert["outcome"], alert["version"]) == ("error", "1")
+    assert "nowhere.jsonl does not exist" in alert["text"]
+
+
+@pytest.mark.parametrize(
+    ("version", "dataset", "more", "told"),
+    [
+        ("", "data.jsonl", {}, "the event rag.index.rebuilt lacks version"),
+        ("1", "", {}, "lacks dataset"),
+        ("1", "retriever:", {}, "this deployment has no retriever"),
+        ("1", "data.jsonl", {"announced": "yesterday"}, "announced must be a time"),
+    ],
+)
+def test_a_payload_that_can_not_be_used_is_a_failed_run_that_says_so(
+    index: Index, version: str, dataset: str, more: dict[str, str], told: str
+) -> None:
+    name, message = index.version(version, dataset, **more)
+    assert name == "Failed"
+    assert told in message
+    assert told in index.alerts[0]["text"]
+
+
+def test_an_event_that_can_not_be_used_does_not_take_the_others_of_its_burst_with_it(index: Index) -> None:
+    emit_index_rebuilt("handbook", "2", index.good)
+    emit_index_rebuilt("handbook", "1", index.bad)
+    now = datetime.now(UTC)
+    bad = {
+        "event": EVENT,
+        "occurred": now,
+        "resource": {"prefect.resource.id": "rag.index.handbook"},
+        "payload": {"index": "handbook"},
+    }
+    event = Event.model_validate(bad)
+    with get_client(sync_client=True) as client:
+        client.request("POST", "/events", json=[event.model_dump(mode="json")])
+    name, _ = index.version("", "", announced=now.isoformat(), event=str(event.id))
+    assert (name, index.baseline) == ("Accepted", "2")
+    assert "lacks version, dataset" in index.alerts[0]["text"]
+
+
+def test_an_alert_that_nobody_can_be_told_is_in_the_home(
+    index: Index, server_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALERTS", "http://127.0.0.1:9/secret-path")
+    index.settings["alerts"] = {"webhook": "env:ALERTS", "block": "slack-webhook/none"}
+    index.version("", index.good)
+    (line,) = (server_home / "alerts.jsonl").read_text(encoding="utf-8").splitlines()
+    assert "lacks version" in line
+    assert "secret-path" not in line

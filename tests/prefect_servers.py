@@ -1,0 +1,130 @@
+"""A whole Prefect server and a worker for tests: processes of our own, on the loopback interface, in a test's folder.
+
+The kept server that single runs share serves runs, nothing else. Deployments, schedules, events and workers need the
+real thing: `prefect server start` with its services, and `prefect worker start` on a process work pool.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.tasks.judge.server.fake_server import free_port
+
+PATIENCE_SECONDS = 120.0
+"""For a start; the database of a new home is made by some hundred migrations."""
+
+ROOT = Path(__file__).parents[1]
+
+
+@contextmanager
+def prefect_server(folder: Path, database_url: str | None = None) -> Iterator[str]:
+    """Runs a Prefect server with all its services while the block lasts.
+
+    Args:
+        folder: its PREFECT_HOME and its log lie below.
+        database_url: a database for it, as Prefect takes it; by default a SQLite file in its home.
+
+    Yields:
+        Its API URL. To talk to it, enter `deployments.local_server.use_server` with it.
+    """
+    port = free_port()
+    url = f"http://127.0.0.1:{port}/api"
+    settings = {
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_SERVER_API_HOST": "127.0.0.1",
+        "PREFECT_SERVER_UI_ENABLED": "false",
+        "PREFECT_API_SERVICES_SCHEDULER_LOOP_SECONDS": "2",
+    }
+    if database_url is not None:
+        settings["PREFECT_API_DATABASE_CONNECTION_URL"] = database_url
+    with _running(
+        [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)],
+        folder / "server",
+        settings,
+    ) as process:
+        _wait(process, folder / "server", lambda: httpx.get(f"{url}/health", timeout=5).status_code == httpx.codes.OK)
+        yield url
+
+
+@contextmanager
+def worker(api_url: str, pool: str, folder: Path, environment: Mapping[str, str]) -> Iterator[int]:
+    """Runs a worker of a process work pool while the block lasts; the pool is made if it is not there.
+
+    Args:
+        api_url: of the Prefect server.
+        pool: name of the work pool.
+        folder: its PREFECT_HOME and its log lie below.
+        environment: further variables, for the flow runs too: ASSAY_HOME, PREFECT_LOGGING_LEVEL.
+
+    Yields:
+        Its process id, once it takes flow runs. The processes of its flow runs end with it.
+    """
+    settings = {"PREFECT_API_URL": api_url, "PREFECT_WORKER_QUERY_SECONDS": "1"} | dict(environment)
+    name = f"worker-{free_port()}"
+    command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", pool, "--type", "process", "--name", name]
+    with _running(command, folder / name, settings) as process:
+        _wait(process, folder / name, lambda: name in _online(api_url, pool))
+        yield process.pid
+
+
+def clean_environment() -> dict[str, str]:
+    """The environment of this process, without what is set for Prefect and rag-assay."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "ASSAY_"))}
+    return kept | {"DO_NOT_TRACK": "1"}
+
+
+@contextmanager
+def _running(command: list[str], home: Path, settings: Mapping[str, str]) -> "Iterator[subprocess.Popen[bytes]]":
+    home.mkdir(parents=True)
+    environment = clean_environment() | {"PREFECT_HOME": str(home)} | dict(settings)
+    with (home / "log").open("wb") as log:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+        )
+    try:
+        yield process
+    finally:
+        # The processes of flow runs are sessions of their own, so that they would outlive the group.
+        for pid in [process.pid, *_descendants(process.pid)]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
+
+
+def _descendants(pid: int) -> list[int]:
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    children: dict[int, list[int]] = {}
+    for line in listed.splitlines():
+        child, parent = map(int, line.split())
+        children.setdefault(parent, []).append(child)
+    found: list[int] = []
+    to_see = [pid]
+    while to_see:
+        below = children.get(to_see.pop(), [])
+        found += below
+        to_see += below
+    return found
+
+
+def _wait(process: "subprocess.Popen[bytes]", home: Path, is_ready: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        with suppress(httpx.TransportError):
+            if is_ready():
+                return
+        time.sleep(0.1)
+    raise RuntimeError(f"{home.name} did not start: {(home / 'log').read_text(errors='replace')}")
+
+
+def _online(api_url: str, pool: str) -> set[str]:
+    answer = httpx.post(f"{api_url}/work_pools/{pool}/workers/filter", json={}, timeout=5)
+    workers: list[dict[str, Any]] = answer.json() if answer.status_code == httpx.codes.OK else []
+    return {found["name"] for found in workers if found["status"] == "ONLINE"}

@@ -1,0 +1,1 @@
+"""Contexts that come from the index itself."""

@@ -1,0 +1,60 @@
+"""An index behind HTTP, whose replies a test chooses."""
+
+import json
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Lock, Thread
+from types import TracebackType
+from typing import Any, Self
+
+Reply = Callable[[Mapping[str, Any], int], tuple[int, Any]]
+"""What was sent, and how often that was sent before -> status, and what is replied as JSON (bytes as they are)."""
+
+
+class IndexServer:
+    """Serves while it is entered.
+
+    Args:
+        reply: decides the replies.
+    """
+
+    def __init__(self, reply: Reply) -> None:
+        self.sent: list[dict[str, Any]] = []
+        self.keys: set[str | None] = set()
+        lock = Lock()
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                content = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                with lock:
+                    before = server.sent.count(content)
+                    server.sent.append(content)
+                    server.keys.add(self.headers["Authorization"])
+                status, replied = reply(content, before)
+                body = replied if isinstance(replied, bytes) else json.dumps(replied).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 the name that the base class has
+                del format, args
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = Thread(target=self._server.serve_forever, daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}/search"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
