@@ -42,6 +42,7 @@ def prefect_server(folder: Path, database_url: str | None = None) -> Iterator[st
         "PREFECT_SERVER_API_HOST": "127.0.0.1",
         "PREFECT_SERVER_UI_ENABLED": "false",
         "PREFECT_API_SERVICES_SCHEDULER_LOOP_SECONDS": "2",
+        "PREFECT_SERVER_CONCURRENCY_MAXIMUM_CONCURRENCY_SLOT_WAIT_SECONDS": "2",
     }
     if database_url is not None:
         settings["PREFECT_API_DATABASE_CONNECTION_URL"] = database_url
