@@ -37,9 +37,9 @@ spelling:
 metadata:
     validate-pyproject pyproject.toml
 
-# Run tests and doctests on two cores; options go to pytest: `just test -k faithfulness`
+# Run tests and doctests, three files at a time, for many wait for servers; options go to pytest: `just test -k relevancy`
 test *options:
-    pytest --numprocesses 2 --dist loadfile {{ options }}
+    pytest --numprocesses 3 --dist loadfile {{ options }}
 
 # Score golden cases: `just golden FILE`
 golden file="tests/golden/cases.json":

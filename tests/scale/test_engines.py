@@ -237,6 +237,6 @@ def test_an_engine_that_is_not_installed_is_named_with_its_command(
     engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, engine, None)
-    monkeypatch.setitem(sys.modules, f"prefect_{engine}", None)
+    monkeypatch.setitem(sys.modules, f"prefect_{engine}.task_runners", None)
     with pytest.raises(MissingDependencyError, match=rf"pip install 'rag-assay\[{engine}\]'"):
         runner_of(RunConfig.model_validate({"runner": engine}))
