@@ -34,7 +34,8 @@ def evaluate(data: Any, *, metrics: Sequence[str] | None = None, **options: Any)
     Raises:
         AssayError: anything that the user can put right; the message says how.
     """
-    from flows.config import load_config, tables_root  # noqa: PLC0415 keeps the import of this module quick
+    from flows.config import tables_root  # noqa: PLC0415 keeps the import of this module quick
+    from flows.loading import load_config  # noqa: PLC0415 keeps the import of this module quick
     from tasks.home import assay_home  # noqa: PLC0415
     from tasks.sources.handed_over import handed_over  # noqa: PLC0415
 

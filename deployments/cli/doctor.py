@@ -53,7 +53,8 @@ def doctor(
 
 
 def _configuration(source: str | None, judge: str | None, model: str | None) -> "tuple[RunConfig | None, Check | None]":
-    from flows.config import CONFIG_SUFFIXES, load_config, model_named  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.config import model_named  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.loading import CONFIG_SUFFIXES, load_config  # noqa: PLC0415 keeps `assay --help` quick
 
     said: dict[str, Any] = {}
     if judge is not None:

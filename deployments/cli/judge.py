@@ -121,7 +121,7 @@ def stop() -> None:
 
 
 def _settings(config: Path | None, **said: Any) -> "LaunchSettings":
-    from flows.config import load_config  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.loading import load_config  # noqa: PLC0415 keeps `assay --help` quick
 
     launch = {name: value for name, value in said.items() if value is not None}
     settings = load_config(config, {"judge": {"launch": launch}} if launch else None).judge.launch

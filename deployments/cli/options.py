@@ -121,7 +121,8 @@ def _configuration(source: str | None, config: Path | None, model: str | None, *
     Raises:
         ConfigError: two configuration files, or a value that can not be used.
     """
-    from flows.config import CONFIG_SUFFIXES, load_config, model_named  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.config import model_named  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.loading import CONFIG_SUFFIXES, load_config  # noqa: PLC0415 keeps `assay --help` quick
 
     for name in ("judge", "embedder"):
         said[name] = None if said[name] is None else model_named(said[name])

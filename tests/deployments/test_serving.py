@@ -12,7 +12,8 @@ from prefect.flows import load_flow_from_entrypoint
 
 from deployments.applying import Place, apply
 from deployments.serving import Deployed, as_parameter, deployments_of
-from flows.config import RunConfig, load_config
+from flows.config import RunConfig
+from flows.loading import load_config
 from metric_core.errors import ConfigError
 from tests.deployments.cli.conftest import assay as assay  # noqa: PLC0414 a fixture here too
 

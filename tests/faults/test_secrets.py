@@ -13,7 +13,7 @@ import pytest
 from prefect.blocks.system import Secret
 
 from deployments.local_server import use_server
-from flows.config import load_config
+from flows.loading import load_config
 from metric_core.errors import ConfigError
 from tests.tasks.judge.launch import fake_vllm
 from tests.tasks.judge.server.fake_server import FakeServer, Fault

@@ -7,8 +7,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from flows.config import RunConfig, load_config
+from flows.config import RunConfig
 from flows.evaluate import run_evaluation
+from flows.loading import load_config
 from flows.plan import plan_of
 from flows.stages import stage_settings
 from metric_core.errors import ConfigError

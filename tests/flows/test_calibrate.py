@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from flows.calibrate import CalibrationRequest, CalibrationResult, calibrate, prepare
-from flows.config import RunConfig, load_config
+from flows.config import RunConfig
 from flows.evaluate import run_evaluation
+from flows.loading import load_config
 from metric_core.errors import ConfigError, SourceError
 from metric_core.statistics.probability_map import ProbabilityMap
 from tasks.calibrations import read

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.config import RunConfig, load_config
+from flows.config import RunConfig
+from flows.loading import load_config
 from flows.starter import starter_config
 from metric_core.errors import ConfigError, MetricParameterError, UnknownMetricError
 from tasks.home import assay_home

@@ -7,8 +7,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from flows.config import RunConfig, load_config
+from flows.config import RunConfig
 from flows.evaluate import run_evaluation
+from flows.loading import load_config
 from metric_core.errors import ConfigError, EmbedderError
 from tests.tasks.embed.embedding_server import EmbeddingServer
 

@@ -16,7 +16,7 @@ from flows.config import RunConfig
 from flows.index_rebuilt import COMPARISON, index_rebuilt
 from flows.rebuilt_event import EVENT
 from tasks.baselines import Baselines
-from tests.flows.webhook import Webhook
+from tests.json_endpoint import JsonEndpoint
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]
 
@@ -88,8 +88,8 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
 
 
 @pytest.fixture
-def webhook() -> Iterator[Webhook]:
-    with Webhook() as running:
+def webhook() -> Iterator[JsonEndpoint]:
+    with JsonEndpoint() as running:
         yield running
 
 
@@ -108,7 +108,7 @@ def test_the_first_version_becomes_the_baseline_and_a_good_one_follows_it(index:
 
 
 def test_a_worse_version_is_not_accepted_and_the_alert_says_what_got_worse(
-    index: Index, webhook: Webhook, monkeypatch: pytest.MonkeyPatch
+    index: Index, webhook: JsonEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ALERTS", webhook.url)
     CustomWebhookNotificationBlock(

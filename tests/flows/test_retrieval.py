@@ -7,9 +7,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from flows.config import RunConfig, load_config
+from flows.config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.index_rebuilt import index_rebuilt
+from flows.loading import load_config
 from flows.plan import plan_of
 from metric_core.errors import ConfigError, SourceError
 from tasks.baselines import Baselines

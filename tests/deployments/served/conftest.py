@@ -17,7 +17,7 @@ from deployments.applying import Applied, Place, apply
 from deployments.local_server import use_server
 from flows.config import RunConfig
 from tests.deployments.cli.conftest import assay as assay  # noqa: PLC0414 a fixture here too
-from tests.flows.webhook import Webhook
+from tests.json_endpoint import JsonEndpoint
 from tests.prefect_servers import prefect_server, worker
 
 POOL = "evaluations"
@@ -94,14 +94,14 @@ def manifest_of(folder: str | Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def webhook() -> Iterator[Webhook]:
+def webhook() -> Iterator[JsonEndpoint]:
     """Where alerts of all deployments go that name `env:ALERTS`."""
-    with Webhook() as running:
+    with JsonEndpoint() as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def whole_ground(tmp_path_factory: pytest.TempPathFactory, webhook: Webhook) -> Iterator[Ground]:
+def whole_ground(tmp_path_factory: pytest.TempPathFactory, webhook: JsonEndpoint) -> Iterator[Ground]:
     """A server and a worker."""
     folder = tmp_path_factory.mktemp("ground")
     variables = {"ASSAY_HOME": str(folder / "home"), "ALERTS": webhook.url}

@@ -24,7 +24,7 @@ from metric_core.errors import ConfigError
 from tasks.baselines import Baselines
 from tests.deployments.served.conftest import Ground, manifest_of, state_of, until
 from tests.flows.test_index_rebuilt import ROWS, write
-from tests.flows.webhook import Webhook
+from tests.json_endpoint import JsonEndpoint
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
@@ -44,7 +44,7 @@ class Story:
     """
 
     ground: Ground
-    webhook: Webhook
+    webhook: JsonEndpoint
     first: list[Applied]
     again: list[Applied]
     burst: list[FlowRun]
@@ -53,7 +53,7 @@ class Story:
 
 
 @pytest.fixture(scope="module")
-def story(ground: Ground, webhook: Webhook) -> Story:
+def story(ground: Ground, webhook: JsonEndpoint) -> Story:
     good, bad = write(ground.folder / "good.jsonl"), write(ground.folder / "bad.jsonl", wrong=30)
     newest = write(ground.folder / "newest.jsonl", reworded=1)
     config = {

@@ -10,13 +10,13 @@ from metric_core.errors import ConfigError, ExtensionError
 from tasks.retrieve.fetching import Fetched, Fetcher
 from tasks.retrieve.options import RetrieverOptions
 from tasks.retrieve.protocol import Passage
-from tests.tasks.retrieve.endpoint_server import IndexServer, Reply
+from tests.json_endpoint import JsonEndpoint, Reply
 
 OWN = "tests.tasks.retrieve.own_index:Halls"
 
 
-def fetched(reply: Reply, *queries: str, **options: Any) -> tuple[list[Fetched], IndexServer]:
-    with IndexServer(reply) as server:
+def fetched(reply: Reply, *queries: str, **options: Any) -> tuple[list[Fetched], JsonEndpoint]:
+    with JsonEndpoint(reply) as server:
         fetcher = Fetcher(RetrieverOptions(index=server.url, **options), sleep=lambda _: None)
         return list(fetcher.fetch(queries)), server
 
@@ -29,7 +29,7 @@ def test_passages_come_in_the_order_of_the_queries() -> None:
     found, server = fetched(reply, "a", "b", "c", top_k=2)
     assert [each.passages[0].text for each in found] == ["about a", "about b", "about c"]
     assert found[0].passages == (Passage("about a", "7"), Passage("more"))
-    assert server.sent[0].keys() == {"query", "top_k"}
+    assert server.received[0].keys() == {"query", "top_k"}
 
 
 def test_the_key_is_read_where_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +41,7 @@ def test_the_key_is_read_where_it_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_busy_index_is_asked_again() -> None:
     found, server = fetched(lambda _, before: (503, {}) if before < 2 else (200, ["at last"]), "a")
     assert found == [Fetched((Passage("at last"),))]
-    assert len(server.sent) == 3
+    assert len(server.received) == 3
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""An index behind HTTP, whose replies a test chooses."""
+"""A place behind HTTP that takes JSON: an index to search, a webhook; its replies are for a test to choose."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -11,15 +11,19 @@ Reply = Callable[[Mapping[str, Any], int], tuple[int, Any]]
 """What was sent, and how often that was sent before -> status, and what is replied as JSON (bytes as they are)."""
 
 
-class IndexServer:
+def _nothing(_content: Mapping[str, Any], _before: int) -> tuple[int, Any]:
+    return 204, b""
+
+
+class JsonEndpoint:
     """Serves while it is entered.
 
     Args:
-        reply: decides the replies.
+        reply: decides the replies; without it, there is nothing in them.
     """
 
-    def __init__(self, reply: Reply) -> None:
-        self.sent: list[dict[str, Any]] = []
+    def __init__(self, reply: Reply = _nothing) -> None:
+        self.received: list[dict[str, Any]] = []
         self.keys: set[str | None] = set()
         lock = Lock()
         server = self
@@ -28,8 +32,8 @@ class IndexServer:
             def do_POST(self) -> None:
                 content = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 with lock:
-                    before = server.sent.count(content)
-                    server.sent.append(content)
+                    before = server.received.count(content)
+                    server.received.append(content)
                     server.keys.add(self.headers["Authorization"])
                 status, replied = reply(content, before)
                 body = replied if isinstance(replied, bytes) else json.dumps(replied).encode()
@@ -46,7 +50,7 @@ class IndexServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}/search"
+        return f"http://127.0.0.1:{self._server.server_address[1]}/here"
 
     def __enter__(self) -> Self:
         self._thread.start()
