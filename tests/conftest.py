@@ -4,10 +4,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from prefect.logging.handlers import APILogWorker
 
 from deployments.local_server import ensure_server, stop_server, use_server
 from tests.postgres import new_database, running_postgres
+
+# How long a machine takes to make up an example is no finding.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -150,7 +150,9 @@ def _no_collecting(monkeypatch: pytest.MonkeyPatch) -> None:
 VALUES = st.lists(st.sampled_from([0.0, 0.25, 1 / 3, 0.5, 1.0]), min_size=2, max_size=12)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(before=VALUES, after=VALUES, seed=st.integers(0, 2**31), shuffle=st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_nothing_and_the_seed_decides_all(
     before: list[float], after: list[float], seed: int, shuffle: object
@@ -163,7 +165,9 @@ def test_the_order_of_rows_changes_nothing_and_the_seed_decides_all(
     assert compare([columns(a, b)], seed) == found
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(before=VALUES, after=VALUES, grouped=st.booleans())
 def test_nothing_is_ever_nan_and_the_interval_holds_the_difference(
     before: list[float], after: list[float], grouped: bool

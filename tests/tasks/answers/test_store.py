@@ -93,7 +93,9 @@ def test_many_threads_lose_nothing(store: AnswerStore) -> None:
 
 
 @given(st.dictionaries(st.binary(min_size=32, max_size=32), st.binary(max_size=3000), max_size=20))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 def test_any_bytes_come_back(file_store: AnswerStore, values: dict[bytes, bytes]) -> None:
     file_store.add("test", values, replace=True)
     assert file_store.find(list(values), bytes) == values
