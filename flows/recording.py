@@ -16,7 +16,7 @@ from flows.calibrated import calibration_entry
 from flows.config import RunConfig
 from flows.plan import Plan
 from flows.stages import models_of
-from metric_core.errors import RunFolderError
+from metric_core.errors import ConfigError, RunFolderError
 from tasks.judge.panel import PanelJudge
 from tasks.render import run_folder
 from tasks.resources import judge_of, open_embedder, open_pipeline, open_recognizer
@@ -26,8 +26,18 @@ _VERSIONS = ("rag-assay", "datasets", "onnxruntime", "prefect", "pyarrow", "spac
 
 
 def folder_of(config: RunConfig, ending: str = "") -> Path:
-    """The run folder that the configuration names, or a new one below runs/, whose name ends as told."""
+    """The run folder that the configuration names, or a new one below runs/, whose name ends as told.
+
+    Raises:
+        ConfigError: the configuration names a folder elsewhere.
+        RunFolderError: the folder can not be made.
+    """
     if config.out is not None:
+        if "://" in config.out:
+            raise ConfigError(
+                f"the run folder must be a folder of this machine, got {config.out}; stage tables may lie elsewhere "
+                "(tables), and a finished run folder can be copied anywhere"
+            )
         return Path(config.out).expanduser().absolute()
     stem = re.sub(r"\W+", "-", PurePosixPath(config.source or "").stem).strip("-").lower() or "run"
     name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{stem}{ending}"

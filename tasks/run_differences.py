@@ -19,7 +19,7 @@ YARDSTICK_COLUMNS = (c.USER_INPUT, c.REFERENCE, c.REFERENCE_CONTEXTS, c.REFERENC
 
 _MODELS = {"judge": ("backend", "model", "revision"), "embedder": None, "language": None, "recognizer": None}
 _COVERED = {"judge", "embedder", "language"}
-_HARMLESS = {"out", "tables", "workers", "shard_rows", "baseline", "answers", "refresh"}
+_HARMLESS = {"out", "tables", "workers", "runner", "shard_rows", "baseline", "answers", "refresh", "deploy"}
 _REACHING = set(ServerOptions.model_fields)
 
 
@@ -107,9 +107,16 @@ def _settings(a: EarlierRun, b: EarlierRun) -> Iterator[SettingDifference]:
     yield from _metrics(before, after)
     old, new = before.get("config") or {}, after.get("config") or {}
     yield from _differing("verdict", {"": old.get("verdict")}, {"": new.get("verdict")}, True)
+    yield from _differing("calibration applied to", _applied(before), _applied(after), True)
     left_out = {*_COVERED, *_HARMLESS, "verdict", "metrics"}
     yield from _differing("", _without(old, left_out), _without(new, left_out), False)
     yield from _differing("version of", before.get("versions") or {}, after.get("versions") or {}, False)
+
+
+def _applied(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The metrics whose probabilities were mapped, and when the map was made."""
+    metrics = (manifest.get("calibration") or {}).get("metrics") or {}
+    return {key: f"made {entry['created']}" for key, entry in metrics.items() if entry.get("applied")}
 
 
 def _asking(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[SettingDifference]:

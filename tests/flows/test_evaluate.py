@@ -15,7 +15,7 @@ from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 from flows.config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.recording import folder_of
-from metric_core.errors import BadRowsError, RunFolderError
+from metric_core.errors import BadRowsError, ConfigError, RunFolderError
 from tasks.render import run_folder
 from tests.tasks.builders import fails, says, script
 
@@ -184,6 +184,11 @@ def test_runs_of_the_same_second_have_folders_of_their_own(tmp_path: Path, monke
     folders = {folder_of(RunConfig(source="data/My log.jsonl")) for _ in range(3)}
     assert len(folders) == 3
     assert all(folder.parent == tmp_path / "runs" and "-my-log" in folder.name for folder in folders)
+
+
+def test_a_run_folder_elsewhere_is_refused() -> None:
+    with pytest.raises(ConfigError, match="must be a folder of this machine, got s3://bucket/run"):
+        folder_of(RunConfig(source="log.jsonl", out="s3://bucket/run"))
 
 
 @pytest.mark.usefixtures("prefect_server")

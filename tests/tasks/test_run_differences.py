@@ -25,6 +25,10 @@ def test_equal_runs_differ_in_nothing(tmp_path: Path) -> None:
     assert (found.rows.both, found.rows.changed, found.rows.columns) == (compared.ROWS, 0, {})
 
 
+def calibrated(created: str, applied: bool = True) -> dict[str, Any]:
+    return {"metrics": {"m": {"created": created, "applied": applied}}, "not_covered": []}
+
+
 @pytest.mark.parametrize(
     ("a", "b", "reason"),
     [
@@ -61,6 +65,11 @@ def test_another_yardstick_is_not_like_for_like(
         ({"judge": {**JUDGE, "note": "x"}}, {"judge": {**JUDGE, "note": "y"}}, None),
         ({"config": {"out": "x", "workers": 1}}, {"config": {"out": "y", "workers": 2}}, None),
         (
+            {"calibration": calibrated("1 May", applied=False)},
+            {"calibration": calibrated("2 May", applied=False)},
+            None,
+        ),
+        (
             {"config": {"judge": {"server": {"urls": ["http://a/v1"], "concurrency": 1}}}},
             {"config": {"judge": {"server": {"urls": ["http://b/v1"], "concurrency": 9}}}},
             None,
@@ -73,6 +82,11 @@ def test_what_can_not_change_a_score_is_told_or_left_out(
     found = differing(tmp_path, a, b)
     assert found.serious == ()
     assert [item.name for item in found.settings] == ([name] if name else [])
+
+
+def test_probabilities_mapped_by_another_calibration_are_serious(tmp_path: Path) -> None:
+    found = differing(tmp_path, {"calibration": calibrated("1 May")}, {"calibration": calibrated("2 May")})
+    assert found.serious == ("calibration applied to m: made 1 May in A, made 2 May in B",)
 
 
 def test_another_parameter_of_a_metric_is_serious_and_a_missing_metric_is_not(tmp_path: Path) -> None:
