@@ -176,10 +176,11 @@ def check_known(names: Iterable[str], resolution: Resolution, source_name: str) 
     every = list(names)
     near = {column: nearest_to_column(column, every) for column in (USER_INPUT, RESPONSE, RETRIEVED_CONTEXTS)}
     guessed = {name: column for column, name in near.items() if name} or {every[0]: USER_INPUT}
+    pairs = ",".join(f"{name}={column}" for name, column in guessed.items())
+    printable = pairs.encode(errors="backslashreplace").decode()  # a name may hold half a character
     raise SourceError(
         f"{source_name} has none of the columns that a sample has ({listed(COLUMNS)}); it has: {listed(every)}. "
-        f"Say which is which, such as column_map = {guessed}, or --column-map "
-        + quote(",".join(f"{name}={column}" for name, column in guessed.items()))
+        f"Say which is which, such as column_map = {guessed}, or --column-map {quote(printable)}"
     )
 
 

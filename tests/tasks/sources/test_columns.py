@@ -175,3 +175,11 @@ def test_two_columns_of_one_name_are_refused(header: str, tmp_path: Path) -> Non
     (tmp_path / "log.csv").write_text(f"{header}\nx,y,z\n")
     with pytest.raises(SourceError, match="two columns named"):
         read_samples(tmp_path / "log.csv", SourceOptions(), {})
+
+
+def test_a_column_whose_name_can_not_be_printed_is_named_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(rb'{"half \ud800": "a"}')
+    with pytest.raises(SourceError, match="none of the columns") as caught:
+        read(path, {})
+    assert rb"--column-map 'half \ud800=user_input'" in str(caught.value).encode()
