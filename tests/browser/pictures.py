@@ -11,10 +11,12 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-
-from playwright.sync_api import Page, sync_playwright
+from typing import TYPE_CHECKING
 
 from tests.browser.chromium import build, find_chromium
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"
@@ -41,7 +43,7 @@ def _evaluate(folder: Path) -> None:
     _assay(folder, "compare", "runs/first", "runs/second", "--html", "comparison.html")
 
 
-def _opened_row(page: Page) -> int:
+def _opened_row(page: "Page") -> int:
     """Opens a row whose answer has a wrong name, follows a claim to its passage, and says where the row begins."""
     row = page.locator("tr.row", has_text="Whom do I have to tell about my parental leave")
     row.first.locator("button.toggle").click()
@@ -51,7 +53,9 @@ def _opened_row(page: Page) -> int:
 
 def main() -> None:
     """Makes every picture."""
-    pictures: tuple[tuple[str, str, int, Callable[[Page], int]], ...] = (
+    from playwright.sync_api import sync_playwright
+
+    pictures: tuple[tuple[str, str, int, Callable[["Page"], int]], ...] = (
         ("report.png", "runs/all/report.html", 1010, lambda _: 0),
         ("report-row.png", "runs/all/report.html", 1010, _opened_row),
         ("comparison.png", "comparison.html", 1560, lambda _: 0),
