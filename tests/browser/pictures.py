@@ -55,7 +55,7 @@ def main() -> None:
     """Makes every picture."""
     from playwright.sync_api import sync_playwright
 
-    pictures: tuple[tuple[str, str, int, Callable[["Page"], int]], ...] = (
+    pictures: tuple[tuple[str, str, int, Callable[[Page], int]], ...] = (
         ("report.png", "runs/all/report.html", 1010, lambda _: 0),
         ("report-row.png", "runs/all/report.html", 1010, _opened_row),
         ("comparison.png", "comparison.html", 1560, lambda _: 0),
