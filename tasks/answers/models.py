@@ -1,16 +1,19 @@
 """An embedder and a recogniser of entities that remember: no text is read twice by one model."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tasks.answers.codec import ENTITIES, vectors
-from tasks.answers.recall import Keep, Recall
+from tasks.answers.recall import Compute, Keep, Recall
 from tasks.answers.store import AnswerStore
 from tasks.embed.protocol import Embedder, EmbedderIdentity
 from tasks.ner.protocol import Entity, EntityRecognizer, RecognizerIdentity
+
+T = TypeVar("T")
 
 VERSION = 1
 """Raised whenever a model of the same identity would give something else."""
@@ -41,17 +44,9 @@ class StoredEmbedder:
         identity = self.identity
         codec = vectors(identity.dimensions)
 
-        def embed(positions: Sequence[int], kept: Keep[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
-            found: list[NDArray[np.float32]] = []
-            for start in range(0, len(positions), _BATCH):
-                batch = self._embedder.embed([texts[position] for position in positions[start : start + _BATCH]])
-                for vector in batch:
-                    kept(len(found), vector)
-                    found.append(vector)
-            return found
-
         if not texts:
             return np.empty((0, identity.dimensions), np.float32)
+        embed: Compute[NDArray[np.float32]] = _in_batches(self._embedder.embed, texts)
         parts = (str(VERSION), *map(str, astuple(identity)))
         return np.stack(Recall(self._store, codec, embed).values([codec.key(*parts, text) for text in texts]))
 
@@ -75,15 +70,20 @@ class StoredRecognizer:
 
     def entities(self, texts: Sequence[str]) -> list[list[Entity]]:
         """The entities of each text, in the order of the texts and of their appearance; repeated ones repeated."""
-
-        def read(positions: Sequence[int], kept: Keep[list[Entity]]) -> list[list[Entity]]:
-            found: list[list[Entity]] = []
-            for start in range(0, len(positions), _BATCH):
-                batch = [texts[position] for position in positions[start : start + _BATCH]]
-                for entities in self._recognizer.entities(batch):
-                    kept(len(found), entities)
-                    found.append(entities)
-            return found
-
+        read = _in_batches(self._recognizer.entities, texts)
         parts = (str(VERSION), *astuple(self.identity))
         return Recall(self._store, ENTITIES, read).values([ENTITIES.key(*parts, text) for text in texts])
+
+
+def _in_batches(model: Callable[[Sequence[str]], Iterable[T]], texts: Sequence[str]) -> Compute[T]:
+    """Has the texts at some positions read, a batch a call, each value handed on as soon as its batch is there."""
+
+    def compute(positions: Sequence[int], kept: Keep[T]) -> list[T]:
+        found: list[T] = []
+        for start in range(0, len(positions), _BATCH):
+            for value in model([texts[position] for position in positions[start : start + _BATCH]]):
+                kept(len(found), value)
+                found.append(value)
+        return found
+
+    return compute

@@ -4,17 +4,15 @@ import hashlib
 import io
 import json
 import posixpath
-import uuid
 from collections.abc import Mapping
 from typing import Any
 
-import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
-from fsspec.core import url_to_fs
 
 from metric_core.errors import SourceError
 from tasks.sources.in_memory import saved
+from tasks.tables.files import filesystem, write_whole
 
 WANTED = "a path, a list of dicts, a pandas data frame, an Arrow table or a datasets.Dataset"
 
@@ -56,11 +54,7 @@ def _json_lines(rows: list[Mapping[str, Any]] | tuple[Mapping[str, Any], ...]) -
 
 def _kept(content: bytes, root: str, suffix: str) -> str:
     path = posixpath.join(root, "sources", f"{hashlib.sha256(content).hexdigest()[:16]}.{suffix}")
-    fs, inner = url_to_fs(path)
+    fs, inner = filesystem(path)
     if not fs.exists(inner):
-        fs.makedirs(posixpath.dirname(inner), exist_ok=True)
-        temporary = f"{path}.{uuid.uuid4().hex}.tmp"
-        with fsspec.open(temporary, "wb") as file:
-            file.write(content)
-        fs.mv(url_to_fs(temporary)[1], inner)
+        write_whole(fs, inner, content)
     return path
