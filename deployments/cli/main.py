@@ -108,14 +108,8 @@ def main() -> None:
     except AssayError as error:
         stderr.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
-    except OSError as error:
-        said = said_of(error)
-        if said is None:
-            raise
-        stderr.print(f"error: {said}", style="red", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(2)
     except Exception as error:
-        said = said_of_server(error)
+        said = said_of(error) if isinstance(error, OSError) else said_of_server(error)
         if said is None:
             raise
         stderr.print(f"error: {said}", style="red", markup=False, highlight=False, soft_wrap=True)
