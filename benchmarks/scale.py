@@ -94,7 +94,7 @@ def _run_quietly(command: list[str], folder: str) -> tuple[float, float, float]:
 def measure_reporting(rows: int) -> None:
     """Prints what the parts of the reporting stage cost for a run with random scores."""
     from tasks import reporting  # noqa: PLC0415 the other measurement needs none of it
-    from tasks.render import run_folder  # noqa: PLC0415
+    from tasks.runs import run_folder  # noqa: PLC0415
 
     for module, name in (
         (run_folder, "write_tables"),
@@ -162,7 +162,7 @@ def _tables(root: str, rows: int) -> list[Any]:
 
 
 def _manifest(rows: int) -> dict[str, Any]:
-    from tasks.render.run_folder import FORMAT  # noqa: PLC0415
+    from tasks.runs.run_folder import FORMAT  # noqa: PLC0415
 
     model = dict.fromkeys(("model", "revision", "note", "pipeline", "version", "backend", "name"), "none")
     models = dict.fromkeys(("judge", "embedder", "language"), model)

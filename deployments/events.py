@@ -9,7 +9,7 @@ from prefect.events.schemas.events import Event
 from prefect.exceptions import PrefectHTTPStatusError
 from prefect.settings import get_current_settings
 
-from flows.rebuilt_event import EVENT, RESOURCE, IndexRebuilt
+from flows.rebuilt.rebuilt_event import EVENT, RESOURCE, IndexRebuilt
 from metric_core.errors import AssayError, ConfigError
 
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from deployments.job_spec import JobSpec
 from metric_core.records import Direction
-from tasks.render import run_folder
+from tasks.runs import run_folder
 
 PRIMARY, THRESHOLD = "faithfulness", 0.5
 """The metric by which eval-hub's provider passes a benchmark, and the least that passes."""

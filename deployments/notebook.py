@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from deployments.local_server import ensure_server, use_server
-from flows.compared_runs import ComparedRuns, compare
-from flows.runs import Run, open_run
+from flows.results.compared_runs import ComparedRuns, compare
+from flows.results.runs import Run, open_run
 
 __all__ = ["ComparedRuns", "Run", "compare", "evaluate", "open_run"]
 

@@ -11,7 +11,7 @@ from prefect.client.schemas import StateType
 from prefect.events.actions import ChangeFlowRunState
 from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
 
-from flows.rebuilt_event import EVENT, RESOURCE
+from flows.rebuilt.rebuilt_event import EVENT, RESOURCE
 
 Trigger: TypeAlias = dict[str, Any]
 

@@ -11,9 +11,9 @@ from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 from pydantic import Field
 
-from flows.calibrated import identity_of_metric, judge_name
 from flows.config import RunConfig
 from flows.evaluate import evaluate, judge_at_hand
+from flows.running.calibrated import identity_of_metric, judge_name
 from metric_core.errors import ConfigError
 from metric_core.metric import MetricRequest
 from metric_core.registry import default_suite
@@ -23,10 +23,10 @@ from metric_core.statistics.resampling import SEED
 from tasks import calibrations
 from tasks.calibrating import Compared, LabelledData, compared, read_labelled
 from tasks.calibrations import Calibration, KeptConfusion, KeptFigure, KeptMap
-from tasks.earlier_run import EarlierRun
-from tasks.render import run_folder
 from tasks.render.calibration_text import markdown
 from tasks.render.report import write_report
+from tasks.runs import run_folder
+from tasks.runs.earlier_run import EarlierRun
 from tasks.settings import Settings
 from tasks.sources import SourceOptions, available_columns
 

@@ -8,11 +8,11 @@ from prefect.client.schemas import State
 from prefect.states import Completed, Failed
 
 from flows.compare_runs import CompareOptions, compare_runs
-from flows.gate import load_gate
+from flows.options.gate import load_gate
 from metric_core.statistics.gate import Outcome
 from metric_core.statistics.resampling import SEED
 from tasks.render.comparison_text import markdown
-from tasks.run_pair import Matching
+from tasks.runs.run_pair import Matching
 from tasks.settings import Settings
 
 ARTIFACT = "assay-comparison"

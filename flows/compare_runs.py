@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from flows.gate import GateSettings
+from flows.options.gate import GateSettings
 from metric_core.errors import ConfigError, NotAlikeError
 from metric_core.statistics.comparison import compare
 from metric_core.statistics.gate import Gate, GateResult, Outcome
 from metric_core.statistics.gate_checks import check_gate
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import SEED
-from tasks.earlier_run import EarlierRun
-from tasks.run_comparison import RunComparison, Side
-from tasks.run_differences import differences
-from tasks.run_pair import Matching, RunPair
+from tasks.runs.earlier_run import EarlierRun
+from tasks.runs.run_comparison import RunComparison, Side
+from tasks.runs.run_differences import differences
+from tasks.runs.run_pair import Matching, RunPair
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from flows.deploy_settings import DeploySettings
-from flows.runner_options import RunnerOptions, runner_named
+from flows.options.deploy_settings import DeploySettings
+from flows.options.runner_options import RunnerOptions, runner_named
 from metric_core.errors import ConfigError
 from metric_core.metric import MetricRequest
 from metric_core.products import Stage

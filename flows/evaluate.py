@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from prefect import flow
 from prefect.runtime import flow_run
 
-from flows.artifacts import progress_shown, publish
-from flows.calibrated import with_maps
 from flows.config import RunConfig, served, tables_root
-from flows.incremental import against
 from flows.plan import Plan, plan_of
-from flows.recording import folder_of, kept_settings, manifest_of, recorded
-from flows.runners import running_stages
-from flows.shards import Shards
-from flows.stages import (
+from flows.running.artifacts import progress_shown, publish
+from flows.running.calibrated import with_maps
+from flows.running.incremental import against
+from flows.running.recording import folder_of, kept_settings, manifest_of, recorded
+from flows.running.runners import running_stages
+from flows.running.shards import Shards
+from flows.running.stages import (
     STAGE_TASKS,
     keeping_of,
     metrics_of,
@@ -27,13 +27,13 @@ from flows.stages import (
     with_contexts,
 )
 from metric_core.products import Stage
-from tasks.earlier_run import EarlierRun
 from tasks.home import assay_home
 from tasks.judge.launch import owned_judge
-from tasks.render import run_folder
 from tasks.reporting import ReportingSettings, reporting
 from tasks.resources import meet_run, open_store
 from tasks.retrieval import retrieval
+from tasks.runs import run_folder
+from tasks.runs.earlier_run import EarlierRun
 from tasks.samples import SamplesResult, samples
 from tasks.settings import Settings
 from tasks.slots import make_limits

@@ -13,13 +13,13 @@ from typing import Any
 
 from flows.config import RunConfig, tables_root
 from flows.plan import Plan
-from flows.stages import STAGE_TASKS, samples_settings, stage_settings
+from flows.running.stages import STAGE_TASKS, samples_settings, stage_settings
 from metric_core.errors import AssayError, ConfigError
 from metric_core.products import Product, Stage
 from metric_core.schemas import SCHEMAS
 from tasks.identity import identity_of
-from tasks.judge.planning import Ledger, PlanningJudge, Tally
 from tasks.likeness import ShardLikeness
+from tasks.planning import Ledger, PlanningJudge, Tally
 from tasks.resources import planned_by
 from tasks.results import StageResults
 from tasks.samples import SamplesResult, read_shards

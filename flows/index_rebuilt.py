@@ -20,21 +20,21 @@ from prefect.logging import get_run_logger
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
-from flows.alerts import Alert, link_to, send
 from flows.compare import ARTIFACT
 from flows.compare_runs import CompareOptions, compare_runs
 from flows.config import RunConfig
-from flows.deploy_settings import usual_gate
 from flows.evaluate import run_evaluation
-from flows.rebuilt_event import FROM_INDEX, IndexRebuilt, newest_announced, newest_beside
+from flows.options.deploy_settings import usual_gate
+from flows.rebuilt.alerts import Alert, link_to, send
+from flows.rebuilt.rebuilt_event import FROM_INDEX, IndexRebuilt, newest_announced, newest_beside
 from metric_core.errors import AssayError, ConfigError
 from metric_core.statistics.comparison import Verdict
 from metric_core.statistics.gate import Outcome
-from tasks.baselines import Baseline, Baselines
 from tasks.render.comparison import comparison_page
 from tasks.render.comparison_text import markdown
 from tasks.render.comparison_words import interval_text, numbers, title
-from tasks.run_comparison import RunComparison
+from tasks.runs.baselines import Baseline, Baselines
+from tasks.runs.run_comparison import RunComparison
 
 COMPARISON = "comparison.html"
 """The page in the run folder that shows what has changed since the baseline."""

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
 from flows.config import RunConfig
-from flows.option_errors import said_of_option
+from flows.options.option_errors import said_of_option
 from metric_core.errors import ConfigError
 
 ENVIRONMENT_PREFIX = "ASSAY_"

@@ -13,21 +13,21 @@ from typing import Any
 from prefect import flow
 from prefect.futures import PrefectFuture
 
-from flows.artifacts import progress_shown
-from flows.calibrated import with_maps
 from flows.config import RunConfig, tables_root
 from flows.evaluate import Evaluation, finish, judge_at_hand
 from flows.plan import LEVELS
-from flows.recording import folder_of, manifest_of, recorded
 from flows.rerun_plan import Rerun, RerunRequest, prepare
-from flows.runners import running_stages
-from flows.shards import ref_of
-from flows.stages import STAGE_TASKS, keeping_of, samples_settings, stage_settings
+from flows.running.artifacts import progress_shown
+from flows.running.calibrated import with_maps
+from flows.running.recording import folder_of, manifest_of, recorded
+from flows.running.runners import running_stages
+from flows.running.shards import ref_of
+from flows.running.stages import STAGE_TASKS, keeping_of, samples_settings, stage_settings
 from metric_core.errors import RunFolderError
 from metric_core.products import Stage
-from tasks.carrying import Carrier, row_ids
-from tasks.render import run_folder
 from tasks.resources import open_store
+from tasks.runs import run_folder
+from tasks.runs.carrying import Carrier, row_ids
 from tasks.samples import BadRowNote, SamplesResult, samples
 from tasks.stage import run_here
 from tasks.tables.store import StageRef

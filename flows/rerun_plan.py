@@ -8,13 +8,13 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from flows.config import MetricChoices, RunConfig, model_named
 from flows.plan import BEFORE, Plan
-from flows.stages import STAGE_TASKS, metrics_of, stage_settings
+from flows.running.stages import STAGE_TASKS, metrics_of, stage_settings
 from metric_core.errors import ConfigError, RunFolderError, SourceError
 from metric_core.metric import MetricRequest
 from metric_core.products import Stage, closure
 from tasks.answers.address import store_address
-from tasks.carrying import changes
-from tasks.earlier_run import EarlierRun
+from tasks.runs.carrying import changes
+from tasks.runs.earlier_run import EarlierRun
 from tasks.samples import SamplesResult
 from tasks.settings import JudgeSettings, Settings
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from metric_core.products import Stage
 from metric_core.statistics.agreement import Labels, agreement_of
-from tasks.render.run_folder import STAGES
+from tasks.runs.run_folder import STAGES
 
 _GROUPS = {Stage.VERDICTS: "kind", Stage.RATINGS: "metric"}
 """Table with votes of a panel -> the column by whose values they are told apart."""

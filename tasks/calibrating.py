@@ -17,8 +17,8 @@ from metric_core.statistics.labels import LabelRules, Labels, Scale, read_labels
 from metric_core.statistics.probability_map import Floats, ProbabilityMap, Rows
 from tasks.aggregation import Asked, asked_probabilities, evidence_of, mapped
 from tasks.calibrations import Counts
-from tasks.earlier_run import EarlierRun
 from tasks.rows import samples_of
+from tasks.runs.earlier_run import EarlierRun
 from tasks.sources import SourceOptions
 from tasks.sources.other_columns import other_columns
 

@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 from metric_core.errors import ConfigError, RunFolderError
 from metric_core.statistics.labels import Scale
 from tasks.home import assay_home
-from tasks.render import run_folder
+from tasks.runs import run_folder
 from tasks.settings import Settings
 
 FORMAT = 1

@@ -6,8 +6,8 @@ from typing import Any
 
 from metric_core.products import Stage
 from tasks.agreement import panel_agreement
-from tasks.render import run_folder
 from tasks.render.report import write_report
+from tasks.runs import run_folder
 from tasks.settings import MetricSettings, Settings
 from tasks.stage import prefect_task, report
 from tasks.tables.store import StageRef

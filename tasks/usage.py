@@ -1,6 +1,27 @@
-"""What a stage cost: questions, tokens, seconds and failures, added up over shards and stages."""
+"""What an answer cost, and what a stage cost: questions, tokens, seconds and failures, added up over its shards."""
+
+from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an answer cost. Requests and tokens are 0 where no language model was asked.
+
+    Args:
+        requests: requests sent to a server, repeated ones included.
+        prompt_tokens: tokens sent.
+        cached_tokens: of these, tokens found in the server's prefix cache.
+        output_tokens: tokens written.
+        seconds: time from the question to its answer.
+    """
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
 
 
 class StageUsage(BaseModel):

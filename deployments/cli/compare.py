@@ -11,7 +11,7 @@ from deployments.cli.options import Json
 from metric_core.errors import ConfigError, RunFolderError
 
 if TYPE_CHECKING:
-    from tasks.run_comparison import RunComparison
+    from tasks.runs.run_comparison import RunComparison
 
 GATE_CODES = {"passed": 0, "failed": 10, "inconclusive": 11}
 """Exit codes of a gate's outcomes."""
@@ -81,9 +81,9 @@ def compare(
     the runs are not like for like. docs/compare.md explains the numbers and gate files.
     """
     from flows.compare_runs import CompareOptions, compare_runs, hold_against_gate  # noqa: PLC0415 keeps help quick
-    from flows.gate import load_gate  # noqa: PLC0415
+    from flows.options.gate import load_gate  # noqa: PLC0415
     from metric_core.statistics.resampling import SEED  # noqa: PLC0415
-    from tasks.run_pair import Matching  # noqa: PLC0415
+    from tasks.runs.run_pair import Matching  # noqa: PLC0415
 
     if junit is not None and gate is None:
         raise ConfigError("--junit writes the rules of a gate: name one with --gate")
@@ -129,7 +129,7 @@ def _save(path: Path, text: str) -> None:
 
 def _print(found: "RunComparison", as_json: bool, top: int) -> None:
     from deployments.cli.comparison_table import print_comparison  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.run_comparison import comparison_content  # noqa: PLC0415
+    from tasks.runs.run_comparison import comparison_content  # noqa: PLC0415
 
     if as_json:
         stdout.print_json(json.dumps(comparison_content(found), allow_nan=False))

@@ -26,7 +26,7 @@ from tasks.render.comparison_words import (
     title,
 )
 from tasks.render.summary_view import fixed
-from tasks.run_comparison import RunComparison
+from tasks.runs.run_comparison import RunComparison
 
 WIDE = 116
 """Columns from which on a line has room for every number."""

@@ -32,7 +32,7 @@ def index_rebuilt(
     ] = "",
 ) -> None:
     """Say that an index was rebuilt, so that its new version is evaluated."""
-    from flows.rebuilt_event import IndexRebuilt  # noqa: PLC0415 loads Prefect
+    from flows.rebuilt.rebuilt_event import IndexRebuilt  # noqa: PLC0415 loads Prefect
     from tasks.home import assay_home  # noqa: PLC0415
 
     url = configured_api_url()

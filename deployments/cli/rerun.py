@@ -48,8 +48,8 @@ def rerun(
     verbose: Verbose = False,
 ) -> None:
     """Run a finished run again: failed, changed or all rows."""
-    from tasks.earlier_run import EarlierRun  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.home import assay_home  # noqa: PLC0415
+    from tasks.runs.earlier_run import EarlierRun  # noqa: PLC0415 keeps `assay --help` quick
 
     EarlierRun(run)  # what is no run folder needs no server
     first = None if stage is None else _stage(stage)

@@ -17,7 +17,7 @@ from deployments.cli.options import Json, configured
 from deployments.cli.progress import stage_progress
 from deployments.cli.summary import incremental_lines, reason_lines, summary_table
 from deployments.local_server import start_server, use_server
-from tasks.overview import LOWER_IS_BETTER
+from tasks.runs.overview import LOWER_IS_BETTER
 
 if TYPE_CHECKING:
     from flows.config import RunConfig
@@ -62,7 +62,7 @@ def load_models(config: "RunConfig") -> None:
 
 def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
     """Prints what a finished run says about itself."""
-    from tasks.render import run_folder  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.runs import run_folder  # noqa: PLC0415 keeps `assay --help` quick
 
     folder = Path(evaluation.folder)
     manifest = run_folder.read_json(folder, run_folder.MANIFEST)

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metric_core.records import AnswerStatus
-from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer, Usage
+from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer
 from tasks.ner.protocol import Entity
+from tasks.usage import Usage
 
 T = TypeVar("T")
 

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from tasks.judge.server.options import ServerOptions
+from tasks.servers.options import ServerOptions
 
 
 class ServerEmbedderOptions(ServerOptions):

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from metric_core.errors import EmbedderError
 from tasks.embed.options import ServerEmbedderOptions
 from tasks.embed.protocol import EmbedderIdentity
-from tasks.judge.protocol import Usage
-from tasks.judge.server.connection import Connection
-from tasks.judge.server.fleet import Request, UnusableError
-from tasks.judge.server.models import model_cards
-from tasks.judge.server.replica import Reply
+from tasks.servers.connection import Connection
+from tasks.servers.fleet import Request, UnusableError
+from tasks.servers.models import model_cards
+from tasks.servers.replica import Reply
+from tasks.usage import Usage
 
 EMBEDDINGS = "embeddings"
 BLANK = " "

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from metric_core.questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, question_digest
 from metric_core.records import AnswerStatus
-from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer, Judge, Usage
-from tasks.usage import StageUsage
+from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer, Judge
+from tasks.usage import StageUsage, Usage
 
 BATCH = 4096
 """Questions a call of the judge: large enough to share work between them, few enough to render at once."""

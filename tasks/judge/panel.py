@@ -23,8 +23,8 @@ from tasks.judge.protocol import (
     KeepChoice,
     KeepGenerate,
     PanelVote,
-    Usage,
 )
+from tasks.usage import Usage
 
 VERSION = 1
 """Raised whenever the same labels would be decided in another way."""

@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from metric_core.questions import ChoiceQuestion, GenerateQuestion, QuestionKind
 from metric_core.records import AnswerStatus
+from tasks.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,25 +26,6 @@ class JudgeIdentity:
     revision: str
     note: str
     language_model: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What an answer cost. Requests and tokens are 0 where no language model was asked.
-
-    Args:
-        requests: requests sent to a server, repeated ones included.
-        prompt_tokens: tokens sent.
-        cached_tokens: of these, tokens found in the server's prefix cache.
-        output_tokens: tokens written.
-        seconds: time from the question to its answer.
-    """
-
-    requests: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""Run folders and reports, made from tables."""
+"""Reports, pages and exports, made from the tables of runs."""

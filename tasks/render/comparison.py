@@ -13,12 +13,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from metric_core.statistics.resampling import LEVEL
-from tasks.earlier_run import EarlierRun
 from tasks.render.comparison_rows import changed_rows
 from tasks.render.comparison_view import WIDTH, metric_views
 from tasks.render.comparison_words import check_numbers, folder_text, headline, level_sentence, row_sentences
 from tasks.render.moments import moment_text
-from tasks.run_comparison import RunComparison
+from tasks.runs.earlier_run import EarlierRun
+from tasks.runs.run_comparison import RunComparison
 
 _STYLES = ("report.css", "comparison.css")
 

@@ -9,19 +9,19 @@ from metric_core.errors import RunFolderError
 from metric_core.metrics.context_entity_recall import CONTEXT_ENTITY_RECALL, NORMALIZED
 from metric_core.products import Stage
 from metric_core.records import Direction
-from tasks.earlier_run import EarlierRun
 from tasks.render.comparison_evidence import evidence_groups
 from tasks.render.comparison_passages import passages_side_by_side
 from tasks.render.comparison_words import signed
 from tasks.render.evidence_view import row_view
 from tasks.render.row_tables import RowTables
-from tasks.render.run_folder import SCORES, STAGES
 from tasks.render.score_table import Yardstick, read_rows
 from tasks.render.summary_view import fixed
 from tasks.render.texts import LONGEST_TEXT
 from tasks.render.word_diff import word_diff
-from tasks.run_comparison import RunComparison
-from tasks.run_pair import Matching, RunRows
+from tasks.runs.earlier_run import EarlierRun
+from tasks.runs.run_comparison import RunComparison
+from tasks.runs.run_folder import SCORES, STAGES
+from tasks.runs.run_pair import Matching, RunRows
 
 MOST_ROWS = 100
 """Rows that a page carries."""

@@ -22,7 +22,7 @@ from tasks.render.comparison_words import (
 )
 from tasks.render.moments import moment_text
 from tasks.render.summary_view import fixed
-from tasks.run_comparison import RunComparison, Side
+from tasks.runs.run_comparison import RunComparison, Side
 
 SIGNS = {
     Verdict.BETTER: "🟢 better",

@@ -9,7 +9,7 @@ from metric_core.statistics.comparison import MetricComparison, RowChange, Verdi
 from metric_core.statistics.gate import Check, GateResult
 from metric_core.statistics.resampling import Interval
 from tasks.render.summary_view import fixed
-from tasks.run_comparison import RunComparison
+from tasks.runs.run_comparison import RunComparison
 
 LOWER_IS_BETTER = "↓"
 """Stands beside a metric of which less is better."""

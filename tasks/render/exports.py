@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from metric_core.errors import ConfigError, RunFolderError
 from metric_core.products import Stage
 from metric_core.records import Status
-from tasks.render.run_folder import MANIFEST, SCORES, STAGES, read_json
+from tasks.runs.run_folder import MANIFEST, SCORES, STAGES, read_json
 
 RAGAS_COLUMNS = ("user_input", "retrieved_contexts", "response", "reference")
 

@@ -24,9 +24,9 @@ from tasks.render.evidence_view import row_view
 from tasks.render.judge_view import judge_view
 from tasks.render.moments import moment_text
 from tasks.render.row_tables import RowTables
-from tasks.render.run_folder import FORMAT, MANIFEST, REPORT, SCORES, STAGES, SUMMARY, read_json
 from tasks.render.score_table import Yardstick, read_cells, read_rows, worst_first
 from tasks.render.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH, metric_view
+from tasks.runs.run_folder import FORMAT, MANIFEST, REPORT, SCORES, STAGES, SUMMARY, read_json
 
 WORST_ROWS = 1000
 """Rows that a page carries with their evidence, if nobody says how many."""

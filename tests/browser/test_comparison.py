@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from flows.compare_runs import CompareOptions, compare_runs
-from flows.gate import GateSettings
+from flows.options.gate import GateSettings
 from tasks.render.comparison import comparison_page
 from tests.browser.conftest import OpenPage
 from tests.tasks import compared

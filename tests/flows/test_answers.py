@@ -11,7 +11,7 @@ from flows.config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.loading import load_config
 from flows.plan import plan_of
-from flows.stages import stage_settings
+from flows.running.stages import stage_settings
 from metric_core.errors import ConfigError
 from metric_core.products import Stage
 from tasks.answers.maintenance import statistics

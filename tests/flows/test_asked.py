@@ -13,7 +13,7 @@ import pytest
 
 from flows.config import RunConfig
 from flows.evaluate import run_evaluation
-from flows.stages import STAGE_TASKS
+from flows.running.stages import STAGE_TASKS
 from metric_core.products import Stage
 from tasks.judge.server import judge as server_judge
 from tests.tasks.embed.embedding_server import EmbeddingServer

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 from prefect.client.orchestration import get_client
 
-from flows import compared_runs
 from flows.compare import ARTIFACT, Comparison, compare
 from flows.compare_runs import CompareOptions, compare_runs, hold_against_gate
-from flows.gate import GateSettings
-from flows.runs import Run
+from flows.options.gate import GateSettings
+from flows.results import compared_runs
+from flows.results.runs import Run
 from metric_core.errors import ConfigError, NotAlikeError, RunFolderError
 from metric_core.statistics.comparison import Verdict
 from metric_core.statistics.gate import Outcome
-from tasks.run_comparison import RunComparison, comparison_content
-from tasks.run_pair import Matching
+from tasks.runs.run_comparison import RunComparison, comparison_content
+from tasks.runs.run_pair import Matching
 from tests.tasks import compared
 
 REGRESSION = GateSettings.model_validate({"regression": {"max_drop": 0.02}})

@@ -14,9 +14,9 @@ from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 
 from flows.config import RunConfig
 from flows.evaluate import run_evaluation
-from flows.recording import folder_of
+from flows.running.recording import folder_of
 from metric_core.errors import BadRowsError, ConfigError, RunFolderError
-from tasks.render import run_folder
+from tasks.runs import run_folder
 from tests.tasks.builders import fails, says, script
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]

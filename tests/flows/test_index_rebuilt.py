@@ -14,8 +14,8 @@ from prefect.events.schemas.events import Event
 from deployments.events import emit_index_rebuilt
 from flows.config import RunConfig
 from flows.index_rebuilt import COMPARISON, index_rebuilt
-from flows.rebuilt_event import EVENT
-from tasks.baselines import Baselines
+from flows.rebuilt.rebuilt_event import EVENT
+from tasks.runs.baselines import Baselines
 from tests.json_endpoint import JsonEndpoint
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]

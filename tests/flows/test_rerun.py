@@ -18,8 +18,8 @@ from flows.rerun import run_rerun
 from flows.rerun_plan import RerunRequest, prepare, request_of
 from metric_core.errors import AssayError, ConfigError, RunFolderError, SourceError
 from metric_core.questions import JudgeQuestion
-from tasks.earlier_run import EarlierRun
 from tasks.judge.scripted import ScriptedJudge
+from tasks.runs.earlier_run import EarlierRun
 from tests.tasks.builders import fails, says, script
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]

@@ -13,8 +13,8 @@ from flows.index_rebuilt import index_rebuilt
 from flows.loading import load_config
 from flows.plan import plan_of
 from metric_core.errors import ConfigError, SourceError
-from tasks.baselines import Baselines
 from tasks.retrieve.options import RetrieverOptions
+from tasks.runs.baselines import Baselines
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]
 

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from flows.config import RunConfig
-from flows.runners import runner_of
+from flows.running.runners import runner_of
 from metric_core.errors import ConfigError, MissingDependencyError
 from tests.faults.conftest import ROOT, Cells, Run, Server, environment
 from tests.postgres import new_database

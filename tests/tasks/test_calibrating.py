@@ -13,7 +13,7 @@ from metric_core.registry import parse_request
 from metric_core.statistics.labels import LabelRules, read_labels
 from metric_core.statistics.probability_map import ProbabilityMap
 from tasks.calibrating import Compared, LabelledData, compared
-from tasks.earlier_run import EarlierRun
+from tasks.runs.earlier_run import EarlierRun
 from tests.tasks.render import folders
 
 RULES = LabelRules("label")

@@ -6,9 +6,9 @@ import pytest
 
 from metric_core.questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion
 from metric_core.records import AnswerStatus
-from tasks.judge.protocol import Usage
 from tasks.judge.server.judge import ServerJudge
 from tasks.judge.server.options import ServerJudgeOptions
+from tasks.usage import Usage
 from tests.metric_core.prompts.questions import QUESTIONS
 from tests.vllm.conftest import MODEL
 

@@ -14,8 +14,9 @@ from tasks.judge.builtin.claims import split_claims
 from tasks.judge.builtin.extraction import FeatureExtractor
 from tasks.judge.builtin.model import RELEVANCE, USEFULNESS, VERDICT, LinearModel, revision
 from tasks.judge.builtin.questions import regenerate
-from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, KeepChoice, KeepGenerate, Usage, tell
+from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, KeepChoice, KeepGenerate, tell
 from tasks.ner.spacy_pipeline import SpacyPipeline
+from tasks.usage import Usage
 
 VERSION = 1
 """Raised whenever the rules would give another answer to the same question."""

@@ -13,12 +13,13 @@ from jsonschema import Draft202012Validator
 from metric_core.records import AnswerStatus
 from metric_core.replies import parse_json_reply
 from metric_core.thoughts import split_thought
-from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer, Usage
+from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer
 from tasks.judge.server.bodies import ANSWER, ANSWER_FRAME, written
 from tasks.judge.server.features import ChoiceConstraint, ServerFeatures
 from tasks.judge.server.labels import Step, label_probabilities
-from tasks.judge.server.replica import Reply
 from tasks.judge.server.window import TOO_LONG, is_overflow
+from tasks.servers.replica import Reply
+from tasks.usage import Usage
 
 CUT_OFF = "reply cut off at the token limit"
 UNFINISHED_THOUGHT = "unfinished thought"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from tasks.judge.server.replica import Reply
+from tasks.servers.replica import Reply
 
 A = TypeVar("A")
 

@@ -13,13 +13,13 @@ from metric_core.records import AnswerStatus
 from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, KeepChoice, KeepGenerate
 from tasks.judge.server.answers import choice_answer, generate_answer
 from tasks.judge.server.bodies import Body, choice_bodies, generate_body
-from tasks.judge.server.connection import Connection
-from tasks.judge.server.fleet import Arrived, Request, UnusableError
 from tasks.judge.server.gathering import Gathering
 from tasks.judge.server.options import ServerJudgeOptions
 from tasks.judge.server.probe import CHAT, TOKENIZE, count_of, probe
-from tasks.judge.server.replica import Reply
 from tasks.judge.server.window import LEAST_ROOM, TOO_LONG, longest_estimate, room
+from tasks.servers.connection import Connection
+from tasks.servers.fleet import Arrived, Request, UnusableError
+from tasks.servers.replica import Reply
 
 VERSION = 1
 """Raised whenever the same question would be put, or its answer be read, in another way."""

@@ -12,12 +12,12 @@ from metric_core.prompts.prompt_set import RenderedPrompt
 from metric_core.questions import object_schema
 from tasks.judge.server.answers import choice_answer, generate_answer
 from tasks.judge.server.bodies import Body, choice_constraint, json_constraint, messages
-from tasks.judge.server.connection import Connection
 from tasks.judge.server.features import ChoiceConstraint, JsonConstraint, ServerFeatures
-from tasks.judge.server.fleet import Request, UnusableError
-from tasks.judge.server.models import model_cards
 from tasks.judge.server.options import ServerJudgeOptions
-from tasks.judge.server.replica import Reply
+from tasks.servers.connection import Connection
+from tasks.servers.fleet import Request, UnusableError
+from tasks.servers.models import model_cards
+from tasks.servers.replica import Reply
 
 CHAT = "chat/completions"
 COMPLETIONS = "completions"

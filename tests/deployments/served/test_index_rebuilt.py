@@ -19,9 +19,9 @@ from deployments.applying import Applied, Change
 from deployments.events import emit_index_rebuilt
 from flows.config import RunConfig
 from flows.index_rebuilt import index_rebuilt
-from flows.rebuilt_event import EVENT
+from flows.rebuilt.rebuilt_event import EVENT
 from metric_core.errors import ConfigError
-from tasks.baselines import Baselines
+from tasks.runs.baselines import Baselines
 from tests.deployments.served.conftest import Ground, manifest_of, state_of, until
 from tests.flows.test_index_rebuilt import ROWS, write
 from tests.json_endpoint import JsonEndpoint

@@ -15,8 +15,8 @@ from tasks.judge.protocol import (
     JudgeIdentity,
     KeepChoice,
     KeepGenerate,
-    Usage,
 )
+from tasks.usage import Usage
 
 
 def key_of(text: str) -> bytes:

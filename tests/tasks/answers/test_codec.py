@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from metric_core.records import AnswerStatus
 from tasks.answers.codec import CHOICES, ENTITIES, GENERATED, vectors
-from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer, Usage
+from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer
 from tasks.ner.protocol import Entity
+from tasks.usage import Usage
 
 any_text = st.text(st.characters(codec=None))
 numbers = st.floats(allow_nan=False, allow_infinity=False)

@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tasks.judge.server.background import Background
+from tasks.servers.background import Background
 
 
 class EmbeddingServer:

@@ -14,7 +14,7 @@ from tests.tasks.judge.server.fake_server import FakeServer
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingServer]:
-    monkeypatch.setattr("tasks.judge.server.backoff.FIRST", 0.01)
+    monkeypatch.setattr("tasks.servers.backoff.FIRST", 0.01)
     running = EmbeddingServer()
     yield running
     running.stop()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from deployments.cli.main import main
-from flows.runs import open_run
+from flows.results.runs import open_run
 from tasks.extensions import loading, making, metrics
 
 ROOT = Path(__file__).parents[3]

@@ -9,8 +9,9 @@ from metric_core.questions import ChoiceQuestion, ask_claims, ask_verdict
 from metric_core.records import AnswerStatus
 from tasks.judge import asker as asker_module
 from tasks.judge.asker import Asker
-from tasks.judge.protocol import ChoiceAnswer, KeepChoice, Usage
+from tasks.judge.protocol import ChoiceAnswer, KeepChoice
 from tasks.judge.scripted import ScriptedJudge
+from tasks.usage import Usage
 
 
 def test_equal_questions_are_asked_once_and_answered_each() -> None:

@@ -11,8 +11,9 @@ from metric_core.errors import ConfigError, JudgeError
 from metric_core.questions import ChoiceQuestion, GenerateQuestion, QuestionKind, ask_claims, ask_verdict
 from metric_core.records import AnswerStatus
 from tasks.judge.panel import WRITTEN, PanelJudge
-from tasks.judge.protocol import ChoiceAnswer, KeepChoice, PanelVote, Usage
+from tasks.judge.protocol import ChoiceAnswer, KeepChoice, PanelVote
 from tasks.judge.scripted import Script, ScriptedJudge
+from tasks.usage import Usage
 from tests.metric_core.prompts.questions import QUESTIONS
 
 VERDICT = ask_verdict("It rains.", "Rain.")

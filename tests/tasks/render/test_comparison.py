@@ -10,7 +10,7 @@ import pytest
 
 from flows.compare_runs import CompareOptions, compare_runs
 from tasks.render.comparison import comparison_page
-from tasks.run_pair import Matching
+from tasks.runs.run_pair import Matching
 from tests.tasks import compared
 from tests.tasks.render import folders
 

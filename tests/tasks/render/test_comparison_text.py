@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from flows.compare_runs import CompareOptions, compare_runs
-from flows.gate import GateSettings
+from flows.options.gate import GateSettings
 from metric_core.statistics.gate import Check, GateResult, Outcome, RuleKind
 from tasks.render.comparison_passages import passages_side_by_side
 from tasks.render.comparison_text import markdown

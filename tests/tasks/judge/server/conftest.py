@@ -24,9 +24,9 @@ def serve() -> Iterator[Serve]:
 @pytest.fixture
 def open_judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenJudge]:
     """Opens a judge that does not wait long between tries."""
-    monkeypatch.setattr("tasks.judge.server.backoff.FIRST", 0.01)
-    monkeypatch.setattr("tasks.judge.server.fleet.FIRST_LOOK", 0.02)
-    monkeypatch.setattr("tasks.judge.server.fleet.LONGEST_LOOK", 0.05)
+    monkeypatch.setattr("tasks.servers.backoff.FIRST", 0.01)
+    monkeypatch.setattr("tasks.servers.fleet.FIRST_LOOK", 0.02)
+    monkeypatch.setattr("tasks.servers.fleet.LONGEST_LOOK", 0.05)
     opened: list[ServerJudge] = []
 
     def open_one(*servers: FakeServer, **options: Any) -> ServerJudge:

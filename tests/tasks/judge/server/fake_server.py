@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from tasks.judge.server.background import Background
+from tasks.servers.background import Background
 
 FULL = frozenset(
     {"structured_outputs", "response_format", "logprobs", "n", "seed", "system", "switch", "tokenize", "max_tokens"}

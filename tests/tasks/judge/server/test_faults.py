@@ -10,9 +10,9 @@ import pytest
 from metric_core.errors import ConfigError, JudgeError
 from metric_core.questions import ask_claims, ask_verdict
 from metric_core.records import AnswerStatus
-from tasks.judge.server.fleet import LONGEST_LOOK
 from tasks.judge.server.judge import ServerJudge
 from tasks.judge.server.options import ServerJudgeOptions
+from tasks.servers.fleet import LONGEST_LOOK
 from tests.tasks.judge.server.conftest import OpenJudge, Serve
 from tests.tasks.judge.server.fake_server import Fault
 
@@ -64,7 +64,7 @@ def test_retry_after_is_respected(serve: Serve, open_judge: OpenJudge, monkeypat
         pauses.append(retry_after)
         return 0.0
 
-    monkeypatch.setattr("tasks.judge.server.fleet.random_pause", remember)
+    monkeypatch.setattr("tasks.servers.fleet.random_pause", remember)
     server = serve(say=Every(4, Fault(429, headers={"Retry-After": "7"})))
     open_judge(server).choose(QUESTIONS[:8])
     assert set(pauses) == {7.0}

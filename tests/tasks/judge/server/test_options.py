@@ -3,7 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
-from tasks.judge.server.options import ServerJudgeOptions, base_url
+from tasks.judge.server.options import ServerJudgeOptions
+from tasks.servers.options import base_url
 
 
 @pytest.mark.parametrize(

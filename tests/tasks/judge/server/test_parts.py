@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 import pytest
 
 from metric_core.questions import ask_verdict
-from tasks.judge.server.background import Background
-from tasks.judge.server.backoff import LONGEST, LONGEST_ASKED_FOR, pause, retry_after_seconds
 from tasks.judge.server.bodies import label_tokens, written
 from tasks.judge.server.features import ChoiceConstraint
-from tasks.judge.server.replica import Reply, proxy_of
-from tasks.judge.server.routing import home
 from tasks.judge.server.window import is_overflow, room
+from tasks.servers.background import Background
+from tasks.servers.backoff import LONGEST, LONGEST_ASKED_FOR, pause, retry_after_seconds
+from tasks.servers.replica import Reply, proxy_of
+from tasks.servers.routing import home
 
 NAMES = [f"http://host{i}/v1" for i in range(4)]
 KEYS = [ask_verdict("c", f"context {i}").texts["context"] for i in range(400)]

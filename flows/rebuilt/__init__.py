@@ -1,0 +1,1 @@
+"""What belongs to the event that an index was rebuilt."""

@@ -1,0 +1,1 @@
+"""Results as objects, for programs and notebooks."""

@@ -1,0 +1,192 @@
+"""The accepted baselines of indexes: of every index, the run that later ones are held against, and those before it.
+
+A store is a folder or an fsspec URL. Every acceptance is a file of its own, `INDEX/RUN.json`, written whole or not at
+all and never changed; the baseline is the newest version among them. So nothing is locked, and whoever accepts an older
+version late changes nothing. Behind a URL the run folder is kept too, as `INDEX/RUN/`, for machines that share no disk.
+"""
+
+import json
+import posixpath
+import re
+import shutil
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import fsspec
+from fsspec.core import url_to_fs
+from pydantic import ValidationError
+
+from metric_core.errors import AssayError, ConfigError
+from tasks.home import assay_home
+from tasks.settings import Settings
+from tasks.runs.versions import IndexVersion, newest
+
+INDEX_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+"""What an index may be called: it becomes part of file names and of a resource's id."""
+
+KEPT = 20
+"""Acceptances of an index that are kept."""
+
+
+class Baseline(Settings):
+    """An accepted run.
+
+    Args:
+        format: of this record.
+        index: id of the index.
+        version: its version, as its builder calls it.
+        announced: when that version was announced.
+        run_id: id of the run.
+        folder: its run folder, where it was written.
+        dataset: what it evaluated.
+        accepted: when it was accepted.
+        why: "first" of its index, or "passed" the gate.
+    """
+
+    format: Literal[1] = 1
+    index: str
+    version: str
+    announced: datetime
+    run_id: str
+    folder: str
+    dataset: str
+    accepted: datetime
+    why: Literal["first", "passed"]
+
+    @property
+    def place(self) -> IndexVersion:
+        """Its place among the versions of the index."""
+        return IndexVersion(self.version, self.announced)
+
+
+class Baselines:
+    """A store of baselines.
+
+    Args:
+        root: folder or fsspec URL; by default ASSAY_HOME/baselines.
+    """
+
+    def __init__(self, root: str | None = None) -> None:
+        self.root = root or str(assay_home() / "baselines")
+        try:
+            self._fs, self._path = url_to_fs(self.root)
+        except (ImportError, ValueError) as error:
+            raise ConfigError(f"the store of baselines {self.root} can not be opened: {error}") from error
+        self._is_remote = "://" in self.root
+
+    def current(self, index: str) -> Baseline | None:
+        """The baseline of an index; None if it has none.
+
+        Raises:
+            AssayError: a record is damaged.
+        """
+        found = {baseline.place: baseline for baseline in self.accepted(index)}
+        best = newest(found)
+        return None if best is None else found[best]
+
+    def accepted(self, index: str) -> Sequence[Baseline]:
+        """All acceptances of an index that are kept, in the order in which they were accepted."""
+        self._fs.invalidate_cache()
+        folder = self._folder(index)
+        if not self._fs.isdir(folder):
+            return ()
+        names = [name for name in self._fs.ls(folder, detail=False) if str(name).endswith(".json")]
+        return sorted((self._read(str(name)) for name in names), key=lambda baseline: baseline.accepted)
+
+    def accept(self, baseline: Baseline) -> bool:
+        """Makes a run the baseline of its index, unless that has a newer one.
+
+        Args:
+            baseline: the run; its folder must be on this machine.
+
+        Returns:
+            Whether it is the baseline now.
+        """
+        before = self.current(baseline.index)
+        if before is not None and before.place.is_newer_than(baseline.place):
+            return False
+        folder = self._folder(baseline.index)
+        self._fs.makedirs(folder, exist_ok=True)
+        if self._is_remote:
+            self._fs.put(f"{baseline.folder.rstrip('/')}/", f"{folder}/{baseline.run_id}/", recursive=True)
+        self._write(f"{folder}/{baseline.run_id}.json", baseline.model_dump_json(indent=2).encode())
+        self._forget(baseline.index)
+        now = self.current(baseline.index)
+        return now is not None and now.run_id == baseline.run_id
+
+    def run_folder(self, baseline: Baseline) -> Path:
+        """The run folder of a baseline on this machine; one that is kept behind a URL is fetched, once.
+
+        Raises:
+            AssayError: it is not there.
+        """
+        here = Path(baseline.folder)
+        if here.is_dir():
+            return here
+        again = "Remove its record, and the next version of the index becomes the baseline."
+        if not self._is_remote:
+            raise AssayError(
+                f"the run folder {here} of version {baseline.version}, the baseline of the index {baseline.index}, "
+                f"is not there. {again} It is {self.root}/{baseline.index}/{baseline.run_id}.json."
+            )
+        fetched = assay_home() / "fetched" / baseline.run_id
+        if not fetched.is_dir():
+            temporary = fetched.with_name(f"{fetched.name}.{uuid.uuid4().hex}")
+            try:
+                self._fs.get(f"{self._folder(baseline.index)}/{baseline.run_id}/", f"{temporary}/", recursive=True)
+                temporary.rename(fetched)
+            except OSError as error:
+                shutil.rmtree(temporary, ignore_errors=True)
+                if not fetched.is_dir():  # another run may have fetched it meanwhile
+                    raise AssayError(f"the baseline {baseline.run_id} can not be fetched: {error}. {again}") from error
+        return fetched
+
+    def _folder(self, index: str) -> str:
+        return posixpath.join(self._path, checked_index(index))
+
+    def _read(self, path: str) -> Baseline:
+        try:
+            content: Any = json.loads(self._fs.cat_file(path))
+            return Baseline.model_validate(content)
+        except (OSError, ValueError, ValidationError) as error:
+            raise AssayError(
+                f"the record {path} of a baseline can not be read ({type(error).__name__}). Remove it, or restore it."
+            ) from error
+
+    def _write(self, path: str, content: bytes) -> None:
+        if self._is_remote:  # an object store shows an object when it is whole
+            self._fs.pipe_file(path, content)
+            return
+        temporary = f"{path}.{uuid.uuid4().hex}.tmp"
+        with fsspec.open(temporary, "wb") as file:
+            file.write(content)
+        Path(temporary).replace(path)
+
+    def _forget(self, index: str) -> None:
+        """Drops the oldest acceptances beyond KEPT, never the baseline itself."""
+        current = self.current(index)
+        for baseline in self.accepted(index)[:-KEPT]:
+            if current is not None and baseline.run_id != current.run_id:
+                place = f"{self._folder(index)}/{baseline.run_id}"
+                self._fs.rm(f"{place}.json")
+                if self._fs.isdir(place):
+                    self._fs.rm(place, recursive=True)
+
+
+def checked_index(index: str) -> str:
+    """The id of an index, if it is one.
+
+    Raises:
+        ConfigError: it is none.
+
+    >>> checked_index("handbook.en")
+    'handbook.en'
+    """
+    if INDEX_NAME.fullmatch(index) is None:
+        raise ConfigError(
+            f"an index is called by up to 128 letters, digits, dots, hyphens and underscores, got {index!r}"
+        )
+    return index

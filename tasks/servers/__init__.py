@@ -1,0 +1,1 @@
+"""Model servers: how requests reach the replicas of a model that judges or embeds."""

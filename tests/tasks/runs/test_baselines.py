@@ -1,0 +1,121 @@
+"""The store of baselines, in a folder and behind a URL."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+import fsspec
+import pytest
+
+from metric_core.errors import AssayError, ConfigError
+from tasks.runs.baselines import KEPT, Baseline, Baselines, checked_index
+
+START = datetime(2026, 11, 1, tzinfo=UTC)
+Make = Callable[..., Baseline]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """Makes accepted runs, with a run folder each."""
+
+    def baseline(version: str, minute: int, why: Literal["first", "passed"] = "passed") -> Baseline:
+        folder = tmp_path / "runs" / f"{version}-{minute}"
+        (folder / "stages").mkdir(parents=True)
+        (folder / "run.json").write_text(json.dumps({"version": version}), encoding="utf-8")
+        (folder / "stages" / "samples.parquet").write_bytes(b"rows")
+        return Baseline(
+            index="handbook",
+            version=version,
+            announced=START + timedelta(minutes=minute),
+            run_id=f"run-{version}-{minute}",
+            folder=str(folder),
+            dataset="data.jsonl",
+            accepted=datetime.now(UTC),
+            why=why,
+        )
+
+    return baseline
+
+
+@pytest.fixture(params=["folder", "url"])
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "folder":
+        return str(tmp_path / "baselines")
+    fsspec.filesystem("memory").store.clear()
+    return "memory://baselines"
+
+
+def test_an_index_without_a_baseline_has_none(root: str) -> None:
+    assert Baselines(root).current("handbook") is None
+
+
+def test_the_newest_version_is_the_baseline_in_whatever_order_they_come(root: str, make: Make) -> None:
+    store = Baselines(root)
+    assert store.accept(make("v1.9", 1, "first"))
+    assert store.accept(make("v1.10", 0))
+    assert not store.accept(make("v1.9.5", 2))
+    current = Baselines(root).current("handbook")
+    assert current is not None
+    assert (current.version, current.why) == ("v1.10", "passed")
+    assert [each.version for each in store.accepted("handbook")] == ["v1.9", "v1.10"]
+
+
+def test_a_record_of_an_older_version_that_comes_too_late_changes_nothing(root: str, make: Make) -> None:
+    store = Baselines(root)
+    assert store.accept(make("3", 3))
+    late = make("2", 2)
+    store._write(f"{store._folder('handbook')}/{late.run_id}.json", late.model_dump_json().encode())
+    current = store.current("handbook")
+    assert current is not None
+    assert current.version == "3"
+
+
+def test_the_same_run_can_be_accepted_again(root: str, make: Make) -> None:
+    store, baseline = Baselines(root), make("1", 1)
+    assert store.accept(baseline)
+    assert store.accept(baseline)
+    assert len(store.accepted("handbook")) == 1
+
+
+def test_only_the_last_acceptances_are_kept(root: str, make: Make) -> None:
+    store = Baselines(root)
+    for number in range(KEPT + 3):
+        assert store.accept(make(str(number), number))
+    assert [each.version for each in store.accepted("handbook")] == [str(number) for number in range(3, KEPT + 3)]
+
+
+def test_the_run_folder_comes_back_on_a_machine_without_it(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_HOME", str(tmp_path / "home"))
+    fsspec.filesystem("memory").store.clear()
+    store, baseline = Baselines("memory://baselines"), make("1", 1)
+    assert store.accept(baseline)
+    Path(baseline.folder).rename(tmp_path / "elsewhere")
+    folder = store.run_folder(baseline)
+    assert (folder / "stages" / "samples.parquet").read_bytes() == b"rows"
+    assert store.run_folder(baseline) == folder
+
+
+def test_a_run_folder_that_is_gone_is_named_with_a_way_out(make: Make, tmp_path: Path) -> None:
+    store, baseline = Baselines(str(tmp_path / "baselines")), make("1", 1)
+    store.accept(baseline)
+    Path(baseline.folder).rename(tmp_path / "elsewhere")
+    with pytest.raises(AssayError, match=r"is not there\. Remove its record.*handbook/run-1-1\.json"):
+        store.run_folder(baseline)
+
+
+def test_a_damaged_record_is_named(root: str, make: Make) -> None:
+    store = Baselines(root)
+    store.accept(make("1", 1))
+    store._fs.pipe_file(f"{store._folder('handbook')}/run-1-1.json", b"{")
+    with pytest.raises(AssayError, match=r"run-1-1\.json of a baseline can not be read"):
+        store.current("handbook")
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "a b", "ä", ".hidden", "x" * 129])
+def test_an_index_is_called_by_what_can_be_a_file_name(name: str) -> None:
+    with pytest.raises(ConfigError, match="an index is called by"):
+        checked_index(name)
