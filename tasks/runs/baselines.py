@@ -21,8 +21,8 @@ from pydantic import ValidationError
 
 from metric_core.errors import AssayError, ConfigError
 from tasks.home import assay_home
-from tasks.settings import Settings
 from tasks.runs.versions import IndexVersion, newest
+from tasks.settings import Settings
 
 INDEX_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 """What an index may be called: it becomes part of file names and of a resource's id."""

@@ -11,8 +11,8 @@ from typing import Any
 
 from metric_core import columns as c
 from tasks.runs.earlier_run import EarlierRun
-from tasks.servers.options import ServerOptions
 from tasks.runs.run_pair import RunPair
+from tasks.servers.options import ServerOptions
 
 YARDSTICK_COLUMNS = (c.USER_INPUT, c.REFERENCE, c.REFERENCE_CONTEXTS, c.REFERENCE_CONTEXT_IDS, c.RUBRICS)
 """The columns that are the test, not the answer of the system under test."""
