@@ -174,4 +174,4 @@ def test_improved_answers_become_good_and_worse_ones_stop_being_so(versions: lis
 
 
 def test_the_examples_stay_small() -> None:
-    assert sum(path.stat().st_size for path in EXAMPLES.rglob("*") if path.is_file()) < 400_000
+    assert sum(path.stat().st_size for path in EXAMPLES.rglob("*") if path.is_file()) < 500_000

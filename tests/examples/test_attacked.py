@@ -1,0 +1,56 @@
+"""The attacked example differs from the handbook by its attacks alone, and none of them leaves its fence."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from metric_core.prompts.fences import disarmed
+from metric_core.prompts.prompt_set import load_prompts
+from metric_core.questions import ask_usefulness_for_response, ask_verdict
+from tests.metric_core.prompts.structure import split
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NONE = "none"
+
+
+def _rows(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (EXAMPLES / name).read_text(encoding="utf-8").splitlines()]
+
+
+PLAIN, ATTACKED = _rows("handbook.jsonl"), _rows("handbook_attacked.jsonl")
+ATTACKS = [
+    (row, plain, passage)
+    for before, row in zip(PLAIN, ATTACKED, strict=True)
+    for plain, passage in zip(before["retrieved_contexts"], row["retrieved_contexts"], strict=True)
+    if plain != passage
+]
+
+
+def test_each_row_with_passages_has_one_attack_before_or_after_one_of_them() -> None:
+    for before, after in zip(PLAIN, ATTACKED, strict=True):
+        rest = {name: value for name, value in after.items() if name not in ("retrieved_contexts", "attack")}
+        assert rest == {name: value for name, value in before.items() if name != "retrieved_contexts"}
+        changed = [
+            passage
+            for plain, passage in zip(before["retrieved_contexts"], after["retrieved_contexts"], strict=True)
+            if plain != passage
+        ]
+        assert len(changed) == (after["attack"] != NONE) == bool(before["retrieved_contexts"])
+    assert all(passage.startswith(f"{plain}\n\n") or passage.endswith(f"\n\n{plain}") for _, plain, passage in ATTACKS)
+
+
+def test_each_kind_of_attack_is_one_text_and_comes_more_than_once() -> None:
+    texts = {(row["attack"], passage.replace(plain, "").strip()) for row, plain, passage in ATTACKS}
+    kinds = Counter(row["attack"] for row, _, _ in ATTACKS)
+    assert len(texts) == len(kinds) == 16
+    assert min(kinds.values()) >= 2
+
+
+def test_no_attack_leaves_its_fence() -> None:
+    prompts = load_prompts("en")
+    for row, _, passage in ATTACKS:
+        for question in (ask_verdict("It is so.", passage), ask_usefulness_for_response(passage, "Why?", "So.")):
+            blocks, outside = split(prompts.render(question).user)
+            assert disarmed(passage) in [text for _, text in blocks], row["attack"]
+            assert not any(line in passage.split("\n") for line in outside if line.strip()), row["attack"]
