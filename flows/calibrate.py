@@ -18,11 +18,12 @@ from metric_core.errors import ConfigError
 from metric_core.metric import MetricRequest
 from metric_core.registry import default_suite
 from metric_core.statistics.calibration import Figure, HumanAgreement, agreement_with_people
-from metric_core.statistics.labels import LabelRules
+from metric_core.statistics.judge_error import judge_error
+from metric_core.statistics.labels import LabelRules, Scale
 from metric_core.statistics.resampling import SEED
 from tasks import calibrations
 from tasks.calibrating import Compared, LabelledData, compared, read_labelled
-from tasks.calibrations import Calibration, KeptConfusion, KeptFigure, KeptMap
+from tasks.calibrations import Calibration, KeptConfusion, KeptError, KeptFigure, KeptMap
 from tasks.render.calibration_text import markdown
 from tasks.render.report import write_report
 from tasks.runs import run_folder
@@ -174,11 +175,15 @@ def _calibration(ready: Ready, config: RunConfig, folder: Path) -> Calibration:
 
 
 def _findings(found: HumanAgreement, rows: Compared) -> dict[str, Any]:
+    judged = rows.judged
+    has_ends = judged.scale is Scale.BINARY or rows.span is not None
+    error = judge_error(judged.labels, judged.scores, judged.groups) if has_ends else None
     return {
         "figures": {name: _figure(figure) for name, figure in found.figures.items()},
         "best": None if found.best is None else KeptConfusion(**asdict(found.best)),
         "middle": None if found.middle is None else KeptConfusion(**asdict(found.middle)),
         "map": None if found.map is None else KeptMap(**asdict(found.map)),
+        "error": None if error is None else KeptError(**asdict(error)),
         "warnings": rows.warnings,
     }
 
@@ -196,6 +201,8 @@ def _data_digest(run: EarlierRun, data: LabelledData) -> str:
 def _told_in_run(folder: Path, found: Calibration) -> None:
     """The run that a calibration was made from says what came out of it."""
     manifest = run_folder.read_json(folder, run_folder.MANIFEST)
-    entry = {"metrics": {found.metric: {**found.facts(), "applied": False}}, "not_covered": []}
+    facts = found.facts(found.verdict, applied=False)
+    # People have labelled these rows: what they would say of them needs no estimate.
+    entry = {"metrics": {found.metric: {**facts, "error": None}}, "not_covered": []}
     run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "calibration": entry})
     write_report(folder)

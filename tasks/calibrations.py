@@ -60,6 +60,17 @@ class KeptMap(Settings):
     intercept: float
 
 
+class KeptError(Settings):
+    """How the judge errs: the line from labels to scores; see `metric_core.statistics.judge_error`."""
+
+    bad: float
+    gain: float
+    variance_bad: float
+    covariance: float
+    variance_gain: float
+    units: int
+
+
 class MetricMap(Settings):
     """What a calibration makes of the judge's probabilities, for one metric.
 
@@ -117,6 +128,7 @@ class Calibration(Settings):
         best: at the best threshold, out of sample.
         middle: at the middle of the metric's range.
         map: of the judge's probabilities; None where it gives none.
+        error: how the judge errs; None where the rows do not tell.
         seed: where drawing rows started.
         warnings: what a reader should know.
         versions: of what it was made with.
@@ -141,6 +153,7 @@ class Calibration(Settings):
     best: KeptConfusion | None = None
     middle: KeptConfusion | None = None
     map: KeptMap | None = None
+    error: KeptError | None = None
     seed: int
     warnings: tuple[str, ...] = ()
     versions: dict[str, str] = Field(default_factory=dict)
@@ -149,14 +162,23 @@ class Calibration(Settings):
         """Its map, for a metric under this key."""
         return None if self.map is None else MetricMap(metric=key, slope=self.map.slope, intercept=self.map.intercept)
 
-    def facts(self) -> dict[str, Any]:
-        """What a run tells of it."""
+    def facts(self, verdict: str, applied: bool) -> dict[str, Any]:
+        """What a run tells of it.
+
+        Args:
+            verdict: how verdicts count in the run; with the judge's error come only scores made in the same way.
+            applied: whether the run maps the judge's probabilities by it.
+        """
+        is_alike = verdict == self.verdict and not applied
         return {
             "created": self.created,
             "source": self.source,
             "label": self.label,
+            "span": self.span,
             "compared": self.counts.compared,
             "figures": {name: figure.model_dump() for name, figure in self.figures.items()},
+            "error": self.error.model_dump() if self.error is not None and is_alike else None,
+            "applied": applied,
         }
 
 

@@ -75,7 +75,7 @@ def calibration_entry(config: RunConfig, plan: Plan) -> dict[str, Any]:
     """
     covered = _covered(config, plan.requests)
     applied = {found.metric for found in _maps(config, covered)}
-    metrics = {key: {**found.facts(), "applied": key in applied} for key, found in covered.by_metric.items()}
+    metrics = {key: found.facts(config.verdict, key in applied) for key, found in covered.by_metric.items()}
     return {"metrics": metrics, "not_covered": list(covered.not_covered)}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from metric_core.records import Direction, Status
+from tasks.render.correction_words import CorrectionWords
 from tasks.render.score_table import BINS, NEUTRAL, Yardstick, histogram
 
 DIRECTIONS = {
@@ -26,13 +27,16 @@ _STATUSES = tuple(map(str, Status))
 _JOINT = re.compile(r"(?<=[_,=/.])|(?=\()")
 
 
-def metric_view(entry: Mapping[str, Any], summary: Mapping[str, Any], cells: pa.Table) -> dict[str, Any]:
+def metric_view(
+    entry: Mapping[str, Any], summary: Mapping[str, Any], cells: pa.Table, people: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """A metric for the page.
 
     Args:
         entry: the metric as the run's manifest describes it.
         summary: its numbers as summary.json has them.
         cells: the score table.
+        people: what people would say of it, as summary.json has it, where a calibration tells.
     """
     yardstick = Yardstick.of(entry)
     distribution = summary["distribution"]
@@ -51,6 +55,7 @@ def metric_view(entry: Mapping[str, Any], summary: Mapping[str, Any], cells: pa.
         "measured": None if distribution is None else _values(distribution, yardstick, cells),
         "scales": [{"scale": scale, **_numbers(found)} for scale, found in summary["scales"].items()],
         "categories": _categories(summary["categories"]),
+        "people": None if people is None else CorrectionWords.of(people),
     }
 
 

@@ -1,0 +1,100 @@
+"""How often the corrected mean holds what people say, beside the plain mean, on data that people have labelled.
+
+    PYTHONPATH=. python benchmarks/judge_error.py
+
+Evaluates each data set with the packaged judge, then again and again: half of the groups are the labelled rows, rows of
+the other half are drawn as a run, with the same share of good rows, with more, and with fewer. Needs the labelled data
+in `../shared/meta_eval` beside the repository. Takes some minutes.
+"""
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from benchmarks.labelled_examples import DATA, rows
+from flows.config import RunConfig
+from flows.evaluate import run_evaluation
+from metric_core.statistics.judge_error import corrected_mean, judge_error
+from metric_core.statistics.resampling import Units
+from metric_core.statistics.summary import mean_interval
+from tasks.runs.run_folder import SCORES
+
+Floats = NDArray[np.float64]
+REPEATS = 300
+SETS = {
+    "claims_factscore": ("label_precision", 0.0, 1.0),
+    "faithfulness_ragtruth_qa": ("label_hallucinated", 1.0, 0.0),
+    "faithfulness_qags": ("label_score", 0.0, 1.0),
+    "rag_mtrag_human": ("label_faithfulness", 1.0, 4.0),
+}
+"""Name of the data -> the column with the labels, the worst and the best label."""
+
+TILTS = {"as labelled": 0.0, "better": 1.5, "worse": -1.5}
+
+
+def main() -> None:
+    """Runs what is described above and prints a line for each data set and share."""
+    if not DATA.is_dir():
+        sys.exit(f"the labelled data are not at hand: no {DATA}")
+    heading = ("share of intervals that hold what people say", "mean error", "half width")
+    print(f"{'':40}{heading[0]:>48}{heading[1]:>24}{heading[2]:>12}")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in SETS:
+            labels, scores, groups = _judged(name, Path(folder))
+            for what, tilt in TILTS.items():
+                held, error, width = _tried(labels, scores, groups, tilt)
+                print(
+                    f"{name:28}{what:>12}   plain {held[0]:6.2f}   corrected {held[1]:6.2f}"
+                    f"{'':16}plain {error[0]:.3f} corrected {error[1]:.3f}   {width:.3f}"
+                )
+
+
+def _judged(name: str, folder: Path) -> tuple[Floats, Floats, NDArray[np.str_]]:
+    source = str(DATA / f"{name}.parquet")
+    out = folder / name
+    run_evaluation(RunConfig(source=source, metrics=("faithfulness",), out=str(out), on_bad_row="skip"))
+    values = {row["row_id"]: row["value"] for row in pq.read_table(out / SCORES).to_pylist()}
+    column, worst, best = SETS[name]
+    found = [
+        ((float(row[column]) - worst) / (best - worst), values[row["id"]], row["group_id"])
+        for row in rows(name)
+        if row[column] is not None and values.get(row["id"]) is not None
+    ]
+    labels, scores, groups = zip(*found, strict=True)
+    return np.array(labels), np.array(scores), np.array(groups)
+
+
+def _tried(labels: Floats, scores: Floats, groups: NDArray[np.str_], tilt: float) -> tuple[Floats, Floats, float]:
+    generator = np.random.default_rng(1)
+    tries = np.array(list(_tries(labels, scores, groups, tilt, generator)))
+    return tries[:, :2].mean(axis=0), tries[:, 2:4].mean(axis=0), float(tries[:, 4].mean())
+
+
+def _tries(
+    labels: Floats, scores: Floats, groups: NDArray[np.str_], tilt: float, generator: np.random.Generator
+) -> Iterator[tuple[float, ...]]:
+    names = np.unique(groups)
+    for _ in range(REPEATS):
+        known = np.isin(groups, generator.permutation(names)[: len(names) // 2])
+        weights = np.exp(tilt * labels[~known])
+        weights /= weights.sum()
+        truth = float(weights @ labels[~known])
+        run = generator.choice(scores[~known], size=int((~known).sum()), p=weights)
+        error = judge_error(labels[known], scores[known], groups[known].tolist())
+        plain = mean_interval(run)
+        if error is None or plain is None:
+            continue
+        corrected = corrected_mean(error, Units.of(run))
+        low, high = corrected.interval.low, corrected.interval.high
+        middle = (low + high) / 2 if corrected.value is None else corrected.value
+        is_held = plain.low <= truth <= plain.high, low <= truth <= high
+        yield *map(float, is_held), abs(float(run.mean()) - truth), abs(middle - truth), (high - low) / 2
+
+
+if __name__ == "__main__":
+    main()
