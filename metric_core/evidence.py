@@ -17,12 +17,22 @@ BY_RESPONSE = "response"
 BY_USER_INPUT = "user_input"
 """What a context sentence is relevant to."""
 
+SUPPORTS: dict[Product, tuple[Side, str]] = {
+    Product.RESPONSE_CLAIMS_BY_CONTEXTS: (Side.RESPONSE, ALL_CONTEXTS),
+    Product.REFERENCE_CLAIMS_BY_CONTEXTS: (Side.REFERENCE, ALL_CONTEXTS),
+    Product.REFERENCE_SENTENCES_BY_CONTEXTS: (Side.REFERENCE_SENTENCE, ALL_CONTEXTS),
+    Product.RESPONSE_CLAIMS_BY_REFERENCE: (Side.RESPONSE, BY_REFERENCE),
+    Product.REFERENCE_CLAIMS_BY_RESPONSE: (Side.REFERENCE, BY_RESPONSE),
+}
+"""The products that are verdicts of one premise on all claims (or sentences) of a side."""
 
-_CLOSURES = {product: closure([product]) for product in Product}
-_USEFULNESS = {
+_OF_SUPPORT = {support: product for product, support in SUPPORTS.items()}
+_OF_KIND = {
     VerdictKind.USEFULNESS_FOR_REFERENCE: Product.USEFULNESS_FOR_REFERENCE,
     VerdictKind.USEFULNESS_FOR_RESPONSE: Product.USEFULNESS_FOR_RESPONSE,
+    VerdictKind.RELEVANCE: Product.SENTENCE_RELEVANCE,
 }
+_CLOSURES = {product: closure([product]) for product in Product}
 
 
 def context_premise(index: int) -> str:
@@ -44,6 +54,18 @@ def premise_text(sample: Sample, premise: str) -> str:
     if premise in whole:
         return whole[premise] or ""
     return (sample.retrieved_contexts or ())[int(premise.partition(":")[2])]
+
+
+def product_of(kind: VerdictKind, claim_id: str, premise: str) -> Product:
+    """The product that a verdict belongs to.
+
+    >>> product_of(VerdictKind.SUPPORT, "reference:0", BY_RESPONSE)
+    <Product.REFERENCE_CLAIMS_BY_RESPONSE: 'reference claims by response'>
+    """
+    if kind is not VerdictKind.SUPPORT:
+        return _OF_KIND[kind]
+    side = Side(claim_id.partition(":")[0])
+    return _OF_SUPPORT.get((side, premise), Product.CLAIMS_BY_EACH_CONTEXT)
 
 
 class MissingProductError(Exception):
@@ -100,13 +122,17 @@ class Evidence:
         return [self.verdicts.get((VerdictKind.SUPPORT, claim, premise)) for claim in self.claim_ids(side, product)]
 
     def context_supports(self, side: Side, product: Product) -> list[list[Support]]:
-        """Support of every claim of a side by each retrieved context: one list a context, in rank order."""
+        """Support of every claim of a side by each retrieved context: one list a context, in rank order.
+
+        Where verdicts count as 0 or 1, only those are there that `noise_sensitivity` reads: of response claims that the
+        reference does not support, and of reference claims by contexts that support such a claim. All others are None.
+        """
         contexts = self.column("retrieved_contexts")
         return [self.supports(side, context_premise(i), product) for i in range(len(contexts))]
 
     def usefulness(self, kind: VerdictKind) -> list[Support]:
         """Usefulness of every retrieved context, in rank order."""
-        self._require(_USEFULNESS[kind])
+        self._require(_OF_KIND[kind])
         contexts = self.column("retrieved_contexts")
         return [self.verdicts.get((kind, "", context_premise(i))) for i in range(len(contexts))]
 
@@ -140,8 +166,8 @@ class Evidence:
         """The judge's ratings for a metric."""
         self._require(Product.RATINGS)
         ratings = self.ratings.get(metric_key, ())
-        if ratings and all(rating.reason == reasons.NEEDS_LANGUAGE_MODEL for rating in ratings):
-            raise MissingProductError(Score.undefined(reasons.NEEDS_LANGUAGE_MODEL))
+        if ratings and all(rating.unable for rating in ratings):
+            raise MissingProductError(Score.undefined(ratings[0].reason or reasons.NEEDS_LANGUAGE_MODEL))
         return ratings
 
     def _require(self, product: Product) -> None:

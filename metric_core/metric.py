@@ -1,6 +1,7 @@
 """What a metric declares beside its formula. Ours and users' own metrics are objects of this one class."""
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -46,7 +47,8 @@ class Metric:
         compute: evidence of a row and complete parameters -> score.
         direction: whether more is better.
         bounds: least and greatest value, for the given parameters; None where the scale is the user's or the row's.
-        undefined: reason -> when it happens, for every outcome that is no number and no failure.
+        undefined: reason -> when it happens, for every outcome of the formula that is no number and no failure. A
+            column or product that is missing has a reason of its own.
         aliases: other names for it.
         parameters: its parameters by name.
         check: returns what was wanted if the parameters do not go together, else None.
@@ -179,7 +181,7 @@ def number_in(least: float, greatest: float = math.inf) -> Callable[[Any], str |
     """
 
     def check(value: Any) -> str | None:
-        good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        good = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
         if good and least <= value <= greatest:
             return None
         return f"a number of at least {least:g}" if greatest == math.inf else f"a number from {least:g} to {greatest:g}"

@@ -26,6 +26,9 @@ class Stage(StrEnum):
     REPORTING = "reporting"
 
 
+_JUDGED = frozenset({Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS, Stage.VERDICTS})
+
+
 class Product(StrEnum):
     """What a stage computes for a row."""
 
@@ -114,3 +117,12 @@ def closure(products: Iterable[Product]) -> frozenset[Product]:
             found.add(product)
             waiting.extend(PRODUCTS[product].requires)
     return frozenset(found)
+
+
+def are_judged(products: Iterable[Product]) -> bool:
+    """Whether a judge has a say in products, or in what they are made from.
+
+    >>> are_judged([Product.QUESTION_SIMILARITY]), are_judged([Product.ANSWER_SIMILARITY])
+    (True, False)
+    """
+    return any(PRODUCTS[product].stage in _JUDGED for product in closure(products))

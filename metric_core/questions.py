@@ -109,11 +109,13 @@ class GenerateQuestion:
 JudgeQuestion: TypeAlias = ChoiceQuestion | GenerateQuestion
 
 
-_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
 def question_digest(question: JudgeQuestion) -> str:
     """Digest of everything in a question: equal questions have equal digests, whatever row they are about.
+
+    The order of instructions and of a schema's members is part of it, because prompts and replies follow it.
 
     >>> question_digest(ask_verdict("It rains.", "Rain.")) == question_digest(ask_verdict("It rains.", "Rain."))
     True

@@ -5,6 +5,7 @@ NO_REFERENCE_CLAIMS = "no claims in the reference"
 NO_CLAIMS = "no claims in the response and the reference"
 NO_REFERENCE_SENTENCES = "no sentences in the reference"
 NO_REFERENCE_ENTITIES = "no entities in the reference"
+NO_CONTEXT_ENTITIES = "no entities in the contexts"
 NO_CONTEXTS = "no retrieved contexts"
 NO_REFERENCE_CONTEXTS = "no reference contexts"
 NO_QUESTIONS = "no question could be regenerated from the response"
@@ -15,6 +16,7 @@ NEEDS_LANGUAGE_MODEL = "needs a language-model judge"
 NO_USABLE_VERDICT = "no usable verdict from the judge"
 NO_USABLE_RATING = "no usable rating from the judge"
 NO_USABLE_REPLY = "no usable reply from the judge"
+NO_USABLE_VECTOR = "no usable vector from the embedder"
 
 
 def empty_column(column: str) -> str:
@@ -33,3 +35,20 @@ def missing_column(column: str) -> str:
     'no reference'
     """
     return f"no {column}"
+
+
+NOTHING_FOUND = frozenset(
+    {
+        NO_RESPONSE_CLAIMS,
+        NO_REFERENCE_CLAIMS,
+        NO_REFERENCE_SENTENCES,
+        NO_REFERENCE_ENTITIES,
+        NO_CONTEXT_ENTITIES,
+        NO_CONTEXTS,
+        NO_QUESTIONS,
+        ZERO_VECTOR,
+        empty_column("response"),
+        empty_column("reference"),
+    }
+)
+"""Why a stage has nothing for a row. Any other reason of an undefined row is a judge's that can not be asked that."""

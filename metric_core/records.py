@@ -147,8 +147,16 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """One answer of the judge to a rating question, as its raw label or value; None: nothing usable, see `reason`."""
+    """One answer of the judge to a rating question.
+
+    Args:
+        template: which question.
+        value: its raw label or value; None: nothing usable.
+        reason: why.
+        unable: the judge can not be asked that.
+    """
 
     template: str
     value: str | float | None
     reason: str | None = None
+    unable: bool = False

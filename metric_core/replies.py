@@ -6,13 +6,14 @@ from typing import Any, NoReturn
 
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 _BRACKET = re.compile(r"[{\[]")
+_BRACE = re.compile(r"{")
 
 
 def parse_json_reply(text: str) -> Any:
     """The JSON value of a reply: the whole reply, or the only object or array in a code fence or in prose.
 
-    A reply that was cut off is refused even where a part of it is complete, and so is one with two values: what the
-    judge meant would be a guess.
+    A reply that was cut off is refused even where a part of it is complete, and so is one with two values, or two of
+    the same name: what the judge meant would be a guess.
 
     Args:
         text: the judge's words.
@@ -27,9 +28,8 @@ def parse_json_reply(text: str) -> Any:
         ...
     ValueError: no complete JSON in the reply: '{"claims": [{"text": "It rains."}, {"text": "It'
     """
-    fenced = _FENCE.findall(text)
-    candidates = [text, *(fenced if len(fenced) == 1 else [])]
-    for candidate in candidates:
+    fenced = list(_FENCE.finditer(text))
+    for candidate in (text, *(_alone(text, fence) for fence in fenced if len(fenced) == 1)):
         try:
             return _loads(candidate)
         except (ValueError, RecursionError):
@@ -37,25 +37,40 @@ def parse_json_reply(text: str) -> Any:
     return _only_value(text)
 
 
+def _alone(text: str, fence: re.Match[str]) -> str:
+    """What a code fence holds; nothing where the prose around it has an object too."""
+    return "" if _first_value(text[: fence.start()] + text[fence.end() :], _BRACE) else fence[1]
+
+
 def _only_value(text: str) -> Any:
-    start = _BRACKET.search(text)
-    if start is not None:
-        try:
-            value, end = _DECODER.raw_decode(text, start.start())
-        except (ValueError, RecursionError):
-            pass
-        else:
-            if _BRACKET.search(text, end) is None:
-                return value
+    found = _first_value(text, _BRACKET)
+    if found is not None and _BRACKET.search(text, found[1]) is None:
+        return found[0]
     shown = text if len(text) <= 80 else text[:77] + "..."
     raise ValueError(f"no complete JSON in the reply: {shown!r}")
+
+
+def _first_value(text: str, opening: re.Pattern[str]) -> tuple[Any, int] | None:
+    """The value that begins at the first bracket, and where it ends."""
+    start = opening.search(text)
+    try:
+        return None if start is None else _DECODER.raw_decode(text, start.start())
+    except (ValueError, RecursionError):
+        return None
 
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse)
+def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(members)
+    if len(found) < len(members):
+        raise ValueError("an object has two members of one name")
+    return found
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_once)
 
 
 def _loads(text: str) -> Any:

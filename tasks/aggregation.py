@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from metric_core import reasons
-from metric_core.evidence import Evidence
+from metric_core.evidence import Evidence, product_of
 from metric_core.products import Product, Stage
 from metric_core.records import AnswerStatus, Pair, Question, Rating, Sample, Score, Side, Support, VerdictKind
 from metric_core.statistics.probability_map import ProbabilityMap
@@ -127,11 +127,11 @@ def _evidence(sample: Sample, rows: Mapping[Stage, list[Mapping[str, Any]]], ver
             else:
                 entities[side][row["text"]] = None
     questions, cosines = _questions(rows, gaps)
-    answer_similarities = {
-        _PAIR_PRODUCTS[row["pair"]]: row["cosine"]
-        for row in rows.get(Stage.SIMILARITY, ())
-        if row["pair"] in _PAIR_PRODUCTS
-    }
+    answer_similarities = {}
+    for row in rows.get(Stage.SIMILARITY, ()):
+        if (product := _PAIR_PRODUCTS.get(row["pair"])) is not None:
+            _note_gap(gaps, product, row)
+            answer_similarities[product] = row["cosine"]
     return Evidence(
         sample=sample,
         claims=claims,
@@ -149,8 +149,8 @@ def _note_gap(gaps: dict[Product, Score], product: Product, row: Mapping[str, An
     """A failed reply, or a question this judge can not be asked, leaves a gap; finding nothing does not."""
     if row["status"] == AnswerStatus.FAILED:
         gaps[product] = Score.failed(row["reason"] or reasons.NO_USABLE_REPLY)
-    elif row["status"] == AnswerStatus.UNDEFINED and row["reason"] == reasons.NEEDS_LANGUAGE_MODEL:
-        gaps[product] = Score.undefined(reasons.NEEDS_LANGUAGE_MODEL)
+    elif row["status"] == AnswerStatus.UNDEFINED and row["reason"] not in reasons.NOTHING_FOUND:
+        gaps[product] = Score.undefined(row["reason"] or reasons.NEEDS_LANGUAGE_MODEL)
 
 
 def _questions(
@@ -164,6 +164,7 @@ def _questions(
     cosines: list[float | None] = [None] * len(questions)
     for row in rows.get(Stage.SIMILARITY, ()):
         if row["pair"] == Pair.QUESTION:
+            _note_gap(gaps, Product.QUESTION_SIMILARITY, row)
             cosines[row["k"]] = row["cosine"]
     return questions, cosines
 
@@ -174,8 +175,9 @@ def _verdicts(
     found: dict[tuple[VerdictKind, str, str], Support] = {}
     for row in rows:
         kind = VerdictKind(row["kind"])
-        if kind is VerdictKind.RELEVANCE:
-            _note_gap(gaps, Product.SENTENCE_RELEVANCE, row)
+        # One reply judges all sentences. Other verdicts are replies of their own: a score may do without a failed one.
+        if kind is VerdictKind.RELEVANCE or row["status"] == AnswerStatus.UNDEFINED:
+            _note_gap(gaps, product_of(kind, row["claim_id"], row["premise"]), row)
         support = None if row["verdict"] is None else float(row["verdict"])
         if support is not None and verdict == "probability" and row["probability"] is not None:
             support = row["probability"]
@@ -187,5 +189,6 @@ def _ratings(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Rating]]:
     found: dict[str, list[Rating]] = defaultdict(list)
     for row in rows:
         value = row["number"] if row["number"] is not None else row["value"]
-        found[row["metric"]].append(Rating(row["template"], value, row["reason"]))
+        unable = row["status"] == AnswerStatus.UNDEFINED
+        found[row["metric"]].append(Rating(row["template"], value, row["reason"], unable))
     return found

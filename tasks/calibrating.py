@@ -1,6 +1,6 @@
 """Brings labels and scores together: the rows of a run that people labelled, and what the metric says of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,7 +107,7 @@ def compared(run: EarlierRun, request: MetricRequest, data: LabelledData, rules:
         scores=scores,
         bounds=request.bounds,
         probabilities=rescorer.probabilities(scores) if data.labels.scale is Scale.BINARY or span else None,
-        predict=rescorer.predict if rescorer.is_of_use and (data.labels.scale is Scale.BINARY or span) else None,
+        predict=rescorer.predict if rescorer.can_map and (data.labels.scale is Scale.BINARY or span) else None,
         groups=None if data.groups is None else [data.groups[row_id] for row_id in scored],
     )
     return Compared(judged, counts, span, tuple(_warnings(counts, data, rules, span)))
@@ -172,6 +172,11 @@ class _Rescorer:
         has_range = self._request.bounds is not None
         return has_range and any(asked for _, asked in self._rows) and None not in self._plain
 
+    @property
+    def can_map(self) -> bool:
+        """Whether it has a value under a map, too, which leaves no verdict certain: a metric may read more then."""
+        return self.is_of_use and None not in self._under(ProbabilityMap(1.0, 0.0), range(len(self._rows)))
+
     def probabilities(self, scores: Floats) -> Floats | None:
         """What the metric says as a probability: made of those of the judge, else its score on its own range."""
         if self._request.bounds is None:
@@ -181,10 +186,14 @@ class _Rescorer:
 
     def predict(self, probability_map: ProbabilityMap, rows: Rows) -> Floats:
         """What the metric says of rows, on [0, 1], under a map."""
+        # A metric of the user's own may have no value under some maps: then the row keeps the one without.
+        values = zip(self._under(probability_map, rows), (self._plain[row] for row in rows), strict=True)
+        scores = np.array([plain if value is None else value for value, plain in values], dtype=np.float64)
+        return (scores - self._low) / (self._high - self._low)
+
+    def _under(self, probability_map: ProbabilityMap, rows: Iterable[int]) -> list[float | None]:
         chosen = [self._rows[row] for row in rows]
-        values = [self._request.score(mapped(found, asked, probability_map)).value for found, asked in chosen]
-        scores = np.array([self._low if value is None else value for value in values])
-        return np.asarray((scores - self._low) / (self._high - self._low), dtype=np.float64)
+        return [self._request.score(mapped(found, asked, probability_map)).value for found, asked in chosen]
 
 
 def _evidence(run: EarlierRun, row_ids: frozenset[str]) -> Iterator[tuple[str, tuple[Evidence, Asked]]]:

@@ -12,8 +12,6 @@ from tasks.rows import samples_of, table_of
 from tasks.settings import LanguageSettings, StoredSettings
 from tasks.stage import StageOutput, Tables, report, stage
 
-NO_CONTEXT_ENTITIES = "no entities in the contexts"
-
 
 class EntitiesSettings(StoredSettings):
     """What the stage computes, and with what."""
@@ -50,7 +48,7 @@ def entities(tables: Tables, settings: EntitiesSettings) -> StageOutput:
                 for i, passage in enumerate(sample.retrieved_contexts or ())
                 for row in _rows(sample, Side.CONTEXT, i, found[passage])
             ]
-            rows += listed or [_nothing(sample, Side.CONTEXT, NO_CONTEXT_ENTITIES)]
+            rows += listed or [_nothing(sample, Side.CONTEXT, reasons.NO_CONTEXT_ENTITIES)]
     return StageOutput(table_of(Stage.ENTITIES, rows))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from metric_core import reasons
+from metric_core.metrics.votes import finite_number
 from metric_core.products import Stage
 from metric_core.questions import RATING_KINDS, ChoiceQuestion, GenerateQuestion, QuestionKind, RatingRequest
 from metric_core.records import AnswerStatus, Score
@@ -78,11 +79,10 @@ def _rows(answer: ChoiceAnswer | GenerateAnswer) -> list[dict[str, Any]]:
 
 def _written(answer: GenerateAnswer) -> dict[str, Any]:
     value = answer.value["score"] if "score" in answer.value else answer.value["value"]
-    return {
-        "vote": 0,
-        "value": str(value),
-        "number": None if isinstance(value, str) else float(value),
-        "feedback": answer.value.get("feedback"),
-        "reply": reply_cell(answer),
-        "status": AnswerStatus.ANSWERED,
-    }
+    row = {"vote": 0, "feedback": answer.value.get("feedback"), "reply": reply_cell(answer)}
+    if isinstance(value, str):
+        return {**row, "value": value, "status": AnswerStatus.ANSWERED}
+    number = float(value) if isinstance(value, bool) else finite_number(value)
+    if number is None:  # whole numbers in JSON may be longer than any that can be counted with
+        return {**row, "status": AnswerStatus.FAILED, "reason": reasons.NO_USABLE_RATING}
+    return {**row, "value": str(value), "number": number, "status": AnswerStatus.ANSWERED}

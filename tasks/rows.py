@@ -17,8 +17,15 @@ def samples_of(table: pa.Table) -> list[Sample]:
 
 
 def table_of(stage: Stage, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """A stage's table from rows as mappings; a column that a row does not name is null."""
-    return pa.Table.from_pylist(list(rows), schema=SCHEMAS[stage].arrow)
+    """A stage's table from rows as mappings; a column that a row does not name is null.
+
+    A model may write half of a character, which no table can hold: a question mark takes its place.
+    """
+    schema = SCHEMAS[stage].arrow
+    try:
+        return pa.Table.from_pylist(list(rows), schema=schema)
+    except UnicodeEncodeError:
+        return pa.Table.from_pylist([_of_whole_characters(row) for row in rows], schema=schema)
 
 
 def panel_cell(answer: ChoiceAnswer, vote: int = 0) -> list[dict[str, Any]] | None:
@@ -40,11 +47,17 @@ def reply_cell(answer: ChoiceAnswer | GenerateAnswer) -> str | None:
     """
     if not answer.reply:
         return None
-    # A model may write half of a character, which no table can hold.
-    words = answer.reply.encode("utf-8", "replace").decode("utf-8")
-    if len(words) <= LONGEST_REPLY:
-        return words
-    return f"{words[:LONGEST_REPLY]} [... cut: the reply has {len(words):,} characters]"
+    if len(answer.reply) <= LONGEST_REPLY:
+        return answer.reply
+    return f"{answer.reply[:LONGEST_REPLY]} [... cut: the reply has {len(answer.reply):,} characters]"
+
+
+def _of_whole_characters(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, Mapping):
+        return {name: _of_whole_characters(held) for name, held in value.items()}
+    return [_of_whole_characters(held) for held in value] if isinstance(value, list) else value
 
 
 def _sample(row: Mapping[str, Any]) -> Sample:

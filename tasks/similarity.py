@@ -1,5 +1,6 @@
 """The stage `similarity`: cosines of question and answer pairs, all texts of a shard embedded in one batch."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,9 +26,9 @@ class SimilaritySettings(StoredSettings):
     embedder: EmbedderSettings = EmbedderSettings()
 
 
-@stage(Stage.SIMILARITY, version=1)
+@stage(Stage.SIMILARITY, version=2)
 def similarity(tables: Tables, settings: SimilaritySettings) -> StageOutput:
-    """Cosine of each pair that a product asks for, null where a vector is zero."""
+    """Cosine of each pair that a product asks for, null where a vector is zero or not finite."""
     samples = samples_of(tables[Stage.SAMPLES])
     pairs: list[tuple[str, str, int, str, str]] = []
     if Product.QUESTION_SIMILARITY in settings.products:
@@ -54,15 +55,16 @@ def similarity(tables: Tables, settings: SimilaritySettings) -> StageOutput:
 
 
 def cosine(one: NDArray[np.float32], other: NDArray[np.float32]) -> float | None:
-    """Cosine of two vectors in [-1, 1]; None if one of them is zero.
+    """Cosine of two vectors in [-1, 1]; None if one of them is zero, NaN if one is not finite.
 
     >>> cosine(np.array([3.0, 4.0], np.float32), np.array([40.0, 30.0], np.float32))
     0.96
     """
-    norm = float(np.linalg.norm(one.astype(np.float64)) * np.linalg.norm(other.astype(np.float64)))
-    if norm == 0:
-        return None
-    return min(1.0, max(-1.0, float(np.dot(one.astype(np.float64), other.astype(np.float64))) / norm))
+    left, right = one.astype(np.float64), other.astype(np.float64)
+    norm = float(np.linalg.norm(left) * np.linalg.norm(right))
+    if not math.isfinite(norm):
+        return math.nan
+    return float(np.clip(np.dot(left, right) / norm, -1.0, 1.0)) if norm else None
 
 
 def _question_pairs(
@@ -77,7 +79,9 @@ def _question_pairs(
 
 
 def _row(row_id: str, pair: str, k: int, value: float | None) -> dict[str, Any]:
-    status, reason = (
-        (AnswerStatus.ANSWERED, None) if value is not None else (AnswerStatus.UNDEFINED, reasons.ZERO_VECTOR)
-    )
-    return {"row_id": row_id, "pair": pair, "k": k, "cosine": value, "status": status, "reason": reason}
+    key = {"row_id": row_id, "pair": pair, "k": k}
+    if value is None:
+        return {**key, "status": AnswerStatus.UNDEFINED, "reason": reasons.ZERO_VECTOR}
+    if not math.isfinite(value):
+        return {**key, "status": AnswerStatus.FAILED, "reason": reasons.NO_USABLE_VECTOR}
+    return {**key, "cosine": value, "status": AnswerStatus.ANSWERED}

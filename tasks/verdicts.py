@@ -2,14 +2,14 @@
 
 One verdict a (claim, premise), each asked by itself. Claims against each single context are asked in three
 rounds, because noise sensitivity reads few of them: contexts only for response claims that the reference does not
-support, and a context's relevance only where such a claim was found in it.
+support, and a context's relevance only where such a claim was found in it; none where the reference claims nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
-from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, BY_USER_INPUT, context_premise
+from metric_core.evidence import BY_REFERENCE, BY_USER_INPUT, SUPPORTS, context_premise, premise_text
 from metric_core.products import Product, Stage
 from metric_core.questions import (
     YES,
@@ -66,7 +66,7 @@ class _Pending:
     known: str | None = None
 
 
-@stage(Stage.VERDICTS, version=2)
+@stage(Stage.VERDICTS, version=3)
 def verdicts(tables: Tables, settings: VerdictsSettings) -> StageOutput:
     """Gives every verdict that a product asks for."""
     samples = samples_of(tables[Stage.SAMPLES])
@@ -90,18 +90,10 @@ def _claims_by_row(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[Side, di
 
 
 def _first_round(sample: Sample, claims: Claims, products: Sequence[Product]) -> list[_Pending]:
-    against = {
-        Product.RESPONSE_CLAIMS_BY_CONTEXTS: (Side.RESPONSE, ALL_CONTEXTS, sample.joined_contexts),
-        Product.REFERENCE_CLAIMS_BY_CONTEXTS: (Side.REFERENCE, ALL_CONTEXTS, sample.joined_contexts),
-        Product.REFERENCE_SENTENCES_BY_CONTEXTS: (Side.REFERENCE_SENTENCE, ALL_CONTEXTS, sample.joined_contexts),
-        Product.RESPONSE_CLAIMS_BY_REFERENCE: (Side.RESPONSE, BY_REFERENCE, sample.reference or ""),
-        Product.REFERENCE_CLAIMS_BY_RESPONSE: (Side.REFERENCE, BY_RESPONSE, sample.response or ""),
-    }
     pending: list[_Pending] = []
-    for product in products:
-        if product in against:
-            side, premise, text = against[product]
-            pending += [_support(sample, claim_id, claim, premise, text) for claim_id, claim in _of(claims, side)]
+    for side, premise in (SUPPORTS[product] for product in products if product in SUPPORTS):
+        text = premise_text(sample, premise)
+        pending += [_support(sample, claim_id, claim, premise, text) for claim_id, claim in _of(claims, side)]
     if Product.USEFULNESS_FOR_REFERENCE in products:
         pending += _usefulness(sample, VerdictKind.USEFULNESS_FOR_REFERENCE, sample.reference or "")
     if Product.USEFULNESS_FOR_RESPONSE in products:
@@ -141,6 +133,8 @@ def _each_context_rows(
         for row in first
         if row["kind"] == VerdictKind.SUPPORT and row["premise"] == BY_REFERENCE
     }
+    if not every:
+        samples = [sample for sample in samples if _of(claims.get(sample.row_id, {}), Side.REFERENCE)]
     second = [
         _support(sample, claim_id, claim, context_premise(i), passage)
         for sample in samples

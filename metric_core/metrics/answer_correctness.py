@@ -83,7 +83,7 @@ def _weights(value: Any) -> str | None:
     wanted = "two numbers of at least 0, not both 0"
     if not isinstance(value, list | tuple) or len(value) != 2 or any(number_in(0)(weight) for weight in value):
         return wanted
-    return None if 0 < math.fsum(value) < math.inf else wanted
+    return None if 0 < sum(value) < math.inf else wanted
 
 
 ANSWER_CORRECTNESS = Metric(

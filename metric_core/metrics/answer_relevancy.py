@@ -42,8 +42,9 @@ def answer_relevancy(questions: Sequence[Question], cosines: Sequence[float | No
     return Score.undefined(reasons.ZERO_VECTOR) if known is None else Score.scored(fmean(known))
 
 
-def _compute(_: MetricRequest, evidence: Evidence) -> Score:
-    return answer_relevancy(evidence.regenerated_questions(), evidence.cosines())
+def _compute(request: MetricRequest, evidence: Evidence) -> Score:
+    wanted = request.parameters["strictness"]  # another metric of the run may want more
+    return answer_relevancy(evidence.regenerated_questions()[:wanted], evidence.cosines()[:wanted])
 
 
 ANSWER_RELEVANCY = Metric(

@@ -14,10 +14,10 @@ NORMALIZED, EXACT = "normalized", "exact"
 
 _QUOTES = "'\"`\u2018\u2019\u201c\u201d\u00ab\u00bb"
 _HYPHENS = r"\-\u2010-\u2015"
+_ARTICLE = re.compile(rf"^[{_QUOTES}(\[]*(?:a|an|the)\s+")  # not "A. Smith", nor "A-Team"
 _POSSESSIVE = re.compile(r"['\u2019]s\b|(?<=s)['\u2019](?!\w)")
-_JOINER = re.compile(rf"[{_HYPHENS}/_]")
-_MARK = re.compile(rf"[{_QUOTES},;:!?()\[\]{{}}]|(?<!\d)\.|\.(?!\d)")
-_ARTICLE = re.compile(r"^(?:a|an|the)\s+")
+_JOINER = re.compile(rf"(?<=\w)[{_HYPHENS}/_]|[{_HYPHENS}/_](?!\d)")  # but for a minus sign
+_MARK = re.compile(rf"[{_QUOTES},;:!?()\[\]{{}}]|\.(?!\d)|(?<=[^\W\d])\.")  # but for a decimal point
 
 
 def context_entity_recall(
@@ -50,15 +50,16 @@ def context_entity_recall(
 def normalized(entity: str) -> str:
     """An entity without what does not change who or what it names.
 
-    Case, a leading article, a possessive, quotes, brackets, commas, full stops (but in numbers) and the width of white
-    space; hyphens and slashes count as white space.
+    Case, a leading article, a possessive, quotes, brackets, commas, full stops (but in numbers), characters that show
+    nothing and the width of white space; hyphens (but minus signs) and slashes count as white space.
 
     >>> normalized("The  U.S. Navy's"), normalized("Stratford-upon-Avon"), normalized("3.5 million")
     ('us navy', 'stratford upon avon', '3.5 million')
     """
-    text = unicodedata.normalize("NFKC", entity).casefold()
-    text = _MARK.sub("", _JOINER.sub(" ", _POSSESSIVE.sub("", text)))
-    return _ARTICLE.sub("", " ".join(text.split()))
+    folded = unicodedata.normalize("NFKC", entity).casefold()
+    text = "".join(character for character in folded if unicodedata.category(character) != "Cf").strip()
+    text = _JOINER.sub(" ", _POSSESSIVE.sub("", _ARTICLE.sub("", text)))
+    return " ".join(_MARK.sub("", text).split())
 
 
 def _distinct(entities: Iterable[str], match: str) -> set[str]:

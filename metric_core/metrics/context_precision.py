@@ -34,9 +34,11 @@ def average_precision(relevance: Sequence[float]) -> float:
     return fsum(
         relevance[k] * p * q * (above + 1) / (k + 1) / (above + 1 + below)
         for k in range(len(relevance))
+        if relevance[k]
         for above, p in enumerate(before[k])
+        if p
         for below, q in enumerate(after[k + 1])
-        if relevance[k] and p and q
+        if q
     )
 
 
@@ -59,9 +61,9 @@ def context_precision(relevance: Sequence[Support]) -> Score:
     if not relevance:
         return Score.undefined(reasons.NO_CONTEXTS)
     known = usable(relevance)
-    return (
-        Score.failed(reasons.NO_USABLE_VERDICT) if known is None else Score.scored(min(average_precision(known), 1.0))
-    )
+    if known is None:
+        return Score.failed(reasons.NO_USABLE_VERDICT)
+    return Score.scored(min(average_precision(known), 1.0))
 
 
 def _one_more(distribution: list[float], p: float) -> list[float]:

@@ -96,11 +96,11 @@ def _bounds(parameters: Parameters) -> tuple[float, float] | None:
 
 
 def _values(values: Any) -> str | None:
-    wanted = "a list of different whole numbers or of different texts"
-    if not isinstance(values, list | tuple) or not values or len(set(map(str, values))) != len(values):
+    wanted = "a list of at least two different whole numbers, or different texts without white space around them"
+    if not isinstance(values, list | tuple) or not 1 < len(values) == len(set(map(str, values))):
         return wanted
     whole = all(isinstance(value, int) and not isinstance(value, bool) for value in values)
-    return None if whole or all(isinstance(value, str) and value.strip() for value in values) else wanted
+    return None if whole or all(isinstance(value, str) and value.strip() == value != "" for value in values) else wanted
 
 
 DISCRETE_CRITERIA = Metric(

@@ -1,6 +1,7 @@
 """Retrieved contexts against reference contexts, as strings or by id: precision and recall without a judge."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from metric_core import columns, reasons
 from metric_core.evidence import Evidence
@@ -9,7 +10,10 @@ from metric_core.metrics.context_precision import context_precision
 from metric_core.metrics.string_similarity import DISTANCE, similarity_of
 from metric_core.records import Score
 
-_THRESHOLD = Parameter(summary="similarity from which two contexts are the same", default=0.5, check=number_in(0, 1))
+
+def _less_than_all(value: Any) -> str | None:
+    """A check that accepts what a similarity can exceed."""
+    return None if number_in(0, 1)(value) is None and value < 1 else "a number from 0 to less than 1"
 
 
 def non_llm_context_precision(
@@ -46,7 +50,7 @@ def non_llm_context_recall(
     Args:
         retrieved: the retrieved contexts.
         reference: the reference contexts.
-        threshold: similarity that must be exceeded, in [0, 1].
+        threshold: similarity that must be exceeded, in [0, 1).
         distance: see `string_similarity.similarity_of`.
 
     Returns:
@@ -76,8 +80,7 @@ def id_context_precision(retrieved: Iterable[str], reference: Iterable[str]) -> 
     >>> id_context_precision(["a", "b", "b"], ["b", "c"]).value
     0.5
     """
-    found, wanted = set(map(str, retrieved)), set(map(str, reference))
-    return Score.scored(len(found & wanted) / len(found)) if found else Score.undefined(reasons.NO_CONTEXTS)
+    return _share(retrieved, reference, reasons.NO_CONTEXTS)
 
 
 def id_context_recall(retrieved: Iterable[str], reference: Iterable[str]) -> Score:
@@ -95,8 +98,14 @@ def id_context_recall(retrieved: Iterable[str], reference: Iterable[str]) -> Sco
     >>> id_context_recall(["a", "b"], ["b", "c", "d"]).value
     0.3333333333333333
     """
-    found, wanted = set(map(str, retrieved)), set(map(str, reference))
-    return Score.scored(len(found & wanted) / len(wanted)) if wanted else Score.undefined(reasons.NO_REFERENCE_CONTEXTS)
+    return _share(reference, retrieved, reasons.NO_REFERENCE_CONTEXTS)
+
+
+def _share(ids: Iterable[str], others: Iterable[str], nothing: str) -> Score:
+    """Share of the distinct ids that are among the others; undefined without ids."""
+    distinct = set(map(str, ids))
+    common = distinct & set(map(str, others))
+    return Score.scored(len(common) / len(distinct)) if distinct else Score.undefined(nothing)
 
 
 def _best(context: str, others: Iterable[str], distance: str) -> float:
@@ -140,7 +149,12 @@ NON_LLM_CONTEXT_PRECISION = Metric(
         reasons.NO_REFERENCE_CONTEXTS: "there is nothing to compare with",
     },
     aliases=("non_llm_context_precision_with_reference",),
-    parameters={"threshold": _THRESHOLD, "distance": DISTANCE},
+    parameters={
+        "threshold": Parameter(
+            summary="similarity from which two contexts are the same", default=0.5, check=number_in(0, 1)
+        ),
+        "distance": DISTANCE,
+    },
 )
 
 NON_LLM_CONTEXT_RECALL = Metric(
@@ -152,7 +166,12 @@ NON_LLM_CONTEXT_RECALL = Metric(
     products=always(),
     compute=_non_llm_recall,
     undefined={reasons.NO_REFERENCE_CONTEXTS: "there is nothing to find"},
-    parameters={"threshold": _THRESHOLD, "distance": DISTANCE},
+    parameters={
+        "threshold": Parameter(
+            summary="similarity above which two contexts are the same", default=0.5, check=_less_than_all
+        ),
+        "distance": DISTANCE,
+    },
 )
 
 ID_CONTEXT_PRECISION = Metric(

@@ -112,10 +112,11 @@ def _bounds(parameters: Parameters) -> tuple[float, float]:
 
 def _readable(value: Any) -> str | None:
     try:
-        good = isinstance(value, Mapping) and all(isinstance(text, str) for text in scale_of(value).values())
+        descriptions = list(scale_of(value).values()) if isinstance(value, Mapping) else []
     except (TypeError, ValueError):
-        good = False
-    return None if good else "a mapping of score<number>_description to text, each number once"
+        descriptions = []
+    good = len(descriptions) > 1 and all(isinstance(text, str) for text in descriptions)
+    return None if good else "a mapping of score<number>_description to text, two numbers at least, each once"
 
 
 RUBRICS = Metric(

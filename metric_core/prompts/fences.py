@@ -25,7 +25,7 @@ _MAY_OPEN = re.compile(rf"[{OPENING_BRACKETS}\[\]#{_FOLDED_TO_OPENING}]")
 _DISARMED = re.compile(
     rf"""
     [{OPENING_BRACKETS}](?=(?i:               # a fence, whole or half, in any kind of brackets
-        (?:\s*/\s*)?{FENCE_WORD}(?:[{CLOSING_BRACKETS}]|(?![\w-]))
+        (?:(?:\s*/)+\s*)?{FENCE_WORD}(?:[{CLOSING_BRACKETS}]|(?![\w-]))
       | \s+{FENCE_WORD}\b[^<>\n]{{0,40}}[{CLOSING_BRACKETS}]
     ))
   | <(?=\|[^\s<>|]{{1,64}}\|?> | [^\s<>|\\]{{1,64}}\|>)  # <|im_start|>, <|turn>, <turn|> and all written so

@@ -25,6 +25,8 @@ _SHOWN_AS = {
     **dict.fromkeys("\u0442\u03c4\u1d1b", "t"),
     **dict.fromkeys("\u0435\u03b5\u04bd\u0454\u1d07\u212e", "e"),
     **dict.fromkeys("\u0501\u0257\u1d05", "d"),
+    # letters in dark circles and squares, and those that make flags
+    **{chr(first + number): chr(ord("a") + number) for first in (0x1F150, 0x1F170, 0x1F1E6) for number in range(26)},
     # slashes, bars and a blank
     **dict.fromkeys("\u2044\u2215\u29f8\u2571\u27cb\u3033", "/"),
     **dict.fromkeys("\u2223\u01c0\u2502\u2758", "|"),

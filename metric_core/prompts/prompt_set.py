@@ -14,7 +14,7 @@ from metric_core.prompts.outline import outline
 from metric_core.prompts.templates import Piece, Places, checked, filled
 from metric_core.questions import ChoiceQuestion, JudgeQuestion, QuestionKind
 
-RENDERING_VERSION = 1
+RENDERING_VERSION = 2
 """Raised with every change of the code that changes what a prompt says: fences, what they disarm, filling in."""
 
 _SYSTEM, _ANSWER_CHOICE, _ANSWER_JSON = "system", "answer_choice", "answer_json"

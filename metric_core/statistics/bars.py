@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from metric_core.statistics.gate import Bar
 from metric_core.statistics.resampling import Floats, Interval, MeanDistribution, Units, bootstrap_mean
 
@@ -35,6 +33,7 @@ def mean_against_bar(units: Units, bar: Bar, level: float, seed: int, label: str
         seed: where resampling starts.
         label: what the mean is of.
 
+    >>> import numpy as np
     >>> units = Units.of(np.linspace(0.7, 1.0, 40))
     >>> finding = mean_against_bar(units, Bar(0.8), 0.95, 1, "faithfulness")
     >>> finding.p_broken < 0.05 < finding.p_kept
@@ -52,6 +51,7 @@ def mean_against_bar(units: Units, bar: Bar, level: float, seed: int, label: str
 def share_against_bar(values: Floats, bar: Bar, level: float) -> Finding:
     """What rows that are all 0 or 1 say about the share of ones, exactly (Clopper and Pearson 1934).
 
+    >>> import numpy as np
     >>> finding = share_against_bar(np.ones(30), Bar(0.95), 0.95)
     >>> round(finding.interval.low, 3), finding.p_broken > 0.05
     (0.905, True)
@@ -74,5 +74,5 @@ def share_against_bar(values: Floats, bar: Bar, level: float) -> Finding:
 
 def _certain(distribution: MeanDistribution, bar: Bar) -> Finding:
     """Values without any spread leave no doubt."""
-    is_kept = bar.is_kept_by(float(np.round(distribution.mean, 12)))
+    is_kept = bar.is_kept_by(distribution.mean)
     return Finding(distribution.mean, distribution.interval(), p_kept=float(is_kept), p_broken=float(not is_kept))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -17,11 +18,13 @@ from metric_core.statistics.gate import (
     CoverageRule,
     Gate,
     GateResult,
+    JudgeRule,
     Outcome,
     RegressionRule,
     RuleKind,
     Statistic,
 )
+from metric_core.statistics.gate_judge import Agreements, check_judge, distrusted
 from metric_core.statistics.paired_tests import holm
 from metric_core.statistics.pairs import ScoreColumns, is_binary, pair
 from metric_core.statistics.resampling import SEED, Floats, Units
@@ -35,19 +38,32 @@ _FACTS: dict[Statistic, Callable[[Floats], float]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A check whose outcome waits for the other checks; `finding` is None where it does not."""
+    """A check whose outcome waits for the other checks; `finding` is None where it does not.
+
+    Args:
+        check: the check.
+        finding: what it waits with.
+        key: the key of its metric, where the judge that made its numbers matters.
+    """
 
     check: Check
     finding: Finding | None = None
+    key: str | None = None
 
 
-def check_gate(gate: Gate, columns: Sequence[ScoreColumns], seed: int = SEED) -> GateResult:
+def check_gate(
+    gate: Gate,
+    columns: Sequence[ScoreColumns],
+    seed: int = SEED,
+    agreements: Agreements = MappingProxyType({}),
+) -> GateResult:
     """Applies a gate.
 
     Args:
         gate: the rules.
         columns: the cells of every metric of the baseline (a) and of the run (b).
         seed: where resampling starts.
+        agreements: how far the judges agree with people, for a gate that asks for it.
 
     Raises:
         ConfigError: a rule names a metric that the run has not, or that it can not be about.
@@ -62,7 +78,30 @@ def check_gate(gate: Gate, columns: Sequence[ScoreColumns], seed: int = SEED) ->
         *(draft for rule in gate.regression for draft in _regression(rule, columns, gate, seed)),
         *(draft for rule in gate.coverage for draft in _coverage(rule, columns)),
     ]
-    return GateResult.of(_settled(drafts, gate.level), gate.level)
+    checks = _settled(drafts, gate.level)
+    if gate.judge is not None:
+        checks = _judged(gate.judge, drafts, checks, columns, agreements)
+    return GateResult.of(checks, gate.level)
+
+
+def _judged(
+    rule: JudgeRule,
+    drafts: Sequence[_Draft],
+    checks: Sequence[Check],
+    columns: Sequence[ScoreColumns],
+    agreements: Agreements,
+) -> list[Check]:
+    """The checks, none of which passes or fails by numbers of a judge that is not trusted, and those of the judges."""
+    keys = [draft.key for draft in drafts]
+    beside = {draft.key for draft in drafts if draft.check.kind is RuleKind.REGRESSION}
+    named = None if rule.metrics is None else [_named(name, columns).metric for name in rule.metrics]
+    ruled = [key for key in dict.fromkeys(keys if named is None else named) if key is not None]
+    # The baseline's own judge matters only where its numbers do.
+    known = {key: agreements.get(key, ())[: 2 if key in beside else 1] for key in ruled}
+    judges = list(check_judge(rule, ruled, known))
+    untrusted = {check.metric for check in judges if check.outcome is not Outcome.PASSED}
+    told = (distrusted(check) if key in untrusted else check for key, check in zip(keys, checks, strict=True))
+    return [*judges, *told]
 
 
 def _settled(drafts: Sequence[_Draft], level: float) -> list[Check]:
@@ -98,9 +137,10 @@ def _absolute(rule: AbsoluteRule, columns: Sequence[ScoreColumns], gate: Gate, s
         values = np.array([scored[row].value for row in rows], dtype=np.float64)
         check = _blank(RuleKind.ABSOLUTE, _label(column, scale), f"{rule.statistic} {rule.bar}", len(rows))
         if rule.statistic is Statistic.MEAN:
-            yield _about_mean(check, _Values(values, column.groups_of(rows), rule.bar), gate, seed)
+            draft = _about_mean(check, _Values(values, column.groups_of(rows), rule.bar), gate, seed)
         else:
-            yield _Draft(_fact(check, _FACTS[rule.statistic](values) if rows else None, rule.bar))
+            draft = _Draft(_fact(check, _FACTS[rule.statistic](values) if rows else None, rule.bar))
+        yield replace(draft, key=column.metric)
 
 
 def _regression(rule: RegressionRule, columns: Sequence[ScoreColumns], gate: Gate, seed: int) -> Iterator[_Draft]:
@@ -115,7 +155,7 @@ def _regression(rule: RegressionRule, columns: Sequence[ScoreColumns], gate: Gat
         for pairs in paired.pairs:
             part = replace(check, metric=_label(column, pairs.scale), rows=len(pairs.rows))
             worsening = _Values(pairs.worsening(column.direction), pairs.groups, bar)
-            yield _about_mean(part, worsening, gate, seed)
+            yield replace(_about_mean(part, worsening, gate, seed), key=column.metric)
 
 
 def _regressing(rule: RegressionRule, columns: Sequence[ScoreColumns], gate: Gate) -> Iterator[ScoreColumns]:
@@ -129,17 +169,13 @@ def _regressing(rule: RegressionRule, columns: Sequence[ScoreColumns], gate: Gat
         return
     named = {_named(name, columns).metric for other in gate.regression for name in other.metrics or ()}
     for column in columns:
-        is_measured = any(cell.status == Status.SCORED for cell in column.a.values())
         can_be_worse = column.direction is not Direction.NEITHER and not _has_categories(column.a)
-        if is_measured and can_be_worse and column.metric not in named:
+        if _is_scored(column.a) and can_be_worse and column.metric not in named:
             yield column
 
 
 def _coverage(rule: CoverageRule, columns: Sequence[ScoreColumns]) -> Iterator[_Draft]:
-    chosen: Iterable[ScoreColumns] = [column for column in columns if column.b]
-    if rule.metrics is not None:
-        chosen = [_named(name, columns) for name in rule.metrics]
-    for column in chosen:
+    for column in _covered(rule, columns):
         if rule.count is Count.PAIRED:
             rows = sum(cell.status == Status.SCORED for cell in column.a.values())
             counted = pair(column).counts.paired
@@ -148,6 +184,15 @@ def _coverage(rule: CoverageRule, columns: Sequence[ScoreColumns]) -> Iterator[_
             counted = sum(cell.status.value == rule.count.value for cell in column.b.values())
         check = _blank(RuleKind.COVERAGE, column.metric, f"share {rule.count} {rule.bar}", rows)
         yield _Draft(_fact(check, counted / rows if rows else None, rule.bar, f"{counted} of {rows} rows"))
+
+
+def _covered(rule: CoverageRule, columns: Sequence[ScoreColumns]) -> Iterable[ScoreColumns]:
+    """The metrics that a rule is about: those it names, or all of the runs that its share is of."""
+    if rule.metrics is not None:
+        return [_named(name, columns) for name in rule.metrics]
+    if rule.count is Count.PAIRED:
+        return [column for column in columns if _is_scored(column.a)]
+    return [column for column in columns if column.b]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +240,10 @@ def _blank(kind: RuleKind, metric: str, rule: str, rows: int) -> Check:
 
 def _label(column: ScoreColumns, scale: str | None) -> str:
     return column.metric if scale is None else f"{column.metric} on {scale}"
+
+
+def _is_scored(cells: Mapping[str, Score]) -> bool:
+    return any(cell.status == Status.SCORED for cell in cells.values())
 
 
 def _has_categories(cells: Mapping[str, Score]) -> bool:

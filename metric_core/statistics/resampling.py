@@ -27,6 +27,8 @@ _MANY_UNITS = 20_000
 _MANY_VALUES = 2_000
 _ROUNDING = 1e-12
 """Sums that differ by less differ by rounding."""
+_LEAST_SLACK = 1e-6
+"""Where the acceleration leaves no more, an interval goes to the end of the distribution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +106,9 @@ class MeanDistribution:
             return Interval(self.mean, self.mean)
         tails = np.array([(1 - level) / 2, (1 + level) / 2])
         shifted = self.bias + self._widening * stdtrit(self.units - 1, tails)
-        shares = ndtr(self.bias + shifted / (1 - self.acceleration * shifted))
-        low, high = np.quantile(self.resampled, shares)
+        # Of few skewed units at a high level the denominator would pass 0, and the end land on the mean's other side.
+        slack = np.maximum(1 - self.acceleration * shifted, _LEAST_SLACK)
+        low, high = np.quantile(self.resampled, ndtr(self.bias + shifted / slack))
         return Interval(float(low), float(high))
 
     def confidence_below(self, bar: float) -> float:

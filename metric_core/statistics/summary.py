@@ -107,15 +107,15 @@ def describe(values: Sequence[float]) -> Distribution:
     >>> describe([0.25, 0.75]).mean
     0.5
     """
-    array = np.asarray(values, dtype=np.float64)
+    numbers = np.asarray(values, dtype=np.float64)
     return Distribution(
-        count=len(array),
-        mean=float(array.mean()),
-        interval=mean_interval(array),
-        median=float(np.median(array)),
-        deviation=float(array.std(ddof=1)) if len(array) > 1 else None,
-        least=float(array.min()),
-        greatest=float(array.max()),
+        count=len(numbers),
+        mean=float(numbers.mean()),
+        interval=mean_interval(numbers),
+        median=float(np.median(numbers)),
+        deviation=float(numbers.std(ddof=1)) if len(numbers) > 1 else None,
+        least=float(numbers.min()),
+        greatest=float(numbers.max()),
     )
 
 

@@ -62,7 +62,7 @@ def test_a_gap_elsewhere_does_not_matter() -> None:
 
 
 def test_a_judge_that_can_not_rate_makes_the_cell_undefined() -> None:
-    unable = Rating("aspect", None, reasons.NEEDS_LANGUAGE_MODEL)
+    unable = Rating("aspect", None, reasons.NEEDS_LANGUAGE_MODEL, unable=True)
     with pytest.raises(MissingProductError) as missing:
         Evidence(SAMPLE, ratings={"m": [unable]}).ratings_of("m")
     assert missing.value.outcome == Score.undefined(reasons.NEEDS_LANGUAGE_MODEL)

@@ -49,6 +49,7 @@ def test_parameters_are_completed() -> None:
         ({"share": 1.5}, "toy: share must be a number from 0 to 1, got 1.5"),
         ({"share": float("nan")}, "share must be a number"),
         ({"share": True}, "share must be a number"),
+        ({"share": 10**400}, "share must be a number"),
         ({"times": 0}, "times must be a whole number of at least 1, got 0"),
         ({"unit": "line", "times": 3}, "toy needs fewer lines, got {'unit': 'line', 'times': 3}"),
     ],

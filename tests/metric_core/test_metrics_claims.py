@@ -3,13 +3,15 @@
 import pytest
 
 from metric_core import reasons
+from metric_core.errors import MetricParameterError
+from metric_core.evidence import Evidence
 from metric_core.metrics.answer_correctness import ANSWER_CORRECTNESS, answer_correctness
-from metric_core.metrics.answer_relevancy import answer_relevancy
+from metric_core.metrics.answer_relevancy import ANSWER_RELEVANCY, answer_relevancy
 from metric_core.metrics.context_precision import average_precision
 from metric_core.metrics.factual_correctness import FACTUAL_CORRECTNESS, factual_correctness
 from metric_core.metrics.noise_sensitivity import noise_sensitivity
 from metric_core.products import Product
-from metric_core.records import Question, Score, Support
+from metric_core.records import Question, Sample, Score, Support
 
 FAILED = Score.failed(reasons.NO_USABLE_VERDICT)
 RIGHT, COVERED = Product.RESPONSE_CLAIMS_BY_REFERENCE, Product.REFERENCE_CLAIMS_BY_RESPONSE
@@ -114,6 +116,18 @@ def test_evasive_questions_are_zero_only_if_all_are() -> None:
     assert answer_relevancy([plain, evasive], [0.5, 0.7]).value == pytest.approx(0.6)
     assert answer_relevancy([evasive, evasive], [0.5, None]) == Score.scored(0.0)
     assert answer_relevancy([evasive, Question(" ")], [0.5, 0.5]) == Score.scored(0.0)
+
+
+def test_answer_relevancy_reads_as_many_questions_as_it_says() -> None:
+    sample = Sample(user_input="What?", response="That.")
+    evidence = Evidence(sample, questions=[Question("What?")] * 3, question_similarities=[1.0, 0.5, 0.0])
+    for strictness, expected in ((1, 1.0), (2, 0.75), (3, 0.5)):
+        assert ANSWER_RELEVANCY.request({"strictness": strictness}).score(evidence).value == expected
+
+
+def test_weights_too_large_to_add_are_refused() -> None:
+    with pytest.raises(MetricParameterError, match="weights must be two numbers"):
+        ANSWER_CORRECTNESS.request({"weights": [1e308, 1e308]})
 
 
 def test_average_precision_of_many_ranks_is_quick_and_bounded() -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from metric_core import reasons
+from metric_core.errors import MetricParameterError
 from metric_core.evidence import Evidence
 from metric_core.metrics.answer_similarity import answer_similarity
 from metric_core.metrics.context_entity_recall import context_entity_recall, normalized
@@ -34,6 +35,8 @@ HALF = ("abcd", "abxy")
         ("1,000", "1000"),
         ("May 14, 1901", "May 14 1901"),
         ("Stra\u00dfe", "STRASSE"),
+        ("The A-Team", "A-Team"),
+        ("Amster\u00addam", "Amsterdam"),
     ],
 )
 def test_entities_that_differ_in_writing_only_are_the_same(one: str, other: str) -> None:
@@ -42,7 +45,16 @@ def test_entities_that_differ_in_writing_only_are_the_same(one: str, other: str)
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("3.5 million", "35 million"), ("1901", "1902"), ("Andover", "dover"), ("Theo Morrow", "o Morrow"), ("C#", "C")],
+    [
+        ("3.5 million", "35 million"),
+        (".5 million", "5 million"),
+        ("-5 degrees", "5 degrees"),
+        ("1901", "1902"),
+        ("Andover", "dover"),
+        ("Theo Morrow", "o Morrow"),
+        ("A. Morrow", "Morrow"),
+        ("C#", "C"),
+    ],
 )
 def test_entities_that_differ_stay_different(one: str, other: str) -> None:
     assert normalized(one) != normalized(other)
@@ -87,6 +99,12 @@ def test_threshold_and_distance_are_used() -> None:
 )
 def test_nothing_retrieved_and_nothing_to_find(score: Score, expected: Score) -> None:
     assert score == expected
+
+
+def test_recall_refuses_a_threshold_that_nothing_can_exceed() -> None:
+    with pytest.raises(MetricParameterError, match="threshold must be a number from 0 to less than 1, got 1"):
+        parse_request("non_llm_context_recall(threshold=1)")
+    assert parse_request("non_llm_context_precision(threshold=1)").parameters["threshold"] == 1
 
 
 def test_precision_ranks_similar_contexts() -> None:

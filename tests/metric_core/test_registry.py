@@ -63,7 +63,11 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
         ('aspect_critic(definition="a, name=b", name=c)', "aspect_critic", {"definition": "a, name=b", "name": "c"}),
         ("aspect_critic(definition=3 of 4?)", "aspect_critic", {"definition": "3 of 4?"}),
         ("aspect_critic(definition=Is (this) it?)", "aspect_critic", {"definition": "Is (this) it?"}),
-        ('rubrics(rubrics={"score1_description": "a, b"})', "rubrics", {"rubrics": {"score1_description": "a, b"}}),
+        (
+            'rubrics(rubrics={"score1_description": "a, b", "score2_description": "c)"})',
+            "rubrics",
+            {"rubrics": {"score1_description": "a, b", "score2_description": "c)"}},
+        ),
     ],
 )
 def test_command_line_text_is_read(text: str, name: str, given: dict[str, object]) -> None:

@@ -10,6 +10,7 @@ from metric_core.metric import MetricRequest
 from metric_core.registry import METRICS
 
 PARAMETERS: dict[str, list[dict[str, Any]]] = {
+    "answer_relevancy": [{"strictness": 8}],  # all questions, however often they are repeated: none is a spare one
     "context_recall": [{"unit": "claim"}, {"unit": "sentence"}],
     "non_llm_context_precision": [{}, {"threshold": 0.9, "distance": "jaro"}],
     "non_llm_context_recall": [{}, {"threshold": 0.0, "distance": "hamming"}],

@@ -147,3 +147,49 @@ def test_a_map_changes_the_probabilities_that_the_judge_gave_and_no_others() -> 
     mapped, _ = aggregation.compute(given, settings).table.to_pylist()
     plain, _ = aggregation.compute(given, settings.model_copy(update={"maps": ()})).table.to_pylist()
     assert (plain["value"], mapped["value"]) == pytest.approx((0.375, 0.25))
+
+
+@pytest.mark.parametrize(("pair", "metric"), [("answer", "answer_similarity"), ("question", "answer_relevancy")])
+def test_a_vector_that_the_embedder_failed_to_give_fails_the_score(pair: str, metric: str) -> None:
+    failed = {"row_id": "row-1", "pair": pair, "k": 0, "status": "failed", "reason": reasons.NO_USABLE_VECTOR}
+    question = {"row_id": "row-1", "k": 0, "text": "Why?", "noncommittal": False, "status": "answered"}
+    given = {
+        Stage.SAMPLES: samples_table({"user_input": "Q?", "response": "A.", "reference": "R."}),
+        Stage.QUESTIONS: table_of(Stage.QUESTIONS, [question]),
+        Stage.SIMILARITY: table_of(Stage.SIMILARITY, [failed]),
+    }
+    assert score(metric, given) == (None, "failed", reasons.NO_USABLE_VECTOR)
+
+
+UNABLE = {"verdict": None, "probability": None, "status": "undefined", "reason": reasons.NEEDS_LANGUAGE_MODEL}
+
+
+def test_a_verdict_that_the_judge_can_not_be_asked_for_leaves_the_scores_made_of_it_undefined() -> None:
+    given = tables(verdict={**VERDICT, **UNABLE})
+    by_reference = {**VERDICT, "premise": "reference"}
+    given[Stage.VERDICTS] = table_of(Stage.VERDICTS, [{**VERDICT, **UNABLE}, by_reference])
+    given[Stage.SAMPLES] = samples_table({**SAMPLE, "reference": "It rains."})
+    assert score("faithfulness", given) == (None, "undefined", reasons.NEEDS_LANGUAGE_MODEL)
+    assert score("factual_correctness(mode=precision)", given) == (1.0, "scored", None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "metric"),
+    [("usefulness_for_reference", "context_precision"), ("usefulness_for_response", "context_utilization")],
+)
+def test_usefulness_that_the_judge_can_not_be_asked_for_leaves_the_score_undefined(kind: str, metric: str) -> None:
+    verdict = {**VERDICT, **UNABLE, "kind": kind, "claim_id": "", "premise": "context:0"}
+    given = tables(verdict=verdict)
+    given[Stage.SAMPLES] = samples_table({**SAMPLE, "user_input": "Q?", "reference": "It rains."})
+    assert score(metric, given) == (None, "undefined", reasons.NEEDS_LANGUAGE_MODEL)
+
+
+def test_a_judge_may_say_in_its_own_words_that_it_can_not_be_asked() -> None:
+    why = "asked about claims alone"
+    claim = {"row_id": "row-1", "side": "response", "status": "undefined", "reason": why}
+    rating = {**claim, "metric": "rubrics", "template": "1", "vote": 0}
+    given = tables(claim=claim)
+    given[Stage.RATINGS] = table_of(Stage.RATINGS, [{name: rating[name] for name in rating if name != "side"}])
+    given[Stage.SAMPLES] = samples_table({**SAMPLE, "reference": "It rains."})
+    for metric in ("faithfulness", "factual_correctness", "rubrics"):
+        assert score(metric, given) == (None, "undefined", why), metric

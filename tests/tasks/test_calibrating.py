@@ -58,6 +58,30 @@ def test_rows_with_a_label_and_a_score_are_compared_and_the_others_counted(tmp_p
     assert found.warnings == ("4 rows are few: the intervals are wide, and say less than they seem to",)
 
 
+def test_a_map_is_not_fitted_where_the_metric_would_read_verdicts_that_nobody_gave(tmp_path: Path) -> None:
+    """A claim that the reference supports for sure is asked about no context; mapped, it would have to be."""
+    claim = {"claim_id": "response:0", "text": "Yes.", "status": "answered"}
+    verdict = {"kind": "support", "claim_id": "response:0", "premise": "reference", "status": "answered"}
+    sample = {"response": "Yes.", "reference": "Yes.", "retrieved_contexts": ["Yes."]}
+    stages: dict[Stage, list[dict[str, Any]]] = {
+        Stage.SAMPLES: [{"row_id": i, "row_number": n, **sample} for n, i in enumerate(IDS)],
+        Stage.CLAIMS: [
+            {"row_id": i, **claim, "side": side, "claim_id": f"{side}:0"}
+            for i in IDS
+            for side in ("response", "reference")
+        ],
+        Stage.VERDICTS: [{"row_id": i, "verdict": 1, "probability": 1.0, **verdict} for i in IDS],
+    }
+    cells = {row_id: {"noise_sensitivity": Score.scored(0)} for row_id in IDS}
+    entry = {"noise_sensitivity": {"direction": Direction.LOWER, "bounds": [0, 1]}}
+    run = EarlierRun(folders.write_run(tmp_path / "run", cells, stages, entry, {"status": "completed"}))
+    data = LabelledData(read_labels(dict(zip(IDS, (1, 0, 1, 0), strict=False)), RULES), None)
+    judged = compared(run, parse_request("noise_sensitivity"), data, RULES).judged
+    assert judged.predict is None
+    assert judged.probabilities is not None
+    assert judged.probabilities.tolist() == [0] * 4
+
+
 def test_grades_lie_on_the_metric_s_range_or_are_put_there(tmp_path: Path) -> None:
     run = run_of(tmp_path, *[Score.scored(n / 5) for n in range(6)])
     inside = compare(run, 0, 0.5, 1, 0.25, 0, 1)

@@ -111,8 +111,16 @@ def test_a_long_reply_is_cut_and_says_so() -> None:
 
 
 def test_half_a_character_does_not_break_a_table() -> None:
-    cell = reply_cell(GenerateAnswer(AnswerStatus.FAILED, reply="a\ud83d"))
-    assert pa.array([cell]).to_pylist() == ["a?"]
+    reply = reply_cell(GenerateAnswer(AnswerStatus.ANSWERED, reply="a\ud83d"))
+    row = {"row_id": "1", "side": "response", "claim_id": "response:0", "text": "\ud83d b", "status": "answered"}
+    table = table_of(Stage.CLAIMS, [{**row, "reply": reply}, {**row, "text": "c"}])
+    assert cells(table, "text", "reply") == [("? b", "a?"), ("c", None)]
+    vote = {"row_id": "1", "metric": "m", "template": "t", "vote": 0, "status": "answered"}
+    table = table_of(Stage.RATINGS, [{**vote, "panel": [{"judge": "\udc00", "label": "1", "probability": 0.5}]}])
+    assert cells(table, "panel") == [([{"judge": "?", "label": "1", "probability": 0.5}],)]
+
+
+def test_an_empty_reply_is_none() -> None:
     assert reply_cell(GenerateAnswer(AnswerStatus.FAILED, reply="")) is None
 
 

@@ -1,13 +1,46 @@
 """The stage `similarity`: cosines of real vectors, one batch a shard."""
 
-import pytest
+import math
 
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from metric_core import reasons
 from metric_core.products import Product, Stage
+from tasks import similarity as stage
 from tasks.rows import table_of
 from tasks.similarity import SimilaritySettings, similarity
 from tests.tasks.builders import cells, samples_table
 
 pytestmark = pytest.mark.models
+
+VECTORS = {"fine": [1.0, 0.0], "zero": [0.0, 0.0], "lost": [math.nan, 0.0], "too much": [math.inf, 1.0]}
+
+
+class Embedder:
+    """Gives each text the vector of that name."""
+
+    def embed(self, texts: list[str]) -> NDArray[np.float32]:
+        return np.array([VECTORS[text] for text in texts], dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("fine", (1.0, "answered", None)),
+        ("zero", (None, "undefined", reasons.ZERO_VECTOR)),
+        ("lost", (None, "failed", reasons.NO_USABLE_VECTOR)),
+        ("too much", (None, "failed", reasons.NO_USABLE_VECTOR)),
+    ],
+)
+def test_a_vector_that_is_no_direction_gives_no_cosine(
+    text: str, expected: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stage, "open_embedder", lambda *_: Embedder())
+    table = samples_table({"response": "fine", "reference": text})
+    output = similarity.compute({Stage.SAMPLES: table}, SimilaritySettings(products=(Product.ANSWER_SIMILARITY,)))
+    assert cells(output.table, "cosine", "status", "reason") == [expected]
 
 
 def test_an_equal_answer_is_nearer_than_another() -> None:

@@ -63,9 +63,17 @@ def test_every_character_that_may_open_a_delimiter_is_looked_at() -> None:
 
 
 @pytest.mark.parametrize("opening", OPENING_BRACKETS)
-@pytest.mark.parametrize("slash", ["/", "\u2044", "\uff0f", " / "])
+@pytest.mark.parametrize("slash", ["/", "\u2044", "\uff0f", " / ", "//", "/ /"])
 @pytest.mark.parametrize(
-    "word", ["quoted", "QuOtEd", "\uff51uoted", "\U0001d5fe\u03c5\u043e\u0442\u0435\u0501", "quo\u00adted"]
+    "word",
+    [
+        "quoted",
+        "QuOtEd",
+        "\uff51uoted",
+        "\U0001d5fe\u03c5\u043e\u0442\u0435\u0501",
+        "\U0001f160\U0001f184\U0001f1f4\U0001f163\U0001f174\U0001f1e9",
+        "quo\u00adted",
+    ],
 )
 def test_a_closing_fence_is_found_however_it_is_written(opening: str, slash: str, word: str) -> None:
     closing = CLOSING_BRACKETS[OPENING_BRACKETS.index(opening)]

@@ -145,6 +145,19 @@ def test_coverage_counts_rows() -> None:
     ]
 
 
+def test_pairs_are_counted_of_every_metric_that_the_baseline_has_scored() -> None:
+    gate = Gate(coverage=(CoverageRule(None, Count.PAIRED, Bar(0.5)),))
+    [missing] = checked(gate, columns({}, GOOD))
+    assert (missing.outcome, missing.observed, missing.reason) == (Outcome.FAILED, 0.0, "0 of 60 rows")
+    assert checked(gate, columns(GOOD)) == []
+
+
+def test_rounding_does_not_break_a_bar() -> None:
+    b = cells([0.1 + 0.2] * 40)  # 0.30000000000000004
+    rules = tuple(AbsoluteRule("faithfulness", statistic, Bar(0.3, is_floor=False)) for statistic in Statistic)
+    assert {check.outcome for check in checked(Gate(absolute=rules), columns(b))} == {Outcome.PASSED}
+
+
 def test_aliases_name_a_metric() -> None:
     found = ScoreColumns(metric="answer_similarity", direction=Direction.HIGHER, a={}, b=GOOD)
     rule = AbsoluteRule("semantic_similarity", Statistic.MEAN, Bar(0.8))
