@@ -18,6 +18,8 @@ from metric_core.questions import TEXT, ChoiceQuestion, GenerateQuestion, JudgeQ
 from metric_core.records import AnswerStatus
 from tasks.answers.judge import StoredJudge
 from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, KeepChoice, KeepGenerate, tell
+from tasks.judge.server.asking import votes_at_once
+from tasks.judge.server.features import ServerFeatures
 from tasks.settings import JudgeSettings
 
 NOT_ASKED = "not asked"
@@ -113,6 +115,7 @@ class PlanningJudge:
     def __init__(self, ledger: Ledger, settings: JudgeSettings, open_judge: Callable[[], StoredJudge]) -> None:
         self._ledger = ledger
         self._name = settings.model_dump_json()
+        self._server = settings.server
         self._prompts = load_prompts(settings.server.language if settings.server else "en")
         self._judge: StoredJudge | None = None
         if settings.launch is None and not ledger.offline:
@@ -176,7 +179,9 @@ class PlanningJudge:
         if isinstance(question, GenerateQuestion):
             return 1
         features = self._judge.features if self._judge else None
-        return 1 if getattr(features, "several", False) else question.votes
+        if isinstance(features, ServerFeatures) and self._server and votes_at_once(features, self._server):
+            return 1
+        return question.votes
 
 
 def output_tokens(question: JudgeQuestion) -> int:

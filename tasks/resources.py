@@ -1,5 +1,6 @@
 """Opens the judges and models that settings name, once a process: loading a model costs more than using it."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -80,7 +81,9 @@ def open_embedder(settings: EmbedderSettings, answers: str | None = None) -> Emb
 
 
 def _embedder(settings: EmbedderSettings) -> Embedder:
-    return _open_embedding_server(settings) if settings.backend == "server" else _load_embedder(settings)
+    if settings.backend == "server":
+        return _open_embedding_server(settings, os.getpid())
+    return _load_embedder(settings)
 
 
 @lru_cache(maxsize=4)
@@ -141,7 +144,8 @@ def open_judge(
     def opened() -> StoredJudge:
         if settings.backend == "scripted":
             return StoredJudge(_scripted(settings), open_store(answers), refresh=refresh)
-        judge = _open_judge(settings.model_copy(update={"launch": None, "slots": None}), embedder, language, answers)
+        reached = settings.model_copy(update={"launch": None, "slots": None})
+        judge = _open_judge(reached, embedder, language, answers, os.getpid())
         return StoredJudge(judge, open_store(answers), refresh=refresh)
 
     planner = _PLANNER.get()
@@ -160,8 +164,9 @@ def planned_by(planner: Planner) -> Iterator[None]:
 
 @lru_cache(maxsize=16)
 def _open_judge(
-    settings: JudgeSettings, embedder: EmbedderSettings, language: LanguageSettings, answers: str | None
+    settings: JudgeSettings, embedder: EmbedderSettings, language: LanguageSettings, answers: str | None, process: int
 ) -> Judge:
+    del process  # that of the connections: a process that was forked from it needs its own
     if settings.backend == "builtin":
         return BuiltinJudge(open_embedder(embedder, answers), open_pipeline(language))
     if settings.is_own:
@@ -194,7 +199,8 @@ def preload(embedder: EmbedderSettings, language: LanguageSettings) -> None:
 
 
 @lru_cache(maxsize=4)
-def _open_embedding_server(settings: EmbedderSettings) -> Embedder:
+def _open_embedding_server(settings: EmbedderSettings, process: int) -> Embedder:
+    del process  # as in _open_judge
     from tasks.embed.server import ServerEmbedder  # noqa: PLC0415 who has no server need not load its client
 
     if settings.server is None:

@@ -78,7 +78,7 @@ def _choice(content: bytes) -> ChoiceAnswer:
         probabilities = {_text(label): float(value) for label, value in probabilities.items()}
     return ChoiceAnswer(
         AnswerStatus.ANSWERED,
-        tuple(None if vote is None else _text(vote) for vote in fields["votes"]),
+        tuple(map(_text, fields["votes"])),
         probabilities,
         reply=_text_or_none(fields["reply"]),
         usage=Usage(*fields["usage"]),
@@ -98,6 +98,9 @@ def _generated(content: bytes) -> GenerateAnswer:
 
 
 def _choice_bytes(answer: ChoiceAnswer) -> bytes | None:
+    """The bytes of an answer; one with a vote that failed is to be asked for again, as one that failed whole."""
+    if None in answer.votes:
+        return None
     probabilities = None if answer.probabilities is None else dict(answer.probabilities)
     return _answered(answer, votes=answer.votes, probabilities=probabilities)
 

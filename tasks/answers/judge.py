@@ -1,13 +1,22 @@
 """A judge that remembers: what it was asked before, by any run that shares the store, is not asked again."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TypeVar
 
 from metric_core.questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, QuestionKind, question_digest
 from tasks.answers.codec import CHOICES, GENERATED, Codec
 from tasks.answers.recall import Keep, Recall
 from tasks.answers.store import AnswerStore
-from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer, Judge, JudgeIdentity, KeepChoice, KeepGenerate
+from tasks.judge.protocol import (
+    ChoiceAnswer,
+    FinerJudge,
+    GenerateAnswer,
+    Judge,
+    JudgeIdentity,
+    KeepChoice,
+    KeepGenerate,
+)
 
 A = TypeVar("A", ChoiceAnswer, GenerateAnswer)
 
@@ -81,5 +90,13 @@ class StoredJudge:
     def _keys(
         self, codec: Codec[ChoiceAnswer] | Codec[GenerateAnswer], questions: Sequence[JudgeQuestion]
     ) -> list[bytes]:
-        prints = {kind: self._judge.fingerprint(kind) for kind in {question.kind for question in questions}}
-        return [codec.key(prints[question.kind], question_digest(question)) for question in questions]
+        determined_by = _determined_by(self._judge)
+        return [codec.key(determined_by(question), question_digest(question)) for question in questions]
+
+
+def _determined_by(judge: Judge) -> Callable[[JudgeQuestion], str]:
+    """What a judge's answer depends on besides its question: the judge's account of that question, else of its kind."""
+    if isinstance(judge, FinerJudge):
+        return judge.fingerprint_of
+    fingerprint = cache(judge.fingerprint)
+    return lambda question: fingerprint(question.kind)

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from metric_core.errors import MissingDependencyError
+from metric_core.errors import EmbedderError, MissingDependencyError
 from tasks.embed.protocol import EmbedderIdentity
+from tasks.model_folder import folder_revision
 
 _BATCH_SIZE = 32
 
@@ -82,19 +84,28 @@ class _Encoder:
 
     @cached_property
     def identity(self) -> EmbedderIdentity:
-        """Which model: the commit where the hub tells it, else the revision as given."""
+        """Which model: the commit where the hub tells it, the content of a local folder, else the revision as given."""
         _, transformers = _installed()
-        config = transformers.AutoConfig.from_pretrained(self._model, revision=self._revision)
-        commit = getattr(config, "_commit_hash", None)
-        return EmbedderIdentity("huggingface", self._model, commit or self._revision, config.hidden_size)
+        config = self._pretrained(transformers.AutoConfig)
+        folder = Path(self._model)
+        found = folder_revision(folder) if folder.is_dir() else getattr(config, "_commit_hash", None)
+        return EmbedderIdentity("huggingface", self._model, found or self._revision, config.hidden_size)
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
         torch, transformers = _installed()
-        tokenizer = transformers.AutoTokenizer.from_pretrained(self._model, revision=self._revision)
-        architecture = getattr(transformers, self._architecture)
-        model = architecture.from_pretrained(self._model, revision=self._revision).eval()
+        tokenizer = self._pretrained(transformers.AutoTokenizer)
+        model = self._pretrained(getattr(transformers, self._architecture)).eval()
         return tokenizer, model.to("cuda" if torch.cuda.is_available() else "cpu")
+
+    def _pretrained(self, part: Any) -> Any:
+        try:
+            return part.from_pretrained(self._model, revision=self._revision)
+        except (OSError, ValueError) as error:
+            raise EmbedderError(
+                f"the model {self._model!r} (revision {self._revision!r}) can not be loaded: {error}. Name a model of "
+                "the hub that this machine can reach or has in its cache, or a folder that holds one"
+            ) from error
 
     def forward(self, texts: Sequence[tuple[str, ...]]) -> Iterator[tuple[list[int], Any, Any]]:
         """Runs texts or pairs through the model; yields, a batch, their positions, the inputs and the outputs."""

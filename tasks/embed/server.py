@@ -15,6 +15,7 @@ from tasks.servers.connection import Connection
 from tasks.servers.fleet import Request, UnusableError
 from tasks.servers.models import model_cards
 from tasks.servers.replica import Reply
+from tasks.servers.replies import count_in
 from tasks.usage import Usage
 
 EMBEDDINGS = "embeddings"
@@ -96,11 +97,10 @@ class ServerEmbedder:
         self._connection.close()
 
     def _count(self, replies: Sequence[Reply]) -> None:
-        counts = [reply.content.get("usage") or {} for reply in replies if reply.is_answer]
         with self._counting:
             self._usage = Usage(
                 requests=self._usage.requests + sum(reply.requests for reply in replies),
-                prompt_tokens=self._usage.prompt_tokens + sum(count.get("prompt_tokens") or 0 for count in counts),
+                prompt_tokens=self._usage.prompt_tokens + sum(count_in(reply, "prompt_tokens") for reply in replies),
                 seconds=self._usage.seconds + sum(reply.seconds for reply in replies),
             )
 
@@ -137,8 +137,16 @@ def _vectors(reply: Reply, batch: Sequence[str]) -> NDArray[np.float32]:
         vectors = np.stack([_vector(item["embedding"]) for item in data])
     except (KeyError, TypeError, ValueError) as error:
         raise EmbedderError(f"the embedding server's reply can not be read: {error!r}") from error
-    if vectors.shape != (len(batch), vectors.size // len(batch)):
-        raise EmbedderError(f"the embedding server was sent {len(batch)} texts and gives {len(data)} vectors")
+    if [int(item["index"]) for item in data] != list(range(len(batch))) or vectors.ndim != 2 or not vectors.size:
+        raise EmbedderError(
+            f"the embedding server was sent {len(batch)} texts and gives {len(data)} vectors, or not one a text; see "
+            "that it serves an embedding model that gives one vector a text"
+        )
+    if not np.isfinite(vectors).all():
+        raise EmbedderError(
+            "the embedding server gives a vector that is no row of finite numbers, which half precision can lead to; "
+            "serve the model with another dtype (vLLM: --dtype float32)"
+        )
     return vectors
 
 

@@ -118,7 +118,7 @@ def _import(module: str, name: str) -> ModuleType:
             f"{name!r}: there is no module {error.name!r}. Install its package, run where its file is, or put its "
             "folder into PYTHONPATH (for a worker, in the worker's environment)"
         ) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script that ends the process is no module
         raise ExtensionError(f"{name!r}: importing {module} raises {type(error).__name__}: {error}") from error
 
 

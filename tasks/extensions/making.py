@@ -1,5 +1,6 @@
 """Makes an object of the user's own from its name and options, and checks that it has the protocol of ours."""
 
+import inspect
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -21,6 +22,16 @@ _PROTOCOLS: Mapping[Group, tuple[str, ...]] = {
     Group.RECOGNIZERS: ("identity", "entities"),
     Group.RETRIEVERS: ("identity", "retrieve"),
 }
+_ARGUMENTS: Mapping[str, tuple[str, ...]] = {
+    "can_answer": ("kind",),
+    "fingerprint": ("kind",),
+    "choose": ("questions", "keep"),
+    "generate": ("questions", "keep"),
+    "embed": ("texts",),
+    "entities": ("texts",),
+    "retrieve": ("query",),
+}
+"""What the methods of the protocols are called with, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +131,7 @@ def _made(group: Group, name: str, written: str) -> Made:
         raise ExtensionError(f"{name} is made already, so it takes no options; name a class or a function")
     if not _has(group, thing):
         raise _lacking(group, name, thing)
+    _check_methods(group, name, thing)
     return Made(group, name, thing, digest_with(found.code, written))
 
 
@@ -140,3 +152,27 @@ def _own(thing: Any) -> Mapping[str, Any]:
 def _lacking(group: Group, name: str, thing: Any) -> ExtensionError:
     kind, missing = type(thing).__name__, ", ".join(_missing(group, thing))
     return ExtensionError(f"{name} gives an object of type {kind}, which lacks {missing}; see docs/extending.md")
+
+
+def _check_methods(group: Group, name: str, thing: Any) -> None:
+    """Calls that can not succeed are found before a run begins.
+
+    Raises:
+        ExtensionError: a method of the protocol is none, or can not be called as the protocol has it.
+    """
+    for part in _PROTOCOLS[group]:
+        if part not in _ARGUMENTS:
+            continue
+        method, wanted = getattr(thing, part), ", ".join(_ARGUMENTS[part])
+        if not callable(method):
+            raise ExtensionError(f"{name}: {part} is {method!r}, wanted a method {part}({wanted})")
+        try:
+            signature = inspect.signature(method)
+        except (TypeError, ValueError):
+            continue  # written in another language, which does not tell
+        try:
+            signature.bind(*_ARGUMENTS[part])
+        except TypeError as error:
+            raise ExtensionError(
+                f"{name}: {part}{signature} can not be called as {part}({wanted}): {error}; see docs/extending.md"
+            ) from error

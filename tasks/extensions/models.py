@@ -17,12 +17,27 @@ from metric_core.records import AnswerStatus
 from tasks.embed.protocol import EmbedderIdentity
 from tasks.extensions.loading import Group, digest_with
 from tasks.extensions.making import Made, made
-from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, KeepChoice, KeepGenerate
+from tasks.judge.protocol import (
+    ChoiceAnswer,
+    GenerateAnswer,
+    JudgeIdentity,
+    KeepChoice,
+    KeepGenerate,
+    is_storable,
+)
 from tasks.ner.protocol import Entity, RecognizerIdentity
+from tasks.usage import Usage
 
 T = TypeVar("T")
 Q = TypeVar("Q", bound=JudgeQuestion)
 A = TypeVar("A", ChoiceAnswer, GenerateAnswer)
+
+_PARTS = {"status": AnswerStatus, "usage": Usage, "reason": str | None, "reply": str | None}
+_REASONS = {
+    AnswerStatus.FAILED: reasons.NO_USABLE_REPLY,
+    AnswerStatus.UNDEFINED: reasons.NEEDS_LANGUAGE_MODEL,
+}
+"""Why there is no answer, where a judge does not say it."""
 
 
 class OwnJudge:
@@ -75,7 +90,11 @@ class OwnJudge:
         def checked(position: int, answer: object) -> A:
             if not isinstance(answer, kind):
                 raise self._made.error(f"gave {answer!r} in {method}, wanted a {kind.__name__}")
-            return check(questions[position], answer)
+            for name, wanted in _PARTS.items():
+                if not isinstance(value := getattr(answer, name), wanted):
+                    raise self._made.error(f"gave {value!r} as {name} in {method}, wanted {_named(wanted)}")
+            good: A = self._made.guarded(method, check, questions[position], answer)
+            return good
 
         def told(position: int, answer: object) -> None:
             if keep is not None:
@@ -136,8 +155,8 @@ class OwnRecognizer:
         """
         found = self._made.guarded("entities", self._made.thing.entities, texts)
         lists = [list(entities) for entities in found] if isinstance(found, Sequence) else []
-        if len(lists) != len(texts) or any(not isinstance(entity, Entity) for entities in lists for entity in entities):
-            raise self._made.error(f"must give a list of Entity a text, {len(texts)} lists")
+        if len(lists) != len(texts) or any(not _is_entity(entity) for entities in lists for entity in entities):
+            raise self._made.error(f"must give a list of Entity a text, {len(texts)} lists, each Entity with texts")
         return lists
 
 
@@ -152,22 +171,34 @@ def _revision(thing: Made, own: str) -> str:
     return f"{own} (code {thing.code[:12]})"
 
 
+def _is_entity(found: object) -> bool:
+    return isinstance(found, Entity) and isinstance(found.text, str) and isinstance(found.label, str)
+
+
 def _checked_choice(question: ChoiceQuestion, answer: ChoiceAnswer) -> ChoiceAnswer:
-    """A label that the question does not have is no usable answer."""
+    """A label that the question does not have is no usable answer, and so is none at all."""
     if answer.status is not AnswerStatus.ANSWERED:
-        return answer
-    probabilities = answer.probabilities or {}
-    is_good = len(answer.votes) == question.votes and {*answer.votes} <= {None, *question.labels}
-    if is_good and {*probabilities} <= {*question.labels} and all(0 <= p <= 1 for p in probabilities.values()):
-        return answer
+        return replace(answer, reason=answer.reason or _REASONS[answer.status])
+    votes, probabilities = tuple(answer.votes), answer.probabilities
+    if probabilities is not None:
+        probabilities = {label: float(probability) for label, probability in probabilities.items()}
+    is_good = len(votes) == question.votes and {None} != {*votes} <= {None, *question.labels}
+    told = probabilities or {}
+    if is_good and {*told} <= {*question.labels} and all(0 <= p <= 1 for p in told.values()):
+        return replace(answer, votes=votes, probabilities=probabilities)
     reply = answer.reply or repr(answer.votes)
     return ChoiceAnswer(AnswerStatus.FAILED, reason=reasons.NO_USABLE_REPLY, reply=reply, usage=answer.usage)
 
 
 def _checked_value(question: GenerateQuestion, answer: GenerateAnswer) -> GenerateAnswer:
-    """A value that does not fit the schema is no usable answer."""
-    fits = jsonschema.Draft202012Validator(question.schema).is_valid
-    if answer.status is not AnswerStatus.ANSWERED or fits(answer.value):
+    """A value that does not fit the schema, or that can not be stored, is no usable answer."""
+    if answer.status is not AnswerStatus.ANSWERED:
+        return replace(answer, reason=answer.reason or _REASONS[answer.status])
+    if jsonschema.Draft202012Validator(question.schema).is_valid(answer.value) and is_storable(answer.value):
         return answer
     reply = answer.reply or repr(answer.value)
     return GenerateAnswer(AnswerStatus.FAILED, reason=reasons.NO_USABLE_REPLY, reply=reply, usage=answer.usage)
+
+
+def _named(kind: Any) -> str:
+    return getattr(kind, "__name__", "a text or None")

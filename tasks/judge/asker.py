@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import TypeVar
 
+from metric_core import reasons
 from metric_core.questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, question_digest
 from metric_core.records import AnswerStatus
 from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer, Judge
@@ -84,6 +85,8 @@ class Asker:
         )
         if answer.status is AnswerStatus.FAILED:
             self._failed[answer.reason or "no reason given"] += 1
+        elif isinstance(answer, ChoiceAnswer) and None in answer.votes:
+            self._failed[reasons.NO_USABLE_RATING] += 1
 
 
 class _Counter:

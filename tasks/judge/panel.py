@@ -26,7 +26,7 @@ from tasks.judge.protocol import (
 )
 from tasks.usage import Usage
 
-VERSION = 1
+VERSION = 2
 """Raised whenever the same labels would be decided in another way."""
 
 WRITTEN = frozenset(
@@ -47,7 +47,8 @@ class PanelJudge:
     """Puts choice questions to every member that can answer their kind, all at the same time.
 
     A member without a usable label leaves the decision to the others; the answer fails where no member has one.
-    Probabilities are the mean over the members that have them. A member that can not be used at all ends the panel.
+    Probabilities are the mean over the members; one that gives none is as sure as its votes, and where none gives any
+    there are none. A member that can not be used at all ends the panel.
 
     Args:
         members: at least two judges, the lead first.
@@ -202,9 +203,7 @@ def decided(given: dict[str, ChoiceAnswer], votes: int) -> ChoiceAnswer:
     return ChoiceAnswer(
         AnswerStatus.ANSWERED if is_decided else AnswerStatus.FAILED,
         labels if is_decided else (),
-        _mean_probabilities([answer.probabilities for answer in answers.values() if answer.probabilities])
-        if is_decided
-        else None,
+        _mean_probabilities(list(answers.values())) if is_decided else None,
         reason=None if is_decided else reason,
         usage=_usage([answer.usage for answer in answers.values() if not answer.stored]),
         stored=all(answer.stored for answer in answers.values()),
@@ -223,10 +222,18 @@ def _majority(labels: Sequence[str | None]) -> str | None:
     return ranked[0][0] if ranked else None
 
 
-def _mean_probabilities(given: Sequence[Mapping[str, float]]) -> dict[str, float] | None:
-    if not given:
+def _mean_probabilities(answers: Sequence[ChoiceAnswer]) -> dict[str, float] | None:
+    """The mean over members; one that has no probabilities is as sure as its votes. None where no member has any."""
+    if not any(answer.probabilities for answer in answers):
         return None
-    return {label: sum(one.get(label, 0.0) for one in given) / len(given) for label in given[0]}
+    given = [found for answer in answers if (found := answer.probabilities or _shares(answer.votes))]
+    labels = dict.fromkeys(label for one in given for label in one)
+    return {label: sum(one.get(label, 0.0) for one in given) / len(given) for label in labels}
+
+
+def _shares(votes: Sequence[str | None]) -> Mapping[str, float]:
+    usable = [label for label in votes if label is not None]
+    return {label: count / len(usable) for label, count in Counter(usable).items()}
 
 
 def _usage(parts: Sequence[Usage]) -> Usage:

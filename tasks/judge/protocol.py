@@ -1,10 +1,11 @@
 """What every judge is: something that answers choice and generate questions, in batches, in order."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from metric_core.questions import ChoiceQuestion, GenerateQuestion, QuestionKind
+from metric_core.questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.usage import Usage
 
@@ -109,6 +110,19 @@ def tell(answers: Sequence[A], keep: Callable[[int, A], None] | None) -> None:
             keep(position, answer)
 
 
+def is_storable(value: Any) -> bool:
+    r"""Whether a reply's value can be stored as JSON: a model may write half of a character, as in "\ud83d".
+
+    >>> is_storable({"claims": ["It rains."]}), is_storable({"claims": ["\ud83d"]})
+    (True, False)
+    """
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 class Judge(Protocol):
     """Answers questions in batches.
 
@@ -132,3 +146,11 @@ class Judge(Protocol):
 
     def generate(self, questions: Sequence[GenerateQuestion], keep: KeepGenerate | None = None) -> list[GenerateAnswer]:
         """Answers to generate questions."""
+
+
+@runtime_checkable
+class FinerJudge(Protocol):
+    """A judge that knows of each question what its answer depends on: not on all that others of its kind depend on."""
+
+    def fingerprint_of(self, question: JudgeQuestion) -> str:
+        """Digest of all that determines the answer to a question besides what the question says."""

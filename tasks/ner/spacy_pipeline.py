@@ -3,10 +3,12 @@
 from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from functools import cached_property
+from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, TypeAlias
 
 from metric_core.errors import MissingDependencyError
+from tasks.model_folder import folder_revision
 from tasks.ner.layout import blocks, cut, sentences
 from tasks.ner.protocol import Entity, RecognizerIdentity
 
@@ -43,7 +45,16 @@ class SpacyPipeline:
     def identity(self) -> RecognizerIdentity:
         """Which model."""
         with self._lock:
-            return RecognizerIdentity("spacy", self._model, str(self._pipeline.meta["version"]))
+            return self._identity
+
+    @cached_property
+    def _identity(self) -> RecognizerIdentity:
+        from spacy.util import is_package  # noqa: PLC0415
+
+        revision = str(self._pipeline.meta["version"])
+        if not is_package(self._model):  # a folder, whose pipeline may be trained anew without another version
+            revision = f"{revision}/{folder_revision(Path(self._model))}"
+        return RecognizerIdentity("spacy", self._model, revision)
 
     def entities(self, texts: Sequence[str]) -> list[list[Entity]]:
         """The entities of each text, in the order of the texts and of their appearance; repeated ones repeated."""

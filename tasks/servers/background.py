@@ -1,6 +1,7 @@
 """An event loop in a thread of its own, for callers that are not asynchronous or have a loop running already."""
 
 import asyncio
+import os
 from collections.abc import Coroutine
 from threading import Thread, current_thread
 from typing import Any, TypeVar
@@ -13,6 +14,8 @@ class Background:
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
+        self._process = os.getpid()
+        self._ending: asyncio.Task[object] | None = None
         self._thread = Thread(target=self._serve, name=name, daemon=True)
         self._thread.start()
 
@@ -20,11 +23,14 @@ class Background:
         """The result of a coroutine. Interrupting the wait cancels it.
 
         Raises:
-            RuntimeError: the loop is closed, or this is its own thread, which must not wait for itself.
+            RuntimeError: the loop is closed; or this is its own thread, which must not wait for itself; or a process
+                that was forked since, which has no such thread.
         """
-        if self._loop.is_closed() or current_thread() is self._thread:
+        if self._loop.is_closed() or self._is_here or self._process != os.getpid():
             work.close()
-            raise RuntimeError("the connection to the server is closed, or used from its own thread")
+            raise RuntimeError(
+                "the connection to the server is closed, or used from its own thread or a forked process"
+            )
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -32,14 +38,32 @@ class Background:
             future.cancel()
             raise
 
-    def close(self) -> None:
-        """Stops the loop and waits for its thread. Closing twice does nothing."""
-        if self._loop.is_closed():
-            return
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+    def close(self, last: Coroutine[Any, Any, object] | None = None) -> None:
+        """Runs a last coroutine, stops the loop and waits for its thread. Closing twice does nothing.
+
+        The garbage collector may call this in the thread of the loop, which goes on until the coroutine is done. In a
+        process that was forked since, there is nothing to close.
+        """
+        if self._loop.is_closed() or self._ending is not None or self._process != os.getpid():
+            if last is not None:
+                last.close()
+        elif self._is_here:
+            self._ending = self._loop.create_task(last or asyncio.sleep(0))
+            self._ending.add_done_callback(lambda _task: self._loop.stop())
+        else:
+            try:
+                self.run(last or asyncio.sleep(0))
+            finally:
+                self._loop.call_soon_threadsafe(self._loop.stop)
+                self._thread.join()
+
+    @property
+    def _is_here(self) -> bool:
+        return current_thread() is self._thread
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.close()

@@ -1,9 +1,11 @@
 """How long to wait before a request is sent again."""
 
 import random
+import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")  # whole ones by the standard, but not by all servers
 FIRST, LONGEST = 0.5, 30.0
 LONGEST_ASKED_FOR = 120.0
 """Seconds. A server that asks for a longer pause is asked again after this one."""
@@ -46,11 +48,11 @@ def retry_after_seconds(header: str | None, now: datetime | None = None) -> floa
     if header is None:
         return None
     text = header.strip()
-    if text.isascii() and text.isdigit():
+    if _SECONDS.fullmatch(text):
         return float(text)
     try:
         until = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if until.tzinfo is None:
         until = until.replace(tzinfo=UTC)

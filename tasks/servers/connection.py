@@ -1,6 +1,7 @@
 """The way to the servers for callers that are not asynchronous: a background thread, a session, a fleet."""
 
 import asyncio
+import os
 import weakref
 from collections.abc import Sequence
 
@@ -38,6 +39,7 @@ class Connection:
         self._session, self._fleet, self._replicas = self._background.run(_open(options, key))
         self.close = weakref.finalize(self, _close, self._background, self._session, self._fleet)
         """Closes the connection; happens by itself when it is no longer used, and at the end of the process."""
+        _OPEN.add(self)
 
     def send(self, requests: Sequence[Request], arrived: Arrived = lambda _position, _reply: None) -> list[Reply]:
         """Posts requests and returns the replies in their order.
@@ -99,6 +101,22 @@ async def _open(options: ServerOptions, key: str | None) -> tuple[ClientSession,
 
 
 def _close(background: Background, session: ClientSession, fleet: Fleet) -> None:
-    background.run(fleet.close())
-    background.run(session.close())
-    background.close()
+    background.close(_end(session, fleet))
+
+
+async def _end(session: ClientSession, fleet: Fleet) -> None:
+    await fleet.close()
+    await session.close()
+
+
+_OPEN: "weakref.WeakSet[Connection]" = weakref.WeakSet()
+_INHERITED: list[Connection] = []
+
+
+def _leave_alone() -> None:
+    """Keeps what was open when this process was forked: throwing it away would hang up in the parent's name."""
+    _INHERITED.extend(_OPEN)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_alone)

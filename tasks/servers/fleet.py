@@ -25,6 +25,9 @@ MOST_TIMEOUTS = 2
 """Timeouts of one request before it fails, as each takes so long."""
 
 _TOO_MANY = 429
+_PASSING = (408, 425, _TOO_MANY)
+"""Refusals of now, not of the request: it took too long to arrive, it came too early, there are too many."""
+
 _INCAPABLE = (500, 501)
 """Errors of servers that stumble over what they do not know. Other errors say that a server is not available."""
 _REFUSALS = {401: "it refuses the key", 403: "it refuses the key", 404: "it knows no such address or model"}
@@ -182,7 +185,7 @@ class Fleet:
                 job.future.set_exception(error)
         else:
             job.sent += 1
-            if reply.status == _TOO_MANY or reply.status >= 500 or (reply.status == 200 and not reply.is_answer):
+            if reply.status in _PASSING or reply.status >= 500 or (reply.status == 200 and not reply.is_answer):
                 await self._try_again(lane, job, reply)
             else:
                 lane.last_answer = self._loop.time()

@@ -66,8 +66,17 @@ class ServerOptions(BaseModel):
         """The key, read each time and kept nowhere.
 
         Raises:
-            ConfigError: the variable is not set, or the block is not there.
+            ConfigError: the variable is not set, or the block is not there, or no header can carry what it holds.
         """
+        key = self._named_key()
+        if key is not None and not (key.isascii() and key.isprintable()):
+            raise ConfigError(
+                f"the key that {self.api_key or self.api_key_env} names holds a line break or another character that "
+                "no server takes in a key; store the key alone"
+            )
+        return key
+
+    def _named_key(self) -> str | None:
         if self.api_key is not None and self.api_key_env is not None:
             raise ConfigError("api_key and api_key_env both name the server's key; keep one of them")
         if self.api_key is not None:

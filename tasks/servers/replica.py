@@ -13,6 +13,9 @@ from aiohttp import ClientConnectorError, ClientError, ClientSession, Connection
 from tasks.servers.backoff import retry_after_seconds
 
 HIDDEN = "[key]"
+SECRET_CHARACTERS = 8
+"""Shorter keys ("x", "none") are no secrets, and to strike them out would strike out much of what a judge says."""
+
 _SHOWN = 300
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
@@ -64,7 +67,8 @@ class Reply:
         >>> Reply(400, {"error": {"message": "too long"}}, 0.1).message
         'too long'
         """
-        return " ".join(str(_message_in(self.content)).split())[:_SHOWN]
+        words = " ".join(str(_message_in(self.content)).split())[:_SHOWN]
+        return words.encode("utf-8", "replace").decode("utf-8")  # half of a character fits into no table
 
 
 class Replica:
@@ -120,11 +124,11 @@ class Replica:
 
     def _content(self, raw: bytes) -> Any:
         text = raw.decode("utf-8", "replace")
-        if self._key is not None:
+        if self._key is not None and len(self._key) >= SECRET_CHARACTERS:
             text = text.replace(self._key, HIDDEN)
         try:
             return json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return text
 
 

@@ -38,8 +38,9 @@ COLD = {"claims": 3, "verdicts": 6, "questions": 3, "ratings": 6}
 def kind_of(body: Mapping[str, Any]) -> str:
     """What a request asks for."""
     if labels := body.get("structured_outputs", {}).get("choice"):
-        return "verdicts" if set(labels) == {"yes", "no"} else "ratings"
-    return "claims" if "claims" in schema_of(body) else "questions"
+        kinds = {frozenset({"yes", "no"}): "verdicts", frozenset({"1", "0"}): "votes"}
+        return kinds.get(frozenset(labels), "ratings")
+    return {"claims": "claims", "questions": "questions", "value": "counts"}[next(iter(schema_of(body)))]
 
 
 def schema_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -163,6 +164,33 @@ def test_another_judge_or_another_way_to_ask_it_asks_what_depends_on_that(
     bench.run()
     assert bench.asked == COLD
     assert bench.embedded == []
+
+
+def test_of_the_sampling_only_what_reaches_a_request_asks_it_again(bench: Bench) -> None:
+    voted = {"metric": "aspect_critic", "parameters": {"definition": "Is it kind?", "strictness": 3}}
+    counted = {"metric": "discrete_criteria", "parameters": {"definition": "How kind?", "strictness": 3}}
+    metrics = [*METRICS, voted, counted]
+    bench.run(metrics=metrics)
+    # Three votes on a label are one request, on a number three.
+    votes = {"votes": 3, "counts": 9}
+    assert bench.asked == votes
+    once = {kind: count for kind, count in COLD.items() if kind != "questions"}
+    greedy = {"votes_temperature": 0.0, "questions_temperature": 0.0}
+    for options, asked in (
+        ({"votes_temperature": 0.9}, votes),
+        ({"questions_temperature": 0.9}, {"questions": 3}),
+        ({"seed": 4}, {"questions": 3} | votes),
+        # A greedy request gets one vote only.
+        ({"seed": 4} | greedy, {"questions": 3, "votes": 9, "counts": 9}),
+        ({"seed": 5} | greedy, {}),
+        ({"temperature": 0.5}, once),
+        ({"temperature": 0.5, "seed": 4}, once),
+        ({"max_output_tokens": 99}, {"claims": 3, "questions": 3, "counts": 9}),
+    ):
+        bench.run(options=options, metrics=metrics)
+        assert bench.asked == asked, options
+    bench.run(metrics=metrics)
+    assert (bench.asked, bench.embedded) == ({}, [])
 
 
 def test_another_embedder_or_version_of_a_stage_computes_what_depends_on_it(

@@ -36,7 +36,7 @@ def _number(units: Sequence[str], start: int) -> tuple[float, int]:
     if value is None:
         return 0.0, 0
     used = 1
-    if value in _TENS and not lower[0].isdigit() and NUMBER_WORDS.get(lower[1] if len(lower) > 1 else "", 10) < 10:
+    if value in _TENS and not lower[0].isdecimal() and NUMBER_WORDS.get(lower[1] if len(lower) > 1 else "", 10) < 10:
         value, used = value + NUMBER_WORDS[lower[1]], 2
     scale = 1
     while used < len(lower) and lower[used] in NUMBER_SCALES:
@@ -52,7 +52,8 @@ def _number(units: Sequence[str], start: int) -> tuple[float, int]:
 
 def _simple_number(lower: Sequence[str]) -> float | None:
     word, following = lower[0], lower[1] if len(lower) > 1 else ""
-    if word[0].isdigit():
+    # Some scripts have signs for numbers that are digits to Python, and yet no numerals of its own.
+    if word[0].isdecimal():
         plain = word.replace(",", "") if _THOUSANDS.fullmatch(word) else word.replace(",", ".")
         # Several dots (a version, a date) are no number: only the digits count.
         return float(plain) if plain.count(".") <= 1 else float(plain.replace(".", ""))
@@ -71,7 +72,7 @@ def with_months_first(units: Sequence[str]) -> list[str]:
     for position, unit in enumerate(found):
         around = found[max(position - 1, 0) : position + 2]
         month = MONTHS.get(unit[:3].lower()) if unit[0].isupper() else None
-        dated = any(neighbour[0].isdigit() for neighbour in around)
+        dated = any(neighbour[0].isdecimal() for neighbour in around)
         if month is None or unit.lower() not in {month, month[:3], "sept"} or (len(unit) <= 4 and not dated):
             continue
         found[position] = f"month-{month}"
@@ -81,4 +82,4 @@ def with_months_first(units: Sequence[str]) -> list[str]:
 
 
 def _is_day(unit: str) -> bool:
-    return unit.isdigit() and 1 <= int(unit) <= 31
+    return unit.isdecimal() and 1 <= int(unit) <= 31

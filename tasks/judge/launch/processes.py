@@ -31,6 +31,12 @@ class Process:
     group: int
     started: str
 
+    def may_follow(self, started: str) -> bool:
+        """Whether it may have started after another process: not where the machine was started anew in between."""
+        boot, _, ticks = started.rpartition(" ")
+        own_boot, _, own_ticks = self.started.rpartition(" ")
+        return not BOOT_ID.exists() or (own_boot == boot and int(own_ticks) >= int(ticks))
+
 
 def find_process(pid: int) -> Process | None:
     """The running process with this number."""
@@ -62,7 +68,12 @@ def end_group(group: int, patience: float) -> bool:
 
 def has_members(group: int) -> bool:
     """Whether a process of the group is running."""
-    return any(process.group == group for process in running_processes())
+    return any(members(group))
+
+
+def members(group: int) -> Iterator[Process]:
+    """The running processes of a group."""
+    return (process for process in running_processes() if process.group == group)
 
 
 def running_processes() -> Iterator[Process]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from metric_core.errors import JudgeError
-from tasks.judge.launch.processes import find_process, has_members
+from tasks.judge.launch.processes import find_process, members
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,13 @@ class JudgeRecord:
         return process is not None and process.started == self.started
 
     def has_remnants(self) -> bool:
-        """Whether its process has ended, but others of its group have not; their number is not given away meanwhile."""
-        return find_process(self.pid) is None and has_members(self.pid)
+        """Whether its process has ended, but others of its group have not; their number is not given away meanwhile.
+
+        After a restart of the machine, the group of that number is another one, perhaps of a service without a leader.
+        """
+        if find_process(self.pid) is not None or not self.started:
+            return False
+        return any(process.may_follow(self.started) for process in members(self.pid))
 
     def write(self, folder: JudgeFolder) -> None:
         """Puts the record in its place in one step."""

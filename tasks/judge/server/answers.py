@@ -2,9 +2,7 @@
 
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -12,35 +10,20 @@ from jsonschema import Draft202012Validator
 
 from metric_core.records import AnswerStatus
 from metric_core.replies import parse_json_reply
-from metric_core.thoughts import split_thought
-from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer
+from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer, is_storable
 from tasks.judge.server.bodies import ANSWER, ANSWER_FRAME, written
 from tasks.judge.server.features import ChoiceConstraint, ServerFeatures
-from tasks.judge.server.labels import Step, label_probabilities
-from tasks.judge.server.window import TOO_LONG, is_overflow
+from tasks.judge.server.labels import label_probabilities
+from tasks.judge.server.words import Words, words_of
 from tasks.servers.replica import Reply
+from tasks.servers.replies import count_in
 from tasks.usage import Usage
 
 CUT_OFF = "reply cut off at the token limit"
-UNFINISHED_THOUGHT = "unfinished thought"
-REFUSED = "the judge refused to answer"
 NO_JSON = "reply is not one JSON value"
 OFF_SCHEMA = "reply does not fit the schema"
+HALF_CHARACTER = "reply holds half of a character"
 NO_LABEL = "reply is none of the labels"
-NO_REPLY = "reply without content"
-
-_NUMBERED = re.compile(r"\S*\d\S*")
-
-
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """What the model wrote as one answer, or why it is not usable."""
-
-    text: str
-    problem: str | None = None
-    cut_off: bool = False
-    thought: bool = False
-    steps: tuple[Step, ...] = ()
 
 
 def choice_answer(
@@ -54,7 +37,7 @@ def choice_answer(
         votes: how many were asked for.
         features: how the server was asked.
     """
-    words = [said for reply in replies for said in _words(reply)][:votes]
+    words = [said for reply in replies for said in words_of(reply)][:votes]
     votes_given = [_label(said, labels, features.choice) for said in words]
     usage = _usage(replies)
     reply = "\n".join(said.text for said in words)
@@ -69,7 +52,7 @@ def choice_answer(
 
 def generate_answer(reply: Reply, schema: Mapping[str, Any]) -> GenerateAnswer:
     """The answer to a generate question."""
-    (said, *_) = _words(reply)
+    (said, *_) = words_of(reply)
     usage = _usage([reply])
     problem = said.problem or (CUT_OFF if said.cut_off else None)
     if problem is None:
@@ -78,9 +61,9 @@ def generate_answer(reply: Reply, schema: Mapping[str, Any]) -> GenerateAnswer:
         except ValueError:
             problem = NO_JSON
         else:
-            if fits(value, schema):
+            if fits(value, schema) and is_storable(value):
                 return GenerateAnswer(AnswerStatus.ANSWERED, value, reply=said.text, usage=usage)
-            problem = OFF_SCHEMA
+            problem = OFF_SCHEMA if is_storable(value) else HALF_CHARACTER
     return GenerateAnswer(AnswerStatus.FAILED, reason=problem, reply=said.text, usage=usage)
 
 
@@ -98,52 +81,7 @@ def _validator(schema: str) -> Draft202012Validator:
     return Draft202012Validator(json.loads(schema))
 
 
-def _words(reply: Reply) -> list[_Words]:
-    """What the model wrote, once an answer; at least one."""
-    if not reply.is_answer:
-        return [_Words(reply.message, _refusal(reply))]
-    choices = reply.content.get("choices")
-    found = [_said(choice) for choice in choices if isinstance(choice, Mapping)] if isinstance(choices, list) else []
-    return found or [_Words("", NO_REPLY)]
-
-
-def _refusal(reply: Reply) -> str:
-    """The reason of a failed answer that a server's error leads to, without what differs from request to request."""
-    if is_overflow(reply.message):
-        return TOO_LONG
-    status = f" ({reply.status})" if reply.status else ""
-    return f"the judge server gave an error{status}: {_NUMBERED.sub('...', reply.message)}"
-
-
-def _said(choice: Mapping[str, Any]) -> _Words:
-    message = choice.get("message") or {}
-    text = message.get("content") or ""
-    cut_off = choice.get("finish_reason") == "length"
-    thinking = message.get("reasoning") or message.get("reasoning_content") or ""
-    if message.get("refusal"):
-        return _Words(message["refusal"], REFUSED)
-    if not text:
-        return _Words(thinking, UNFINISHED_THOUGHT if thinking and cut_off else NO_REPLY)
-    try:
-        thought, rest = split_thought(text)
-    except ValueError:
-        return _Words(text, UNFINISHED_THOUGHT)
-    return _Words(rest, None, cut_off, bool(thought or thinking), tuple(_steps(choice)))
-
-
-def _steps(choice: Mapping[str, Any]) -> Iterable[Step]:
-    for token in (choice.get("logprobs") or {}).get("content") or ():
-        top = [(other["token"], _probability(other)) for other in token.get("top_logprobs") or ()]
-        yield Step(token["token"], _probability(token), top)
-
-
-def _probability(token: Mapping[str, Any]) -> float:
-    """The probability of a token; 0 where a server writes null for what it ruled out."""
-    logarithm = token.get("logprob")
-    return math.exp(logarithm) if logarithm is not None else 0.0
-
-
-def _label(said: _Words, labels: Sequence[str], how: ChoiceConstraint) -> str | None:
+def _label(said: Words, labels: Sequence[str], how: ChoiceConstraint) -> str | None:
     """The label that was written, whole, or as the beginning of no other label where one token was asked for."""
     if said.problem is not None:
         return None
@@ -169,16 +107,12 @@ def _only(labels: Iterable[str]) -> str | None:
 
 
 def _probabilities(
-    words: Sequence[_Words], labels: Sequence[str], features: ServerFeatures
+    words: Sequence[Words], labels: Sequence[str], features: ServerFeatures
 ) -> list[Mapping[str, float]]:
     """The probabilities of the labels, of each answer that has some. After a thought there are none."""
     frame = ANSWER_FRAME if features.choice is ChoiceConstraint.JSON_SCHEMA else None
     texts = written(labels, features.choice)
-    found = [
-        label_probabilities(said.steps, texts, features.top_logprobs, frame)
-        for said in words
-        if said.steps and not said.thought
-    ]
+    found = [label_probabilities(said.steps, texts, frame) for said in words if said.steps and not said.thought]
     return [probabilities for probabilities in found if probabilities is not None]
 
 
@@ -189,11 +123,11 @@ def _mean(found: Sequence[Mapping[str, float]]) -> dict[str, float] | None:
 
 
 def _usage(replies: Sequence[Reply]) -> Usage:
-    counts = [reply.content.get("usage") or {} for reply in replies if reply.is_answer]
+    answered = [reply for reply in replies if reply.is_answer]
     return Usage(
         requests=sum(reply.requests for reply in replies),
-        prompt_tokens=sum(count.get("prompt_tokens") or 0 for count in counts),
-        cached_tokens=sum((count.get("prompt_tokens_details") or {}).get("cached_tokens") or 0 for count in counts),
-        output_tokens=sum(count.get("completion_tokens") or 0 for count in counts),
+        prompt_tokens=sum(count_in(reply, "prompt_tokens") for reply in answered),
+        cached_tokens=sum(count_in(reply, "cached_tokens") for reply in answered),
+        output_tokens=sum(count_in(reply, "completion_tokens") for reply in answered),
         seconds=sum(reply.seconds for reply in replies),
     )

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from metric_core.prompts.prompt_set import RenderedPrompt
-from metric_core.questions import GenerateQuestion, QuestionKind, object_schema
+from metric_core.questions import ChoiceQuestion, GenerateQuestion, object_schema
+from tasks.judge.server.asking import manner_of, vote_number, votes_at_once
 from tasks.judge.server.features import ChoiceConstraint, JsonConstraint, ServerFeatures
 from tasks.judge.server.options import ServerJudgeOptions
 
@@ -21,16 +22,17 @@ _SLACK = 8
 
 
 def choice_bodies(
-    prompt: RenderedPrompt, labels: Sequence[str], votes: int, features: ServerFeatures, options: ServerJudgeOptions
+    prompt: RenderedPrompt, question: ChoiceQuestion, features: ServerFeatures, options: ServerJudgeOptions
 ) -> list[Body]:
-    """The requests for one label, `votes` times: one request, or one a vote where the server gives one answer each."""
+    """The requests for one label a vote: one request, or one a vote where the server gives one answer each."""
+    labels, votes = question.labels, question.votes
     extra = choice_constraint(features.choice, labels)
     if features.top_logprobs and not options.thinking:
         extra |= {"logprobs": True, "top_logprobs": features.top_logprobs}
     limit = options.max_output_tokens if options.thinking else label_tokens(labels, features.choice)
-    temperature = options.votes_temperature if votes > 1 else options.temperature
+    temperature = getattr(options, manner_of(question).temperature)
     common = _common(prompt, features, options) | extra | {features.limit_field: limit}
-    if votes > 1 and features.several:
+    if votes > 1 and votes_at_once(features, options):
         return [common | {"n": votes} | _sampling(temperature, features, options.seed)]
     return [common | _sampling(temperature, features, options.seed + vote) for vote in range(votes)]
 
@@ -38,17 +40,13 @@ def choice_bodies(
 def generate_body(
     prompt: RenderedPrompt, question: GenerateQuestion, features: ServerFeatures, options: ServerJudgeOptions
 ) -> Body:
-    """The request for JSON. A schema with a title is one of several votes on the same question."""
-    temperature, seed = options.temperature, options.seed
-    if question.kind is QuestionKind.QUESTIONS:
-        temperature = options.questions_temperature
-    elif title := question.schema.get("title"):
-        temperature, seed = options.votes_temperature, options.seed + _number(title)
+    """The request for JSON."""
+    temperature = getattr(options, manner_of(question).temperature)
     return (
         _common(prompt, features, options)
         | json_constraint(features.json, question.schema)
         | {features.limit_field: options.max_output_tokens}
-        | _sampling(temperature, features, seed)
+        | _sampling(temperature, features, options.seed + (vote_number(question.schema) or 0))
     )
 
 
@@ -118,8 +116,3 @@ def _common(prompt: RenderedPrompt, features: ServerFeatures, options: ServerJud
 
 def _sampling(temperature: float, features: ServerFeatures, seed: int) -> Body:
     return {"temperature": temperature} | ({"seed": seed} if features.seed and temperature > 0 else {})
-
-
-def _number(title: str) -> int:
-    digits = re.findall(r"\d+", title)
-    return int(digits[-1]) if digits else 0

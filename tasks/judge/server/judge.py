@@ -3,15 +3,17 @@
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from metric_core.errors import JudgeError
 from metric_core.prompts.prompt_set import RenderedPrompt, load_prompts
-from metric_core.questions import ChoiceQuestion, GenerateQuestion, QuestionKind
+from metric_core.questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, KeepChoice, KeepGenerate
+from tasks.judge.server import labels
 from tasks.judge.server.answers import choice_answer, generate_answer
+from tasks.judge.server.asking import Manner, determinants, manner_of, manners
 from tasks.judge.server.bodies import Body, choice_bodies, generate_body
 from tasks.judge.server.gathering import Gathering
 from tasks.judge.server.options import ServerJudgeOptions
@@ -25,12 +27,6 @@ VERSION = 1
 """Raised whenever the same question would be put, or its answer be read, in another way."""
 
 NO_REVISION = "not given"
-
-# The prompt itself stands for its language. What is asked at one temperature does not depend on another.
-_NOT_DETERMINING = frozenset(
-    {"software", "window", "limit_field", "tokenizer", "cached_tokens", "several", "prompt_lists", "language"}
-)
-_QUESTIONS, _OTHERS = ("questions_temperature",), ("temperature", "votes_temperature")
 
 A = TypeVar("A", ChoiceAnswer, GenerateAnswer)
 
@@ -60,6 +56,7 @@ class ServerJudge:
     def __init__(self, options: ServerJudgeOptions) -> None:
         self._options = options
         self._prompts = load_prompts(options.language)
+        self._fingerprints: dict[Manner, str] = {}
         self._connection = Connection(options)
         try:
             self.features = probe(self._connection, options, self._prompts.system)
@@ -82,28 +79,31 @@ class ServerJudge:
         return True
 
     def fingerprint(self, kind: QuestionKind) -> str:
-        """Digest of all that determines an answer besides the question: model, prompt, sampling, how replies are held.
+        """Digest of all that determines answers to questions of a kind besides the questions, whatever their manner.
 
         Where the server is, how it is reached and whether a prompt is too long for it is not part of it.
         """
-        left_out = {*_NOT_DETERMINING, *(_OTHERS if kind is QuestionKind.QUESTIONS else _QUESTIONS)}
-        record = {
-            "version": VERSION,
-            "prompt": self._prompts.digest(kind),
-            # Apart from each other: both have a seed, and the model is what the server has, not what was asked for.
-            "server": {name: value for name, value in asdict(self.features).items() if name not in left_out},
-            "options": {
-                name: value for name, value in self._options.determining().items() if name not in left_out | {"model"}
-            },
-        }
-        return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+        prints = [self._fingerprint(manner) for manner in manners(kind)]
+        return prints[0] if len(prints) == 1 else hashlib.sha256(json.dumps(prints).encode()).hexdigest()
+
+    def fingerprint_of(self, question: JudgeQuestion) -> str:
+        """Digest of all that determines the answer to one question besides what it says: see FinerJudge."""
+        return self._fingerprint(manner_of(question))
+
+    def _fingerprint(self, manner: Manner) -> str:
+        if manner not in self._fingerprints:
+            record = {"version": VERSION, "prompt": self._prompts.digest(manner.kind)}
+            record |= {} if manner.is_written else {"labels": labels.VERSION}
+            record |= determinants(manner, self.features, self._options)
+            self._fingerprints[manner] = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+        return self._fingerprints[manner]
 
     def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:
         """Answers to choice questions, each with the probabilities of its labels where the server gives them."""
         asked = []
         for question in questions:
             prompt = self._prompts.render(question)
-            bodies = choice_bodies(prompt, question.labels, question.votes, self.features, self._options)
+            bodies = choice_bodies(prompt, question, self.features, self._options)
             asked.append(_Asked(prompt, bodies))
 
         def answer(position: int, replies: Sequence[Reply]) -> ChoiceAnswer:

@@ -13,8 +13,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+VERSION = 1
+"""Raised whenever the same tokens would give other probabilities."""
+
 NEGLIGIBLE = 0.01
 """Share of the probability of all labels that a label missing among the top tokens may have had at most."""
+
+_PIECE = "\ufffd"
+"""How a server writes a token that is a piece of a character: which character is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +39,17 @@ class Step:
 
 
 def label_probabilities(
-    steps: Sequence[Step], written: Mapping[str, str], asked: int, frame: re.Pattern[str] | None = None
+    steps: Sequence[Step], written: Mapping[str, str], frame: re.Pattern[str] | None = None
 ) -> dict[str, float] | None:
     """The probability of each label, renormalised over the labels.
+
+    However many top tokens a server was asked for, it may give fewer, and a label may be among the others. That has at
+    most what all of the top tokens leave, and no more than the least of them: it counts as 0 if that can not matter,
+    else nothing is known.
 
     Args:
         steps: the tokens of the reply.
         written: label -> how a reply writes it.
-        asked: how many top tokens the server was asked for. If it gave so many, others may be missing, and a label
-            may be among those: it counts as 0 if it can not matter, else nothing is known.
         frame: what comes before the label, with the group `rest` for what follows.
 
     Returns:
@@ -49,13 +57,13 @@ def label_probabilities(
 
     >>> labels = {"yes": "yes", "no": "no"}
     >>> top = [("yes", 0.5), ("y", 0.125), (" Yes", 0.125), ("no", 0.25), ("The", 0.0)]
-    >>> label_probabilities([Step("yes", 0.5, top)], labels, asked=20)
+    >>> label_probabilities([Step("yes", 0.5, top)], labels)
     {'yes': 0.75, 'no': 0.25}
     >>> split = [Step("score", 1.0, [("score", 1.0)]), Step("2", 0.5, [("2", 0.5), ("1", 0.25), ("3", 0.25)])]
-    >>> label_probabilities(split, {"a": "score1", "b": "score2"}, asked=20)["b"]
+    >>> label_probabilities(split, {"a": "score1", "b": "score2"})["b"]
     0.6666666666666666
     """
-    walk = _Walk(written, asked, frame)
+    walk = _Walk(written, frame)
     for step in steps:
         walk.take(step)
         if walk.is_over:
@@ -64,7 +72,8 @@ def label_probabilities(
         walk.end()
     total = math.fsum(walk.found.values())
     missing = any(probability == 0 for probability in walk.found.values())
-    if total <= 0 or (missing and walk.unseen > NEGLIGIBLE * total):
+    unknown = max(walk.pieces, walk.unseen if missing else 0.0)
+    if total <= 0 or unknown > NEGLIGIBLE * total:
         return None
     return {label: probability / total for label, probability in walk.found.items()}
 
@@ -72,31 +81,36 @@ def label_probabilities(
 class _Walk:
     """Goes along the tokens of a reply and collects what belongs to which label.
 
-    `found` is the probability of each label so far, `unseen` the most that a missing label may have had.
+    `found` is the probability of each label so far, `unseen` the most that a missing label may have had, `pieces` the
+    probability of tokens that may belong to any label.
     """
 
-    def __init__(self, written: Mapping[str, str], asked: int, frame: re.Pattern[str] | None) -> None:
+    def __init__(self, written: Mapping[str, str], frame: re.Pattern[str] | None) -> None:
         folded = {label: text.casefold() for label, text in written.items()}
         self._folds = len(set(folded.values())) == len(folded)
         self._written = folded if self._folds else written
-        self._asked = asked
         self._frame = frame
         self._text = ""
         self._reached = 1.0
         self.found = dict.fromkeys(written, 0.0)
         self.unseen = 0.0
+        self.pieces = 0.0
         self.is_over = False
 
     def take(self, step: Step) -> None:
         """Takes one more token."""
-        others = [(self._begun_by(self._text + text), probability) for text, probability in _others(step)]
+        told = _others(step)
+        every = (*told, (step.text, step.probability))
+        self.pieces += self._reached * math.fsum(probability for text, probability in every if _PIECE in text)
+        others = [(self._begun_by(self._text + text), probability) for text, probability in told]
         chosen = self._begun_by(self._text + step.text)
         self._add_finished([*others, (chosen, step.probability)])
         for labels, probability in others:
             if len(labels) == 1:
                 self.found[labels[0]] += self._reached * probability
-        if len(step.top) >= self._asked and self._beginning(self._text + step.text):
-            self.unseen = max(self.unseen, self._reached * min(probability for _, probability in step.top))
+        if self._beginning(self._text + step.text):
+            left = max(0.0, 1.0 - math.fsum(probability for _, probability in every))
+            self.unseen = max(self.unseen, self._reached * min([left, *(probability for _, probability in step.top)]))
         self._text += step.text
         self._reached *= step.probability
         if len(chosen) == 1:

@@ -18,6 +18,7 @@ from tasks.servers.connection import Connection
 from tasks.servers.fleet import Request, UnusableError
 from tasks.servers.models import model_cards
 from tasks.servers.replica import Reply
+from tasks.servers.replies import choices_of, mapping_in, told_count
 
 CHAT = "chat/completions"
 COMPLETIONS = "completions"
@@ -46,7 +47,7 @@ def probe(connection: Connection, options: ServerJudgeOptions, system: str) -> S
         UnusableError: the servers can not be reached, do not have the model, or do not answer the simplest request.
     """
     cards = model_cards(connection.look("models"), options.model)
-    windows = [window for card in cards if isinstance(window := card.get("max_model_len"), int)]
+    windows = [window for card in cards if isinstance(window := card.get("max_model_len"), int) and window > 0]
     window = options.window or min(windows, default=None)
     found = ServerFeatures(cards[0]["id"], _software(connection, cards[0]), window)
     return _Probe(connection, options, RenderedPrompt(system, TASK, "")).run(found)
@@ -81,9 +82,9 @@ class _Probe:
             choice=next(iter(chosen), ChoiceConstraint.NONE),
             json=next(iter(written), JsonConstraint.NONE),
             seed=seeded.is_answer,
-            several=len(_choices(several)) == 2,
+            several=len(choices_of(several)) == 2,
             tokenizer=count_of(counted) is not None,
-            prompt_lists=len(_choices(both)) == 2,
+            prompt_lists=len(choices_of(both)) == 2,
         )
 
     def _basics(self, found: ServerFeatures) -> ServerFeatures:
@@ -110,7 +111,7 @@ class _Probe:
         for number in LOGPROBS:
             asked = choice_constraint(found.choice, LABELS) | {"logprobs": True, "top_logprobs": number}
             (reply,) = self._try(found, [asked])
-            if any(_has_top_logprobs(choice) for choice in _choices(reply)):
+            if any(_has_top_logprobs(choice) for choice in choices_of(reply)):
                 return number
         return 0
 
@@ -121,7 +122,9 @@ class _Probe:
 
     def _post(self, found: ServerFeatures, path: str, extras: Sequence[Body]) -> list[Reply]:
         replies = self._connection.send([Request(path, self._body(found, extra), optional=True) for extra in extras])
-        self._tells_cached = self._tells_cached or any(map(_tells_cached, replies))
+        self._tells_cached = self._tells_cached or any(
+            told_count(reply, "cached_tokens") is not None for reply in replies
+        )
         return replies
 
     def _body(self, found: ServerFeatures, extra: Body) -> Body:
@@ -155,17 +158,7 @@ def _fits(reply: Reply) -> bool:
     return reply.is_answer and generate_answer(reply, SCHEMA).value is not None
 
 
-def _choices(reply: Reply) -> list[Mapping[str, Any]]:
-    if not reply.is_answer:
-        return []
-    return [choice for choice in reply.content.get("choices") or () if isinstance(choice, Mapping)]
-
-
 def _has_top_logprobs(choice: Mapping[str, Any]) -> bool:
-    content = (choice.get("logprobs") or {}).get("content") or ()
-    return any(token.get("top_logprobs") for token in content)
-
-
-def _tells_cached(reply: Reply) -> bool:
-    usage = reply.content.get("usage") if reply.is_answer else None
-    return ((usage or {}).get("prompt_tokens_details") or {}).get("cached_tokens") is not None
+    content = mapping_in(choice, "logprobs").get("content")
+    tokens = content if isinstance(content, list) else []
+    return any(isinstance(token, Mapping) and token.get("top_logprobs") for token in tokens)

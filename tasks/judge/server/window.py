@@ -18,7 +18,9 @@ LEAST_ROOM = 256
 
 _OVERFLOW = re.compile(
     r"maximum (?:context|model|input|sequence) length|context_length_exceeded|exceeds? (?:the )?(?:available )?"
-    r"(?:model's )?(?:maximum )?context|context (?:size|window|length) .{0,40}exceeded|longer than the .{0,40}context",
+    r"(?:model's )?(?:maximum )?context|context (?:size|window|length) .{0,40}exceeded|longer than the .{0,40}context"
+    r"|(?:prompt|input) is too long|input token count .{0,20}exceeds|must have less than \d+ tokens"
+    r"|`max_new_tokens` must be <= \d+",
     re.IGNORECASE,
 )
 

@@ -24,13 +24,13 @@ json_values = st.recursive(
 
 
 @given(
-    st.lists(st.none() | any_text).map(tuple),
+    st.lists(any_text).map(tuple),
     st.none() | st.dictionaries(any_text, numbers),
     st.none() | any_text,
     usages,
 )
 def test_choices_survive(
-    votes: tuple[str | None, ...], probabilities: dict[str, float] | None, reply: str | None, usage: Usage
+    votes: tuple[str, ...], probabilities: dict[str, float] | None, reply: str | None, usage: Usage
 ) -> None:
     answer = ChoiceAnswer(AnswerStatus.ANSWERED, votes, probabilities, reply=reply, usage=usage)
     found = CHOICES.decode(CHOICES.encode(answer) or b"")
@@ -60,6 +60,10 @@ def test_vectors_survive_bit_by_bit(values: list[float]) -> None:
 def test_what_is_no_answer_is_not_kept(status: AnswerStatus) -> None:
     assert CHOICES.encode(ChoiceAnswer(status, reason="cut off")) is None
     assert GENERATED.encode(GenerateAnswer(status, reason="cut off")) is None
+
+
+def test_an_answer_that_lacks_a_vote_is_not_kept() -> None:
+    assert CHOICES.encode(ChoiceAnswer(AnswerStatus.ANSWERED, ("yes", None, "yes"))) is None
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, b"bytes"])

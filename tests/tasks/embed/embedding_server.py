@@ -2,6 +2,7 @@
 
 import base64
 import struct
+from collections.abc import Callable
 from typing import Any
 
 from aiohttp import web
@@ -22,6 +23,7 @@ class EmbeddingServer:
         self.knows_base64 = True
         self.extra_dimensions = 0
         self.faults = 0
+        self.shape: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = lambda data: data
         self._background = Background("embedding-server")
         self._background.run(self._start())
 
@@ -50,7 +52,7 @@ class EmbeddingServer:
         vectors = [[len(text), len(text.split()), *[0.0] * self.extra_dimensions] for text in body["input"]]
         data = [{"index": i, "embedding": _encoded(v, body)} for i, v in enumerate(vectors)]
         tokens = sum(len(text.split()) for text in body["input"])
-        return web.json_response({"data": data[::-1], "usage": {"prompt_tokens": tokens}})
+        return web.json_response({"data": self.shape(data[::-1]), "usage": {"prompt_tokens": tokens}})
 
     def stop(self) -> None:
         self._background.run(self._runner.cleanup())

@@ -2,10 +2,11 @@
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from metric_core.errors import MissingDependencyError
+from metric_core.errors import EmbedderError, MissingDependencyError
 from tasks.embed.huggingface import HuggingFaceCrossEncoder, HuggingFaceEmbedder
 
 
@@ -19,6 +20,19 @@ def test_a_cross_encoder_without_the_extra_names_the_line_that_installs_it(monke
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingDependencyError, match=r"torch.*pip install 'rag-assay\[transformers\]'"):
         HuggingFaceCrossEncoder("any/model").similarity([("a", "b")])
+
+
+def test_a_model_that_can_not_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_model: str, revision: str) -> None:
+        raise OSError(f"no such repository at {revision}")
+
+    transformers = SimpleNamespace(AutoConfig=SimpleNamespace(from_pretrained=refuse))
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "transformers", transformers)
+    with pytest.raises(
+        EmbedderError, match=r"'any/model' \(revision 'v2'\) can not be loaded: no such repository at v2"
+    ):
+        assert HuggingFaceEmbedder("any/model", "v2").identity
 
 
 @pytest.fixture

@@ -1,6 +1,8 @@
 """Embeddings from a server: order, batches, encodings, faults."""
 
+import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -94,6 +96,26 @@ def test_vectors_of_another_length(server: EmbeddingServer, embedder: ServerEmbe
     server.extra_dimensions = 1
     with pytest.raises(EmbedderError, match="vectors of length 3, after such of length 2"):
         embedder.embed(["a"])
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        (lambda data: data[1:], "was sent 2 texts and gives 1 vectors"),
+        (lambda data: [{**item, "index": 0} for item in data], "or not one a text"),
+        (lambda data: [{**item, "embedding": [math.nan, 1.0]} for item in data], "no row of finite numbers"),
+        (lambda data: [{**item, "embedding": [[1.0, 2.0]] * 3} for item in data], "or not one a text"),
+        (lambda data: [{**item, "embedding": "abc"} for item in data], "can not be read"),
+        (lambda data: [{**item, "embedding": []} for item in data], "or not one a text"),
+        (lambda _data: None, "can not be read"),
+    ],
+)
+def test_vectors_that_are_not_one_a_text(
+    server: EmbeddingServer, embedder: ServerEmbedder, shape: Any, message: str
+) -> None:
+    server.shape = shape
+    with pytest.raises(EmbedderError, match=message):
+        embedder.embed(["a", "b"])
 
 
 def test_a_lost_server(server: EmbeddingServer, embedder: ServerEmbedder) -> None:

@@ -66,6 +66,21 @@ NO_VALUE = asking(RatingRequest("one", GenerateQuestion(QuestionKind.RUBRIC, {},
 NO_REQUEST = asking(ASPECT)  # type: ignore[arg-type]
 
 
+def _raising(_parameters: Parameters) -> Any:
+    raise RuntimeError("no such thing")
+
+
+COLUMNS_TUPLE = replace(GOOD, columns=("response",))  # type: ignore[arg-type]
+COLUMNS_TEXT = replace(GOOD, columns=lambda _: "response")  # type: ignore[arg-type,return-value]
+PRODUCTS_NONE = replace(GOOD, products=lambda _: None)  # type: ignore[arg-type,return-value]
+BOUNDS_RAISE = replace(GOOD, bounds=_raising)
+BOUNDS_ONE = replace(GOOD, bounds=lambda _: (1,))  # type: ignore[arg-type,return-value]
+NO_NAME = replace(GOOD, name=None)  # type: ignore[arg-type]
+PLAIN_PARAMETER = replace(GOOD, parameters={"most": 5})  # type: ignore[dict-item]
+UPWARDS = replace(GOOD, direction="higher")  # type: ignore[arg-type]
+ASKS_NOTHING = replace(GOOD, ratings=lambda _sample, _parameters: None, products=always(Product.RATINGS))  # type: ignore[arg-type,return-value]
+
+
 class Judge:
     """Answers as it is told."""
 
@@ -98,6 +113,31 @@ class Judge:
 
 
 READY = Judge()
+
+
+class Answering(Judge):
+    """Gives one answer, whatever it is asked."""
+
+    answer: Any = None
+
+    def choose(self, questions: Sequence[ChoiceQuestion], _keep: Any = None) -> Any:
+        return [self.answer] * len(questions)
+
+    def generate(self, questions: Sequence[GenerateQuestion], _keep: Any = None) -> Any:
+        return [self.answer] * len(questions)
+
+
+class Deaf(Judge):
+    """Takes no `keep`."""
+
+    def choose(self, questions: Sequence[ChoiceQuestion]) -> Any:  # type: ignore[override]
+        return questions
+
+
+class NoMethod(Judge):
+    """Has a text where a method is wanted."""
+
+    fingerprint = "1"  # type: ignore[assignment]
 
 
 class Embedder:

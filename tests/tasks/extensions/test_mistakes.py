@@ -3,17 +3,22 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from metric_core import reasons
 from metric_core.errors import ConfigError, EmbedderError, ExtensionError, JudgeError, UnknownMetricError
 from metric_core.evidence import Evidence
 from metric_core.products import Product
 from metric_core.questions import QuestionKind, ask_claims, ask_verdict
 from metric_core.records import AnswerStatus, Sample
+from tasks.answers.codec import CHOICES
 from tasks.extensions.loading import Group, find
 from tasks.extensions.metrics import metric_named, requested
 from tasks.extensions.models import OwnEmbedder, OwnJudge, OwnRecognizer
+from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer
 from tasks.settings import EmbedderSettings, JudgeSettings, LanguageSettings, MetricSettings
+from tests.tasks.extensions import own
 
 HERE = "tests.tasks.extensions.own"
 ROW = Sample(row_id="r1", response="It rains cats and dogs.")
@@ -44,10 +49,13 @@ def test_a_metric_that_is_not_there_or_no_metric(name: str, message: str) -> Non
 
 def test_a_module_that_raises_or_lacks_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "raises_at_once.py").write_text("1 / 0", encoding="utf-8")
+    (tmp_path / "ends_at_once.py").write_text("raise SystemExit(0)", encoding="utf-8")
     (tmp_path / "lacks_one.py").write_text("import no_such_package_anywhere", encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(ExtensionError, match="importing raises_at_once raises ZeroDivisionError: division by zero"):
         find(Group.METRICS, "raises_at_once:X")
+    with pytest.raises(ExtensionError, match="importing ends_at_once raises SystemExit: 0"):
+        find(Group.METRICS, "ends_at_once:X")
     with pytest.raises(ExtensionError, match="lacks_one needs the module 'no_such_package_anywhere'; install it"):
         find(Group.METRICS, "lacks_one:X")
 
@@ -105,6 +113,35 @@ def test_a_metric_whose_questions_can_not_be_asked(attribute: str, message: str)
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("attribute", "message"),
+    [
+        ("COLUMNS_TUPLE", "columns is ('response',), wanted a function; metric_core.metric.always(...) makes one"),
+        ("COLUMNS_TEXT", "gives 'response' as columns, wanted a tuple of them"),
+        ("PRODUCTS_NONE", "gives None as products, wanted a tuple of them"),
+        ("BOUNDS_RAISE", "raised RuntimeError in bounds: no such thing"),
+        ("BOUNDS_ONE", "gives (1,) as bounds, wanted the least and the greatest value, or None"),
+        ("NO_NAME", "name is None, wanted a text"),
+        ("PLAIN_PARAMETER", "the parameter most is 5, wanted a metric_core.metric.Parameter"),
+        ("UPWARDS", "direction is 'higher', wanted a metric_core.records.Direction"),
+        ("ASKS_NOTHING", "asks None, wanted a list of RatingRequest"),
+    ],
+)
+def test_a_metric_whose_declarations_are_of_another_kind(attribute: str, message: str) -> None:
+    with pytest.raises(ExtensionError) as caught:
+        use(attribute)
+    assert message in str(caught.value)
+
+
+def use(attribute: str) -> None:
+    """Looks at all that a metric declares, as a plan does."""
+    request = requested(named(attribute))
+    assert request.columns
+    assert request.products is not None
+    assert request.bounds
+    request.rating_requests(ROW)
+
+
 def test_products_may_be_named_by_their_text() -> None:
     assert requested(named("TWICE")).products == (Product.RATINGS,)
 
@@ -138,6 +175,57 @@ def test_an_answer_that_the_question_does_not_have_is_a_failed_one() -> None:
     assert kept == [answer]
     (written,) = judge.generate([ask_claims("a", None)])
     assert (written.status, written.reply) == (AnswerStatus.FAILED, "'perhaps'")
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, answer: Any) -> OwnJudge:
+    """A judge that gives this answer; options of own judges are JSON, so that it can not be one."""
+    monkeypatch.setattr(own.Answering, "answer", answer)
+    return OwnJudge(named("Answering"), {})
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (ChoiceAnswer("answered", ("yes",)), "gave 'answered' as status in choose, wanted AnswerStatus"),  # type: ignore[arg-type]
+        (ChoiceAnswer(AnswerStatus.FAILED, reason=5), "gave 5 as reason in choose, wanted a text or None"),  # type: ignore[arg-type]
+        (ChoiceAnswer(AnswerStatus.ANSWERED, ("yes",), usage=None), "gave None as usage in choose, wanted Usage"),  # type: ignore[arg-type]
+        (ChoiceAnswer(AnswerStatus.ANSWERED, (["yes"],)), "raised TypeError in choose"),  # type: ignore[arg-type]
+        (ChoiceAnswer(AnswerStatus.ANSWERED, ("yes",), {"yes": "high"}), "raised ValueError in choose"),  # type: ignore[dict-item]
+    ],
+)
+def test_an_answer_of_other_parts(monkeypatch: pytest.MonkeyPatch, answer: ChoiceAnswer, message: str) -> None:
+    with pytest.raises(JudgeError) as caught:
+        answering(monkeypatch, answer).choose([ask_verdict("a", "b")])
+    assert message in str(caught.value)
+
+
+def test_every_failure_has_a_reason_and_no_label_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for status, votes in ((AnswerStatus.FAILED, ()), (AnswerStatus.ANSWERED, (None,)), (AnswerStatus.ANSWERED, ("?",))):
+        (answer,) = answering(monkeypatch, ChoiceAnswer(status, votes)).choose([ask_verdict("a", "b")])
+        assert (answer.status, answer.reason) == (AnswerStatus.FAILED, reasons.NO_USABLE_REPLY)
+    undefined = answering(monkeypatch, GenerateAnswer(AnswerStatus.UNDEFINED)).generate([ask_claims("a", None)])
+    assert undefined[0].reason == reasons.NEEDS_LANGUAGE_MODEL
+
+
+def test_an_answer_can_be_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    likely: Any = np.float32(0.5)
+    given = ChoiceAnswer(AnswerStatus.ANSWERED, ["yes"], {"yes": likely, "no": likely})  # type: ignore[arg-type]
+    (answer,) = answering(monkeypatch, given).choose([ask_verdict("a", "b")])
+    assert CHOICES.encode(answer) is not None
+    half = GenerateAnswer(AnswerStatus.ANSWERED, {"claims": ["\ud83d"]})
+    assert answering(monkeypatch, half).generate([ask_claims("a", None)])[0].status is AnswerStatus.FAILED
+
+
+@pytest.mark.parametrize(
+    ("attribute", "message"),
+    [
+        ("Deaf", r"choose\(questions: .*\) -> Any can not be called as choose\(questions, keep\): too many positional"),
+        ("NoMethod", r"fingerprint is '1', wanted a method fingerprint\(kind\)"),
+    ],
+)
+def test_a_method_that_can_not_be_called_is_found_before_the_run(attribute: str, message: str) -> None:
+    with pytest.raises(ExtensionError, match=message):
+        OwnJudge(named(attribute), {})
 
 
 def test_a_judge_may_be_ready_and_its_options_and_code_are_in_its_keys(monkeypatch: pytest.MonkeyPatch) -> None:

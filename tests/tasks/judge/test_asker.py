@@ -75,6 +75,13 @@ def test_tokens_and_failures_add_up() -> None:
     assert usage.failed == {"cut off": 3}
 
 
+def test_an_answer_that_lacks_a_vote_counts_as_failed_so_that_it_is_asked_again() -> None:
+    asker = Asker(ScriptedJudge({"verdict": ["yes", None, "yes"]}))
+    (answer,) = asker.choose([replace(ask_verdict("a", "b"), votes=3)])
+    assert answer.votes == ("yes", None, "yes")
+    assert asker.usage.failed == {"no usable rating from the judge": 1}
+
+
 def test_nothing_to_ask_asks_nothing() -> None:
     judge = ScriptedJudge({})
     assert Asker(judge).choose([]) == []

@@ -10,7 +10,7 @@ from metric_core import reasons
 from metric_core.errors import ConfigError, JudgeError
 from metric_core.questions import ChoiceQuestion, GenerateQuestion, QuestionKind, ask_claims, ask_verdict
 from metric_core.records import AnswerStatus
-from tasks.judge.panel import WRITTEN, PanelJudge
+from tasks.judge.panel import WRITTEN, PanelJudge, decided
 from tasks.judge.protocol import ChoiceAnswer, KeepChoice, PanelVote
 from tasks.judge.scripted import Script, ScriptedJudge
 from tasks.usage import Usage
@@ -52,9 +52,9 @@ def test_ties_go_to_the_lead(lead: str) -> None:
     assert answer_of(lead, other, other, lead).label == lead
 
 
-def test_probabilities_are_the_mean_of_those_that_are_there() -> None:
-    answer = answer_of(YES, NO, "no")
-    assert answer.probabilities == pytest.approx({"yes": 0.65, "no": 0.35})
+def test_probabilities_are_the_mean_and_a_member_without_any_is_as_sure_as_its_vote() -> None:
+    assert answer_of(YES, NO).probabilities == pytest.approx({"yes": 0.65, "no": 0.35})
+    assert answer_of(YES, NO, "no").probabilities == pytest.approx({"yes": 1.3 / 3, "no": 1.7 / 3})
     assert answer_of("yes", "no").probabilities is None
 
 
@@ -178,6 +178,12 @@ def test_the_fingerprint_changes_with_those_who_are_asked_and_with_the_lead() ->
 def test_only_kinds_that_are_never_choices_count_as_written() -> None:
     written = {kind for kind, question in QUESTIONS.items() if isinstance(question, GenerateQuestion)}
     assert written == WRITTEN
+
+
+def test_a_judge_that_tells_of_one_label_only_leaves_the_others_theirs() -> None:
+    one, both = ChoiceAnswer(AnswerStatus.ANSWERED, ("yes",), {"yes": 0.75}), {"yes": 0.25, "no": 0.75}
+    found = decided({"lead": one, "second": ChoiceAnswer(AnswerStatus.ANSWERED, ("no",), both)}, 1)
+    assert found.probabilities == {"yes": 0.5, "no": 0.375}
 
 
 def test_names_are_short_and_different() -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 
+from tasks.judge.builtin import clauses
 from tasks.judge.builtin.claims import split_claims
-from tasks.ner.spacy_pipeline import SpacyPipeline
+from tasks.ner.spacy_pipeline import ParsedWord, SpacyPipeline
 
 pytestmark = pytest.mark.models
 
@@ -72,3 +73,20 @@ def test_texts_do_not_depend_on_each_other(pipeline: SpacyPipeline) -> None:
     texts = ["The plan includes:", "- Dental care", "Staff have 25 days and get a bonus."]
     together = split_claims(texts, pipeline)
     assert together == [split_claims([text], pipeline)[0] for text in texts]
+
+
+@pytest.mark.parametrize("text", ["word " * 600, "word, " * 600])
+def test_hundreds_of_words_without_a_full_stop_are_not_gathered_again_and_again(
+    text: str, pipeline: SpacyPipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gathered: list[int] = []
+    subtree = clauses._subtree
+
+    def counted(word: ParsedWord) -> set[int]:
+        found = subtree(word)
+        gathered.append(len(found))
+        return found
+
+    monkeypatch.setattr(clauses, "_subtree", counted)
+    assert [claim.casefold() for (claim,) in split_claims([text], pipeline)] == [f"{text.strip(' ,')}."]
+    assert sum(gathered) < 10 * 600

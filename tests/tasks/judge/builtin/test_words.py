@@ -90,3 +90,8 @@ def test_any_text_has_words(text: str) -> None:
     assert found.numbers | found.names | found.negated <= found.content
     assert len(found.tokens) <= len(found.every)
     assert all(found.every)
+
+
+@pytest.mark.parametrize("text", ["\u1369 birr", "on \u1369 May", "twenty \u1369", "\u2460 \u00b2 \u0663", "9" * 400])
+def test_signs_for_numbers_of_any_script_are_words(text: str) -> None:
+    assert words(text).tokens

@@ -6,7 +6,7 @@ The variable FAKE_VLLM says how it behaves, in words separated by commas:
     never      serves, but is never healthy
     stubborn   does not end when asked to
     child      has a process of its own, like vLLM's engine
-    orphaning  ends when it is healthy, and leaves that process behind
+    orphaning  ends when it is asked for /end, and leaves that process behind
 """
 
 import argparse
@@ -14,7 +14,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 BEHAVIOUR = set(os.environ.get("FAKE_VLLM", "").split(","))
@@ -29,8 +28,8 @@ class Handler(BaseHTTPRequestHandler):
         if self.path == "/self":
             shown = [*sys.argv[1:], *(f"{name}={value}" for name, value in os.environ.items())]
             self.wfile.write("\n".join(shown).encode())
-        if "orphaning" in BEHAVIOUR:
-            threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
+        if self.path == "/end" and "orphaning" in BEHAVIOUR:
+            os.kill(os.getpid(), signal.SIGKILL)
 
     def log_message(self, *_: object) -> None:
         """Nothing."""

@@ -156,11 +156,30 @@ def test_a_killed_judge_makes_way_for_a_new_one(home: Path, settings: Settings, 
 
 def test_what_a_killed_judge_left_is_ended(home: Path, settings: Settings, wait_until: WaitUntil) -> None:
     judge = launch_judge(settings("orphaning"), home)
+    urlopen(judge.url.removesuffix("/v1") + "/end").close()
     wait_until(lambda: judge_status(home).record is None)
     assert not is_gone(judge.pid)
 
     assert stop_judge(home)
     assert is_gone(judge.pid)
+
+
+def test_a_group_that_got_the_number_of_a_judge_after_a_restart_is_left_alone(
+    home: Path, settings: Settings, wait_until: WaitUntil
+) -> None:
+    judge = launch_judge(settings("orphaning"), home)
+    urlopen(judge.url.removesuffix("/v1") + "/end").close()
+    wait_until(lambda: judge_status(home).record is None)
+    path = home / "judge" / "judge.json"
+    record = json.loads(path.read_text())
+    if "-" not in record["started"]:
+        pytest.skip("this system does not tell one start of the machine from another")
+    path.write_text(json.dumps({**record, "started": "another-start 5"}))
+
+    assert not stop_judge(home)
+    assert not is_gone(judge.pid)
+
+    path.write_text(json.dumps(record))
 
 
 def test_a_process_that_got_the_number_of_a_judge_is_left_alone(home: Path, settings: Settings) -> None:

@@ -81,6 +81,7 @@ class FakeServer:
         self.window = window
         self.key = key
         self.delay = 0.0
+        self.shape: Callable[[dict[str, Any]], dict[str, Any]] = lambda reply: reply
         self.out_of_order = False
         self.stumbles_over: str | None = None
         self.bodies: list[dict[str, Any]] = []
@@ -173,13 +174,15 @@ class FakeServer:
         unknown = [name for name in body if not _NEEDS.get(name, set()) <= self.abilities]
         if (unknown and self.refuses) or (body["messages"][0]["role"] == "system" and "system" not in self.abilities):
             return web.json_response({"error": {"message": f"unknown: {unknown}"}}, status=400)
+        if body.get("n", 1) > 1 and not body["temperature"]:
+            return web.json_response({"error": {"message": "n must be 1 when using greedy sampling"}}, status=400)
         if self.out_of_order or self.stumbles_over in body:
             return web.json_response({"error": "out of order"}, status=500)
         said = None if _is_probe(body) else self.say(body)
         if isinstance(said, Fault):
             return await _fail(request, said)
         known = {name: value for name, value in body.items() if name not in unknown}
-        return web.json_response(_completion(known, said or {}))
+        return web.json_response(self.shape(_completion(known, said or {})))
 
 
 async def _fail(request: web.Request, fault: Fault) -> web.StreamResponse:

@@ -40,12 +40,13 @@ class Every:
     [
         Fault(429, headers={"Retry-After": "0"}),
         Fault(429),
+        Fault(408),
         Fault(500),
         Fault(503, "<html>busy</html>"),
         Fault(200, "<html>welcome</html>"),
         Fault(hang_up=True),
     ],
-    ids=["429 with Retry-After", "429", "500", "503", "no JSON", "lost connection"],
+    ids=["429 with Retry-After", "429", "408", "500", "503", "no JSON", "lost connection"],
 )
 def test_passing_faults_are_tried_again(serve: Serve, open_judge: OpenJudge, fault: Fault) -> None:
     server = serve(say=Every(5, fault))
@@ -257,6 +258,22 @@ def test_a_key_that_is_not_in_the_environment(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delenv("JUDGE_KEY", raising=False)
     with pytest.raises(ConfigError, match="the environment has no such variable"):
         ServerJudge(ServerJudgeOptions(urls=("http://127.0.0.1:9",), api_key_env="JUDGE_KEY"))
+
+
+def test_a_short_key_is_no_secret_and_strikes_nothing_out(
+    serve: Serve, open_judge: OpenJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUDGE_KEY", "x")
+    server = serve(key="x", say=lambda _: {"content": '{"claims": ["The tax is six."]}'})
+    (answer,) = open_judge(server, api_key_env="JUDGE_KEY").generate([ask_claims("It rains.", None)])
+    assert answer.value == {"claims": ["The tax is six."]}
+
+
+def test_a_key_that_no_header_can_carry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUDGE_KEY", f"{KEY}\nsecond line")
+    with pytest.raises(ConfigError, match="JUDGE_KEY names holds a line break") as caught:
+        ServerJudge(ServerJudgeOptions(urls=("http://127.0.0.1:9",), api_key="env:JUDGE_KEY"))
+    assert KEY not in str(caught.value)
 
 
 def test_a_closed_judge_says_so(serve: Serve, open_judge: OpenJudge) -> None:

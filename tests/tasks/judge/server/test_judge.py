@@ -13,7 +13,7 @@ from metric_core.questions import (
     ask_verdict,
 )
 from metric_core.records import AnswerStatus
-from tasks.judge.server import answers
+from tasks.judge.server import answers, words
 from tests.tasks.judge.server.conftest import OpenJudge, Serve
 from tests.tasks.judge.server.fake_server import FULL, PLAIN, Fault, step
 
@@ -66,7 +66,7 @@ def test_choices_without_a_choice_constraint(
     assert answer.probabilities is None
     if label is None:
         assert answer.status is AnswerStatus.FAILED
-        assert answer.reason in (answers.NO_LABEL, answers.UNFINISHED_THOUGHT)
+        assert answer.reason in (answers.NO_LABEL, words.UNFINISHED_THOUGHT)
         assert answer.reply == content
 
 
@@ -116,15 +116,15 @@ def test_generate(serve: Serve, open_judge: OpenJudge) -> None:
         ({"content": "I can not."}, answers.NO_JSON),
         ({"content": '{"claims": [1]}'}, answers.OFF_SCHEMA),
         ({"content": '["a"]'}, answers.OFF_SCHEMA),
-        ({"content": '<think>{"claims": []}'}, answers.UNFINISHED_THOUGHT),
+        ({"content": '<think>{"claims": []}'}, words.UNFINISHED_THOUGHT),
         (
             {"content": None, "message": {"content": None, "reasoning": "So"}, "finish_reason": "length"},
-            answers.UNFINISHED_THOUGHT,
+            words.UNFINISHED_THOUGHT,
         ),
-        ({"content": ""}, answers.NO_REPLY),
-        ({"content": None, "message": {"content": None, "refusal": "I will not."}}, answers.REFUSED),
-        ({"choices": []}, answers.NO_REPLY),
-        ({"choices": ["what"]}, answers.NO_REPLY),
+        ({"content": ""}, words.NO_REPLY),
+        ({"content": None, "message": {"content": None, "refusal": "I will not."}}, words.REFUSED),
+        ({"choices": []}, words.NO_REPLY),
+        ({"choices": ["what"]}, words.NO_REPLY),
     ],
 )
 def test_an_unusable_reply_fails_and_is_kept(

@@ -2,6 +2,8 @@
 
 from collections import Counter
 from datetime import UTC, datetime
+from threading import current_thread
+from threading import enumerate as threads
 
 import pytest
 
@@ -43,6 +45,8 @@ def test_pauses_grow_to_a_limit() -> None:
     [
         (None, None),
         ("12", 12.0),
+        ("0.5", 0.5),
+        ("Mon, 05 Jan 2026 12:00:20 +99999999999999999999", None),
         ("-1", None),
         ("", None),
         ("Mon, 05 Jan 2026 12:00:20 GMT", 20.0),
@@ -74,6 +78,11 @@ def test_tokens_of_other_labels_leave_room_for_what_stands_around_them() -> None
         "'max_tokens' is too large: 100. This model's maximum context length is 2048 tokens, your request has 2000",
         "The decoder prompt (length 3012) is longer than the maximum model length of 2048.",
         "the request exceeds the available context size, try increasing it",
+        "The input (5021 tokens) is longer than the model's context length (2048 tokens).",
+        "prompt is too long: 213462 tokens > 200000 maximum",
+        "The input token count (2000000) exceeds the maximum number of tokens allowed (1048576).",
+        "Input validation error: `inputs` must have less than 1024 tokens. Given: 5021",
+        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 tokens and 2048",
     ],
 )
 def test_a_server_says_that_a_prompt_is_too_long(message: str) -> None:
@@ -134,3 +143,23 @@ def test_the_background_thread_does_not_wait_for_itself() -> None:
     background.close()
     with pytest.raises(RuntimeError, match="closed"):
         background.run(nothing())
+
+
+def test_the_background_thread_may_be_the_one_that_closes_it() -> None:
+    """As when the garbage collector closes a connection there."""
+    background = Background("closed from within")
+    ended: list[str] = []
+
+    async def end() -> None:
+        ended.append(current_thread().name)
+
+    async def within() -> None:
+        background.close(end())
+
+    background.run(within())
+    for thread in threads():
+        if thread.name == "closed from within":
+            thread.join()
+    assert ended == ["closed from within"]
+    with pytest.raises(RuntimeError, match="closed"):
+        background.run(end())
