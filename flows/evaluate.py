@@ -16,7 +16,7 @@ from flows.running.calibrated import with_maps
 from flows.running.incremental import against
 from flows.running.recording import folder_of, kept_settings, manifest_of, recorded
 from flows.running.runners import running_stages
-from flows.running.shards import Shards
+from flows.running.shards import Shards, Submitted, Way
 from flows.running.stages import (
     STAGE_TASKS,
     keeping_of,
@@ -40,6 +40,7 @@ from tasks.slots import make_limits
 from tasks.sources.in_memory import saved
 from tasks.stage import run_here
 from tasks.tables.store import StageRef
+from tasks.tables.use import in_use as tables_in_use
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -81,20 +82,27 @@ def evaluate(config: RunConfig) -> Evaluation:
     folder = folder_of(config)
     with run_folder.owned(folder), judge_at_hand(config) as ready:
         manifest = manifest_of(ready, plan)
-        with recorded(folder, manifest), progress_shown(), running_stages(ready):
+        in_use = tables_in_use(tables_root(ready), manifest["run_id"])
+        with recorded(folder, manifest), in_use, progress_shown(), running_stages(ready):
             return _evaluate(ready, plan, folder, manifest, baseline)
 
 
 @contextmanager
 def judge_at_hand(config: RunConfig) -> Iterator[RunConfig]:
-    """The configuration with its judge at hand: one that is to be launched runs as long as the block."""
+    """The configuration with its judge at hand: one that is to be launched runs as long as the block.
+
+    Answers that could not be kept while the judge worked are kept at the end, if that is possible now.
+    """
     meet_run(str(flow_run.id))
     make_limits((config.judge, *config.panel), update=False)
-    if config.judge.launch is None:
-        yield config
-        return
-    with owned_judge(config.judge.launch, assay_home()) as running:
-        yield served(config, running.url)
+    try:
+        if config.judge.launch is None:
+            yield config
+            return
+        with owned_judge(config.judge.launch, assay_home()) as running:
+            yield served(config, running.url)
+    finally:
+        open_store(config.answers).settle()
 
 
 def _evaluate(
@@ -159,11 +167,17 @@ def _run_shards(read: SamplesResult, config: RunConfig, plan: Plan) -> list[Stag
     settings = with_maps(stage_settings(config, plan), config, plan)
     stages = [stage for stage in plan.stages if stage in STAGE_TASKS]
     keeping = {stage: keeping_of(stage, settings[stage], config) for stage in stages}
-    shards = Shards(config, stages, sum(ref.rows for ref in read.refs))
-    for number, ref in enumerate(read.refs):
-        tables: dict[Stage, Any] = {Stage.SAMPLES: ref}
+    shards = Shards(config, dict.fromkeys(stages, sum(ref.rows for ref in read.refs)))
+
+    def way(number: int, samples: StageRef) -> Way:
+        """All stages at once: each waits by itself for those that it reads from."""
+        tables: dict[Stage, Any] = {Stage.SAMPLES: samples}
         for stage in stages:
             before = [tables[earlier] for earlier in plan.before(stage)]
             tables[stage] = STAGE_TASKS[stage].submit(before, settings[stage], keeping[stage], number)
-        shards.add(ref.rows, {stage: tables[stage] for stage in stages})
+        done = yield {stage: Submitted(tables[stage], samples.rows) for stage in stages}
+        return list(done.values())
+
+    for number, ref in enumerate(read.refs):
+        shards.add(way(number, ref))
     return shards.finished()

@@ -6,14 +6,21 @@ there decides what is asked next, it says so.
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from flows.config import RunConfig, tables_root
 from flows.plan import Plan
-from flows.running.stages import STAGE_TASKS, samples_settings, stage_settings
+from flows.results.forecasts import Certainty, Contexts, Forecast, StageForecast, least_certain
+from flows.running.stages import (
+    STAGE_TASKS,
+    reads_every_context,
+    retrieval_settings,
+    samples_settings,
+    stage_settings,
+    with_contexts,
+)
 from metric_core.errors import AssayError, ConfigError
 from metric_core.products import Product, Stage
 from metric_core.schemas import SCHEMAS
@@ -22,92 +29,59 @@ from tasks.likeness import ShardLikeness
 from tasks.planning import Ledger, PlanningJudge, Tally
 from tasks.resources import planned_by
 from tasks.results import StageResults
+from tasks.retrieval import Awaited, contexts_at_hand, fetch_contexts
 from tasks.samples import SamplesResult, read_shards
 from tasks.settings import JudgedSettings, Settings
 from tasks.stage import StageTask
 from tasks.tables.store import TableStore
 
 
-class Certainty(StrEnum):
-    """How far numbers can be trusted."""
-
-    EXACT = "exact"
-    ESTIMATED = "estimated"
-    AT_LEAST = "at least"
-
-
-@dataclass(slots=True)
-class StageForecast:
-    """What a run would do in one stage.
-
-    Args:
-        stage: the stage.
-        judged: whether it asks the judge.
-        kept: shards whose tables are kept.
-        missing: shards that have to be computed for certain.
-        unknown: shards of which only the run can tell, because what they are made from is not there yet, or because a
-            model is out of reach.
-        tally: what it would ask for the shards that are not kept.
-        certainty: of the tally.
-    """
-
-    stage: Stage
-    judged: bool
-    kept: int = 0
-    missing: int = 0
-    unknown: int = 0
-    tally: Tally = field(default_factory=Tally)
-    certainty: Certainty = Certainty.EXACT
-
-
-@dataclass(frozen=True, slots=True)
-class Forecast:
-    """What a run would do.
-
-    Args:
-        rows: rows that it would evaluate.
-        bad_rows: rows that it would leave out.
-        shards: parts that the rows come in.
-        stages: the stages whose tables are kept, in the order of the plan.
-        problems: why something could not be told.
-    """
-
-    rows: int
-    bad_rows: int
-    shards: int
-    stages: tuple[StageForecast, ...]
-    problems: tuple[str, ...]
-
-    @property
-    def tally(self) -> Tally:
-        """What all stages would ask."""
-        return sum((stage.tally for stage in self.stages), Tally())
-
-    @property
-    def certainty(self) -> Certainty:
-        """Of the tally: that of its least certain part."""
-        found = {stage.certainty for stage in self.stages}
-        return next((c for c in (Certainty.AT_LEAST, Certainty.ESTIMATED) if c in found), Certainty.EXACT)
-
-
-def forecast_of(config: RunConfig, plan: Plan) -> Forecast:
+def forecast_of(config: RunConfig, plan: Plan, *, fetch: bool = False) -> Forecast:
     """What the run of a plan would do. Nothing is asked, but what the judge's server can do.
+
+    Where contexts come from a retriever, the plan is made with those that were fetched last for the same questions.
+    A run fetches them anew, so that its numbers are estimates; where none are kept, there are no numbers.
 
     Args:
         config: the configuration of the run.
         plan: its plan.
+        fetch: have the contexts fetched now.
 
     Raises:
-        ConfigError: the contexts are fetched when the run begins.
+        ConfigError: contexts are to be fetched, and there is no retriever.
         SourceError: the data can not be read, or have bad rows.
+        AssayError: the contexts can not be fetched.
     """
-    if config.retriever is not None:
-        raise ConfigError(
-            "what a run asks depends on the contexts that the retriever gives, which are fetched when it begins; "
-            "leave the retriever out to see what the data as it is would ask"
-        )
-    samples = read_shards(samples_settings(config, plan), tables_root(config))
-    return _Forecaster(config, plan).forecast(samples)
+    if config.retriever is None:
+        if fetch:
+            raise ConfigError("there are no contexts to fetch: the configuration has no retriever; leave --fetch out")
+        return _Forecaster(config, plan).forecast(read_shards(samples_settings(config, plan), tables_root(config)))
+    settings, root = retrieval_settings(config, config.retriever), tables_root(config)
+    found = fetch_contexts(settings, root) if fetch else contexts_at_hand(settings, root)
+    if isinstance(found, Awaited):
+        return _before_the_contexts(config, plan, found)
+    config = with_contexts(config, found.source)
+    read = found.added_to(read_shards(samples_settings(config, plan), root))
+    forecast = _Forecaster(config, plan).forecast(read)
+    for stage in forecast.stages:
+        stage.certainty = least_certain((stage.certainty, Certainty.ESTIMATED))
+    return replace(forecast, contexts=Contexts(found.index, forecast.rows, found.fetched))
+
+
+def _before_the_contexts(config: RunConfig, plan: Plan, awaited: Awaited) -> Forecast:
+    shards = -(-awaited.rows // config.rows_a_shard())
+    settings = stage_settings(config, plan)
+    stages = tuple(
+        StageForecast(stage, isinstance(settings[stage], JudgedSettings), unknown=shards, certainty=Certainty.AT_LEAST)
+        for stage in kept_stages(plan)
+    )
+    contexts = Contexts(awaited.index, awaited.rows, None)
+    return Forecast(awaited.rows, awaited.bad_row_count, shards, stages, (), contexts)
+
+
+def kept_stages(plan: Plan) -> list[Stage]:
+    """The stages of a plan whose tables are kept: scores are computed by every run, and cost nothing."""
+    return [stage for stage in plan.stages if stage in STAGE_TASKS and stage is not Stage.AGGREGATION]
 
 
 class _Forecaster:
@@ -118,16 +92,12 @@ class _Forecaster:
         self._settings = stage_settings(config, plan)
         self._problems: list[str] = []
         self._ledger = Ledger()
-        self._identities = {stage: self._identity(self._settings[stage]) for stage in self._kept_stages}
-
-    @property
-    def _kept_stages(self) -> list[Stage]:
-        """Scores are computed by every run, and cost nothing."""
-        return [stage for stage in self._plan.stages if stage in STAGE_TASKS and stage is not Stage.AGGREGATION]
+        self._identities = {stage: self._identity(self._settings[stage]) for stage in kept_stages(plan)}
 
     def forecast(self, samples: SamplesResult) -> Forecast:
-        judged = {stage: isinstance(self._settings[stage], JudgedSettings) for stage in self._kept_stages}
-        stages = {stage: StageForecast(stage, judged[stage]) for stage in self._kept_stages}
+        stages = {
+            stage: StageForecast(stage, isinstance(self._settings[stage], JudgedSettings)) for stage in self._identities
+        }
         for ref in samples.refs:
             shard = ShardLikeness({Stage.SAMPLES: ref})
             for stage, found in stages.items():
@@ -175,7 +145,7 @@ class _Forecaster:
         tally = self._ledger.taken()
         found.tally += tally
         is_certain = shard.refs_of(before) is not None and self._identities[stage] is not None
-        found.certainty = max(found.certainty, self._certainty(stage, is_certain, tally), key=list(Certainty).index)
+        found.certainty = least_certain((found.certainty, self._certainty(stage, is_certain, tally)))
         if is_certain and not tally.asked and not tally.waiting:
             shard.refs[stage] = TableStore(self._root).write(output.table, SCHEMAS[stage])
         else:
@@ -184,7 +154,8 @@ class _Forecaster:
     def _certainty(self, stage: Stage, is_certain: bool, tally: Tally) -> Certainty:
         if stage is Stage.EXPLANATIONS and not is_certain:
             return Certainty.AT_LEAST
-        asks_by_answers = Product.CLAIMS_BY_EACH_CONTEXT in self._plan.products and self._config.verdict == "binary"
+        is_each = Product.CLAIMS_BY_EACH_CONTEXT in self._plan.products
+        asks_by_answers = is_each and not reads_every_context(self._config, self._plan)
         if stage is Stage.VERDICTS and asks_by_answers and (tally.asked or tally.waiting):
             return Certainty.AT_LEAST
         return Certainty.EXACT if is_certain else Certainty.ESTIMATED

@@ -35,12 +35,14 @@ class PruneSettings(Settings):
 
 
 class Pruning(Settings):
-    """What was dropped, or would be: how much of what, and the bytes that it takes."""
+    """What was dropped, or would be: how much of what, and the bytes that it takes; and how many runs are under way."""
 
     dry_run: bool
     records: int
     tables: int
+    sources: int
     temporary: int
+    runs: int
     tables_bytes: int
     answers: int
     answers_bytes: int
@@ -64,7 +66,9 @@ def pruned(settings: PruneSettings) -> Pruning:
         dry_run=settings.dry_run,
         records=tables.records,
         tables=tables.tables,
+        sources=tables.sources,
         temporary=tables.temporary,
+        runs=tables.runs,
         tables_bytes=tables.size,
         answers=answers.count,
         answers_bytes=answers.size,

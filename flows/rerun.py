@@ -5,23 +5,22 @@ them even where every store has been emptied. A stage whose table lacks what the
 """
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from prefect import flow
-from prefect.futures import PrefectFuture
 
 from flows.config import RunConfig, tables_root
 from flows.evaluate import Evaluation, finish, judge_at_hand
 from flows.plan import LEVELS
+from flows.rerun_notes import notes_on_kept_rows
 from flows.rerun_plan import Rerun, RerunRequest, prepare
 from flows.running.artifacts import progress_shown
 from flows.running.calibrated import with_maps
 from flows.running.recording import folder_of, manifest_of, recorded
 from flows.running.runners import running_stages
-from flows.running.shards import ref_of
+from flows.running.shards import Shards, Submitted, Way
 from flows.running.stages import STAGE_TASKS, keeping_of, samples_settings, stage_settings
 from metric_core.errors import RunFolderError
 from metric_core.products import Stage
@@ -31,17 +30,7 @@ from tasks.runs.carrying import Carrier, row_ids
 from tasks.samples import BadRowNote, SamplesResult, samples
 from tasks.stage import run_here
 from tasks.tables.store import StageRef
-
-_WHO = ("backend", "model", "revision")
-
-
-@dataclass(frozen=True, slots=True)
-class _Shard:
-    """A shard on its way through the stages."""
-
-    number: int
-    order: Sequence[str]
-    tables: dict[Stage, StageRef]
+from tasks.tables.use import in_use as tables_in_use
 
 
 @flow(name="rerun", persist_result=False, validate_parameters=True)
@@ -64,7 +53,8 @@ def rerun(request: RerunRequest) -> Evaluation:
     with run_folder.owned(folder), judge_at_hand(ready.config) as config:
         parent = {"run_id": ready.earlier.run_id, "folder": str(ready.earlier.folder)}
         manifest = {**manifest_of(config, ready.plan), "parent": parent}
-        with recorded(folder, manifest), progress_shown(), running_stages(config):
+        in_use = tables_in_use(tables_root(config), manifest["run_id"])
+        with recorded(folder, manifest), in_use, progress_shown(), running_stages(config):
             return _rerun(ready, config, folder, manifest)
 
 
@@ -82,16 +72,17 @@ def _rerun(ready: Rerun, config: RunConfig, folder: Path, manifest: Mapping[str,
     carrier = Carrier(ready.earlier, tables_root(config))
     read = _read(ready, config, carrier)
     wanted = ready.rows(read)
-    shards = [_Shard(number, row_ids(ref), {Stage.SAMPLES: ref}) for number, ref in enumerate(read.refs)]
-    _run_levels(ready, config, shards, carrier, wanted)
+    work = _Work(ready, config, carrier, wanted)
+    refs = work.run(read.refs)
+    notes = notes_on_kept_rows(ready, manifest)
+    warnings = (*(words for words in read.warnings if words not in ready.earlier.notes), *notes)
     said = {
         "rows": ready.request.rows,
         "stage": ready.request.stage,
-        "rows_anew": sum(len(_chosen(shard.order, wanted)) for shard in shards),
+        "rows_anew": work.rows_named(read.refs),
+        "notes": notes,
     }
-    if wanted is not None or ready.request.stage is not None:
-        read = read.model_copy(update={"warnings": (*read.warnings, *_two_judges(ready.earlier.manifest, manifest))})
-    refs = [ref for shard in shards for ref in shard.tables.values()]
+    read = read.model_copy(update={"warnings": warnings})
     seconds = round(time.monotonic() - started, 3)
     return finish(read, refs, ready.plan, folder, {**manifest, "rerun": said, "seconds": seconds})
 
@@ -111,52 +102,78 @@ def _read(ready: Rerun, config: RunConfig, carrier: Carrier) -> SamplesResult:
     )
 
 
-def _run_levels(
-    ready: Rerun, config: RunConfig, shards: Sequence[_Shard], carrier: Carrier, wanted: frozenset[str] | None
-) -> None:
-    """Fills in the shards' tables, level after level: what is put together is read by the next."""
-    settings = with_maps(stage_settings(config, ready.plan), config, ready.plan)
-    for level in LEVELS:
-        stages = [stage for stage in level if stage in STAGE_TASKS and stage in ready.plan.stages]
-        running: list[tuple[_Shard, Collection[str], PrefectFuture[StageRef]]] = []
-        for stage in stages:
-            keeping = keeping_of(stage, settings[stage], config)
-            for shard in shards:
-                anew = _scope(ready, stage, shard, wanted)
-                if not anew and shard.order:
-                    shard.tables[stage] = carrier.kept(stage, shard.order)
-                    continue
-                before = [shard.tables[earlier] for earlier in ready.plan.before(stage)]
-                if len(anew) < len(shard.order):
-                    before = [carrier.part(ref, anew) for ref in before]
-                running.append((shard, anew, STAGE_TASKS[stage].submit(before, settings[stage], keeping, shard.number)))
-        for shard, anew, future in running:
-            ref = ref_of(future)
-            is_whole = len(anew) == len(shard.order)
-            shard.tables[ref.stage] = ref if is_whole else carrier.merged(ref, shard.order, anew)
+class _Work:
+    """What a rerun computes, shard by shard.
 
+    Args:
+        ready: the rerun.
+        config: its configuration, whose judge is at hand.
+        carrier: brings rows of the earlier run.
+        wanted: ids of the rows that are computed anew; None for all.
+    """
 
-def _scope(ready: Rerun, stage: Stage, shard: _Shard, wanted: frozenset[str] | None) -> Collection[str]:
-    """The ids of the shard's rows that a stage computes."""
-    if stage is Stage.AGGREGATION or stage in ready.whole:
-        return frozenset(shard.order)
-    return _chosen(shard.order, wanted) if stage in ready.anew else frozenset()
+    def __init__(self, ready: Rerun, config: RunConfig, carrier: Carrier, wanted: frozenset[str] | None) -> None:
+        self._ready = ready
+        self._plan = ready.plan
+        self._config = config
+        self._carrier = carrier
+        self._wanted = wanted
+        self._settings = with_maps(stage_settings(config, ready.plan), config, ready.plan)
+        self._stages = [stage for stage in ready.plan.stages if stage in STAGE_TASKS]
+        self._keeping = {stage: keeping_of(stage, self._settings[stage], config) for stage in self._stages}
 
+    def rows_named(self, samples: Sequence[StageRef]) -> int:
+        """How many rows are to be computed anew."""
+        return sum(ref.rows for ref in samples) if self._wanted is None else len(self._wanted)
 
-def _chosen(order: Sequence[str], wanted: frozenset[str] | None) -> frozenset[str]:
-    return frozenset(order) if wanted is None else wanted.intersection(order)
+    def run(self, samples: Sequence[StageRef]) -> list[StageRef]:
+        """The tables of all shards, those of the samples included."""
+        everything, some = sum(ref.rows for ref in samples), self.rows_named(samples)
+        rows = {stage: everything if self._is_whole(stage) else some for stage in self._stages}
+        shards = Shards(self._config, {stage: rows[stage] for stage in self._stages if self._is_computed(stage)})
+        for number, ref in enumerate(samples):
+            shards.add(self._way(number, ref))
+        return shards.finished()
+
+    def _way(self, number: int, samples: StageRef) -> Way:
+        """Level after level: a table that holds rows of both runs is put together before others read it."""
+        order = row_ids(samples)
+        tables = {Stage.SAMPLES: samples}
+        for level in LEVELS:
+            scopes = {stage: self._scope(stage, order) for stage in level if stage in self._stages}
+            submitted: dict[Stage, Submitted] = {}
+            for stage, anew in scopes.items():
+                if anew or not order:
+                    before = [tables[earlier] for earlier in self._plan.before(stage)]
+                    if len(anew) < len(order):
+                        before = [self._carrier.part(ref, anew) for ref in before]
+                    future = STAGE_TASKS[stage].submit(before, self._settings[stage], self._keeping[stage], number)
+                    submitted[stage] = Submitted(future, len(anew))
+                else:
+                    tables[stage] = self._carrier.kept(stage, order)
+            done = yield submitted
+            for stage, ref in done.items():
+                is_whole = len(scopes[stage]) == len(order)
+                tables[stage] = ref if is_whole else self._carrier.merged(ref, order, scopes[stage])
+        return list(tables.values())
+
+    def _scope(self, stage: Stage, order: Sequence[str]) -> Collection[str]:
+        """The ids of the shard's rows that a stage computes."""
+        if not self._is_computed(stage):
+            return ()
+        if self._wanted is None or self._is_whole(stage):
+            return frozenset(order)
+        return self._wanted.intersection(order)
+
+    def _is_computed(self, stage: Stage) -> bool:
+        return self._is_whole(stage) or stage in self._ready.anew
+
+    def _is_whole(self, stage: Stage) -> bool:
+        """Whether a stage is computed for all rows, whichever the request names."""
+        return stage is Stage.AGGREGATION or stage in self._ready.whole
 
 
 def _folder_of(ready: Rerun) -> Path:
     if ready.config.out is not None and Path(ready.config.out).expanduser().absolute() == ready.earlier.folder:
         raise RunFolderError(f"{ready.earlier.folder} is the run itself; name another folder for its rerun")
     return folder_of(ready.config, "-rerun")
-
-
-def _two_judges(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
-    before, now = ([manifest["judge"][name] for name in _WHO] for manifest in (old, new))
-    if before != now:
-        yield (
-            f"the rows that were kept have answers of {' '.join(map(str, filter(None, before)))}, those computed anew "
-            f"of {' '.join(map(str, filter(None, now)))}; `--rows all` asks one judge about all rows"
-        )

@@ -13,6 +13,8 @@ from metric_core.errors import ConfigError, RunFolderError, SourceError
 from metric_core.metric import MetricRequest
 from metric_core.products import Stage, closure
 from tasks.answers.address import store_address
+from tasks.credentials import without_secrets
+from tasks.ratings import RatingsSettings
 from tasks.runs.carrying import changes
 from tasks.runs.earlier_run import EarlierRun
 from tasks.samples import SamplesResult
@@ -40,6 +42,12 @@ class RerunRequest(Settings):
     answers: Annotated[str, AfterValidator(store_address)] | None = Field(
         None, description="another store of answers than the run had"
     )
+    tables: Annotated[str, AfterValidator(without_secrets)] | None = Field(
+        None, description="another store of stage tables than the run had"
+    )
+    on_bad_row: Literal["fail", "skip"] | None = Field(
+        None, description="what becomes of bad rows where the source is read again; default as in the run"
+    )
     out: str | None = Field(None, description="the new run folder; default runs/<time>-<source>-rerun")
 
 
@@ -53,7 +61,8 @@ class Rerun:
         config: the configuration of the new run.
         plan: what the new run computes.
         anew: the stages that are computed anew, for the rows that the request names.
-        whole: the stages that the earlier run lacks, or has for other metrics: computed for all rows.
+        whole: the stages that the earlier run lacks, has for other metrics, or computed in another way: computed for
+            all rows.
         failed: the ids of the rows with a failed cell.
     """
 
@@ -93,6 +102,8 @@ def prepare(request: RerunRequest) -> Rerun:
             "metrics": request.metrics or old.metrics,
             "judge": request.judge or old.judge,
             "answers": request.answers or old.answers,
+            "tables": request.tables or old.tables,
+            "on_bad_row": request.on_bad_row or old.on_bad_row,
         }
     )
     had = _plan(old, earlier.requests)
@@ -107,7 +118,7 @@ def prepare(request: RerunRequest) -> Rerun:
         config=config.model_copy(update={"refresh": refresh}),
         plan=plan,
         anew=anew,
-        whole=_lacking((old, had), (config, plan)),
+        whole=_lacking(earlier, (old, had), (config, plan)),
         failed=earlier.failed([metric.key for metric in plan.requests]),
     )
     is_new = any(metric not in metrics_of(had) for metric in metrics_of(plan))
@@ -184,17 +195,29 @@ def _from(request: RerunRequest, plan: Plan) -> frozenset[Stage]:
     return frozenset(found)
 
 
-def _lacking(had: tuple[RunConfig, Plan], wanted: tuple[RunConfig, Plan]) -> frozenset[Stage]:
+def _lacking(earlier: EarlierRun, had: tuple[RunConfig, Plan], wanted: tuple[RunConfig, Plan]) -> frozenset[Stage]:
     """The stages whose tables lack something, and all that read from them: a claim asked for again may be another."""
     before, after = stage_settings(*had), stage_settings(*wanted)
+    before[Stage.RATINGS] = _as_rated(earlier, before[Stage.RATINGS])
+    versions = earlier.manifest.get("stage_versions", {})
     found: set[Stage] = set()
     for stage in wanted[1].stages:
         if stage not in STAGE_TASKS or stage is Stage.AGGREGATION:
             continue
-        is_held = stage in had[1].stages and _holds(before[stage], after[stage])
+        is_same = versions.get(stage, STAGE_TASKS[stage].version) == STAGE_TASKS[stage].version
+        is_held = stage in had[1].stages and is_same and _holds(before[stage], after[stage])
         if not is_held or found.intersection(wanted[1].before(stage)):
             found.add(stage)
     return frozenset(found)
+
+
+def _as_rated(earlier: EarlierRun, settings: Settings) -> Settings:
+    """The settings of the ratings with the code that the metrics had then: another one may ask something else."""
+    if not isinstance(settings, RatingsSettings):
+        return settings
+    codes = earlier.codes
+    then = (metric.model_copy(update={"code": codes.get(metric.key, metric.code)}) for metric in settings.metrics)
+    return settings.model_copy(update={"metrics": tuple(then)})
 
 
 def _holds(had: Settings, wanted: Settings) -> bool:

@@ -9,7 +9,8 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from tasks.resources import judge_of, open_embedder, open_pipeline, open_recognizer
+from metric_core.products import Product
+from tasks.resources import judge_of, open_cross_encoder, open_embedder, open_pipeline, open_recognizer
 from tasks.settings import JudgedSettings, LanguageSettings, Settings
 
 
@@ -28,6 +29,8 @@ def identity_of(settings: Settings) -> str:
     elif (embedder := getattr(settings, "embedder", None)) is not None:
         content["embedder"] = embedder.model_dump(mode="json", include={"cross_encoder", "revision"})
         content["embedder"]["identity"] = asdict(open_embedder(embedder).identity)
+        if Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER in getattr(settings, "products", ()):
+            content["cross_encoder"] = asdict(open_cross_encoder(embedder).identity)
     if isinstance(language := getattr(settings, "language", None), LanguageSettings):
         content["language"] = asdict(open_pipeline(language).identity)
         if language.recognizer is not None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from metric_core.products import Stage
 from tasks.agreement import panel_agreement
+from tasks.correction import corrected_means
 from tasks.render.report import write_report
 from tasks.runs import run_folder
 from tasks.settings import MetricSettings, Settings
@@ -52,7 +53,8 @@ def _write(folder: Path, refs: Sequence[StageRef], settings: ReportingSettings) 
     requests = [metric.request() for metric in settings.metrics]
     run_folder.write_tables(folder, by_stage)
     summaries = run_folder.summarize_scores(folder, requests)
-    run_folder.write_summary(folder, rows, summaries, panel_agreement(folder))
+    more = {"agreement": panel_agreement(folder), "people": corrected_means(folder, settings.manifest)}
+    run_folder.write_summary(folder, rows, summaries, more)
     manifest = {
         **settings.manifest,
         "rows": rows,

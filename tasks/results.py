@@ -15,7 +15,7 @@ from prefect.filesystems import WritableFileSystem
 from prefect.serializers import Serializer
 
 from metric_core.errors import AssayError
-from tasks.tables.files import filesystem, touch, write_whole
+from tasks.tables.files import filesystem, storage_errors, touch, write_whole
 from tasks.tables.inventory import RECORDS
 from tasks.tables.store import StageRef, verify
 
@@ -64,7 +64,7 @@ class StageResults(WritableFileSystem):
             content: bytes = fs.cat_file(place)
         except FileNotFoundError as error:
             raise UnusableRecordError(f"there is no record {place}") from error
-        except OSError as error:
+        except storage_errors() as error:
             _logger.warning("the record %s can not be read (%s); its stage is computed anew", place, error)
             raise UnusableRecordError(f"the record {place} can not be read: {error}") from error
         try:

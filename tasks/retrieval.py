@@ -1,17 +1,21 @@
 """The step before `samples` where contexts come from the index itself: a question set in, rows to evaluate out.
 
 The rows are written to a file beside the stage tables, which is then evaluated like any other data. Contexts are
-fetched anew in each run: what an index gives today is what is to be evaluated.
+fetched anew in each run: what an index gives today is what is to be evaluated. What was fetched last is kept for plans,
+under a digest of the questions and of what says which index is asked for what.
 """
 
+import hashlib
 import json
+import posixpath
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 from prefect import Task
 from prefect.cache_policies import NO_CACHE
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from metric_core import columns as c
 from metric_core.errors import SourceError
@@ -22,9 +26,13 @@ from tasks.settings import Settings
 from tasks.sources import SourceOptions, read_samples
 from tasks.sources.bad_rows import MOST_DETAILS
 from tasks.sources.handed_over import handed_over
+from tasks.tables.files import filesystem, touch, write_whole
+from tasks.tables.inventory import SOURCES
 
 _SHOWN = 5
 _ROWS_AT_ONCE = 1000
+_WHICH = {"index", "generator", "options", "top_k"}
+"""The options of a retriever that say what is fetched; the others say how."""
 
 
 class RetrievalSettings(Settings):
@@ -58,6 +66,7 @@ class Retrieval(Settings):
         bad_rows: those left out; the list may be cut.
         bad_row_count: how many those are.
         without_passages: rows for which the index found nothing; they are evaluated.
+        fetched: when it was done.
         seconds: how long it took.
     """
 
@@ -68,6 +77,7 @@ class Retrieval(Settings):
     bad_rows: tuple[BadRowNote, ...]
     bad_row_count: int
     without_passages: int
+    fetched: datetime
     seconds: float
 
     def said(self) -> dict[str, Any]:
@@ -85,6 +95,48 @@ class Retrieval(Settings):
         )
 
 
+class Awaited(Settings):
+    """Contexts that are not there yet.
+
+    Args:
+        index: the index that is to be asked.
+        rows: how many questions it is to be asked.
+        bad_row_count: rows of the question set that are no questions.
+    """
+
+    index: str
+    rows: int
+    bad_row_count: int
+
+
+class _Questions:
+    """The rows of a question set, and the name under which what was fetched for them is kept."""
+
+    def __init__(self, settings: RetrievalSettings, index: str) -> None:
+        options = SourceOptions(
+            column_map=settings.column_map,
+            id_column=settings.id_column,
+            limit=settings.limit,
+            on_bad_row=settings.on_bad_row,
+            batch_rows=_ROWS_AT_ONCE,
+        )
+        self.reader = read_samples(settings.source, options, {"retriever": (c.USER_INPUT,)})
+        which = settings.retriever.model_dump(mode="json", include=_WHICH)
+        self._digest = hashlib.sha256(json.dumps([index, which], sort_keys=True).encode())
+
+    def batches(self) -> Iterator[list[dict[str, Any]]]:
+        """The rows, some at a time."""
+        for table in self.reader:
+            batch = table.to_pylist()
+            self._digest.update(json.dumps(batch).encode())
+            yield batch
+
+    @property
+    def record(self) -> str:
+        """The name of the record, once all rows have been read."""
+        return f"{self._digest.hexdigest()[:16]}.fetched.json"
+
+
 def fetch_contexts(settings: RetrievalSettings, tables: str) -> Retrieval:
     """Fetches the contexts of a question set.
 
@@ -97,20 +149,12 @@ def fetch_contexts(settings: RetrievalSettings, tables: str) -> Retrieval:
         AssayError: the index can not be used at all.
     """
     start = time.monotonic()
-    options = SourceOptions(
-        column_map=settings.column_map,
-        id_column=settings.id_column,
-        limit=settings.limit,
-        on_bad_row=settings.on_bad_row,
-        batch_rows=_ROWS_AT_ONCE,
-    )
-    reader = read_samples(settings.source, options, {"retriever": (c.USER_INPUT,)})
     fetcher = Fetcher(settings.retriever)
+    questions = _Questions(settings, fetcher.identity)
     rows: list[dict[str, Any]] = []
     problems: list[BadRowNote] = []
     without_passages = 0
-    for table in reader:
-        batch = table.to_pylist()
+    for batch in questions.batches():
         for row, fetched in zip(batch, fetcher.fetch([row[c.USER_INPUT] for row in batch]), strict=True):
             if fetched.problem is not None:
                 number = int(row["row_number"])
@@ -118,29 +162,67 @@ def fetch_contexts(settings: RetrievalSettings, tables: str) -> Retrieval:
                 continue
             without_passages += not fetched.passages
             rows.append(_row(row, fetched))
-    _check(rows, problems, settings, fetcher.identity)
+    source = handed_over(rows, tables)
+    _check(rows, problems, settings, fetcher.identity, source)
+    reader = questions.reader
     bad = [BadRowNote(number=bad.number, column=bad.column, problem=bad.problem) for bad in reader.bad_rows]
-    return Retrieval(
-        source=handed_over(rows, tables),
+    found = Retrieval(
+        source=source,
         questions=settings.source,
         index=fetcher.identity,
         rows_read=reader.rows_read,
         bad_rows=tuple((*bad, *problems)[:MOST_DETAILS]),
         bad_row_count=reader.bad_row_count + len(problems),
         without_passages=without_passages,
+        fetched=datetime.now(UTC).replace(microsecond=0),
         seconds=round(time.monotonic() - start, 3),
     )
+    fs, folder = filesystem(posixpath.join(tables, SOURCES))
+    write_whole(fs, posixpath.join(folder, questions.record), found.model_dump_json().encode())
+    return found
+
+
+def contexts_at_hand(settings: RetrievalSettings, tables: str) -> Retrieval | Awaited:
+    """The contexts that were fetched last for these questions, by this or another run. The index is not asked.
+
+    Args:
+        settings: as for `fetch_contexts`.
+        tables: as for `fetch_contexts`.
+
+    Returns:
+        What was fetched; where nothing is kept, what is to be fetched.
+
+    Raises:
+        SourceError: the questions can not be read.
+        AssayError: the index is named wrongly.
+    """
+    index = Fetcher(settings.retriever).identity
+    questions = _Questions(settings, index)
+    rows = sum(map(len, questions.batches()))
+    fs, folder = filesystem(posixpath.join(tables, SOURCES))
+    try:
+        record = posixpath.join(folder, questions.record)
+        found = Retrieval.model_validate_json(fs.cat_file(record))
+        if fs.exists(rows_path := filesystem(found.source)[1]):
+            touch(fs, record)
+            touch(fs, rows_path)
+            return found
+    except (FileNotFoundError, ValidationError):
+        pass
+    return Awaited(index=index, rows=rows, bad_row_count=questions.reader.bad_row_count)
 
 
 retrieval = Task(fetch_contexts, name="retrieval", cache_policy=NO_CACHE, persist_result=False)
 
 
-def _check(rows: Sequence[Any], problems: Sequence[BadRowNote], settings: RetrievalSettings, index: str) -> None:
+def _check(
+    rows: Sequence[Any], problems: Sequence[BadRowNote], settings: RetrievalSettings, index: str, source: str
+) -> None:
     if not problems or (rows and settings.on_bad_row == "skip"):
         return
     lines = "".join(f"\n  row {note.number}: {note.problem}" for note in problems[:_SHOWN])
     more = f"\n  and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
-    way_out = "; --on-bad-row skip leaves them out" if rows else ""
+    way_out = f"; --on-bad-row skip leaves them out, and what it gave for the others is in {source}" if rows else ""
     raise SourceError(
         f"the index {index} gave nothing usable for {len(problems)} of {len(rows) + len(problems)} rows of "
         f"{settings.source}{way_out}:{lines}{more}"

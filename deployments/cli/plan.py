@@ -3,8 +3,9 @@
 import json
 import os
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from rich.table import Table
 from rich.tree import Tree
 
@@ -13,26 +14,36 @@ from deployments.cli.options import Json, configured
 
 if TYPE_CHECKING:
     from flows.config import RunConfig
-    from flows.forecast import Forecast, StageForecast
     from flows.plan import Plan
+    from flows.results.forecasts import Contexts, Forecast, StageForecast
+
+Fetch = Annotated[
+    bool,
+    typer.Option(
+        "--fetch", help="Ask the retriever for the contexts now, instead of planning with those it gave last."
+    ),
+]
 
 
 @configured
-def plan(config: "RunConfig", as_json: Json = False) -> None:
+def plan(config: "RunConfig", fetch: Fetch = False, as_json: Json = False) -> None:
     """Show what a run would do, reuse and ask, without doing it."""
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     from flows.forecast import forecast_of  # noqa: PLC0415 keeps `assay --help` quick
     from flows.plan import plan_of  # noqa: PLC0415
 
     made = plan_of(config)
-    forecast = forecast_of(config, made)
+    forecast = forecast_of(config, made, fetch=fetch)
     if as_json:
         stdout.print_json(json.dumps(_content(made, forecast)))
         return
     for problem in forecast.problems:
         stderr.print(f"warning: {problem}", style="yellow", markup=False, soft_wrap=True)
     _show(made)
-    _show_forecast(forecast)
+    if forecast.contexts is not None:
+        stdout.print(_said_of(forecast.contexts), soft_wrap=True, markup=False)
+    if forecast.contexts is None or forecast.contexts.fetched is not None:
+        _show_forecast(forecast)
 
 
 def _content(made: "Plan", forecast: "Forecast") -> dict[str, Any]:
@@ -53,7 +64,28 @@ def _content(made: "Plan", forecast: "Forecast") -> dict[str, Any]:
         "shards": forecast.shards,
         "judge": {**asdict(forecast.tally), "certainty": forecast.certainty},
         "problems": list(forecast.problems),
+        "contexts": _contexts_content(forecast.contexts),
     }
+
+
+def _contexts_content(contexts: "Contexts | None") -> dict[str, Any] | None:
+    if contexts is None:
+        return None
+    fetched = None if contexts.fetched is None else contexts.fetched.isoformat()
+    return {"index": contexts.index, "rows": contexts.rows, "fetched": fetched}
+
+
+def _said_of(contexts: "Contexts") -> str:
+    fetched = f"the contexts of {contexts.rows} rows from {contexts.index}"
+    if contexts.fetched is not None:
+        return (
+            f"The run fetches {fetched}. The numbers are for those that it gave on "
+            f"{contexts.fetched:%Y-%m-%d at %H:%M} UTC; it may give others now."
+        )
+    return (
+        f"Retrieval comes first: the run fetches {fetched}, and what it asks the judge depends on them. "
+        "No contexts for these questions are kept; --fetch fetches them now."
+    )
 
 
 def _stage_content(stage: "StageForecast") -> dict[str, Any]:

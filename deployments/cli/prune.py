@@ -55,11 +55,13 @@ def prune(
         stdout.print_json(json.dumps(done.model_dump()))
         return
     verb = "would drop" if done.dry_run else "dropped"
+    dropped = f"{done.records} records, {done.tables} tables, {done.sources} data files"
     stdout.print(
-        f"{verb} {done.records} records, {done.tables} tables and {done.temporary} temporary files: "
-        f"{shown(done.tables_bytes)}",
+        f"{verb} {dropped} and {done.temporary} temporary files: {shown(done.tables_bytes)}",
         soft_wrap=True,
     )
     stdout.print(f"{verb} {done.answers} answers: {shown(done.answers_bytes)}", soft_wrap=True)
-    if done.dry_run and done.records + done.tables + done.temporary + done.answers:
+    if done.runs:
+        stdout.print(f"runs under way: {done.runs}; what they may need stays", soft_wrap=True)
+    if done.dry_run and done.records + done.tables + done.sources + done.temporary + done.answers:
         stdout.print("nothing was dropped; drop it with --yes")

@@ -43,6 +43,14 @@ def rerun(
         str | None,
         typer.Option(metavar="FILE|URL", help="Another store of answers than the run had: a file, or postgresql://."),
     ] = None,
+    tables: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER|URL", help="Another store of stage tables than the run had, on another machine."),
+    ] = None,
+    on_bad_row: Annotated[
+        str | None,
+        typer.Option(metavar="fail|skip", help="With --rows changed: stop at bad rows, or leave them out."),
+    ] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="The new run folder.")] = None,
     as_json: Json = False,
     verbose: Verbose = False,
@@ -59,7 +67,8 @@ def rerun(
         from flows.rerun import run_rerun  # noqa: PLC0415 Prefect reads its settings when it is imported
         from flows.rerun_plan import prepare, request_of  # noqa: PLC0415
 
-        said = {"metrics": metrics, "judge": judge, "model": model, "answers": answers, "out": out}
+        said = {"metrics": metrics, "judge": judge, "model": model, "answers": answers}
+        said |= {"tables": tables, "on_bad_row": on_bad_row, "out": out}
         request = request_of(run=run, rows=rows.value, stage=first, **said)
         ready = prepare(request)
         load_models(ready.config)

@@ -15,12 +15,14 @@ from prefect.runtime import flow_run
 from flows.config import RunConfig
 from flows.plan import Plan
 from flows.running.calibrated import calibration_entry
-from flows.running.stages import models_of
+from flows.running.stages import STAGE_TASKS, models_of, stage_settings
 from metric_core.errors import ConfigError, RunFolderError
+from metric_core.questions import QuestionKind
 from tasks.judge.panel import PanelJudge
 from tasks.resources import judge_of, open_embedder, open_pipeline, open_recognizer
 from tasks.runs import run_folder
 from tasks.settings import JudgedSettings
+from tasks.sources.location import HUB
 
 _VERSIONS = ("rag-assay", "datasets", "onnxruntime", "prefect", "pyarrow", "spacy")
 
@@ -93,15 +95,30 @@ def manifest_of(config: RunConfig, plan: Plan) -> dict[str, Any]:
         "config": kept_settings(config),
         **{name: _fields(identity) for name, identity in identities.items()},
         "judge_features": _fields(features) if (features := getattr(members[0], "features", None)) else None,
+        "judge_fingerprints": {kind: judge.fingerprint(kind) for kind in _asked(config, plan)},
         "panel": [_fields(member.identity) for member in members] if len(members) > 1 else [],
+        "stage_versions": {stage: STAGE_TASKS[stage].version for stage in plan.stages if stage in STAGE_TASKS},
         "calibration": calibration_entry(config, plan),
         "left_out": {metric: list(columns) for metric, columns in plan.left_out.items()},
         "versions": {"python": platform.python_version()} | {package: version(package) for package in _VERSIONS},
     }
 
 
+def _asked(config: RunConfig, plan: Plan) -> list[QuestionKind]:
+    """The kinds of questions that the stages of a run may ask."""
+    settings = stage_settings(config, plan)
+    stages = [found for stage in plan.stages if isinstance(found := settings.get(stage), JudgedSettings)]
+    return sorted({kind for found in stages for kind in found.asks})
+
+
 def kept_settings(config: RunConfig) -> dict[str, Any]:
-    """The settings of a run as run.json has them: all but when it is started and who hears of it."""
+    """The settings of a run as run.json has them: all but when it is started and who hears of it.
+
+    A file of this machine has its whole path, so that whoever runs it again may do so from anywhere.
+    """
+    source = config.source
+    if source is not None and "://" not in source and not source.startswith(HUB):
+        config = config.model_copy(update={"source": str(Path(source).expanduser().absolute())})
     return config.model_dump(mode="json", exclude={"deploy"})
 
 

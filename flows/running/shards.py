@@ -1,7 +1,9 @@
 """The shards that are on their way through the stages: few at a time, whatever the length of a run."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from prefect.futures import PrefectFuture
 
@@ -16,6 +18,26 @@ CACHED = "Cached"
 """Prefect's name for the state of a task whose result was kept."""
 
 
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A stage of a shard that has been submitted.
+
+    Args:
+        future: of its table.
+        rows: how many samples it is computed for.
+    """
+
+    future: PrefectFuture[StageRef]
+    rows: int
+
+
+Way: TypeAlias = Generator[Mapping[Stage, Submitted], Mapping[Stage, StageRef], Sequence[StageRef]]
+"""A shard's way through the stages: gives what it has submitted, goes on with the tables, returns those of the shard.
+
+Nothing is submitted before it is the shard's turn.
+"""
+
+
 class Shards:
     """The shards in hand, and the references of those that are done.
 
@@ -23,42 +45,49 @@ class Shards:
 
     Args:
         config: says how many shards are in hand at the same time, and where stages run.
-        stages: the stages of every shard.
-        rows: rows of all shards.
+        rows: stage -> the rows that it is computed for, of all shards.
     """
 
-    def __init__(self, config: RunConfig, stages: Iterable[Stage], rows: int) -> None:
+    def __init__(self, config: RunConfig, rows: Mapping[Stage, int]) -> None:
         self._most = shards_at_once(config)
         self._tells = config.runner.engine != "threads"
-        self._in_hand: deque[tuple[int, Mapping[Stage, PrefectFuture[StageRef]]]] = deque()
-        self._refs: list[StageRef] = []
+        self._in_hand: deque[tuple[int, Way, Mapping[Stage, Submitted]]] = deque()
+        self._done: dict[int, Sequence[StageRef]] = {}
+        self._count = 0
         if self._tells:
-            for stage in stages:
-                progress.advance(stage, 0, rows)
+            for stage, total in rows.items():
+                progress.advance(stage, 0, total)
 
-    def add(self, rows: int, futures: Mapping[Stage, PrefectFuture[StageRef]]) -> None:
-        """Takes a shard whose stages have been submitted; waits for the first one in hand if there are too many.
-
-        Args:
-            rows: rows of the shard.
-            futures: of its tables.
-        """
-        self._in_hand.append((rows, futures))
-        if len(self._in_hand) >= self._most:
-            self._finish_first()
+    def add(self, way: Way) -> None:
+        """Sends a shard on its way, as soon as there are not too many in hand."""
+        while len(self._in_hand) >= self._most:
+            self._go_on()
+        number, self._count = self._count, self._count + 1
+        self._enter(number, way, None)
 
     def finished(self) -> list[StageRef]:
-        """The tables of all shards, when all are done."""
+        """The tables of all shards, in the order in which they were added, when all are done."""
         while self._in_hand:
-            self._finish_first()
-        return self._refs
+            self._go_on()
+        return [ref for number in sorted(self._done) for ref in self._done[number]]
 
-    def _finish_first(self) -> None:
-        rows, futures = self._in_hand.popleft()
-        for stage, future in futures.items():
-            self._refs.append(ref_of(future))
+    def _go_on(self) -> None:
+        """Waits for the first shard in hand, and sends it on; it is the last one then."""
+        number, way, submitted = self._in_hand.popleft()
+        tables = {}
+        for stage, running in submitted.items():
+            tables[stage] = ref_of(running.future)
             if self._tells:
-                progress.advance(stage, rows)
+                progress.advance(stage, running.rows)
+        self._enter(number, way, tables)
+
+    def _enter(self, number: int, way: Way, tables: Mapping[Stage, StageRef] | None) -> None:
+        try:
+            submitted = next(way) if tables is None else way.send(tables)
+        except StopIteration as end:
+            self._done[number] = end.value
+        else:
+            self._in_hand.append((number, way, submitted))
 
 
 def ref_of(future: PrefectFuture[StageRef]) -> StageRef:

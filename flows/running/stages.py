@@ -70,7 +70,7 @@ def stage_settings(config: RunConfig, plan: Plan) -> dict[Stage, Settings]:
         Stage.QUESTIONS: QuestionsSettings(count=plan.question_count, **models),
         Stage.RATINGS: RatingsSettings(metrics=rated, **models),
         Stage.VERDICTS: VerdictsSettings(
-            products=plan.products_of(Stage.VERDICTS), every_context=config.verdict == "probability", **models
+            products=plan.products_of(Stage.VERDICTS), every_context=reads_every_context(config, plan), **models
         ),
         Stage.SIMILARITY: SimilaritySettings(
             products=plan.products_of(Stage.SIMILARITY), embedder=config.embedder, answers=config.answers
@@ -82,6 +82,15 @@ def stage_settings(config: RunConfig, plan: Plan) -> dict[Stage, Settings]:
     }
     anew = {stage: _asking_anew(stages[stage]) for stage in config.refresh if stage in stages}
     return {**stages, **anew}
+
+
+def reads_every_context(config: RunConfig, plan: Plan) -> bool:
+    """Whether claims are asked against each context even where noise sensitivity does not read the answer.
+
+    With probabilities it reads them all, and what a metric of the user's own reads only that metric knows.
+    """
+    own = (request for request in plan.requests if request.metric.origin)
+    return config.verdict == "probability" or any(Product.CLAIMS_BY_EACH_CONTEXT in each.products for each in own)
 
 
 def models_of(config: RunConfig) -> dict[str, Any]:

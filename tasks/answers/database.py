@@ -54,6 +54,8 @@ class Database:
         self._engine: Engine | None = None
         self._process = os.getpid()
         self._opening = Lock()
+        self.lock = Lock()
+        """For what users of the database keep in memory."""
         _databases.add(self)
         self.name = self._url.render_as_string(hide_password=True)
         """Where it is, without its password."""
@@ -106,8 +108,9 @@ class Database:
             return self._engine
 
     def unlocked(self) -> None:
-        """Forgets a lock that a thread held when this process was forked: that thread is not here to let go of it."""
+        """Forgets locks that a thread held when this process was forked: that thread is not here to let go of them."""
         self._opening = Lock()
+        self.lock = Lock()
 
     def _created(self) -> Engine:
         if self.is_sqlite:

@@ -1,6 +1,7 @@
 """What stands between a run and a store that can not be used: one warning, a rest, and emptiness."""
 
 import logging
+import sqlite3
 import time
 from collections.abc import Callable
 from typing import Literal, TypeVar
@@ -14,6 +15,8 @@ Access = Literal["reading", "writing"]
 
 REST_SECONDS = 30.0
 """How long a store that failed is left alone: waiting for one that is down would cost more than it saves."""
+
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 _logger = logging.getLogger(__name__)
 
@@ -32,6 +35,10 @@ class Guard:
         self._told = False
         self._rests_until: dict[Access, float] = {"reading": 0.0, "writing": 0.0}
 
+    def rested(self) -> None:
+        """Has the next access tried, although the database failed a moment ago."""
+        self._rests_until = {"reading": 0.0, "writing": 0.0}
+
     def asked(self, access: Access, work: Callable[[], T], otherwise: T) -> T:
         """The result of work at the database; `otherwise` if the database can not be used."""
         if time.monotonic() < self._rests_until[access]:
@@ -47,9 +54,14 @@ class Guard:
                     "computed may not be kept.%s",
                     self._database.name,
                     reason_of(error),
-                    " If the file is damaged, delete it." if self._database.is_sqlite else "",
+                    " The file is damaged: delete it, or put a copy of it back." if _is_damage(error) else "",
                 )
             return otherwise
+
+
+def _is_damage(error: Exception) -> bool:
+    """Whether a SQLite file is none, or not whole; a locked or a full one has everything that was kept."""
+    return getattr(getattr(error, "orig", None), "sqlite_errorcode", 0) & 0xFF in _DAMAGE
 
 
 def reason_of(error: Exception) -> str:

@@ -27,8 +27,9 @@ class Leases:
     def __init__(self, database: Database, guard: Guard) -> None:
         self._database = database
         self._guard = guard
-        self._is_over = LEASES.c.expires < database.clock
         self._expiry = database.clock + LEASE_SECONDS
+        # A claim that ends later than any made now was made before the clock was put back; its owner may be long gone.
+        self._is_over = (LEASES.c.expires < database.clock) | (LEASES.c.expires > self._expiry + LEASE_SECONDS)
         insertion = database.insert(LEASES).values(expires=self._expiry)
         new = {"owner": insertion.excluded.owner, "expires": insertion.excluded.expires}
         self._claim = insertion.on_conflict_do_update(index_elements=["key"], set_=new, where=self._is_over)

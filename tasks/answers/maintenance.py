@@ -1,6 +1,7 @@
 """Looking after a store of answers: what is in it, whether it is whole, and making it smaller."""
 
 import math
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,6 +14,9 @@ from tasks.answers.database import chunks
 from tasks.answers.guard import reason_of
 from tasks.answers.store import AnswerStore, checksum_of
 from tasks.answers.tables import ANSWERS
+
+YOUNGEST_SECONDS = 3600
+"""What was used within this time stays whatever is asked for: a run that is under way may need it again."""
 
 _PAGE = 1000
 """Rows a transaction: others want to write too."""
@@ -114,7 +118,7 @@ def prune(
 
     Args:
         store: the store.
-        before: remove what was last used before this time.
+        before: remove what was last used before this time; what was used within the hour stays in any case.
         size: remove until the values take no more than these bytes.
         dry_run: only tell what would be removed.
 
@@ -125,6 +129,7 @@ def prune(
     cutoff = -math.inf if before is None else before.timestamp()
     if size is not None:
         cutoff = max(cutoff, _cutoff(store, size))
+    cutoff = min(cutoff, time.time() - YOUNGEST_SECONDS)
     is_old = ANSWERS.c.used < cutoff
     measure = select(func.count(), func.sum(func.length(ANSWERS.c.value))).where(is_old)
     count, removed = store.database.read(lambda connection: connection.execute(measure).one())

@@ -1,17 +1,20 @@
 """The store of answers: values under digests, found and added in bulk, safe to share.
 
 A store can cost time, never a result: what goes wrong with it while a run is under way is told once, and the run goes
-on as if the store were empty. A value is checked when it is read; a damaged one is removed and computed anew.
+on as if the store were empty. What could not be written waits in memory, and is written with what comes later. A value
+is checked when it is read; a damaged one is removed and computed anew.
 """
 
 import logging
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from threading import Lock
-from typing import TypeVar
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, delete, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.dml import Delete, Update
 
@@ -24,9 +27,20 @@ from tasks.answers.tables import ANSWERS
 DAMAGE = (ValueError, KeyError, TypeError)
 """What a decoder raises for bytes that are no value."""
 
+MOST_LATE = 50_000
+"""Values that wait in memory until the store can be written again; more are not kept."""
+
 _DAY = 86_400
 _logger = logging.getLogger(__name__)
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row of the table of answers, and whether it takes the place of one that is there."""
+
+    values: Mapping[str, Any]
+    replaces: bool
 
 
 class AnswerStore:
@@ -45,7 +59,7 @@ class AnswerStore:
         """Who is computing which answer."""
         self.damaged = 0
         """Values that were found damaged so far."""
-        self._lock = Lock()
+        self._late: dict[bytes, _Row] = {}
 
     def ensure(self) -> None:
         """Makes sure that the store can be used.
@@ -86,6 +100,8 @@ class AnswerStore:
 
         if keys:
             self._guard.asked("reading", lambda: self.database.read(work), None)
+        late = self._late
+        found |= {key: decode(late[key].values["value"]) for key in keys if key in late and key not in found}
         self._drop(damaged)
         now = int(time.time())
         # At most once a day for each value, so that reading seldom writes.
@@ -102,30 +118,66 @@ class AnswerStore:
             replace: replace values that are there; else those stay.
         """
         now = int(time.time())
-        rows = [
-            {"key": key, "step": step, "checksum": checksum_of(key, value), "created": now, "used": now, "value": value}
-            for key, value in sorted(values.items())
-        ]
-        insertion = self.database.insert(ANSWERS)
-        new = {column.name: insertion.excluded[column.name] for column in ANSWERS.c if not column.primary_key}
-        statement = (
-            insertion.on_conflict_do_update(index_elements=["key"], set_=new)
-            if replace
-            else insertion.on_conflict_do_nothing()
-        )
+        rows = {
+            key: _Row(
+                {
+                    "key": key,
+                    "step": step,
+                    "checksum": checksum_of(key, value),
+                    "created": now,
+                    "used": now,
+                    "value": value,
+                },
+                replace,
+            )
+            for key, value in values.items()
+        }
+        with self.database.lock:
+            late, self._late = self._late, {}
+        late.update(rows)
 
-        def work(connection: Connection) -> None:
-            connection.execute(statement, rows)
+        def work(connection: Connection) -> bool:
+            ordered = [late[key] for key in sorted(late)]
+            for replacing in (False, True):
+                if some := [row.values for row in ordered if row.replaces is replacing]:
+                    connection.execute(self._insertion(replacing), some)
             if owner is not None:
                 end_claims(connection, list(values), owner)
+            return True
 
-        if rows:
-            self._guard.asked("writing", lambda: self.database.write(work), None)
+        if late and not self._guard.asked("writing", lambda: self.database.write(work), False):
+            self._put_off(late)
+
+    def settle(self) -> None:
+        """Tries once more to write what could not be written; warns if it can not be kept. For the end of a run."""
+        if not self._late:
+            return
+        self._guard.rested()
+        self.add("", {})
+        if count := len(self._late):
+            _logger.warning(
+                "%d answers could not be kept in the store of answers %s; a run that needs them again asks again",
+                count,
+                self.database.name,
+            )
+
+    def _insertion(self, replacing: bool) -> "sqlite.Insert | postgresql.Insert":
+        insertion = self.database.insert(ANSWERS)
+        if not replacing:
+            return insertion.on_conflict_do_nothing()
+        new = {column.name: insertion.excluded[column.name] for column in ANSWERS.c if not column.primary_key}
+        return insertion.on_conflict_do_update(index_elements=["key"], set_=new)
+
+    def _put_off(self, rows: "dict[bytes, _Row]") -> None:
+        """Has values wait that could not be written; if they are too many, the first ones."""
+        with self.database.lock:
+            rows.update(self._late)
+            self._late = rows if len(rows) <= MOST_LATE else dict(islice(rows.items(), MOST_LATE))
 
     def _drop(self, damaged: Sequence[bytes]) -> None:
         if not damaged:
             return
-        with self._lock:
+        with self.database.lock:
             first = self.damaged == 0
             self.damaged += len(damaged)
         if first:

@@ -15,7 +15,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-import fsspec
 from fsspec.core import url_to_fs
 from pydantic import ValidationError
 
@@ -23,12 +22,15 @@ from metric_core.errors import AssayError, ConfigError
 from tasks.home import assay_home
 from tasks.runs.versions import IndexVersion, newest
 from tasks.settings import Settings
+from tasks.tables.files import storage_errors, told, write_whole
 
 INDEX_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 """What an index may be called: it becomes part of file names and of a resource's id."""
 
 KEPT = 20
 """Acceptances of an index that are kept."""
+
+_SETTING = "deploy.baselines"
 
 
 class Baseline(Settings):
@@ -91,9 +93,10 @@ class Baselines:
         """All acceptances of an index that are kept, in the order in which they were accepted."""
         self._fs.invalidate_cache()
         folder = self._folder(index)
-        if not self._fs.isdir(folder):
-            return ()
-        names = [name for name in self._fs.ls(folder, detail=False) if str(name).endswith(".json")]
+        with told(self._fs, folder, _SETTING, "read"):
+            if not self._fs.isdir(folder):
+                return ()
+            names = [name for name in self._fs.ls(folder, detail=False) if str(name).endswith(".json")]
         return sorted((self._read(str(name)) for name in names), key=lambda baseline: baseline.accepted)
 
     def accept(self, baseline: Baseline) -> bool:
@@ -104,15 +107,20 @@ class Baselines:
 
         Returns:
             Whether it is the baseline now.
+
+        Raises:
+            AssayError: the store can not be written, or a record in it is damaged.
         """
         before = self.current(baseline.index)
         if before is not None and before.place.is_newer_than(baseline.place):
             return False
         folder = self._folder(baseline.index)
-        self._fs.makedirs(folder, exist_ok=True)
         if self._is_remote:
-            self._fs.put(f"{baseline.folder.rstrip('/')}/", f"{folder}/{baseline.run_id}/", recursive=True)
-        self._write(f"{folder}/{baseline.run_id}.json", baseline.model_dump_json(indent=2).encode())
+            with told(self._fs, folder, _SETTING):
+                self._fs.makedirs(folder, exist_ok=True)
+                self._fs.put(f"{baseline.folder.rstrip('/')}/", f"{folder}/{baseline.run_id}/", recursive=True)
+        record = baseline.model_dump_json(indent=2).encode()
+        write_whole(self._fs, f"{folder}/{baseline.run_id}.json", record, _SETTING)
         self._forget(baseline.index)
         now = self.current(baseline.index)
         return now is not None and now.run_id == baseline.run_id
@@ -138,7 +146,7 @@ class Baselines:
             try:
                 self._fs.get(f"{self._folder(baseline.index)}/{baseline.run_id}/", f"{temporary}/", recursive=True)
                 temporary.rename(fetched)
-            except OSError as error:
+            except storage_errors() as error:
                 shutil.rmtree(temporary, ignore_errors=True)
                 if not fetched.is_dir():  # another run may have fetched it meanwhile
                     raise AssayError(f"the baseline {baseline.run_id} can not be fetched: {error}. {again}") from error
@@ -151,19 +159,10 @@ class Baselines:
         try:
             content: Any = json.loads(self._fs.cat_file(path))
             return Baseline.model_validate(content)
-        except (OSError, ValueError, ValidationError) as error:
+        except storage_errors(ValueError, ValidationError) as error:
             raise AssayError(
                 f"the record {path} of a baseline can not be read ({type(error).__name__}). Remove it, or restore it."
             ) from error
-
-    def _write(self, path: str, content: bytes) -> None:
-        if self._is_remote:  # an object store shows an object when it is whole
-            self._fs.pipe_file(path, content)
-            return
-        temporary = f"{path}.{uuid.uuid4().hex}.tmp"
-        with fsspec.open(temporary, "wb") as file:
-            file.write(content)
-        Path(temporary).replace(path)
 
     def _forget(self, index: str) -> None:
         """Drops the oldest acceptances beyond KEPT, never the baseline itself."""

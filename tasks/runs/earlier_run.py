@@ -15,6 +15,7 @@ from metric_core.products import Stage
 from metric_core.records import Status
 from metric_core.schemas import SCHEMAS
 from tasks.runs import run_folder
+from tasks.runs.row_groups import RowGroups
 from tasks.settings import MetricSettings
 
 
@@ -30,6 +31,7 @@ class EarlierRun:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser().absolute()
+        self._tables: dict[Stage, RowGroups] = {}
         self.manifest: dict[str, Any] = run_folder.read_json(self.folder, run_folder.MANIFEST)
         if (found := self.manifest.get("format")) != run_folder.FORMAT:
             raise RunFolderError(
@@ -61,6 +63,16 @@ class EarlierRun:
             for metric in self.manifest["metrics"]
         ]
 
+    @property
+    def codes(self) -> dict[str, str]:
+        """Key of a metric -> the digest of its code; empty for one of ours."""
+        return {metric["key"]: metric.get("code", "") for metric in self.manifest["metrics"]}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was to be said of the rows that it kept itself, if it is a rerun."""
+        return tuple((self.manifest.get("rerun") or {}).get("notes", ()))
+
     def columns(self) -> tuple[str, ...]:
         """The sample columns that have a value in some row."""
         filled: set[str] = set()
@@ -80,24 +92,28 @@ class EarlierRun:
 
     def rows(self, stage: Stage, row_ids: Collection[str]) -> pa.Table:
         """The rows of a stage's table that belong to these samples."""
-        return self._read(stage, _is_in("row_id", row_ids))
+        path = self.folder / _name(stage)
+        try:
+            if stage not in self._tables:
+                self._tables[stage] = RowGroups(self._path(stage))
+            return self._tables[stage].rows(row_ids)
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(path, error) from error
 
     def failed(self, metrics: Collection[str]) -> frozenset[str]:
         """The ids of the rows that have a failed cell of these metrics."""
         is_failed = pc.field("status") == str(Status.FAILED)
-        cells = self._read(Stage.AGGREGATION, _is_in("metric", metrics) & is_failed)
-        return frozenset(cells["row_id"].to_pylist())
-
-    def _read(self, stage: Stage, condition: pc.Expression) -> pa.Table:
-        path = self._path(stage)
+        condition = pc.field("metric").isin(pa.array(list(metrics), pa.string())) & is_failed
+        path = self._path(Stage.AGGREGATION)
         try:
-            return pq.read_table(path, filters=condition, partitioning=None, page_checksum_verification=True)
+            cells = pq.read_table(path, filters=condition, partitioning=None, page_checksum_verification=True)
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(path, error) from error
+        return frozenset(cells["row_id"].to_pylist())
 
     def _path(self, stage: Stage) -> Path:
         """Where a stage's table is, once it is known to be one that this rag-assay reads."""
-        name = run_folder.SCORES if stage is Stage.AGGREGATION else f"{run_folder.STAGES}/{stage}.parquet"
+        name = _name(stage)
         path = self.folder / name
         try:
             metadata = pq.read_schema(path).metadata or {}
@@ -114,8 +130,9 @@ class EarlierRun:
         return path
 
 
-def _is_in(column: str, values: Collection[str]) -> pc.Expression:
-    return pc.field(column).isin(pa.array(list(values), pa.string()))
+def _name(stage: Stage) -> str:
+    """Where a stage's table is in a run folder."""
+    return run_folder.SCORES if stage is Stage.AGGREGATION else f"{run_folder.STAGES}/{stage}.parquet"
 
 
 def _unreadable(path: Path, error: Exception) -> RunFolderError:

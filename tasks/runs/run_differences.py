@@ -120,16 +120,16 @@ def _applied(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _asking(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[SettingDifference]:
-    """How the judge was asked: its own account where both runs have one, else its settings."""
-    old, new = before.get("judge_fingerprints"), after.get("judge_fingerprints")
-    if old and new:
-        kinds = sorted(kind for kind in {*old, *new} if old.get(kind) != new.get(kind))
-        same_judge = _chosen(before.get("judge"), _MODELS["judge"]) == _chosen(after.get("judge"), _MODELS["judge"])
-        if kinds and same_judge:
-            asked = "all questions" if len(kinds) == len({*old, *new}) else ", ".join(kinds)
-            yield SettingDifference("how the judge is asked", f"one way ({asked})", "another way", True)
-        return
-    yield from _differing("judge", _server(before), _server(after), True)
+    """How the judge was asked: whether that matters is its own account, where both runs have one."""
+    old, new = before.get("judge_fingerprints") or {}, after.get("judge_fingerprints") or {}
+    both = old.keys() & new.keys()
+    kinds = sorted(kind for kind in both if old[kind] != new[kind])
+    settings = list(_differing("judge", _server(before), _server(after), bool(kinds) or not both))
+    same_judge = _chosen(before.get("judge"), _MODELS["judge"]) == _chosen(after.get("judge"), _MODELS["judge"])
+    if kinds and same_judge and not settings:
+        asked = "all questions" if len(kinds) == len(both) else ", ".join(kinds)
+        yield SettingDifference("how the judge is asked", f"one way ({asked})", "another way", True)
+    yield from settings
 
 
 def _server(manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -40,10 +40,17 @@ def owned(folder: Path) -> Iterator[None]:
     _prepare(folder)
     lock = FileLock(folder / LOCK)
     try:
-        with lock.acquire(blocking=False):
-            yield
+        lock.acquire(blocking=False)
     except Timeout as error:
         raise RunFolderError(f"another run is writing into {folder}. Wait for it, or name another folder.") from error
+    except OSError as error:
+        raise RunFolderError(f"the run folder {folder} can not be written: {error.strerror or error}") from error
+    try:
+        with writable(folder):
+            (folder / CALIBRATION).unlink(missing_ok=True)
+        yield
+    finally:
+        lock.release()
 
 
 def _prepare(folder: Path) -> None:
@@ -56,7 +63,6 @@ def _prepare(folder: Path) -> None:
                 "Name an empty folder, one that does not exist yet, or that of an earlier run."
             )
         (folder / STAGES).mkdir(exist_ok=True)
-        (folder / CALIBRATION).unlink(missing_ok=True)
     except OSError as error:
         raise RunFolderError(f"the run folder {folder} can not be written: {error.strerror or error}") from error
 
@@ -86,11 +92,11 @@ def _scores(table: Path, metric: str) -> Iterator[Score]:
 
 
 def write_summary(
-    folder: Path, rows: int, summaries: Sequence[MetricSummary], agreement: Mapping[str, Any] | None = None
+    folder: Path, rows: int, summaries: Sequence[MetricSummary], more: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Writes summary.json; `agreement` of a panel of judges is in it where there was one."""
+    """Writes summary.json; of what more there is to say, by name, it has what is not empty."""
     content = {"rows": rows, "metrics": [asdict(summary) for summary in summaries]}
-    write_json(folder / SUMMARY, content | ({"agreement": agreement} if agreement else {}))
+    write_json(folder / SUMMARY, content | {name: said for name, said in more.items() if said})
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

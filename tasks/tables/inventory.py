@@ -1,7 +1,8 @@
-"""What lies in a store of stage tables: tables, the records that lead to them, and what writers left behind."""
+"""What lies in a store of stage tables: tables, the records that lead to them, data, and what writers left behind."""
 
 import json
 import posixpath
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,13 +13,22 @@ import pyarrow.parquet as pq
 
 from metric_core.errors import AssayError
 from metric_core.products import Stage
-from tasks.tables.files import filesystem
+from tasks.tables.files import filesystem, told
 from tasks.tables.store import StageRef, content_digest, verify
 
 RECORDS = "results"
 """The folder of records beside the folders of the stages."""
 
-Kind: TypeAlias = Literal["record", "table", "temporary"]
+SOURCES = "sources"
+"""The folder of data that were handed over as objects, or fetched from an index."""
+
+RUNNING = "running"
+"""The folder of notes of runs that are under way; that of a run that was killed stays."""
+
+_SOURCE = re.compile(r"[0-9a-f]{16}\.(parquet|jsonl|fetched\.json)")
+"""The names that such files get; a user may have a folder of that name too."""
+
+Kind: TypeAlias = Literal["record", "table", "source", "temporary"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +37,8 @@ class Entry:
 
     Args:
         path: within its file system.
-        kind: a record, a table, or a file that was being written.
-        folder: the stage of a table; RECORDS.
+        kind: a record, a table, data, or what a writer leaves behind that was killed.
+        folder: the stage of a table, RECORDS, SOURCES or RUNNING.
         size: in bytes.
         used: when it was written or last used, as far as the file system tells.
     """
@@ -51,14 +61,22 @@ class Inventory:
         self.fs, self.root = filesystem(root)
 
     def entries(self) -> Iterator[Entry]:
-        """Every file, folder after folder. One that goes away meanwhile is left out."""
-        for folder in (RECORDS, *map(str, Stage)):
-            place = posixpath.join(self.root, folder)
-            if not self.fs.exists(place):
-                continue
-            for path in sorted(self.fs.ls(place, detail=False)):
-                if (kind := _kind(folder, path)) is not None and (entry := self._entry(path, kind, folder)) is not None:
-                    yield entry
+        """Every file, folder after folder. One that goes away meanwhile is left out.
+
+        Raises:
+            AssayError: the store can not be read.
+        """
+        self.fs.invalidate_cache()
+        for folder in (RECORDS, *map(str, Stage), SOURCES, RUNNING):
+            with told(self.fs, self.root, what="read"):
+                found = list(self._entries_of(folder))
+            yield from found
+
+    def _entries_of(self, folder: str) -> Iterator[Entry]:
+        place = posixpath.join(self.root, folder)
+        for path in sorted(self.fs.ls(place, detail=False)) if self.fs.exists(place) else ():
+            if (kind := _kind(folder, path)) is not None and (entry := self._entry(path, kind, folder)) is not None:
+                yield entry
 
     def _entry(self, path: str, kind: Kind, folder: str) -> Entry | None:
         try:
@@ -117,6 +135,10 @@ def _kind(folder: str, path: str) -> Kind | None:
         return "temporary"
     if folder == RECORDS:
         return "record" if name.endswith(".json") else None
+    if folder == RUNNING:
+        return "temporary" if name.endswith(".json") else None
+    if folder == SOURCES:
+        return "source" if _SOURCE.fullmatch(name) else None
     return "table" if name.endswith(".parquet") else None
 
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from metric_core.errors import AssayError
 from metric_core.products import Stage
 from metric_core.schemas import SCHEMAS, TableSchema
-from tasks.tables.files import filesystem, is_local, touch, write_whole
+from tasks.tables.files import filesystem, is_local, storage_errors, touch, write_whole
 from tasks.usage import StageUsage
 
 
@@ -85,7 +85,7 @@ class TableStore:
         """Whether the table is there already; a file that says anything else has been damaged and is written again."""
         try:
             return bool(self._fs.cat_file(path) == content)
-        except OSError:
+        except storage_errors():
             return False
 
 
@@ -112,6 +112,11 @@ def read(ref: StageRef) -> pa.Table:
     except (pa.ArrowException, OSError) as error:
         raise AssayError(
             f"the {ref.stage} table {ref.path} can not be read ({error}). Delete it and run the evaluation again."
+        ) from error
+    except storage_errors() as error:
+        raise AssayError(
+            f"the {ref.stage} table {ref.path} can not be reached: {error}. Look at the storage and at the credentials "
+            "in the environment, and run the evaluation again; what was computed is kept."
         ) from error
     if table.num_rows != ref.rows:
         raise AssayError(

@@ -9,8 +9,9 @@ import pytest
 
 from flows.config import RunConfig
 from flows.evaluate import run_evaluation
-from flows.forecast import Certainty, Forecast, forecast_of
+from flows.forecast import forecast_of
 from flows.plan import plan_of
+from flows.results.forecasts import Certainty, Forecast
 from metric_core.products import Stage
 from tests.tasks.judge.server.fake_server import FakeServer
 

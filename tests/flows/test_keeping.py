@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,11 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 
 from flows.config import RunConfig
-from flows.evaluate import run_evaluation
+from flows.evaluate import judge_at_hand, run_evaluation
+from metric_core.errors import JudgeError
+from tasks.answers.address import engine_url
+from tasks.answers.store import AnswerStore
+from tasks.resources import open_store
 from tests.tasks.builders import fails, says, script
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
@@ -127,3 +132,14 @@ def test_a_damaged_table_is_computed_anew(runs: Runs, tmp_path: Path) -> None:
     damaged.write_bytes(damaged.read_bytes()[:-30])
     assert runs.computed() == {"verdicts"}
     assert pq.read_table(first / "scores.parquet").equals(pq.read_table(tmp_path / "run-2" / "scores.parquet"))
+
+
+def test_answers_that_wait_are_kept_at_the_end_even_of_a_run_that_fails(tmp_path: Path) -> None:
+    path = tmp_path / "answers.db"
+    config = RunConfig(answers=str(path))
+    path.mkdir()
+    with suppress(JudgeError), judge_at_hand(config):
+        open_store(config.answers).add("test", {b"key": b"paid"})
+        path.rmdir()
+        raise JudgeError("the judge is lost")
+    assert AnswerStore(engine_url(str(path))).find([b"key"], bytes) == {b"key": b"paid"}

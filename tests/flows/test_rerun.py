@@ -16,10 +16,14 @@ from flows.config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.rerun import run_rerun
 from flows.rerun_plan import RerunRequest, prepare, request_of
+from flows.running import shards
+from flows.running.runners import SHARDS_A_WORKER
 from metric_core.errors import AssayError, ConfigError, RunFolderError, SourceError
+from metric_core.products import Stage
 from metric_core.questions import JudgeQuestion
 from tasks.judge.scripted import ScriptedJudge
 from tasks.runs.earlier_run import EarlierRun
+from tasks.stage import StageTask
 from tests.tasks.builders import fails, says, script
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
@@ -141,7 +145,7 @@ def test_only_rows_that_failed_are_asked_about_even_without_any_store(bench: Ben
     assert content(mended) == content(whole)
     said = manifest(mended)
     assert said["parent"] == {"run_id": manifest(broken)["run_id"], "folder": str(broken)}
-    assert said["rerun"] == {"rows": "failed", "stage": None, "rows_anew": 1}
+    assert said["rerun"] == {"rows": "failed", "stage": None, "rows_anew": 1, "notes": said["warnings"][-1:]}
     assert (said["status"], said["rows"], said["rows_read"]) == ("completed", 5, 5)
     assert "--rows all" in said["warnings"][-1]  # the mended script is another judge
     assert (mended / "report.html").is_file()
@@ -205,10 +209,34 @@ def test_changed_rows_are_evaluated_and_vanished_ones_left_out(bench: Bench) -> 
     assert content(changed) == content(bench.run("whole"))
 
 
+def test_a_source_is_found_again_from_another_folder(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(bench.folder)
+    run = bench.run("run", source="rows.jsonl")
+    assert manifest(run)["source"] == "rows.jsonl"
+    bench.write(row(0), row(7))
+    elsewhere = bench.folder / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert {row_id for row_id, _ in status(bench.rerun(run, rows="changed"))} == {"r0", "r7"}
+
+
+def test_bad_rows_of_a_changed_source_can_be_left_out(bench: Bench) -> None:
+    run = bench.run("run")
+    bench.write(row(0), row(1), row(1))
+    with pytest.raises(SourceError, match=r"--on-bad-row skip"):
+        bench.rerun(run, rows="changed")
+    changed = bench.rerun(run, rows="changed", on_bad_row="skip")
+    assert {row_id for row_id, _ in status(changed)} == {"r0", "r1"}
+    assert manifest(changed)["bad_row_count"] == 1
+
+
 def test_another_metric_is_computed_from_what_is_there(bench: Bench) -> None:
     run = bench.run("run")
     bench.empty_stores()
-    more = bench.rerun(run, metrics="faithfulness,string_similarity", answers=str(bench.folder / "other.db"))
+    stores = {"answers": str(bench.folder / "other.db"), "tables": str(bench.folder / "other")}
+    more = bench.rerun(run, metrics="faithfulness,string_similarity", **stores)
+    assert not (bench.folder / "tables").exists()
+    assert (bench.folder / "other" / "claims").is_dir()
     assert bench.asked == []
     assert manifest(more)["config"]["answers"] == str(bench.folder / "other.db")
     assert {metric for _, metric in status(more)} == {"faithfulness", "string_similarity"}
@@ -221,6 +249,31 @@ def test_what_another_metric_needs_is_computed_for_all_rows(bench: Bench) -> Non
     assert {kind: len(halls) for kind, halls in bench.halls.items()} == {"claims": 5, "verdict": 5}
     bench.empty_stores()
     assert content(more) == content(bench.run("whole", metrics=["answer_similarity", "faithfulness"]))
+
+
+def test_few_stages_are_on_their_way_at_a_time(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.write(*(row(number % 9, id=f"r{number}") for number in range(10)))
+    counts = {"waiting": 0, "most": 0, "all": 0}
+    submit, ref_of = StageTask.submit, shards.ref_of
+
+    def submitted(task: StageTask[Any], *arguments: Any) -> Any:
+        counts["all"] += 1
+        counts["waiting"] += 1
+        counts["most"] = max(counts["most"], counts["waiting"])
+        return submit(task, *arguments)
+
+    def received(future: Any) -> Any:
+        counts["waiting"] -= 1
+        return ref_of(future)
+
+    monkeypatch.setattr(StageTask, "submit", submitted)
+    monkeypatch.setattr(shards, "ref_of", received)
+    options = {"metrics": ["faithfulness"], "shard_rows": 1, "workers": 1}
+    run = bench.run("run", **options)
+    assert counts == {"waiting": 0, "most": 3 * SHARDS_A_WORKER, "all": 30}
+    counts.update(most=0, all=0)
+    bench.rerun(run, rows="all")
+    assert counts == {"waiting": 0, "most": SHARDS_A_WORKER, "all": 30}
 
 
 def test_a_run_names_the_rows_that_changed_since_its_baseline(bench: Bench) -> None:
@@ -274,6 +327,33 @@ def test_what_can_not_be_run_again_is_said_plainly(bench: Bench) -> None:
     (run / "stages" / "claims.parquet").unlink()
     with pytest.raises(RunFolderError, match=r"not a whole run folder: it has no stages/claims\.parquet"):
         bench.rerun(run)
+
+
+def test_stages_that_were_computed_in_another_way_are_computed_for_all_rows(bench: Bench) -> None:
+    run = bench.run("run", CUT)
+    known = manifest(run)
+    assert prepare(request_of(run=str(run))).whole == frozenset()
+    edited(run, stage_versions={**known["stage_versions"], "claims": 0})
+    assert prepare(request_of(run=str(run))).whole == {Stage.CLAIMS, Stage.VERDICTS}
+    other_code = [{**metric, "code": "another"} for metric in known["metrics"]]
+    edited(run, **{**known, "metrics": other_code})
+    assert prepare(request_of(run=str(run))).whole == {Stage.RATINGS}
+
+
+def test_whose_answers_kept_rows_have_is_said_as_long_as_they_are_kept(bench: Bench) -> None:
+    first = bench.rerun(bench.run("run", CUT), out=str(bench.folder / "first"))
+    (note,) = manifest(first)["warnings"]
+    assert note.startswith("the rows that were kept have answers of scripted")
+    bench.write(*map(row, range(6)))
+    second = bench.rerun(first, rows="changed", out=str(bench.folder / "second"))
+    assert manifest(second)["warnings"] == [note]
+    edited(second, embedder={**manifest(second)["embedder"], "revision": "another"})
+    third = bench.rerun(second, rows="all", stage="verdicts", out=str(bench.folder / "third"))
+    assert [words.split(" of ")[0] for words in manifest(third)["warnings"]] == [
+        "the rows that were kept have answers",
+        "the rows that were kept have vectors",
+    ]
+    assert manifest(bench.rerun(third, rows="all"))["warnings"] == []
 
 
 def test_a_metric_that_the_rows_have_no_column_for_is_refused(bench: Bench) -> None:

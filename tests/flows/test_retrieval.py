@@ -9,12 +9,16 @@ import pytest
 
 from flows.config import RunConfig
 from flows.evaluate import run_evaluation
+from flows.forecast import forecast_of
 from flows.index_rebuilt import index_rebuilt
 from flows.loading import load_config
 from flows.plan import plan_of
+from flows.results.forecasts import Certainty, Contexts, Forecast
 from metric_core.errors import ConfigError, SourceError
+from metric_core.products import Stage
 from tasks.retrieve.options import RetrieverOptions
 from tasks.runs.baselines import Baselines
+from tests.tasks.retrieve.own_index import Halls
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]
 
@@ -70,8 +74,13 @@ def test_contexts_and_answers_are_those_of_the_index(questions: Path) -> None:
 
 
 def test_rows_without_a_reply_stop_the_run_unless_told_otherwise(questions: Path) -> None:
-    with pytest.raises(SourceError, match=r"gave nothing usable for 1 of 3 rows[\s\S]*row 3: ValueError: there is no"):
+    with pytest.raises(
+        SourceError, match=r"gave nothing usable for 1 of 3 rows[\s\S]*row 3: ValueError: there is no"
+    ) as told:
         run_evaluation(config(questions, on_bad_row="fail"))
+    (fetched,) = (questions.parent / "tables" / "sources").glob("*.jsonl")
+    assert f"what it gave for the others is in {fetched}:" in str(told.value)
+    assert [json.loads(line)["row_id"] for line in fetched.read_text(encoding="utf-8").splitlines()] == ["t11", "t12"]
 
 
 def test_an_index_is_evaluated_from_itself(questions: Path) -> None:
@@ -97,8 +106,89 @@ def test_one_word_in_the_configuration_is_enough(tmp_path: Path) -> None:
     assert retriever.index == "http://localhost:9/q"
 
 
-def test_a_plan_needs_the_contexts(questions: Path) -> None:
-    from flows.forecast import forecast_of
+def forecast(chain: RunConfig, *, fetch: bool = False) -> Forecast:
+    return forecast_of(chain, plan_of(chain), fetch=fetch)
 
-    with pytest.raises(ConfigError, match="which are fetched when it begins"):
-        forecast_of(config(questions), plan_of(config(questions)))
+
+@pytest.fixture
+def queries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the index was asked."""
+    asked: list[str] = []
+    retrieve = Halls.retrieve
+
+    def noted(index: Halls, query: str) -> Any:
+        asked.append(query)
+        return retrieve(index, query)
+
+    monkeypatch.setattr(Halls, "retrieve", noted)
+    return asked
+
+
+def test_a_plan_without_contexts_says_how_many_are_to_be_fetched(questions: Path, queries: list[str]) -> None:
+    told = forecast(config(questions, shard_rows=2))
+    assert told.contexts == Contexts("halls 1", 3, None)
+    assert (told.rows, told.shards, told.certainty) == (3, 2, Certainty.AT_LEAST)
+    assert {(stage.kept, stage.missing, stage.unknown) for stage in told.stages} == {(0, 0, 2)}
+    assert queries == []
+
+
+def test_a_plan_takes_the_contexts_of_the_last_run(questions: Path, queries: list[str]) -> None:
+    run_evaluation(config(questions))
+    queries.clear()
+    told = forecast(config(questions))
+    assert told.contexts is not None
+    assert told.contexts.fetched is not None
+    assert (told.rows, told.bad_rows, told.tally.asked, told.certainty) == (2, 1, 0, Certainty.ESTIMATED)
+    assert all((stage.kept, stage.unknown) == (1, 0) for stage in told.stages)
+    assert queries == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"retriever": {"index": HALLS, "generator": SPEAKER, "top_k": 2}},
+        {"retriever": {"index": HALLS, "generator": SPEAKER, "top_k": 1, "options": {"opens": "ten"}}},
+        {"retriever": {"index": HALLS, "top_k": 1}},
+        {"limit": 2},
+        {"tables": "elsewhere"},
+    ],
+)
+def test_contexts_of_other_questions_or_of_another_index_are_not_taken(questions: Path, other: dict[str, Any]) -> None:
+    forecast(config(questions), fetch=True)
+    for same in ({}, {"retriever": {"index": HALLS, "generator": SPEAKER, "top_k": 1, "concurrency": 1}}):
+        kept = forecast(config(questions, **same)).contexts
+        assert kept is not None
+        assert kept.fetched is not None
+    if "tables" in other:
+        other = {"tables": str(questions.parent / "elsewhere")}
+    found = forecast(config(questions, **other)).contexts
+    assert found is not None
+    assert found.fetched is None
+
+
+def test_a_changed_question_or_a_lost_file_is_fetched_again(questions: Path) -> None:
+    forecast(config(questions), fetch=True)
+    for path in (questions.parent / "tables" / "sources").glob("*.jsonl"):
+        path.unlink()
+    lost = forecast(config(questions)).contexts
+    forecast(config(questions), fetch=True)
+    questions.write_text(questions.read_text(encoding="utf-8").replace("hall 11", "hall 10"), encoding="utf-8")
+    changed = forecast(config(questions)).contexts
+    assert lost == changed == Contexts("halls 1", 3, None)
+
+
+def test_a_plan_with_contexts_fetched_now_is_what_the_run_then_asks(questions: Path, queries: list[str]) -> None:
+    chain = config(questions, answers=str(questions.parent / "answers.db"))
+    told = forecast(chain, fetch=True)
+    assert len(queries) == 3
+    run = Path(run_evaluation(chain).folder)
+    usage = json.loads((run / "run.json").read_text(encoding="utf-8"))["usage"]
+    claims = next(stage for stage in told.stages if stage.stage is Stage.CLAIMS)
+    assert claims.tally.questions == 2
+    assert told.tally.asked == usage["questions"] > 2
+
+
+def test_there_is_nothing_to_fetch_without_an_index(questions: Path) -> None:
+    plain = config(questions, retriever=None, column_map={"asked": "user_input", "answer": "response"})
+    with pytest.raises(ConfigError, match="has no retriever; leave --fetch out"):
+        forecast(plain, fetch=True)

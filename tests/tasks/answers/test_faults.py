@@ -10,13 +10,15 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from sqlalchemy import update
 
 from metric_core.errors import AssayError, ConfigError
-from tasks.answers import guard
+from tasks.answers import database, guard
+from tasks.answers import store as store_module
 from tasks.answers.address import engine_url
 from tasks.answers.judge import StoredJudge
 from tasks.answers.store import AnswerStore, checksum_of
@@ -141,6 +143,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     prepare = "resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))"
     said = run_crowded(prepare, tmp_path / "answers.db", tmp_path / "asked")
     assert said.count("can not be used") == 1
+    assert "delete it" not in said  # it holds all that was kept before
 
 
 def test_a_read_only_folder() -> None:
@@ -205,18 +208,72 @@ def test_a_server_that_goes_down_while_the_judge_works_loses_nothing_that_was_ke
         assert all(answer.stored for answer in whole)
 
 
+def keeps(path: Path, count: int) -> bool:
+    """Whether a store on a file holds so many answers at least."""
+    with closing(sqlite3.connect(path)) as connection:
+        found: int = connection.execute("SELECT count(*) FROM assay_answers").fetchone()[0]
+    return found >= count
+
+
 def test_a_store_that_was_down_is_used_again(
     file_store: AnswerStore, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     path.mkdir()
-    file_store.add("test", {key_of("a"): b"lost"})
+    file_store.add("test", {key_of("a"): b"early"})
     path.rmdir()
-    file_store.add("test", {key_of("a"): b"lost too"})
+    file_store.add("test", {key_of("b"): b"late"}, replace=True)
+    values = {key_of("a"): b"early", key_of("b"): b"late"}
+    assert file_store.find(list(values), bytes) == values  # from memory
+    assert AnswerStore(engine_url(str(path))).find(list(values), bytes) == {}
     later = time.monotonic() + guard.REST_SECONDS
     monkeypatch.setattr(time, "monotonic", lambda: later)
-    file_store.add("test", {key_of("a"): b"kept"})
-    assert file_store.find([key_of("a")], bytes) == {key_of("a"): b"kept"}
+    file_store.add("test", {})
+    assert AnswerStore(engine_url(str(path))).find(list(values), bytes) == values
     assert len([record for record in caplog.records if record.levelno == logging.WARNING]) == 1
+
+
+def test_what_waits_is_written_at_the_end_of_a_run_or_told(
+    file_store: AnswerStore, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path.mkdir()
+    file_store.add("test", {key_of("a"): b"early"})
+    file_store.settle()
+    assert "1 answers could not be kept" in caplog.messages[-1]
+    path.rmdir()
+    file_store.settle()
+    assert AnswerStore(engine_url(str(path))).find([key_of("a")], bytes) == {key_of("a"): b"early"}
+    assert len(caplog.messages) == 2
+
+
+def test_what_waits_for_a_store_has_a_bound(
+    file_store: AnswerStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "MOST_LATE", 3)
+    path.mkdir()
+    keys = [key_of(str(number)) for number in range(5)]
+    for key in keys:
+        file_store.add("test", {key: key})
+    assert list(file_store.find(keys, bytes)) == keys[:3]
+
+
+def test_answers_wait_for_a_file_that_another_program_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "_PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(guard, "REST_SECONDS", 0.1)
+    path, log = tmp_path / "answers.db", tmp_path / "asked"
+    store = AnswerStore(engine_url(str(path)))
+    store.ensure()
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        StoredJudge(CountingJudge(log), store).choose(numbered(0, 20))
+    assert not keeps(path, 1)
+    assert all(answer.stored for answer in StoredJudge(CountingJudge(log), store).choose(numbered(0, 20)))
+
+    def written() -> bool:
+        store.add("test", {})
+        return keeps(path, 20)
+
+    wait_until(written)
+    assert len(CountingJudge(log).asked) == 20
 
 
 def test_a_store_of_a_later_format_is_refused(url: str) -> None:
@@ -227,6 +284,14 @@ def test_a_store_of_a_later_format_is_refused(url: str) -> None:
     for use in (later.ensure, lambda: later.find([key_of("a")], bytes)):
         with pytest.raises(AssayError, match=r"format 99.*newer rag-assay"):
             use()
+
+
+def test_only_a_damaged_file_is_to_be_deleted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "answers.db"
+    path.write_bytes(b"x" * 8192)
+    AnswerStore(engine_url(str(path))).find([key_of("a")], bytes)
+    assert "file is not a database" in caplog.text
+    assert "delete it" in caplog.text
 
 
 def test_a_file_that_can_not_be_used_is_told_beforehand(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """Who claims an answer computes it; nobody waits for the dead for long."""
 
 import pytest
+from sqlalchemy import update
 
 from tasks.answers import leases
 from tasks.answers.store import AnswerStore
+from tasks.answers.tables import LEASES
 from tests.tasks.answers.helpers import key_of, wait_until
 
 KEYS = [key_of(str(number)) for number in range(1200)]
@@ -66,3 +68,12 @@ def test_claims_of_the_dead_are_swept_away(url: str, monkeypatch: pytest.MonkeyP
     store.leases.release("somebody else")
     count = "SELECT count(*) FROM assay_leases"
     assert store.database.read(lambda connection: connection.exec_driver_sql(count).scalar()) == 0
+
+
+def test_a_claim_from_before_the_clock_was_put_back_holds_nobody_up(store: AnswerStore) -> None:
+    store.leases.claim(KEYS[:2], "dead")
+    an_hour_later = update(LEASES).values(expires=LEASES.c.expires + 3600)
+    store.database.write(lambda connection: connection.execute(an_hour_later))
+    assert store.leases.claimed(KEYS[:2]) == set()
+    assert store.leases.claim(KEYS[:1], "two") == {KEYS[0]}
+    assert store.leases.claimed(KEYS[:2]) == {KEYS[0]}

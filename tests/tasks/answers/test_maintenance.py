@@ -77,8 +77,16 @@ def test_a_size_keeps_what_was_used_last(store: AnswerStore, size: int, kept: st
     assert held(store, "a", "b", "c", "d") == kept
 
 
+def test_what_was_used_within_the_hour_stays_whatever_is_asked(store: AnswerStore) -> None:
+    store.add("test", {key_of("paid"): b"1234"})
+    assert prune(store, before=datetime.now(UTC) + timedelta(days=1), size=0, dry_run=False) == Pruned(0, 0)
+    assert held(store, "paid") == "paid"
+
+
 def test_pruning_gives_room_back(file_store: AnswerStore, path: Path) -> None:
     file_store.add("test", {key_of(str(number)): b"x" * 1000 for number in range(3000)})
+    aged = update(ANSWERS).values(used=ANSWERS.c.used - 7200)
+    file_store.database.write(lambda connection: connection.execute(aged))
     assert prune(file_store, size=0, dry_run=False).count == 3000
     assert path.stat().st_size < 200_000
     assert check(file_store) == CheckResult(0, 0, ())

@@ -66,7 +66,7 @@ def test_a_record_of_an_older_version_that_comes_too_late_changes_nothing(root: 
     store = Baselines(root)
     assert store.accept(make("3", 3))
     late = make("2", 2)
-    store._write(f"{store._folder('handbook')}/{late.run_id}.json", late.model_dump_json().encode())
+    store._fs.pipe_file(f"{store._folder('handbook')}/{late.run_id}.json", late.model_dump_json().encode())
     current = store.current("handbook")
     assert current is not None
     assert current.version == "3"
@@ -119,3 +119,10 @@ def test_a_damaged_record_is_named(root: str, make: Make) -> None:
 def test_an_index_is_called_by_what_can_be_a_file_name(name: str) -> None:
     with pytest.raises(ConfigError, match="an index is called by"):
         checked_index(name)
+
+
+def test_a_store_that_can_not_be_written_is_named_by_its_setting(tmp_path: Path, make: Make) -> None:
+    (tmp_path / "baselines").mkdir()
+    (tmp_path / "baselines" / "handbook").write_text("a file where a folder should be")
+    with pytest.raises(AssayError, match=r"baselines/handbook/.* can not be written.*`deploy.baselines`"):
+        Baselines(str(tmp_path / "baselines")).accept(make("1", 1))

@@ -42,8 +42,13 @@ def calibrated(created: str, applied: bool = True) -> dict[str, Any]:
         ),
         (
             {"judge_fingerprints": {"verdict": "1", "claims": "1"}},
-            {"judge_fingerprints": {"verdict": "2", "claims": "1"}},
+            {"judge_fingerprints": {"verdict": "2", "claims": "1", "questions": "1"}},
             r"how the judge is asked: one way \(verdict\) in A",
+        ),
+        (
+            {"judge_fingerprints": {"verdict": "1"}, "config": {"judge": {"server": {"seed": 0}}}},
+            {"judge_fingerprints": {"verdict": "2"}, "config": {"judge": {"server": {"seed": 1}}}},
+            "judge seed: 0 in A, 1 in B",
         ),
         ({"embedder": {"model": "x"}}, {"embedder": {"model": "y"}}, "embedder model: x in A, y in B"),
     ],
@@ -62,6 +67,11 @@ def test_another_yardstick_is_not_like_for_like(
     [
         ({"source": "v1.jsonl", "config": {"source": "v1.jsonl"}}, {"config": {"source": "v2.jsonl"}}, "source"),
         ({"versions": {"prefect": "1"}}, {"versions": {"prefect": "2"}}, "version of prefect"),
+        (
+            {"judge_fingerprints": {"verdict": "1"}, "config": {"judge": {"server": {"seed": 0}}}},
+            {"judge_fingerprints": {"verdict": "1"}, "config": {"judge": {"server": {"seed": 1}}}},
+            "judge seed",
+        ),
         ({"judge": {**JUDGE, "note": "x"}}, {"judge": {**JUDGE, "note": "y"}}, None),
         ({"config": {"out": "x", "workers": 1}}, {"config": {"out": "y", "workers": 2}}, None),
         (

@@ -1,14 +1,22 @@
 """Files are there as a whole or not at all, and what is missing is named with the command that installs it."""
 
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import fsspec
 import pytest
 from fsspec.registry import _registry
 
 from metric_core.errors import AssayError, MissingDependencyError
+from metric_core.products import Stage
+from metric_core.schemas import SAMPLES
+from tasks.results import StageResults
 from tasks.tables.files import filesystem, write_whole
+from tasks.tables.prune import prune_tables
+from tasks.tables.store import StageRef, TableStore, read
+from tests.tasks.builders import samples_table
 
 
 class _ObjectStore(fsspec.AbstractFileSystem):  # type: ignore[misc] # fsspec has no types
@@ -58,3 +66,36 @@ def test_a_store_whose_client_is_not_installed_is_named_with_the_command(monkeyp
 def test_an_unknown_protocol_is_refused() -> None:
     with pytest.raises(AssayError, match="can not be opened"):
         filesystem("nowhere://bucket/assay")
+
+
+class _NoCredentialsError(Exception):
+    """As a client of object stores has it: no OSError."""
+
+
+@pytest.fixture
+def unreachable(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of a store whose client finds no credentials."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise _NoCredentialsError("Unable to locate credentials")
+
+    monkeypatch.setitem(sys.modules, "botocore.exceptions", SimpleNamespace(BotoCoreError=_NoCredentialsError))
+    for name in ("pipe_file", "cat_file", "_open", "mv", "exists"):
+        monkeypatch.setattr(fsspec.get_filesystem_class("memory"), name, refused)
+    return "memory://bucket/assay"
+
+
+def test_an_error_of_a_client_is_a_message(unreachable: str) -> None:
+    fs, path = filesystem(unreachable)
+    with pytest.raises(AssayError, match=r"can not be written: Unable to locate credentials\..*`tables`"):
+        write_whole(fs, path, b"content")
+    with pytest.raises(AssayError, match="can not be written: Unable to locate credentials"):
+        TableStore(unreachable).write(samples_table({"response": "It rains."}), SAMPLES)
+    ref = StageRef(
+        stage=Stage.SAMPLES, path=f"{unreachable}/a.parquet", digest="", rows=1, schema_version=SAMPLES.version
+    )
+    with pytest.raises(AssayError, match="can not be reached: Unable to locate credentials"):
+        read(ref)
+    assert StageResults(root=unreachable).find("key") is None
+    with pytest.raises(AssayError, match="can not be read: Unable to locate credentials"):
+        prune_tables(unreachable, before=datetime.now(UTC))

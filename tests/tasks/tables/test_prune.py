@@ -6,12 +6,19 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import fsspec
+import pytest
+
 from metric_core.products import Stage
 from metric_core.schemas import SAMPLES
 from tasks.results import StageRefSerializer, StageResults
-from tasks.tables.inventory import Inventory
+from tasks.sources.handed_over import handed_over
+from tasks.tables import use
+from tasks.tables.files import filesystem, write_whole
+from tasks.tables.inventory import RUNNING, Inventory
 from tasks.tables.prune import prune_tables
 from tasks.tables.store import StageRef, TableStore
+from tests.tasks.answers.helpers import wait_until
 from tests.tasks.builders import samples_table
 
 MONTH = datetime.now(UTC) - timedelta(days=30)
@@ -114,3 +121,85 @@ def test_damage_is_found(tmp_path: Path) -> None:
     record.write_text("{", encoding="utf-8")
     assert "can not be read" in str(inventory.problem(next(inventory.entries())))
     assert {entry.folder for entry in inventory.entries()} == {"results", str(Stage.SAMPLES)}
+
+
+def note(root: str, started: timedelta, seen: timedelta, *, is_running: bool = True) -> None:
+    """What a run leaves that began, and was heard of, so long ago."""
+    now = datetime.now(UTC)
+    content = {"started": (now - started).isoformat(), "seen": (now - seen).isoformat(), "is_running": is_running}
+    fs, folder = filesystem(f"{root}/{RUNNING}")
+    write_whole(fs, f"{folder}/run.json", json.dumps(content).encode())
+
+
+HOUR = timedelta(hours=1)
+NOW = timedelta()
+
+
+def test_what_a_long_run_has_used_stays_until_it_has_ended(tmp_path: Path) -> None:
+    (used, _), (unused, _) = kept(tmp_path, "used", "Why?"), kept(tmp_path, "unused", "How?")
+    samples = TableStore(str(tmp_path)).write(samples_table({"user_input": "Who?"}), SAMPLES)  # has no record
+
+    def prune() -> list[bool]:
+        done = prune_tables(str(tmp_path), before=datetime.now(UTC), size=0, dry_run=False)
+        assert done.runs == (samples_path.exists())
+        return [Path(ref.path).exists() for ref in (used, unused, samples)]
+
+    samples_path = Path(samples.path)
+    for path, days in ((used.path, 9), (unused.path, 9), (samples.path, 0.1)):
+        age(Path(path), days=days)
+    age(tmp_path / "results" / "used.json", days=0.1)
+    age(tmp_path / "results" / "unused.json", days=9)
+    note(str(tmp_path), 3 * HOUR, NOW)
+    assert prune() == [True, False, True]
+    note(str(tmp_path), 3 * HOUR, NOW, is_running=False)
+    assert prune() == [False, False, False]
+
+
+def test_a_run_that_was_killed_holds_nothing_up_for_long(tmp_path: Path) -> None:
+    ref = TableStore(str(tmp_path)).write(samples_table({"user_input": "Who?"}), SAMPLES)
+    age(Path(ref.path), days=0.1)
+    note(str(tmp_path), 3 * HOUR, 2 * HOUR)
+    age(tmp_path / RUNNING / "run.json", days=2)
+    done = prune_tables(str(tmp_path), before=datetime.now(UTC), dry_run=False)
+    assert (done.runs, done.tables, done.temporary) == (0, 1, 1)
+    assert list((tmp_path / RUNNING).iterdir()) == []
+
+
+def test_where_use_leaves_no_trace_everything_stays_while_a_run_is_under_way() -> None:
+    fsspec.filesystem("memory").store.clear()
+    root = "memory://tables"
+    ref = TableStore(root).write(samples_table({"user_input": "Who?"}), SAMPLES)
+    fs, path = filesystem(ref.path)
+    fs.store[path].modified = datetime.now(UTC) - timedelta(days=40)
+    note(root, HOUR / 2, NOW)
+    assert prune_tables(root, before=MONTH, dry_run=False).tables == 0
+    note(root, HOUR / 2, NOW, is_running=False)
+    assert prune_tables(root, before=MONTH, dry_run=False).tables == 1
+
+
+def test_a_run_is_under_way_as_long_as_it_gives_signs_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(use, "PERIOD", 0.01)
+    file = tmp_path / RUNNING / "run.json"
+    with use.in_use(str(tmp_path), "run"):
+        (started,) = use.running_since(str(tmp_path))
+        first = json.loads(file.read_bytes())
+        wait_until(lambda: json.loads(file.read_bytes())["seen"] > first["seen"])
+        assert use.running_since(str(tmp_path)) == [started]
+    assert use.running_since(str(tmp_path)) == []
+    assert not file.exists()
+
+
+def test_a_store_that_can_not_be_written_is_used_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / RUNNING).write_text("a file where a folder should be")
+    with use.in_use(str(tmp_path), "run"):
+        pass
+    assert (tmp_path / RUNNING).is_file()
+
+
+def test_data_that_were_handed_over_go_and_the_files_of_others_stay(tmp_path: Path) -> None:
+    handed = [Path(handed_over([{"response": text}], str(tmp_path))) for text in ("one", "two")]
+    (tmp_path / "sources" / "answers.jsonl").write_text("{}")
+    age(*(tmp_path / "sources").iterdir(), days=40)
+    assert handed_over([{"response": "two"}], str(tmp_path)) == str(handed[1])
+    assert prune_tables(str(tmp_path), before=MONTH, dry_run=False).sources == 1
+    assert [path.exists() for path in (*handed, tmp_path / "sources" / "answers.jsonl")] == [False, True, True]

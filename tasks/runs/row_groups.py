@@ -1,0 +1,43 @@
+"""The rows of a stage's table in a run folder, found by the samples they belong to without reading the table each time.
+
+A shard is a row group of the table. Which row groups hold a sample is looked up once, so that taking the rows of every
+shard in turn costs as much as reading the table, not as much as reading it once a shard.
+"""
+
+from collections.abc import Collection
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tasks.tables.merge import rows_of
+
+
+class RowGroups:
+    """A stage's table.
+
+    Args:
+        path: its Parquet file. What is wrong with it is raised as pyarrow raises it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._metadata = pq.read_metadata(path)
+        self._groups: dict[str, tuple[int, ...]] = {}
+        with self._opened() as file:
+            for number in range(file.num_row_groups):
+                for row_id in file.read_row_group(number, columns=["row_id"])["row_id"].unique().to_pylist():
+                    self._groups[row_id] = (*self._groups.get(row_id, ()), number)
+
+    def rows(self, row_ids: Collection[str]) -> pa.Table:
+        """The rows that belong to these samples, in the table's order.
+
+        Args:
+            row_ids: ids of samples.
+        """
+        numbers = sorted({number for row_id in row_ids for number in self._groups.get(row_id, ())})
+        with self._opened() as file:
+            return rows_of(file.read_row_groups(numbers), row_ids)
+
+    def _opened(self) -> pq.ParquetFile:
+        return pq.ParquetFile(self._path, metadata=self._metadata, page_checksum_verification=True)
