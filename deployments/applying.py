@@ -194,15 +194,13 @@ def _schedule(deployed: Deployed) -> DeploymentScheduleCreate:
 
 def _automations(client: SyncPrefectClient, deployed: Deployed, place: Place, deployment_id: UUID) -> list[Applied]:
     wanted: list[AutomationCore] = []
-    if deployed.trigger is not None:
-        trigger = DeploymentEventTrigger.model_validate(deployed.trigger)
+    for each in deployed.triggers:
+        trigger = DeploymentEventTrigger.model_validate(each)
         trigger.set_deployment_id(deployment_id)
         wanted.append(trigger.as_automation())
         if deployed.flow == "rerun-crashed":
             tag = f"{RUNS_AGAIN}{place.suffix}"
-            wanted.append(
-                on_silence(f"{deployed.trigger['name']}: silence", tag, f"prefect.deployment.{deployment_id}")
-            )
+            wanted.append(on_silence(f"{each['name']}: silence", tag, f"prefect.deployment.{deployment_id}"))
     return [Applied("automation", each.name, _automation(client, each)) for each in wanted]
 
 
@@ -233,7 +231,7 @@ def _plain(value: Any) -> Any:
 def _when(deployed: Deployed) -> str:
     if deployed.schedule is not None:
         return f"cron {deployed.schedule['cron']} {deployed.schedule['timezone']}"
-    return f"on {', '.join(deployed.trigger['expect'])}" if deployed.trigger is not None else "when asked"
+    return f"on {', '.join(deployed.triggers[0]['expect'])}" if deployed.triggers else "when asked"
 
 
 @contextmanager

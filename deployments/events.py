@@ -9,6 +9,7 @@ from prefect.events.schemas.events import Event
 from prefect.exceptions import PrefectHTTPStatusError
 from prefect.settings import get_current_settings
 
+from deployments.local_server import shown_url
 from flows.rebuilt.rebuilt_event import EVENT, RESOURCE, IndexRebuilt
 from metric_core.errors import AssayError, ConfigError
 
@@ -22,7 +23,7 @@ def emit_index_rebuilt(index: str, version: str, dataset: str, *, announced: dat
             others by when they were announced.
         dataset: where its fresh answers and contexts are: a path, a URL or `hub:owner/name` that workers can read, or
             `retriever:` if the deployment fetches them from the index itself.
-        announced: when; by default now.
+        announced: when, in local time if it names no time zone; by default now.
 
     Returns:
         The id of the event.
@@ -31,10 +32,10 @@ def emit_index_rebuilt(index: str, version: str, dataset: str, *, announced: dat
         ConfigError: a value that can not be used, or no server is set.
         AssayError: the server did not take the event.
     """
-    rebuilt = IndexRebuilt.checked(
-        {"index": index, "version": version, "dataset": dataset}, announced or datetime.now(UTC)
-    )
-    if get_current_settings().api.url is None:
+    when = datetime.now(UTC) if announced is None else announced.astimezone(UTC)
+    rebuilt = IndexRebuilt.checked({"index": index, "version": version, "dataset": dataset}, when)
+    url = get_current_settings().api.url
+    if url is None:
         raise ConfigError("no Prefect server is set that could be told; set PREFECT_API_URL, or start `assay serve`")
     event = Event.model_validate(
         {
@@ -49,7 +50,7 @@ def emit_index_rebuilt(index: str, version: str, dataset: str, *, announced: dat
             client.request("POST", "/events", json=[event.model_dump(mode="json")])
     except (httpx.HTTPError, PrefectHTTPStatusError) as error:
         raise AssayError(
-            f"the Prefect server at {get_current_settings().api.url} did not take the event ({type(error).__name__}); "
+            f"the Prefect server at {shown_url(url)} did not take the event ({type(error).__name__}); "
             "the index was not announced"
         ) from error
     return event.id

@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 
 from deployments.job_results import JobResults
 from deployments.job_spec import JobSpec
+from metric_core.errors import AssayError
 
 TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 """The token of the pod's service account, where there is one."""
@@ -37,7 +39,8 @@ class Reporter:
         try:
             yield
         except BaseException as error:
-            reason = str(error) or type(error).__name__
+            # An error of ours is written for people; of others only the kind is told, for the message leaves the house.
+            reason = str(error) if isinstance(error, AssayError) else f"{type(error).__name__}; the job's log has more"
             self._tell("failed", reason, error_message={"message": reason, "message_code": "evaluation_failed"})
             raise
 
@@ -64,7 +67,7 @@ class Reporter:
             "message": {"message": message, "message_code": f"evaluation_{state}"},
             **more,
         }
-        url = f"{job.callback_url.rstrip('/')}/api/v1/evaluations/jobs/{job.id}/events"
+        url = f"{job.callback_url.rstrip('/')}/api/v1/evaluations/jobs/{quote(job.id, safe='')}/events"
         try:
             httpx.post(
                 url, json={"benchmark_status_event": event}, headers=self._headers(), timeout=_SECONDS

@@ -1,10 +1,17 @@
-"""When deployments run by themselves: cron expressions, checked before they reach a server."""
+"""When deployments run by themselves: cron expressions, checked before they reach a server.
 
+Prefect takes some that it can not, or should not, run: one without any date stops its scheduler for all deployments,
+and a sixth field means seconds.
+"""
+
+import asyncio
 from typing import TypedDict
 
-from prefect.client.schemas.schedules import CronSchedule
+from prefect.server.schemas.schedules import CronSchedule
 
 from metric_core.errors import ConfigError
+
+_FIELDS = 5
 
 
 class Schedule(TypedDict):
@@ -23,11 +30,18 @@ def schedule_of(cron: str, timezone: str) -> Schedule:
     >>> schedule_of("0 6 * * *", "Europe/Berlin")
     {'cron': '0 6 * * *', 'timezone': 'Europe/Berlin'}
     """
+    wanted = (
+        "a schedule is a cron expression such as '0 6 * * *' (minute, hour, day, month, weekday) in a time zone such "
+        f"as Europe/Berlin, got {cron!r} in {timezone!r}"
+    )
+    if not timezone or not (cron.startswith("@") or len(cron.split()) == _FIELDS):
+        raise ConfigError(wanted)
     try:
-        CronSchedule(cron=cron, timezone=timezone)
+        schedule = CronSchedule(cron=cron, timezone=timezone)
     except ValueError as error:
-        raise ConfigError(
-            f"a schedule is a cron expression such as '0 6 * * *' (minute, hour, day, month, weekday) in a time zone "
-            f"such as Europe/Berlin, got {cron!r} in {timezone!r}"
-        ) from error
+        raise ConfigError(wanted) from error
+    try:
+        asyncio.run(schedule.get_dates(1))
+    except ValueError as error:
+        raise ConfigError(f"the schedule {cron!r} has no date: there is no such day") from error
     return {"cron": cron, "timezone": timezone}

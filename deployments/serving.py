@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,14 +11,19 @@ from typing import Any
 import yaml
 
 from deployments.schedules import Schedule, schedule_of
-from deployments.triggers import HEARTBEAT_SECONDS, RUNS_AGAIN, TAG, Trigger, on_crash, on_index_rebuilt
+from deployments.triggers import HEARTBEAT_SECONDS, RUNS_AGAIN, TAG, Trigger, on_crash, on_index_rebuilt, on_long_burst
 from flows.config import RunConfig
+from flows.loading import NO_PATHS
+from flows.options.deploy_settings import DeploySettings
+from metric_core.errors import ConfigError
 
 POOL = "rag-assay"
 """The work pool where none is named."""
 
 SLUG = "cron"
 """Name of a deployment's schedule within the deployment."""
+
+_SUFFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 _HERE = ("source", "out", "tables", "answers", "baseline")
 
@@ -33,7 +39,7 @@ class Deployed:
         description: what it does.
         parameters: those that every run has unless told otherwise.
         schedule: when it runs by itself.
-        trigger: the event on which it runs.
+        triggers: the events on which it runs.
         at_once: how many of its runs may run at the same time; further ones wait.
         runs_again: tag of those whose runs go on by themselves when their process died.
     """
@@ -44,7 +50,7 @@ class Deployed:
     description: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     schedule: Schedule | None = None
-    trigger: Trigger | None = None
+    triggers: tuple[Trigger, ...] = ()
     at_once: int | None = None
     runs_again: str | None = None
 
@@ -59,6 +65,26 @@ class Deployed:
         return [TAG] if self.runs_again is None else [TAG, self.runs_again]
 
 
+def suffix_of(name: str) -> str:
+    """What the names of deployments end with, where several configurations share a server.
+
+    Args:
+        name: of the configuration; empty for the only one.
+
+    Raises:
+        ConfigError: names of deployments, automations and events can not hold it.
+
+    >>> suffix_of(""), suffix_of("handbook")
+    ('', '-handbook')
+    """
+    if name and _SUFFIX.fullmatch(name) is None:
+        raise ConfigError(
+            f"a name is up to 100 letters, digits, dots, hyphens and underscores, the first of them a letter or digit, "
+            f"got {name!r}"
+        )
+    return f"-{name}" if name else ""
+
+
 def deployments_of(config: RunConfig, suffix: str = "") -> tuple[Deployed, ...]:
     """The deployments of a configuration.
 
@@ -67,7 +93,7 @@ def deployments_of(config: RunConfig, suffix: str = "") -> tuple[Deployed, ...]:
         suffix: what their names end with, where several configurations share a server: `-handbook`.
 
     Raises:
-        ConfigError: a schedule that is none.
+        ConfigError: a schedule that is none, or variables of a launched judge.
     """
     settings, written = config.deploy, as_parameter(config)
     evaluated = {name: value for name, value in written.items() if name != "deploy"}
@@ -94,7 +120,7 @@ def deployments_of(config: RunConfig, suffix: str = "") -> tuple[Deployed, ...]:
             entrypoint="flows.index_rebuilt.index_rebuilt",
             description="Evaluates a new version of an index, and accepts it as the baseline or says why not.",
             parameters={"config": written},
-            trigger=on_index_rebuilt(f"rag-assay: index-rebuilt{suffix}", settings.index, settings.quiet_seconds),
+            triggers=_on_index_rebuilt(settings, f"index-rebuilt{suffix}"),
             at_once=1,
             runs_again=again,
         ),
@@ -132,13 +158,30 @@ def deployments_of(config: RunConfig, suffix: str = "") -> tuple[Deployed, ...]:
             flow="rerun-crashed",
             entrypoint="flows.crashed.rerun_crashed",
             description="Has a run whose process died go on, with all that it had finished.",
-            trigger=on_crash(f"rag-assay: rerun-crashed{suffix}", again),
+            triggers=(on_crash(f"rag-assay: rerun-crashed{suffix}", again),),
         ),
     )
 
 
+def _on_index_rebuilt(settings: DeploySettings, name: str) -> tuple[Trigger, ...]:
+    automation, seconds = f"rag-assay: {name}", (settings.quiet_seconds, settings.longest_wait)
+    return (
+        on_index_rebuilt(automation, settings.index, settings.quiet_seconds),
+        on_long_burst(f"{automation}: long burst", settings.index, name, seconds),
+    )
+
+
 def as_parameter(config: RunConfig) -> dict[str, Any]:
-    """A configuration as a flow's parameter: JSON, without what is by default, its places not relative to a folder."""
+    """A configuration as a flow's parameter: JSON, without what is by default, its places not relative to a folder.
+
+    Raises:
+        ConfigError: variables of a launched judge, whose values no parameter shows.
+    """
+    if config.judge.launch is not None and config.judge.launch.environment:
+        raise ConfigError(
+            "the values in judge.launch.environment are secret, so they can not be parameters of a deployment; set the "
+            "variables in the environment of the worker, which launches the judge, and leave the table out"
+        )
     written: dict[str, Any] = config.model_dump(mode="json", exclude_defaults=True)
     for name in _HERE:
         if name in written:
@@ -148,6 +191,11 @@ def as_parameter(config: RunConfig) -> dict[str, Any]:
         deploy["baselines"] = _absolute(deploy["baselines"])
     if "file" in deploy.get("alerts", {}):
         deploy["alerts"]["file"] = _absolute(deploy["alerts"]["file"])
+    if written.get("calibration", "kept") not in NO_PATHS:
+        written["calibration"] = _absolute(written["calibration"])
+    launch = written.get("judge", {}).get("launch") or {}
+    if os.sep in (launch.get("python") or ""):
+        launch["python"] = _absolute(launch["python"])
     for judge in (written.get("judge", {}), *written.get("panel", ())):
         if "script" in judge:
             judge["script"] = _absolute(judge["script"])
@@ -192,8 +240,8 @@ def _yaml_entry(deployed: Deployed, pool: str, job_variables: Mapping[str, Any])
         entry["parameters"] = dict(deployed.parameters)
     if deployed.schedule is not None:
         entry["schedules"] = [{"slug": SLUG, **deployed.schedule}]
-    if deployed.trigger is not None:
-        entry["triggers"] = [deployed.trigger]
+    if deployed.triggers:
+        entry["triggers"] = list(deployed.triggers)
     if deployed.at_once is not None:
         entry["concurrency_limit"] = {"limit": deployed.at_once, "collision_strategy": "ENQUEUE"}
     entry["work_pool"] = {"name": pool, "job_variables": dict(job_variables)}

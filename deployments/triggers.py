@@ -12,6 +12,7 @@ from prefect.events.actions import ChangeFlowRunState
 from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
 
 from flows.rebuilt.rebuilt_event import EVENT, RESOURCE
+from flows.rebuilt.turns import taken_event
 
 Trigger: TypeAlias = dict[str, Any]
 
@@ -37,17 +38,38 @@ def on_index_rebuilt(name: str, index: str, quiet_seconds: float) -> Trigger:
         index: the indexes whose events are taken, with `*` as a wildcard.
         quiet_seconds: how long they must have been quiet.
     """
+    return _without(EVENT, name, index, quiet_seconds)
+
+
+def on_long_burst(name: str, index: str, deployment: str, seconds: tuple[float, float]) -> Trigger:
+    """Runs where the events of an index never become quiet, with the content of the last one so far.
+
+    Prefect waits for a run to take up events from the first event on; once one has, it begins anew with the first event
+    after that time. So an event may wait for two such times, and for its burst to go on.
+
+    Args:
+        name: of the automation.
+        index: the indexes whose events are taken, with `*` as a wildcard.
+        deployment: its name, for it says what it has taken up.
+        seconds: how long the events are quiet where a burst ends, and how long an event waits at most.
+    """
+    quiet, longest = seconds
+    return _without(taken_event(deployment), name, index, (longest - quiet) / 2)
+
+
+def _without(expected: str, name: str, index: str, seconds: float) -> Trigger:
+    """Runs if an event that an index was rebuilt is not followed by an expected one in time."""
     return {
         "type": "event",
         "name": name,
         "enabled": True,
         "match": {"prefect.resource.id": f"{RESOURCE}{index}"},
         "after": [EVENT],
-        "expect": [EVENT],
+        "expect": [expected],
         "for_each": ["prefect.resource.id"],
         "posture": "Proactive",
         "threshold": 1,
-        "within": quiet_seconds,
+        "within": seconds,
         "parameters": {
             "index": _text("event.payload.index"),
             "version": _text("event.payload.version"),

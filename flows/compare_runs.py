@@ -9,11 +9,14 @@ from metric_core.errors import ConfigError, NotAlikeError
 from metric_core.statistics.comparison import compare
 from metric_core.statistics.gate import Gate, GateResult, Outcome
 from metric_core.statistics.gate_checks import check_gate
+from metric_core.statistics.gate_judge import Agreements
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import SEED
+from tasks.correction import corrected_differences
+from tasks.human_agreement import human_agreements
 from tasks.runs.earlier_run import EarlierRun
 from tasks.runs.run_comparison import RunComparison, Side
-from tasks.runs.run_differences import differences
+from tasks.runs.run_differences import RunDifferences, differences
 from tasks.runs.run_pair import Matching, RunPair
 
 
@@ -61,7 +64,8 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
         b=Side.of(after),
         differences=found,
         metrics=tuple(compare([column for column in columns if column.a and column.b], options.seed, options.top)),
-        gate=_checked(gate, columns, options),
+        gate=_checked(gate, columns, options, _agreements(after, before if _judged_otherwise(found) else None)),
+        people=corrected_differences(before.manifest, after.manifest, columns),
         seed=options.seed,
         match=options.matching.match,
         by=options.matching.by,
@@ -86,15 +90,27 @@ def hold_against_gate(run: Path, options: CompareOptions) -> RunComparison:
         raise ConfigError("the gate compares with a baseline: assay compare BASELINE RUN --gate FILE")
     only = EarlierRun(run)
     columns = RunPair.of(None, only, options.matching).columns()
-    return RunComparison(
-        b=Side.of(only), gate=_checked(gate, columns, options), seed=options.seed, by=options.matching.by
-    )
+    checked = _checked(gate, columns, options, _agreements(only, None))
+    return RunComparison(b=Side.of(only), gate=checked, seed=options.seed, by=options.matching.by)
 
 
-def _checked(gate: Gate | None, columns: Sequence[ScoreColumns], options: CompareOptions) -> GateResult | None:
+def _checked(
+    gate: Gate | None, columns: Sequence[ScoreColumns], options: CompareOptions, agreements: Agreements
+) -> GateResult | None:
     if gate is None or options.gate is None:
         return None
-    result = check_gate(gate, columns, options.seed)
-    if result.outcome is Outcome.INCONCLUSIVE:
-        return replace(result, outcome=Outcome(options.gate.inconclusive))
-    return result
+    result = check_gate(gate, columns, options.seed, agreements)
+    if result.outcome is not Outcome.INCONCLUSIVE or (options.gate.inconclusive == "passed" and not result.is_trusted):
+        return result
+    return replace(result, outcome=Outcome(options.gate.inconclusive))
+
+
+def _agreements(run: EarlierRun, baseline: EarlierRun | None) -> Agreements:
+    """How far the judge of a run agrees with people, and that of its baseline, if that is judged in another way."""
+    mine = human_agreements(run.manifest)
+    theirs = {} if baseline is None else human_agreements(baseline.manifest)
+    return {key: (found, *([theirs[key]] if key in theirs else [])) for key, found in mine.items()}
+
+
+def _judged_otherwise(found: RunDifferences) -> bool:
+    return any(item.is_serious for item in found.settings)

@@ -16,6 +16,7 @@ from tasks.credentials import without_secrets
 from tasks.extensions.metrics import metric_named, requested
 from tasks.home import assay_home
 from tasks.retrieve.options import RetrieverOptions, retriever_named
+from tasks.servers.addresses import refuse_bare_host
 from tasks.settings import EmbedderSettings, JudgeSettings, LanguageSettings, Settings
 
 SHARD_ROWS, SHARD_ROWS_OF_A_SERVER = 2000, 25
@@ -42,7 +43,7 @@ def _split_pairs(value: Any) -> Any:
         return json.loads(value)
     pairs = [part.partition("=") for part in value.split(",") if part.strip()]
     if any(not equals for _, equals, _ in pairs):
-        raise ValueError(f"expected data_column=sample_column, comma-separated, got {value!r}")
+        raise ValueError("expected data_column=sample_column, comma-separated")
     return {name.strip(): target.strip() for name, _, target in pairs}
 
 
@@ -60,9 +61,13 @@ def model_named(value: Any) -> Any:
 
     >>> model_named("http://localhost:8000/v1")
     {'backend': 'server', 'server': {'urls': ['http://localhost:8000/v1']}}
+
+    Raises:
+        ConfigError: a host and a port, without a scheme.
     """
     if not isinstance(value, str):
         return value
+    refuse_bare_host(value)
     return {"backend": "server", "server": {"urls": [value]}} if "://" in value else {"backend": value}
 
 

@@ -26,7 +26,8 @@ from flows.config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.options.deploy_settings import usual_gate
 from flows.rebuilt.alerts import Alert, link_to, send
-from flows.rebuilt.rebuilt_event import FROM_INDEX, IndexRebuilt, newest_announced, newest_beside
+from flows.rebuilt.rebuilt_event import FROM_INDEX, IndexRebuilt
+from flows.rebuilt.turns import take_up
 from metric_core.errors import AssayError, ConfigError
 from metric_core.statistics.comparison import Verdict
 from metric_core.statistics.gate import Outcome
@@ -38,6 +39,9 @@ from tasks.runs.run_comparison import RunComparison
 
 COMPARISON = "comparison.html"
 """The page in the run folder that shows what has changed since the baseline."""
+
+_LOOK_BACK = timedelta(hours=1)
+"""How long before its run an event is still looked at, beyond the time that it may wait: runs wait for each other."""
 
 
 @flow(name="index-rebuilt", persist_result=False, validate_parameters=True)
@@ -63,6 +67,8 @@ def index_rebuilt(  # noqa: PLR0913, PLR0917 they are what a person fills in
     said = {"index": index, "version": version, "dataset": dataset}
     with _told_of_errors(config, said):
         rebuilt = _newest(config, said, announced, event)
+        if rebuilt is None:
+            return _taken_by_another(said)
         said.update(rebuilt.payload)
         baselines = Baselines(config.deploy.baselines)
         before = baselines.current(rebuilt.index)
@@ -81,18 +87,12 @@ def index_rebuilt(  # noqa: PLR0913, PLR0917 they are what a person fills in
         return _refuse(config, rebuilt, before.version, found)
 
 
-def _newest(config: RunConfig, said: Mapping[str, str], announced: str, event: str) -> IndexRebuilt:
-    when, event_id = _time(announced), UUID(event) if event else None
-    quiet = timedelta(seconds=config.deploy.quiet_seconds)
-    try:
-        found = newest_announced(IndexRebuilt.checked(said, when), event_id, quiet)
-    except ConfigError as error:
-        # Of a burst there is this run only, so an event that can not be used must not take the others with it.
-        other = None if event_id is None else newest_beside(said["index"], when, event_id, quiet)
-        if other is None:
-            raise
-        _tell(config, said, str(error))
-        found = other
+def _newest(config: RunConfig, said: Mapping[str, str], announced: str, event: str) -> IndexRebuilt | None:
+    """The version to evaluate: of a run that an event has started, the newest that waits, if any does."""
+    when = _time(announced)
+    found = IndexRebuilt.checked(said, when) if not event else _taken_up(config, said, when, UUID(event))
+    if found is None:
+        return None
     if found.version != said["version"]:
         get_run_logger().info("version %s takes the place of %r", found.version, said["version"])
     if found.dataset == FROM_INDEX and config.retriever is None:
@@ -100,6 +100,19 @@ def _newest(config: RunConfig, said: Mapping[str, str], announced: str, event: s
             f"the event says that contexts are to be fetched from the index ({FROM_INDEX}), but this deployment has no "
             "retriever; set one in its configuration, or announce a dataset"
         )
+    return found
+
+
+def _taken_up(config: RunConfig, said: Mapping[str, str], when: datetime, event: UUID) -> IndexRebuilt | None:
+    quiet, longest = (timedelta(seconds=each) for each in (config.deploy.quiet_seconds, config.deploy.longest_wait))
+    found = take_up(said["index"], when, event, quiet, _LOOK_BACK + longest)
+    try:
+        IndexRebuilt.checked(said, when)
+    except ConfigError as error:
+        # Of a burst there is this run only, so an event that can not be used must not take the others with it.
+        if found is None:
+            raise
+        _tell(config, said, str(error))
     return found
 
 
@@ -173,6 +186,13 @@ def _baseline(rebuilt: IndexRebuilt, folder: Path, why: Literal["first", "passed
         accepted=datetime.now(UTC),
         why=why,
     )
+
+
+def _taken_by_another(said: Mapping[str, str]) -> State[dict[str, Any]]:
+    message = (
+        f"version {said['version']} of index {said['index']} was taken up by another run, with others of its burst"
+    )
+    return Completed(name="Superseded", message=message, data={**said, "accepted": False})
 
 
 def _superseded(rebuilt: IndexRebuilt, newer: Baseline) -> State[dict[str, Any]]:

@@ -30,16 +30,22 @@ _MAY_HOLD_SECRETS = (
     ("tables",),
     ("retriever",),
     ("deploy", "alerts"),
+    ("deploy", "baselines"),
 )
 """Tables whose values are not repeated in messages: a URL may hold a password, a variable a key."""
 
 CONFIG_SUFFIXES = (".toml", ".yaml", ".yml")
 
-_PATHS = {"": ("source", "out", "answers", "baseline", "calibration"), "deploy": ("gate", "baselines")}
+_PATHS: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    (): ("source", "out", "tables", "answers", "baseline", "calibration"),
+    ("judge",): ("script",),
+    ("deploy",): ("gate", "baselines"),
+    ("deploy", "alerts"): ("file",),
+}
 """Options of a table that are paths, and relative to the configuration file."""
 
-_NO_PATHS = ("none", "kept")
-"""What such an option may say besides a path."""
+NO_PATHS = ("none", "kept")
+"""What an option that is a path may say besides one."""
 
 
 class _Environment(RunConfig, BaseSettings):
@@ -78,7 +84,9 @@ def _read_file(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ConfigError(f"the configuration file {path} must hold a table of options, got {type(content).__name__}")
     for table, names in _PATHS.items():
-        below = content.get(table) if table else content
+        below: Any = content
+        for name in table:
+            below = below.get(name) if isinstance(below, dict) else None
         if not isinstance(below, dict):
             continue
         for name in names:
@@ -89,7 +97,7 @@ def _read_file(path: Path) -> dict[str, Any]:
 
 
 def _is_path(value: str) -> bool:
-    return value not in _NO_PATHS and "://" not in value and not value.startswith("hub:")
+    return value not in NO_PATHS and "://" not in value and not value.startswith(("hub:", "~"))
 
 
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,7 +116,8 @@ def _explain(error: ValidationError, file: Path | None) -> str:
     for problem in error.errors(include_url=False):
         where = ".".join(str(part) for part in problem["loc"] if not str(part).startswith("function-"))
         is_secret = any(problem["loc"][: len(place)] == place for place in _MAY_HOLD_SECRETS)
-        is_told = problem["type"] not in ("missing", "extra_forbidden") and not is_secret
+        is_table = isinstance(problem["input"], Mapping)  # which may hold secrets in options that are right themselves
+        is_told = problem["type"] not in ("missing", "extra_forbidden") and not (is_secret or is_table)
         got = f", got {problem['input']!r}" if is_told else ""
         lines.append(f"  {where}: {said_of_option(problem, RunConfig)}{got}")
     origin = f"in {file}, the environment or the command line" if file else "in the environment or the command line"

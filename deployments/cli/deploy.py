@@ -62,7 +62,7 @@ def deploy(
 ) -> None:
     """Deploy evaluations to a work pool of Prefect."""
     from deployments.applying import Place, apply  # noqa: PLC0415 loads Prefect
-    from deployments.serving import deployments_of, prefect_yaml  # noqa: PLC0415
+    from deployments.serving import deployments_of, prefect_yaml, suffix_of  # noqa: PLC0415
 
     scheduled = with_cron(config, cron)
     variables = _variables(job_variable or [])
@@ -73,7 +73,7 @@ def deploy(
         pool_type=None if work_pool_type is None else work_pool_type.value,
         image=image,
         job_variables=variables,
-        suffix=f"-{name}" if name else "",
+        suffix=suffix_of(name),
     )
     if as_yaml:
         typer.echo(prefect_yaml(deployments_of(scheduled, place.suffix), pool, place.variables), nl=False)
@@ -111,10 +111,14 @@ def _variables(said: list[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for each in said:
         name, equals, value = each.partition("=")
-        if not equals:
+        if not (name and equals):
             raise ConfigError(f"a job variable is given as NAME=JSON, got {each!r}")
         try:
             found[name] = json.loads(value)
         except ValueError:
             found[name] = value
+    if not isinstance(found.get("env", {}), dict):
+        raise ConfigError(
+            f'the job variable env is a table of variables, such as env={{"A": "b"}}, got {found["env"]!r}'
+        )
     return found

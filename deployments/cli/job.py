@@ -57,12 +57,12 @@ def job(
     started = time.monotonic()
     spec = JobSpec.from_file(file)
     usual = DataFolders()
-    config = config_of(spec, JobOptions(out, api_key, DataFolders(test_data or usual.test, data or usual.data)))
+    options = JobOptions(out, api_key, DataFolders(test_data or usual.test, data or usual.data))
     _warn(f"the job's field {field} is not used" for field in spec.unused)
     tells = os.environ.get("EVALHUB_MODE") == "k8s" if tell is None else tell
     reporter = Reporter(spec if tells else spec.model_copy(update={"callback_url": None}))
     with _problems_shown(reporter), reporter.running():
-        evaluation = _evaluate(config, quiet)
+        evaluation = _evaluate(config_of(spec, options), quiet)
         _warn(evaluation.warnings)
         folder = Path(evaluation.folder)
         found = results_of(spec, folder, time.monotonic() - started)

@@ -6,7 +6,9 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,9 +17,13 @@ import typer
 from deployments.cli.console import stderr
 from deployments.cli.deploy import Cron, Suffix, print_applied, with_cron
 from deployments.cli.options import configured
-from deployments.local_server import start_server, use_server
+from deployments.local_server import shown_url, start_server, use_server
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
+    from prefect.client.orchestration import SyncPrefectClient
+
     from deployments.applying import Applied
     from flows.config import RunConfig
 
@@ -41,31 +47,37 @@ def serve(
     starting = start_server(assay_home())
     with use_server(url := starting.wait()):
         from deployments.applying import Place, apply  # noqa: PLC0415 loads Prefect
+        from deployments.serving import suffix_of  # noqa: PLC0415
 
         place = Place(
             pool=POOL,
             pool_type="process",
             job_variables={"working_dir": str(Path.cwd())},
-            suffix=f"-{name}" if name else "",
+            suffix=suffix_of(name),
         )
         done = apply(scheduled, place)
         print_applied(done, as_json=False)
-        stderr.print(f"serving on {url}; set PREFECT_API_URL to it for other commands. Ctrl-C ends it.", markup=False)
+        where = shown_url(url)
+        stderr.print(f"serving on {where}; set PREFECT_API_URL to it for other commands. Ctrl-C ends it.", markup=False)
         with _schedules_running(done):
             code = _work(at_once)
-    if code not in (0, -signal.SIGINT, -signal.SIGTERM):
+    if code:
         stderr.print(f"the worker ended with exit code {code}", markup=False)
         raise typer.Exit(1)
 
 
 @contextmanager
 def _schedules_running(done: "Sequence[Applied]") -> Iterator[None]:
-    """Schedules run while the block lasts: what nobody runs meanwhile must not pile up."""
+    """Schedules run while the block lasts: what nobody runs meanwhile must not pile up.
+
+    A process that was killed could not pause them, so what fell due since is dropped first.
+    """
     from prefect.client.orchestration import get_client  # noqa: PLC0415
 
     timed = [each.name for each in done if each.kind == "deployment" and each.detail.startswith("cron")]
     with get_client(sync_client=True) as client:
         ids = [client.read_deployment_by_name(name).id for name in timed]
+        _drop_missed(client, ids)
         try:
             yield
         finally:
@@ -73,19 +85,43 @@ def _schedules_running(done: "Sequence[Applied]") -> Iterator[None]:
                 client.pause_deployment(each)
 
 
+def _drop_missed(client: "SyncPrefectClient", deployments: "Sequence[UUID]") -> None:
+    """Deletes the runs that a schedule has made, whose time is over and that nobody has begun."""
+    from prefect.client.schemas.filters import DeploymentFilter, FlowRunFilter  # noqa: PLC0415
+
+    if not deployments:  # a filter of nothing would be one of everything
+        return
+    waiting = client.read_flow_runs(
+        flow_run_filter=FlowRunFilter.model_validate({"state": {"type": {"any_": ["SCHEDULED"]}}}),
+        deployment_filter=DeploymentFilter.model_validate({"id": {"any_": list(deployments)}}),
+    )
+    for run in waiting:
+        due = run.expected_start_time
+        if run.auto_scheduled and run.run_count == 0 and due is not None and due < datetime.now(UTC):
+            client.delete_flow_run(run.id)
+
+
 def _work(at_once: int) -> int:
-    """Takes runs until told to stop; its runs end with it."""
+    """Takes runs until told to stop; its runs end with it. Told twice, it is killed.
+
+    Returns:
+        The exit code of a worker that ended by itself; 0 for one that was told to.
+    """
     command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", POOL, "--type", "process"]
     environment = {"PREFECT_WORKER_QUERY_SECONDS": _QUERY_SECONDS} | os.environ
     worker = subprocess.Popen([*command, "--limit", str(at_once)], env=environment, start_new_session=True)  # noqa: S603
 
+    told = Event()
+
     def stop(_number: int, _frame: FrameType | None) -> None:
-        worker.send_signal(signal.SIGTERM)
+        told.set()
+        worker.send_signal(signal.SIGTERM)  # Prefect's worker takes a second one as a kill
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
     try:
-        return worker.wait()
+        code = worker.wait()
+        return 0 if told.is_set() else code
     finally:
         if worker.poll() is None:
             worker.kill()

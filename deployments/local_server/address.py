@@ -23,6 +23,17 @@ def configured_api_url() -> str | None:
     return get_current_settings().api.url
 
 
+def shown_url(url: str) -> str:
+    """An API URL for messages, without a user and password that it may hold.
+
+    >>> shown_url("https://me:hunter2@prefect.example/api")
+    'https://prefect.example/api'
+    """
+    scheme, separator, rest = url.partition("://")
+    place, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{place.rpartition('@')[2]}{slash}{path}"
+
+
 @contextmanager
 def use_server(url: str) -> Iterator[None]:
     """Lets the flows that run inside talk to this server; best entered before Prefect is imported.

@@ -1,13 +1,16 @@
 """What a configuration says about runs that nobody starts by hand: when, held against what, and who hears of it."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from flows.options.gate import GateSettings, RegressionSettings, load_gate
-from tasks.credentials import reference
+from tasks.credentials import reference, without_secrets
 from tasks.settings import Settings
+
+_LONGEST_WAIT = 600.0
+_LEAST_QUIETS = 4
 
 
 def _gate_read(value: Any) -> Any:
@@ -39,7 +42,7 @@ class AlertSettings(Settings):
     block: str | None = Field(
         None, description="notification block of the Prefect server", examples=["slack-webhook/rag"]
     )
-    link: str | None = Field(
+    link: Annotated[str, AfterValidator(without_secrets)] | None = Field(
         None, description="URL of a run folder, for links in alerts", examples=["https://reports.example/{name}"]
     )
 
@@ -53,6 +56,7 @@ class DeploySettings(Settings):
         timezone: of both.
         index: the indexes whose events are taken, with `*` as a wildcard.
         quiet_seconds: an event waits so long for a later one of its index; a burst of events is one run.
+        longest_wait_seconds: an event waits at most so long, however long its burst.
         gate: the rules that a version must keep to be accepted: a gate file, or its content.
         baselines: folder or fsspec URL of accepted baselines.
         alerts: who is told.
@@ -63,16 +67,27 @@ class DeploySettings(Settings):
         None, description="when what nothing has used for long is dropped", examples=["0 3 * * 0"]
     )
     timezone: str = Field("UTC", description="time zone of the schedules", examples=["Europe/Berlin"])
-    index: str = Field("*", description="indexes whose events are taken; * stands for any characters")
+    index: str = Field(
+        "*",
+        pattern=r"^[A-Za-z0-9*][A-Za-z0-9._*-]*$",
+        description="indexes whose events are taken; * stands for any characters",
+    )
     quiet_seconds: float = Field(
-        10.0, ge=1, le=3600, description="an event of an index waits so long for a later one; a burst is one run"
+        10.0, ge=10, le=3600, description="an event of an index waits so long for a later one; a burst is one run"
+    )
+    longest_wait_seconds: float | None = Field(
+        None,
+        le=86400,
+        description="an event waits at most so long, even if others keep coming; default 600, or four times "
+        "quiet_seconds where that is longer",
+        examples=[900],
     )
     gate: Annotated[GateSettings, BeforeValidator(_gate_read)] | None = Field(
         None,
         description="rules that a version must keep to be accepted: a gate file, or its content",
         examples=[{"absolute": ["faithfulness.mean >= 0.8"]}],
     )
-    baselines: str | None = Field(
+    baselines: Annotated[str, AfterValidator(without_secrets)] | None = Field(
         None,
         description="folder or fsspec URL of accepted baselines; default ASSAY_HOME/baselines",
         examples=["s3://bucket/baselines"],
@@ -80,3 +95,24 @@ class DeploySettings(Settings):
     alerts: AlertSettings = Field(
         AlertSettings(), description="who is told what was not accepted", examples=[{"webhook": "env:ASSAY_WEBHOOK"}]
     )
+
+    @property
+    def longest_wait(self) -> float:
+        """Seconds that an event waits at most.
+
+        >>> DeploySettings().longest_wait, DeploySettings(quiet_seconds=300).longest_wait
+        (600.0, 1200.0)
+        """
+        if self.longest_wait_seconds is not None:
+            return self.longest_wait_seconds
+        return max(_LONGEST_WAIT, _LEAST_QUIETS * self.quiet_seconds)
+
+    @model_validator(mode="after")
+    def _leaves_time_to_be_quiet(self) -> Self:
+        least = _LEAST_QUIETS * self.quiet_seconds
+        if self.longest_wait < least:
+            raise ValueError(
+                f"longest_wait_seconds must be at least four times quiet_seconds, here {least:g}, or an ordinary burst "
+                "would be cut in pieces"
+            )
+        return self

@@ -15,6 +15,7 @@ from metric_core.statistics.gate import (
     Count,
     CoverageRule,
     Gate,
+    JudgeRule,
     RegressionRule,
     Statistic,
 )
@@ -113,6 +114,26 @@ class CoverageSettings(Settings):
         return [CoverageRule(self.metrics, c, Bar(bar, floor)) for c, (bar, floor) in bars.items() if bar is not None]
 
 
+class JudgeRuleSettings(Settings):
+    """The judge is known to agree with people; numbers of one that is not tell nothing.
+
+    Args:
+        min_agreement: Cohen's kappa at the best threshold, as `assay calibrate` reports it, or Spearman's correlation
+            where people gave grades. The lower end of its 95 % interval counts, not the estimate.
+        min_rows: over so many labelled rows.
+        metrics: in which metrics; in all with absolute or regression rules, by default. Metrics without a judge need
+            no agreement.
+    """
+
+    min_agreement: float = Field(gt=0, le=1)
+    min_rows: int = Field(100, ge=4)
+    metrics: Metrics
+
+    def rule(self) -> JudgeRule:
+        """The rule it stands for."""
+        return JudgeRule(self.metrics, Bar(self.min_agreement), self.min_rows)
+
+
 class GateSettings(Settings):
     """The rules of a gate.
 
@@ -120,14 +141,17 @@ class GateSettings(Settings):
         absolute: bars for the run's own scores.
         regression: how much worse than the baseline metrics may be.
         coverage: how many rows must be scored.
+        judge: how far the judge must agree with people for the other rules to tell anything.
         min_rows: with fewer rows nothing is told about a mean.
         level: how sure the ends of an interval are, and how sure the gate is not to fail by chance.
-        inconclusive: what becomes of a gate that can not tell: an outcome of its own, passed, or failed.
+        inconclusive: what becomes of a gate that can not tell: an outcome of its own, passed, or failed. It does not
+            pass by numbers of a judge that is not trusted.
     """
 
     absolute: tuple[Annotated[AbsoluteSettings, BeforeValidator(_long_form)], ...] = ()
     regression: Annotated[tuple[RegressionSettings, ...], BeforeValidator(_as_list)] = ()
     coverage: Annotated[tuple[CoverageSettings, ...], BeforeValidator(_as_list)] = ()
+    judge: JudgeRuleSettings | None = None
     min_rows: int = Field(30, ge=2)
     level: float = Field(0.95, gt=0.5, lt=1)
     inconclusive: Literal["inconclusive", "passed", "failed"] = "inconclusive"
@@ -138,6 +162,7 @@ class GateSettings(Settings):
             absolute=tuple(rule.rule() for rule in self.absolute),
             regression=tuple(RegressionRule(rule.metrics, rule.max_drop) for rule in self.regression),
             coverage=tuple(rule for coverage in self.coverage for rule in coverage.rules()),
+            judge=None if self.judge is None else self.judge.rule(),
             min_rows=self.min_rows,
             level=self.level,
         )

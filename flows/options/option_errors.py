@@ -1,6 +1,6 @@
 """What is wrong with an option of a configuration or gate file, in words, with the option that was perhaps meant."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -23,9 +23,19 @@ def said_of_option(problem: Mapping[str, Any], model: type[BaseModel]) -> str:
     if problem["type"] != "extra_forbidden":
         return str(problem["msg"]).removeprefix("Value error, ")
     place = problem["loc"]
-    known = model.model_fields if len(place) == 1 else set(_nested(model.model_json_schema()))
+    schema = model.model_json_schema()
+    known = model.model_fields if len(place) == 1 else set(_beside(place, schema)) or set(_nested(schema))
     nearest = suggestions(str(place[-1]), known, most=1)
     return "there is no such option" + (f". Did you mean {nearest[0]}?" if nearest else "")
+
+
+def _beside(place: Sequence[str | int], schema: Mapping[str, Any]) -> Iterator[str]:
+    """The names of the options of the table that a place is in; none where the way there leads through a union."""
+    table: Mapping[str, Any] = schema
+    for part in place[:-1]:
+        found = table.get("properties", {}).get(part, {})
+        table = schema.get("$defs", {}).get(str(found.get("$ref", "")).rpartition("/")[2], {})
+    yield from table.get("properties", {})
 
 
 def _nested(schema: Mapping[str, Any]) -> Iterator[str]:

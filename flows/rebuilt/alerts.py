@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, cast
+from urllib.parse import quote
 
 import httpx
 from prefect.blocks.abstract import NotificationBlock
@@ -118,7 +119,8 @@ def link_to(folder: Path, page: str, settings: AlertSettings) -> str:
     """
     if settings.link is None:
         return (folder / page).as_uri()
-    return f"{settings.link.replace('{folder}', str(folder)).replace('{name}', folder.name).rstrip('/')}/{page}"
+    link = settings.link.replace("{folder}", quote(str(folder))).replace("{name}", quote(folder.name))
+    return f"{link.rstrip('/')}/{page}"
 
 
 def _tried(way: str, tell: Callable[[], object]) -> str | None:

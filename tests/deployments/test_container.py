@@ -199,3 +199,9 @@ def test_the_image_holds_to_the_pinned_dependencies_and_runs_without_root() -> N
     assert all("--no-deps" in words for words in installs[1:])
     assert instructions("USER") == [["assay"]]
     assert all(re.match(r"python:3\.11\.\d+-slim", words[0]) for words in instructions("FROM"))
+
+
+def test_the_worker_has_every_variable_that_the_example_names() -> None:
+    named = set(re.findall(r"env:(\w+)", (ROOT / "examples" / "deployed.toml").read_text(encoding="utf-8")))
+    assert named
+    assert named <= SERVICES["worker"]["environment"].keys()

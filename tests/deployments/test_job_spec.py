@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, ClassVar
 
+import httpx
 import pytest
 
 from deployments.cli.main import main
@@ -241,6 +242,45 @@ def test_the_hub_is_told_how_the_job_is_doing(tmp_path: Path) -> None:
     assert events[2]["metrics"] == {"faithfulness": 0.5}
     assert events[1]["error_message"]["message"] == "no data"
     assert reporter.problems == []
+
+
+def told_of(callback_url: str, error: Exception, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What a hub is told of a job that ends with an error."""
+    told: list[dict[str, Any]] = []
+
+    def post(url: str, **more: Any) -> httpx.Response:
+        told.append({"url": url, **more["json"]["benchmark_status_event"]})
+        return httpx.Response(204, request=httpx.Request("POST", url))
+
+    monkeypatch.setattr(httpx, "post", post)
+    reporter = Reporter(JobSpec.of(minimal() | {"id": "a/../b", "callback_url": callback_url}))
+    with pytest.raises(type(error)), reporter.running():
+        raise error
+    return told
+
+
+def test_the_hub_is_told_the_kind_only_of_errors_that_are_not_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, failed = told_of("http://hub", ValueError("https://host/?token=geheim"), monkeypatch)
+    assert failed["error_message"]["message"] == "ValueError; the job's log has more"
+    assert failed["url"] == "http://hub/api/v1/evaluations/jobs/a%2F..%2Fb/events"
+
+
+def test_the_hub_is_told_of_a_job_that_can_not_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "job.json"
+    file.write_text(json.dumps(minimal(data_path="none.jsonl") | {"callback_url": "http://hub"}), encoding="utf-8")
+    told: list[str] = []
+
+    def tell(_: Reporter, state: str, *__: Any, **___: Any) -> None:
+        told.append(state)
+
+    monkeypatch.setattr(Reporter, "_tell", tell)
+    monkeypatch.setattr(sys, "argv", ["assay", "job", str(file), "--data", str(tmp_path), "--tell"])
+    with pytest.raises(SystemExit):
+        main()
+    assert told == ["running", "failed"]
+    assert "data_path 'none.jsonl' does not exist" in capsys.readouterr().err
 
 
 def test_a_hub_that_does_not_listen_is_a_problem_and_no_failure() -> None:

@@ -9,8 +9,10 @@ import pytest
 import yaml
 from prefect.events.schemas.deployment_triggers import DeploymentEventTrigger
 from prefect.flows import load_flow_from_entrypoint
+from pydantic import ValidationError
 
 from deployments.applying import Place, apply
+from deployments.schedules import schedule_of
 from deployments.serving import Deployed, as_parameter, deployments_of
 from flows.config import RunConfig
 from flows.loading import load_config
@@ -40,7 +42,7 @@ def test_the_flow_takes_what_the_deployment_gives(deployed: Deployed) -> None:
     flow: Any = load_flow_from_entrypoint(deployed.entrypoint, use_placeholder_flow=False)
     assert flow.name == deployed.flow
     taken = inspect.signature(flow.fn).parameters
-    given = {*deployed.parameters, *(deployed.trigger or {}).get("parameters", {})}
+    given = {*deployed.parameters, *(name for trigger in deployed.triggers for name in trigger["parameters"])}
     assert given <= taken.keys()
 
 
@@ -55,6 +57,7 @@ def test_prefect_yaml_has_triggers_that_prefect_takes() -> None:
     triggers = [trigger for each in content["deployments"] for trigger in each.get("triggers", ())]
     assert [DeploymentEventTrigger.model_validate(trigger).name for trigger in triggers] == [
         "rag-assay: index-rebuilt",
+        "rag-assay: index-rebuilt: long burst",
         "rag-assay: rerun-crashed",
     ]
 
@@ -79,16 +82,86 @@ def test_a_configuration_survives_as_a_parameter(tmp_path: Path, monkeypatch: py
 def test_names_of_two_configurations_do_not_meet() -> None:
     one, other = deployments_of(RunConfig(source="a")), deployments_of(RunConfig(source="b"), "-b")
     assert not {each.full_name for each in one} & {each.full_name for each in other}
-    assert not {each.trigger["name"] for each in one if each.trigger} & {
-        each.trigger["name"] for each in other if each.trigger
-    }
+    names = [{trigger["name"] for each in table for trigger in each.triggers} for table in (one, other)]
+    assert not names[0] & names[1]
 
 
-@pytest.mark.parametrize(("cron", "timezone"), [("every day", "UTC"), ("0 6 * * *", "Mars/Olympus")])
+@pytest.mark.parametrize(
+    ("cron", "timezone"),
+    [("every day", "UTC"), ("0 6 * * *", "Mars/Olympus"), ("0 6 * * *", ""), ("0 6 * * * *", "UTC"), ("", "UTC")],
+)
 def test_a_schedule_that_is_none_is_refused(cron: str, timezone: str) -> None:
     config = RunConfig.model_validate({"source": "a", "deploy": {"cron": cron, "timezone": timezone}})
     with pytest.raises(ConfigError, match="a schedule is a cron expression"):
         deployments_of(config)
+
+
+def test_a_schedule_without_any_date_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"'0 6 31 2 \*' has no date"):
+        schedule_of("0 6 31 2 *", "UTC")
+    assert schedule_of("@daily", "Europe/Berlin") == {"cron": "@daily", "timezone": "Europe/Berlin"}
+
+
+@pytest.mark.parametrize("name", ["a/b", "a b", "*", "-a", "a%", "n" * 101])
+def test_a_name_that_names_of_prefect_can_not_hold_is_refused(assay: Callable[..., Any], name: str) -> None:
+    done = assay("deploy", str(CONFIG), "--yaml", f"--name={name}")
+    assert (done.code, done.out) == (2, "")
+    assert "a name is up to 100 letters, digits" in done.err
+
+
+@pytest.mark.parametrize("variable", ["env=3", "=3", "nothing"])
+def test_job_variables_that_can_not_be_used_are_refused(assay: Callable[..., Any], variable: str) -> None:
+    done = assay("deploy", str(CONFIG), "--yaml", "--job-variable", variable)
+    assert (done.code, done.out) == (2, "")
+    assert "job variable" in done.err
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("baselines", "s3://key:geheim@bucket/x"), ("link", "https://me:geheim@reports.example/{name}")],
+)
+def test_addresses_hold_no_secrets(tmp_path: Path, option: str, value: str) -> None:
+    path = tmp_path / "assay.toml"
+    table = "deploy.alerts" if option == "link" else "deploy"
+    path.write_text(f'[{table}]\n{option} = "{value}"', encoding="utf-8")
+    with pytest.raises(ConfigError, match="must hold no password") as refused:
+        load_config(path)
+    assert "geheim" not in str(refused.value)
+
+
+def test_a_table_that_can_not_be_used_is_not_repeated(tmp_path: Path) -> None:
+    path = tmp_path / "assay.toml"
+    path.write_text("[deploy]\nquiet_seconds = 20\nlongest_wait_seconds = 40\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="deploy: longest_wait_seconds must be at least four times") as refused:
+        load_config(path)
+    assert "{" not in str(refused.value)
+
+
+def test_every_place_of_a_parameter_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    launch = {"python": ".venv-vllm/bin/python", "model": "Qwen/Qwen3-8B"}
+    said = {"calibration": "labelled/calibration.json", "judge": {"backend": "server", "launch": launch}}
+    written = as_parameter(RunConfig.model_validate({"source": "rows.jsonl", "verdict": "probability", **said}))
+    assert written["calibration"] == str(tmp_path / "labelled" / "calibration.json")
+    assert written["judge"]["launch"] == launch | {"python": str(tmp_path / ".venv-vllm" / "bin" / "python")}
+    assert (
+        as_parameter(RunConfig(source="rows.jsonl", verdict="probability", calibration="kept"))["calibration"] == "kept"
+    )
+
+
+def test_variables_of_a_launched_judge_are_refused_and_not_deployed_as_asterisks() -> None:
+    launch = {"python": "python", "model": "m", "environment": {"VLLM_API_KEY": "geheim"}}
+    config = RunConfig.model_validate({"source": "a", "judge": {"backend": "server", "launch": launch}})
+    with pytest.raises(ConfigError, match="set the variables in the environment of the worker") as refused:
+        deployments_of(config)
+    assert "geheim" not in str(refused.value)
+
+
+def test_an_index_that_no_event_can_have_is_refused() -> None:
+    for index in ("", "a b", "hand/book", "!handbook"):
+        with pytest.raises(ValidationError, match=r"deploy\.index"):
+            RunConfig.model_validate({"deploy": {"index": index}})
+    assert RunConfig.model_validate({"deploy": {"index": "handbook-*"}}).deploy.index == "handbook-*"
 
 
 def test_secrets_are_named_not_written(tmp_path: Path) -> None:

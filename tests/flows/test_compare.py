@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prefect.client.orchestration import get_client
@@ -100,6 +101,52 @@ def test_a_comparison_shows_itself_in_a_notebook(runs: Sequence[Path], tmp_path:
 def test_a_folder_that_is_no_run_is_told(tmp_path: Path, runs: Sequence[Path]) -> None:
     with pytest.raises(RunFolderError, match="is not a run folder"):
         compare_runs(tmp_path, runs[0], CompareOptions())
+
+
+def measured(kappa: float) -> dict[str, Any]:
+    """What run.json says of a judge that was measured in faithfulness."""
+    figures = {"kappa": {"value": kappa, "low": kappa - 0.1, "high": kappa + 0.1}}
+    facts = {"created": "2026-11-21T16:04:00+00:00", "source": "labels.jsonl", "compared": 150, "figures": figures}
+    return {"metrics": {"faithfulness": facts}, "not_covered": []}
+
+
+TRUSTED: dict[str, Any] = {"absolute": ["faithfulness >= 0.5"], "judge": {"min_agreement": 0.6}}
+
+
+@pytest.mark.parametrize(
+    ("calibration", "outcome"),
+    [(None, Outcome.INCONCLUSIVE), (measured(0.65), Outcome.INCONCLUSIVE), (measured(0.75), Outcome.PASSED)],
+)
+@pytest.mark.parametrize("otherwise", ["inconclusive", "passed"])
+def test_a_gate_passes_only_by_a_judge_that_agrees_with_people(
+    tmp_path: Path, calibration: dict[str, Any] | None, outcome: Outcome, otherwise: str
+) -> None:
+    run = compared.write_run(tmp_path / "run", 0.8, calibration=calibration)
+    gate = GateSettings.model_validate({**TRUSTED, "inconclusive": otherwise})
+    found = hold_against_gate(run, CompareOptions(gate=gate)).gate
+    assert found is not None
+    assert found.outcome is outcome
+
+
+def test_rows_that_are_too_few_may_pass_where_the_judge_is_trusted(tmp_path: Path) -> None:
+    run = compared.write_run(tmp_path / "run", 0.8, calibration=measured(0.75))
+    gate = GateSettings.model_validate({**TRUSTED, "min_rows": 99, "inconclusive": "passed"})
+    found = hold_against_gate(run, CompareOptions(gate=gate)).gate
+    assert found is not None
+    assert found.outcome is Outcome.PASSED
+
+
+def test_a_baseline_by_the_same_judge_needs_no_measure_of_its_own_and_one_by_another_does(tmp_path: Path) -> None:
+    rules = {"regression": {"max_drop": 0.02, "metrics": ["faithfulness"]}, "judge": {"min_agreement": 0.6}}
+    options = CompareOptions(gate=GateSettings.model_validate(rules), allow_different=True)
+    judge = {"backend": "server", "model": "other", "revision": "", "note": "", "language_model": True}
+    run = compared.write_run(tmp_path / "run", 0.8, calibration=measured(0.75))
+    same = compared.write_run(tmp_path / "same", 0.8)
+    unknown = compared.write_run(tmp_path / "unknown", 0.8, judge=judge)
+    known = compared.write_run(tmp_path / "known", 0.8, judge=judge, calibration=measured(0.8))
+    gates = [compare_runs(baseline, run, options).gate for baseline in (same, unknown, known)]
+    assert [gate.outcome for gate in gates if gate] == [Outcome.PASSED, Outcome.INCONCLUSIVE, Outcome.PASSED]
+    assert [len(gate.checks) for gate in gates if gate] == [2, 3, 3]
 
 
 @pytest.mark.prefect

@@ -94,7 +94,18 @@ def test_yaml_is_read_too_and_paths_are_relative_to_the_file(tmp_path: Path) -> 
     assert config.metrics == ("faithfulness",)
 
 
-@pytest.mark.parametrize("source", ["s3://bucket/data.jsonl", "hub:owner/name"])
+def test_every_path_of_a_file_is_relative_to_it(tmp_path: Path) -> None:
+    text = (
+        'tables = "kept/tables"\ncalibration = "kept"\n[judge]\nbackend = "scripted"\nscript = "answers.json"\n'
+        '[deploy]\nbaselines = "accepted"\nalerts = {file = "alerts.jsonl"}\n'
+    )
+    config = load_config(write(tmp_path, text))
+    found = (config.tables, config.judge.script, config.deploy.baselines, config.deploy.alerts.file)
+    assert found == tuple(str(tmp_path / name) for name in ("kept/tables", "answers.json", "accepted", "alerts.jsonl"))
+    assert config.calibration == "kept"
+
+
+@pytest.mark.parametrize("source", ["s3://bucket/data.jsonl", "hub:owner/name", "~/data.jsonl"])
 def test_urls_stay_as_they_are(tmp_path: Path, source: str) -> None:
     assert load_config(write(tmp_path, f'source = "{source}"')).source == source
 
@@ -105,7 +116,7 @@ def test_urls_stay_as_they_are(tmp_path: Path, source: str) -> None:
         ("limits = 3", "limits: there is no such option"),
         ("limit = 0", "limit: .*greater than or equal to 1, got 0"),
         ('[judge]\nbackend = "oracle"', "judge.backend: .*'builtin'.*got 'oracle'"),
-        ('column_map = "prompt"', "column_map: .*comma-separated"),
+        ('column_map = "prompt"', "column_map: .*comma-separated, got 'prompt'$"),
         ("limit = ", "can not be read"),
     ],
 )

@@ -1,6 +1,7 @@
 """The flow `index-rebuilt`: what is accepted, what is not, and who hears of it."""
 
 import json
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from prefect.events.schemas.events import Event
 from deployments.events import emit_index_rebuilt
 from flows.config import RunConfig
 from flows.index_rebuilt import COMPARISON, index_rebuilt
+from flows.rebuilt import turns
 from flows.rebuilt.rebuilt_event import EVENT
 from tasks.runs.baselines import Baselines
 from tests.json_endpoint import JsonEndpoint
@@ -203,6 +205,18 @@ def test_an_event_that_can_not_be_used_does_not_take_the_others_of_its_burst_wit
     name, _ = index.version("", "", announced=now.isoformat(), event=str(event.id))
     assert (name, index.baseline) == ("Accepted", "2")
     assert "lacks version, dataset" in index.alerts[0]["text"]
+
+
+def test_a_run_leaves_alone_what_another_one_has_taken_up(index: Index) -> None:
+    since = datetime.now(UTC)
+    first, second = (emit_index_rebuilt("handbook", version, index.good) for version in ("1", "2"))
+    now = datetime.now(UTC).isoformat()
+    assert index.version("2", index.good, announced=now, event=str(second))[0] == "Accepted"
+    while not any(each.event.startswith("rag.index.taken.") for each in turns._read("handbook", since)):
+        time.sleep(0.2)
+    name, message = index.version("1", index.good, announced=now, event=str(first))
+    assert (name, index.baseline) == ("Superseded", "2")
+    assert message == "version 1 of index handbook was taken up by another run, with others of its burst"
 
 
 def test_an_alert_that_nobody_can_be_told_is_in_the_home(

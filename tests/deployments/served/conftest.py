@@ -1,6 +1,11 @@
-"""One Prefect server with a worker for all tests of this folder, and what they look at on it."""
+"""One Prefect server with a worker for all tests of this folder, and what they look at on it.
+
+The server's database is a SQLite file; `ASSAY_TEST_PREFECT_DATABASE` names an empty one in PostgreSQL instead, for one
+process of pytest at a time.
+"""
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -105,7 +110,8 @@ def whole_ground(tmp_path_factory: pytest.TempPathFactory, webhook: JsonEndpoint
     """A server and a worker."""
     folder = tmp_path_factory.mktemp("ground")
     variables = {"ASSAY_HOME": str(folder / "home"), "ALERTS": webhook.url}
-    with prefect_server(folder) as url, worker(url, POOL, folder, variables):
+    database = os.environ.get("ASSAY_TEST_PREFECT_DATABASE")
+    with prefect_server(folder, database) as url, worker(url, POOL, folder, variables):
         yield Ground(url, folder)
 
 

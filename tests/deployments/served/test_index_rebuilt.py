@@ -4,6 +4,7 @@ All of it happens once, for all tests of the module: a burst of ten events, a wo
 field, while the minute's schedule fires.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.objects import FlowRun
+from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.events.schemas.events import Event
 
 from deployments.applying import Applied, Change
@@ -179,3 +180,29 @@ def test_what_can_not_be_used_is_refused_where_it_is_sent(values: tuple[str, str
     with pytest.raises(ConfigError, match=told) as refused:
         emit_index_rebuilt(*values)
     assert "secret" not in str(refused.value)
+
+
+def test_of_a_burst_without_end_the_newest_version_so_far_is_evaluated(ground: Ground) -> None:
+    """The events stop once a run has begun; later ones are for a run of their own."""
+    dataset = write(ground.folder / "endless.jsonl")
+    deploy = {"index": "endless*", "longest_wait_seconds": 40, "alerts": {"file": str(ground.folder / "alerts")}}
+    ground.deploy({"metrics": ["faithfulness"], "judge": {"backend": "builtin"}, "deploy": deploy}, "-endless")
+    versions = iter(range(1, 1000))
+
+    def announced() -> list[FlowRun]:
+        emit_index_rebuilt("endless", str(next(versions)), dataset)
+        time.sleep(1)
+        return [run for run in ground.runs("index-rebuilt-endless") if run.state_type is StateType.RUNNING]
+
+    (first,) = until(announced, "a run although events still arrive")
+    last = next(versions) - 1
+    over = ground.ended(first)
+    assert state_of(over)[0] == "Accepted", state_of(over)
+
+    def caught_up() -> bool:
+        current = Baselines(str(ground.home / "baselines")).current("endless")
+        return current is not None and current.version == str(last)
+
+    until(caught_up, "the last version")
+    others = [ground.ended(run) for run in ground.runs("index-rebuilt-endless")]
+    assert {state_of(run)[0] for run in others} <= {"Accepted", "Superseded"}

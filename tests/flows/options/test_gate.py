@@ -7,7 +7,7 @@ import pytest
 
 from flows.options.gate import GateSettings, load_gate
 from metric_core.errors import ConfigError
-from metric_core.statistics.gate import AbsoluteRule, Bar, Count, CoverageRule, RegressionRule, Statistic
+from metric_core.statistics.gate import AbsoluteRule, Bar, Count, CoverageRule, JudgeRule, RegressionRule, Statistic
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "gate.toml"
 
@@ -52,6 +52,17 @@ def test_the_documented_gate_can_be_read(tmp_path: Path) -> None:
 def test_tables_may_be_repeated(tmp_path: Path) -> None:
     text = '[[regression]]\nmax_drop = 0.02\n[[regression]]\nmax_drop = 0.5\nmetrics = ["rubrics"]\n'
     assert len(load_gate(gate_file(tmp_path, text)).gate().regression) == 2
+
+
+def test_a_gate_may_ask_for_a_judge_that_agrees_with_people(tmp_path: Path) -> None:
+    rule = 'absolute = ["faithfulness >= 0.8"]\n'
+    gate = load_gate(gate_file(tmp_path, f"{rule}[judge]\nmin_agreement = 0.6\nmetrics = ['faithfulness']")).gate()
+    assert gate.judge == JudgeRule(("faithfulness",), Bar(0.6), 100)
+    assert load_gate(gate_file(tmp_path, rule)).gate().judge is None
+    with pytest.raises(ConfigError, match=r"judge.min_agreement: Field required"):
+        load_gate(gate_file(tmp_path, f"{rule}[judge]\nmin_rows = 50"))
+    with pytest.raises(ConfigError, match="has no rule"):
+        load_gate(gate_file(tmp_path, "[judge]\nmin_agreement = 0.6"))
 
 
 def test_a_ceiling_of_0_is_a_ceiling() -> None:

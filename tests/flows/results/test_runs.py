@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from flows.results.runs import open_run
-from metric_core.errors import RunFolderError
+from metric_core.errors import ConfigError, RunFolderError
 from tests.tasks.render import folders
 
 
@@ -27,6 +27,8 @@ def test_a_run_gives_its_tables(folder: Path) -> None:
     run = open_run(str(folder))
     assert len(run.scores()) == 4 * len(folders.METRICS)
     assert run.scores("wide").columns == ["row_id", *folders.METRICS]
+    with pytest.raises(ConfigError, match="Did you mean wide"):
+        run.scores("wid")
     assert [row["row_id"] for row in run.samples()] == [sample["row_id"] for sample in folders.SAMPLES]
     assert {row["metric"] for row in run.failed()} == {"faithfulness", "house_style"}
     assert len(run.table("claims")) == len(folders.CLAIMS)

@@ -1,0 +1,60 @@
+"""The event "an index was rebuilt" where it is sent."""
+
+from datetime import UTC, datetime
+from typing import Any, Self
+
+import pytest
+from prefect.settings import PREFECT_API_URL, temporary_settings
+
+from deployments import events
+from metric_core.errors import AssayError, ConfigError
+
+
+class Server:
+    """Takes what is posted."""
+
+    def __init__(self) -> None:
+        self.posted: list[dict[str, Any]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def request(self, method: str, path: str, json: list[dict[str, Any]]) -> None:
+        assert (method, path) == ("POST", "/events")
+        self.posted += json
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Server:
+    found = Server()
+    monkeypatch.setattr(events, "get_client", lambda **_: found)
+    return found
+
+
+def test_a_time_without_a_zone_is_local_time(server: Server) -> None:
+    local = datetime(2026, 11, 21, 6)  # noqa: DTZ001 that is what is tested
+    with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:9/api"}):
+        for when in (local, local.astimezone(UTC)):
+            events.emit_index_rebuilt("handbook", "7", "rows.jsonl", announced=when)
+    naive, aware = (datetime.fromisoformat(event["occurred"]) for event in server.posted)
+    assert naive == aware == local.astimezone(UTC)
+
+
+def test_a_server_that_does_not_answer_is_named_without_its_password() -> None:
+    url = "http://me:geheim@127.0.0.1:9/api"
+    with (
+        temporary_settings({PREFECT_API_URL: url}),
+        pytest.raises(AssayError, match=r"at http://127\.0\.0\.1:9/api did not take the event") as refused,
+    ):
+        events.emit_index_rebuilt("handbook", "7", "rows.jsonl")
+    assert "geheim" not in str(refused.value)
+
+
+def test_a_signed_url_is_not_announced(server: Server) -> None:
+    with pytest.raises(ConfigError, match="everybody could read it") as refused:
+        events.emit_index_rebuilt("handbook", "7", "https://bucket/rows.jsonl?X-Amz-Signature=geheim")
+    assert "geheim" not in str(refused.value)
+    assert server.posted == []
