@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from deployments.cli.console import stderr, stdout
+from deployments.cli.console import print_table, stderr, stdout
 from deployments.cli.options import Json, configured_without
 from deployments.cli.progress import stage_progress
 from deployments.cli.run import Verbose, load_models, set_log_levels
@@ -140,7 +140,7 @@ def _print(result: "CalibrationResult") -> None:
         table.add_column(heading, justify="right", no_wrap=True)
     for row in figure_rows(found):
         table.add_row(*row)
-    stdout.print(table)
+    print_table(stdout, table)
     for line in _lines(found):
         stdout.print(line, markup=False, soft_wrap=True)
     stdout.print(f"run folder: {result.folder}", markup=False, soft_wrap=True)

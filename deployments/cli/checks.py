@@ -118,7 +118,7 @@ def check_embedder(config: "RunConfig | None") -> Iterator[Check]:
 
 def check_prefect() -> Iterator[Check]:
     """The Prefect server that a run would talk to."""
-    from deployments.local_server import configured_api_url, server_status  # noqa: PLC0415 keeps `assay --help` quick
+    from deployments.local_server import configured_api_url, server_status, shown_url  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.home import assay_home  # noqa: PLC0415
 
     url = configured_api_url()
@@ -134,9 +134,12 @@ def check_prefect() -> Iterator[Check]:
         answer.raise_for_status()
     except httpx.HTTPError as error:
         advice = "start that server, or take its URL out of Prefect's settings (PREFECT_API_URL) to use a local one"
-        yield Check("Prefect", Level.PROBLEM, f"{url} does not answer: {error or type(error).__name__}", advice)
+        # The message of a status would repeat the URL, which may hold a password.
+        reason = f"status {error.response.status_code}" if isinstance(error, httpx.HTTPStatusError) else str(error)
+        found = f"{shown_url(url)} does not answer: {reason or type(error).__name__}"
+        yield Check("Prefect", Level.PROBLEM, found, advice)
     else:
-        yield Check("Prefect", Level.OK, f"{url} answers")
+        yield Check("Prefect", Level.OK, f"{shown_url(url)} answers")
 
 
 def check_judge(config: "RunConfig | None") -> Iterator[Check]:

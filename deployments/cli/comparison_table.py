@@ -9,12 +9,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from deployments.cli.console import print_table
 from metric_core.records import Direction
 from metric_core.statistics.comparison import MetricComparison, RowChange, Verdict
 from metric_core.statistics.gate import Check, GateResult, Outcome
 from tasks.render.comparison_words import (
     category_sentences,
     check_numbers,
+    correction_sentences,
     folder_text,
     headline,
     is_worse,
@@ -88,13 +90,13 @@ def _print_metrics(console: Console, comparison: RunComparison) -> None:
         shown = [number for name, number in zip(_HEADINGS, numbers(metric), strict=True) if name in headings]
         words = metric.verdict if is_wide else _SHORT.get(metric.verdict, metric.verdict)
         table.add_row(Text(title(metric)), *shown, Text(words, style=_STYLES.get(metric.verdict, "dim")))
-    console.print(table)
+    print_table(console, table)
     if any(metric.direction is Direction.LOWER for metric in comparison.metrics):
         console.print("↓ lower is better", style="dim")
     if is_wide:
         words = "p after Holm's correction over all metrics; effect: mean difference over its standard deviation"
         console.print(words, style="dim")
-    for sentence in (*lost_sentences(comparison), *category_sentences(comparison)):
+    for sentence in (*correction_sentences(comparison), *lost_sentences(comparison), *category_sentences(comparison)):
         console.print(Text(sentence), soft_wrap=True)
 
 
@@ -108,7 +110,7 @@ def _print_rows(console: Console, comparison: RunComparison, top: int) -> None:
     for row, changes in rows:
         table.add_row(Text(row), Text(", ").join(_change(*change) for change in changes))
     console.print()
-    console.print(table)
+    print_table(console, table)
 
 
 def _change(metric: MetricComparison, change: RowChange) -> Text:
@@ -131,7 +133,7 @@ def _print_gate(console: Console, gate: GateResult) -> None:
             outcome = Text(check.outcome, style=_OUTCOME_STYLES[check.outcome])
             table.add_row(Text(f"  {check.metric}"), *check_numbers(check), f"{check.rows:,}", outcome)
     console.print()
-    console.print(table)
+    print_table(console, table)
     console.print(level_sentence(gate), style="dim")
     for check in gate.checks:
         if check.outcome is not Outcome.PASSED:

@@ -1,12 +1,15 @@
 """What a mistake on the command line is answered with: the verb that was perhaps meant, the file that is in the way."""
 
+import errno
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
+import typer
 from typer.core import TyperGroup
 
+from deployments.cli.console import stderr
 from tasks.home import assay_home
 
 MEANT = {
@@ -28,6 +31,12 @@ MEANT = {
 """Verbs that people try -> what does that here. Verbs that are only misspelt are found by likeness."""
 
 
+INTERRUPTED = 130
+"""Exit code of an interrupted command."""
+
+_KEEP_THEIR_WORK = ("run", "rerun", "calibrate", "job")
+_GO_ON = "; answers and finished stage tables are kept, and the same command goes on from there"
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _OTHER_SERVER = "Without PREFECT_API_URL, runs use a local server of their own."
 
 
@@ -44,6 +53,15 @@ class Verbs(TyperGroup):
             ctx.fail(f"No such command {args[0]!r}. {hint}")
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: Any) -> Any:
+        """Runs a verb; an interrupted one says what is left of its work."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            left = _GO_ON if ctx.invoked_subcommand in _KEEP_THEIR_WORK else ""
+            stderr.print(f"interrupted{left}", markup=False, soft_wrap=True)
+            raise typer.Exit(INTERRUPTED) from None
+
 
 def said_of(error: OSError) -> str | None:
     """What a person needs to know about a file that can not be used; None if the error is about no file.
@@ -51,6 +69,8 @@ def said_of(error: OSError) -> str | None:
     >>> said_of(FileNotFoundError(2, "No such file or directory", "nowhere/assay.toml"))
     'nowhere/assay.toml: No such file or directory'
     """
+    if error.filename is None and error.errno in _NO_ROOM:
+        return f"what the command prints or writes has no room: {error.strerror}"
     if error.filename is None or not error.strerror:
         return None
     home, file = assay_home(), Path(os.fsdecode(error.filename))

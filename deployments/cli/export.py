@@ -33,11 +33,18 @@ def export(
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE|-", help="Where to; - is stdout.")] = _STDOUT,
 ) -> None:
     """Write the scores of a run as CSV, JSON Lines or Parquet."""
-    from tasks.render.exports import Format, Shape, format_of, shaped, write_export  # noqa: PLC0415 quick `--help`
+    from tasks.render.exports import (  # noqa: PLC0415 keeps `assay --help` quick
+        Format,
+        format_named,
+        format_of,
+        shape_named,
+        shaped,
+        write_export,
+    )
 
-    layout = Shape(_one_of(shape, list(Shape), "--shape"))
+    layout = shape_named(shape)
     if file_format is not None:
-        written = Format(_one_of(file_format, list(Format), "--format"))
+        written = format_named(file_format)
     else:
         written = Format.CSV if out == _STDOUT else format_of(Path(out))
     table = shaped(run, layout)
@@ -55,13 +62,3 @@ def _to_stdout(table: object, written: "Format") -> None:
         raise ConfigError("Parquet is not for terminals; name a file with --out, or send the output into one")
     write_export(table, sys.stdout.buffer, written)
     sys.stdout.buffer.flush()
-
-
-def _one_of(value: str, known: list[str], option: str) -> str:
-    from metric_core.suggestions import suggestions  # noqa: PLC0415 keeps `assay --help` quick
-
-    if value not in known:
-        near = suggestions(value, known)
-        hint = f" Did you mean {near[0]}?" if near else ""
-        raise ConfigError(f"{option} takes one of {', '.join(known)}, got {value!r}.{hint}")
-    return value

@@ -28,7 +28,7 @@ from deployments.cli import (
     server,
     store,
 )
-from deployments.cli.console import stderr
+from deployments.cli.console import spare_encoding_errors, stderr
 from deployments.cli.errors import Verbs, said_of, said_of_server
 from metric_core.errors import (
     AssayError,
@@ -52,6 +52,29 @@ EXIT_CODES: tuple[tuple[type[AssayError], int], ...] = (
 )
 """Error -> exit code, most special first. 0: done. 1: an error of rag-assay itself. 130: interrupted."""
 
+_RUN_EXAMPLES = """Examples:
+
+\b
+assay run answers.jsonl
+assay run assay.toml --limit 20 --out runs/trial
+assay run log.csv --column-map prompt=user_input,gold=reference
+assay run answers.jsonl --metrics "faithfulness,noise_sensitivity(mode=irrelevant)"
+assay run answers.jsonl --judge http://localhost:8000/v1
+"""
+_COMPARE_EXAMPLES = """Examples:
+
+\b
+assay compare runs/first runs/second --html comparison.html
+assay compare runs/first runs/second --match user_input
+assay compare runs/first runs/second --gate gate.toml --junit gate.xml
+"""
+_EXPORT_EXAMPLES = """Examples:
+
+\b
+assay export runs/first > scores.csv
+assay export runs/first --shape wide --out scores.parquet
+"""
+
 app = typer.Typer(
     name="assay",
     cls=Verbs,
@@ -62,16 +85,16 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Begin with: assay run answers.jsonl. Every verb has its own --help; docs/cli.md has the exit codes.",
 )
-app.command("run")(run.run)
+app.command("run", epilog=_RUN_EXAMPLES)(run.run)
 app.command("rerun")(rerun.rerun)
-app.command("compare")(compare.compare)
+app.command("compare", epilog=_COMPARE_EXAMPLES)(compare.compare)
 app.command("calibrate")(calibrate.calibrate)
 app.command("plan")(plan.plan)
 app.command("prune")(prune.prune)
 app.command("store")(store.store)
 app.command("metrics")(metrics.metrics)
 app.command("report")(report.report)
-app.command("export")(export.export)
+app.command("export", epilog=_EXPORT_EXAMPLES)(export.export)
 app.command("init")(init.init)
 app.command("doctor")(doctor.doctor)
 app.command("job")(job.job)
@@ -102,6 +125,7 @@ def root(
 def main() -> None:
     """Runs the command line; an error that the user can put right is a message, not a traceback."""
     _spare_the_processor()
+    spare_encoding_errors()
     send_nothing_home()
     try:
         app()
@@ -114,9 +138,6 @@ def main() -> None:
             raise
         stderr.print(f"error: {said}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
-    except KeyboardInterrupt:
-        stderr.print("interrupted; stage tables that were finished are kept", markup=False)
-        sys.exit(130)
 
 
 def _spare_the_processor() -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from deployments.cli.console import stdout
+from deployments.cli.console import print_table, stdout
 from deployments.cli.options import Json
 from metric_core.metric import Metric
 from metric_core.records import Direction
@@ -40,7 +40,7 @@ def metrics(
     elif name:
         _show(chosen[0])
     else:
-        stdout.print(_table(chosen))
+        print_table(stdout, _table(chosen))
         stdout.print("`assay metrics NAME` shows parameters, aliases and when a score is undefined.", style="dim")
 
 
@@ -86,11 +86,9 @@ def _table(chosen: list[Metric]) -> Table:
 
 
 def _asks_judge(metric: Metric) -> bool:
-    from metric_core.products import PRODUCTS, Stage, closure  # noqa: PLC0415 keeps `assay --help` quick
+    from metric_core.products import are_judged  # noqa: PLC0415 keeps `assay --help` quick
 
-    judged = {Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS, Stage.VERDICTS}
-    parameters = {name: parameter.default for name, parameter in metric.parameters.items()}
-    return any(PRODUCTS[product].stage in judged for product in closure(metric.products(parameters)))
+    return are_judged(metric.products({name: parameter.default for name, parameter in metric.parameters.items()}))
 
 
 def _show(metric: Metric) -> None:

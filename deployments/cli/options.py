@@ -5,13 +5,15 @@ after ASSAY_, with two underscores between a table and its field (ASSAY_EMBEDDER
 """
 
 import inspect
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from deployments.cli.console import stderr
 from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,7 +22,34 @@ if TYPE_CHECKING:
 ConfigFile: TypeAlias = Annotated[
     Path | None, typer.Option("--config", "-c", envvar="ASSAY_CONFIG", help="Configuration file, beside a SOURCE.")
 ]
+_PREFIX = "ASSAY_"
+_NO_FIELDS = ("config", "home", "model")
+"""What variables say besides fields of the configuration."""
+_OF_VERBS = ("ASSAY_COMPARE_", "ASSAY_CALIBRATE_")
+"""Variables that the options of single verbs read."""
+
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def misspelt_variables(environment: Mapping[str, str]) -> Iterator[str]:
+    """One sentence for every variable that no option reads and whose name is much like that of an option.
+
+    Variables that are like no option are somebody's own: a secret that the configuration names, a setting of a job.
+
+    >>> list(misspelt_variables({"ASSAY_LIMT": "5", "ASSAY_LIMIT": "5", "ASSAY_SECRET": "x"}))
+    ['no option reads the variable ASSAY_LIMT. Did you mean ASSAY_LIMIT?']
+    """
+    from flows.config import RunConfig  # noqa: PLC0415 keeps `assay --help` quick
+    from metric_core.suggestions import suggestions  # noqa: PLC0415
+
+    known = [f"{_PREFIX}{name.upper()}" for name in (*RunConfig.model_fields, *_NO_FIELDS)]
+    for variable in sorted(environment):
+        name, nested, _ = variable.partition("__")
+        if not variable.startswith(_PREFIX) or name in known or name.startswith(_OF_VERBS):
+            continue
+        if nearest := suggestions(name.removeprefix(_PREFIX), [option.removeprefix(_PREFIX) for option in known], 1):
+            meant = f"{_PREFIX}{nearest[0]}{nested}"
+            yield f"no option reads the variable {variable}. Did you mean {meant}{'...' if nested else ''}?"
 
 
 def _parameter(name: str, kind: Any, declared: Any) -> inspect.Parameter:
@@ -60,11 +89,17 @@ _OPTIONS: tuple[inspect.Parameter, ...] = (
         "Default: all whose columns the data has.",
         autocompletion=_metrics_that_begin,
     ),
-    _option("judge", metavar="builtin|URL", help="The packaged baseline, or a judge server's /v1 URL."),
-    _option("model", help="The judge model's name, if the server has several."),
-    _option("embedder", metavar="minilm|URL", help="The packaged model, or an embedding server's /v1 URL."),
     _option(
-        "explain", metavar="none|unsupported|all", help="Which verdicts on claims the judge is to explain afterwards."
+        "judge", metavar="builtin|URL", help="The packaged baseline, or a judge server's /v1 URL. Default: builtin."
+    ),
+    _option("model", help="The judge model's name, if the server has several."),
+    _option(
+        "embedder", metavar="minilm|URL", help="The packaged model, or an embedding server's /v1 URL. Default: minilm."
+    ),
+    _option(
+        "explain",
+        metavar="none|unsupported|all",
+        help="Which verdicts on claims the judge is to explain afterwards. Default: none.",
     ),
     _option("out", "-o", help="Run folder. Default: runs/<time>-<source>."),
     _option("baseline", help="Run folder of an earlier run: say which rows have changed since."),
@@ -75,10 +110,14 @@ _OPTIONS: tuple[inspect.Parameter, ...] = (
         help="Store of answers: a SQLite file or a postgresql:// URL. Default: a file in ASSAY_HOME.",
     ),
     _option("limit", kind=int, min=1, help="Take the first rows only."),
-    _option("on_bad_row", metavar="fail|skip", help="Stop at bad rows, or leave them out."),
-    _option("empty_text", metavar="bad|keep", help="Whether an empty text in a required column makes a row bad."),
-    _option("column_map", metavar="DATA=SAMPLE,...", help="Columns of the data by other names."),
-    _option("id_column", help="Column with the rows' ids."),
+    _option("on_bad_row", metavar="fail|skip", help="Stop at bad rows, or leave them out. Default: fail."),
+    _option(
+        "empty_text",
+        metavar="bad|keep",
+        help="Whether an empty text in a required column makes a row bad, or is kept. Default: bad.",
+    ),
+    _option("column_map", metavar="DATA=SAMPLE,...", help="Columns by other names: prompt=user_input,gold=reference."),
+    _option("id_column", help="Column with the rows' ids. Default: row_id or id, else made from the content."),
 )
 """All but `source`, `config` and `model` are fields of the configuration."""
 
@@ -124,6 +163,8 @@ def _configuration(source: str | None, config: Path | None, model: str | None, *
     from flows.config import model_named  # noqa: PLC0415 keeps `assay --help` quick
     from flows.loading import CONFIG_SUFFIXES, load_config  # noqa: PLC0415 keeps `assay --help` quick
 
+    for warning in misspelt_variables(os.environ):
+        stderr.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
     for name in ("judge", "embedder"):
         said[name] = None if said[name] is None else model_named(said[name])
     if model is not None:

@@ -25,6 +25,9 @@ from tasks.progress import listening
 QUIET_SECONDS = 15.0
 """Between two lines about a stage where stderr is no terminal."""
 
+ENOUGH = 10
+"""Units that must be done before a rate says anything: the first ones wait for models and other stages."""
+
 
 @contextmanager
 def stage_progress(stages: Sequence[Stage]) -> Iterator[None]:
@@ -102,6 +105,8 @@ class _Lines:
 
 
 def _line(stage: Stage, state: _State, seconds: float) -> str:
+    if state.done < ENOUGH:
+        return f"{stage}: {state.done:,} of {state.total:,}"
     speed = state.done / seconds
     left = (state.total - state.done) / speed
     return f"{stage}: {state.done:,} of {state.total:,}, {rate(speed)}, {left:,.0f} s left"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deployments.cli.console import stderr, stdout
+from deployments.cli.console import print_table, stderr, stdout
 from deployments.cli.cost import agreement_line, usage_lines, usage_table
 from deployments.cli.options import Json, configured
 from deployments.cli.progress import stage_progress
@@ -80,7 +80,7 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
     stdout.print(f"{summary['rows']} rows of {manifest['source']}", style="bold", markup=False, soft_wrap=True)
     for line in incremental_lines(manifest):
         stdout.print(line, markup=False, soft_wrap=True)
-    stdout.print(summary_table(summary))
+    print_table(stdout, summary_table(summary))
     if any(metric["direction"] == "lower" for metric in summary["metrics"]):
         stdout.print(f"{LOWER_IS_BETTER.strip()} lower is better")
     for line in reason_lines(summary):
@@ -88,7 +88,7 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
     for line in _judge_lines(manifest, summary):
         stdout.print(line, markup=False, soft_wrap=True)
     if (usage := usage_table(manifest)) is not None:
-        stdout.print(usage)
+        print_table(stdout, usage)
     for line in usage_lines(manifest):
         stdout.print(line, markup=False, soft_wrap=True)
     if evaluation.bad_rows:
@@ -100,8 +100,11 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
 def _judge_lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
     """Who judged, and how far it agrees with people and a panel with itself."""
     from tasks.render.calibration_text import agreement_lines  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.render.correction_words import CorrectionWords  # noqa: PLC0415
 
     yield f"judge: {manifest['judge']['note']}"
     yield from (f"agreement with people: {line}" for line in agreement_lines(manifest))
+    for metric, said in summary.get("people", {}).items():
+        yield f"corrected for the judge's error: {metric}: {CorrectionWords.of(said)}"
     if (agreement := agreement_line(summary)) is not None:
         yield agreement

@@ -8,7 +8,17 @@ from typing import Any
 
 from metric_core.errors import RunFolderError
 from metric_core.products import Stage
-from tasks.render.exports import Format, Shape, failed_cells, format_of, read_table, shaped, write_export
+from tasks.render.exports import (
+    Format,
+    Shape,
+    failed_cells,
+    format_named,
+    format_of,
+    read_table,
+    shape_named,
+    shaped,
+    write_export,
+)
 from tasks.render.report import WORST_ROWS, write_report
 from tasks.render.run_table import RunTable
 from tasks.render.summary_view import fixed
@@ -48,7 +58,7 @@ class Run:
 
     def scores(self, shape: Shape | str = Shape.LONG) -> RunTable:
         """The scores: `long` (a row a cell), `wide` (a column a metric) or `ragas` (beside the texts)."""
-        return RunTable(shaped(self.folder, Shape(shape)))
+        return RunTable(shaped(self.folder, shape_named(shape)))
 
     def samples(self) -> RunTable:
         """The evaluated rows."""
@@ -80,9 +90,8 @@ class Run:
             RunFolderError: the run can not be read, or the file not be written.
         """
         target = Path(path).expanduser()
-        write_export(
-            shaped(self.folder, Shape(shape)), target, Format(file_format) if file_format else format_of(target)
-        )
+        written = format_named(file_format) if file_format else format_of(target)
+        write_export(shaped(self.folder, shape_named(shape)), target, written)
         return target
 
     def report(self, out: str | Path | None = None, rows: int = WORST_ROWS) -> Path:

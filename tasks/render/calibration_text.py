@@ -6,6 +6,7 @@ from typing import Any
 
 from metric_core.statistics.calibration import FIGURES
 from tasks.calibrations import Calibration, KeptFigure, day_of
+from tasks.human_agreement import human_agreements
 from tasks.render.summary_view import fixed
 
 _HEADLINES = {"kappa": "kappa", "auroc": "AUROC", "spearman": "Spearman", "mae": "mean absolute error"}
@@ -17,7 +18,7 @@ NOT_CALIBRATED = "not calibrated: how far this judge agrees with people on data 
 
 
 def agreement_lines(manifest: Mapping[str, Any]) -> list[str]:
-    """What a run knows about the judge's agreement with people, a line a metric.
+    """What a run knows about the judge's agreement with people, a line a metric; those without a judge need none.
 
     Args:
         manifest: content of run.json.
@@ -28,7 +29,7 @@ def agreement_lines(manifest: Mapping[str, Any]) -> list[str]:
     entry = manifest.get("calibration") or {}
     known = entry.get("metrics", {})
     lines = [f"{metric}: {_sentence(facts)}" for metric, facts in known.items()]
-    others = [metric["key"] for metric in manifest.get("metrics", ()) if metric["key"] not in known]
+    others = [key for key in human_agreements(manifest) if key not in known]
     if known and others:
         lines.append(f"not calibrated: {', '.join(others) if len(others) <= _MOST_NAMES else f'{len(others)} others'}")
     return [*(lines or [NOT_CALIBRATED]), *entry.get("not_covered", ())]

@@ -15,7 +15,14 @@ from markupsafe import Markup
 from metric_core.statistics.resampling import LEVEL
 from tasks.render.comparison_rows import changed_rows
 from tasks.render.comparison_view import WIDTH, metric_views
-from tasks.render.comparison_words import check_numbers, folder_text, headline, level_sentence, row_sentences
+from tasks.render.comparison_words import (
+    check_numbers,
+    correction_sentences,
+    folder_text,
+    headline,
+    level_sentence,
+    row_sentences,
+)
 from tasks.render.moments import moment_text
 from tasks.runs.earlier_run import EarlierRun
 from tasks.runs.run_comparison import RunComparison
@@ -50,6 +57,7 @@ def comparison_page(comparison: RunComparison) -> str:
         names=[PurePath(side.folder).name for side in (comparison.a, comparison.b) if side],
         headline=headline(comparison.metrics),
         sentences=list(row_sentences(comparison)),
+        corrections=list(correction_sentences(comparison)),
         metrics=metric_views(comparison.metrics, spans),
         rows=rows,
         too_many=too_many,

@@ -11,6 +11,7 @@ from metric_core.statistics.gate import Check, GateResult, Outcome
 from tasks.render.comparison_words import (
     category_sentences,
     check_numbers,
+    correction_sentences,
     folder_text,
     headline,
     level_sentence,
@@ -92,11 +93,25 @@ def _gate(gate: GateResult) -> Iterator[str]:
 
 def _checks(checks: Iterable[Check]) -> Iterator[str]:
     rows = (
-        (OUTCOMES[check.outcome], code(check.metric), check.rule, *check_numbers(check), str(check.rows), check.reason)
+        (
+            OUTCOMES[check.outcome],
+            code(check.metric),
+            check.rule,
+            *check_numbers(check),
+            str(check.rows),
+            _reason(check.reason),
+        )
         for check in checks
     )
     yield from _table(("", "metric", "rule", "observed", "interval", "rows", "why"), rows, "lllrrrl")
     yield ""
+
+
+def _reason(reason: str) -> str:
+    """A reason, with the command that it may have, which names a metric of the user's, as a code span."""
+    before, _, rest = reason.partition("`")
+    command, _, after = rest.rpartition("`")
+    return f"{escape(before, quote=False)}{code(command)}{escape(after, quote=False)}" if command else escape(reason)
 
 
 def _side(side: Side) -> str:
@@ -115,7 +130,7 @@ def _metrics(comparison: RunComparison) -> Iterator[str]:
         "none."
     )
     yield ""
-    sentences = [*lost_sentences(comparison), *category_sentences(comparison)]
+    sentences = [*correction_sentences(comparison), *lost_sentences(comparison), *category_sentences(comparison)]
     yield from (f"- {code(sentence)}" for sentence in sentences)
     if sentences:
         yield ""

@@ -8,6 +8,7 @@ from metric_core.records import Direction
 from metric_core.statistics.comparison import MetricComparison, RowChange, Verdict
 from metric_core.statistics.gate import Check, GateResult
 from metric_core.statistics.resampling import Interval
+from tasks.render.correction_words import CorrectionWords
 from tasks.render.summary_view import fixed
 from tasks.runs.run_comparison import RunComparison
 
@@ -123,7 +124,7 @@ def row_sentences(comparison: RunComparison) -> Iterator[str]:
     rows = comparison.differences.rows
     only = [f"{count} only in {side}" for count, side in ((rows.only_a, "A"), (rows.only_b, "B")) if count]
     differing = ", ".join(f"{_COLUMNS.get(name, name)} in {count}" for name, count in rows.columns.items())
-    both = f"{rows.both} rows in both" + (f" (what differs: {differing})" if differing else "")
+    both = f"{rows.both} row{'s' * (rows.both != 1)} in both" + (f" (what differs: {differing})" if differing else "")
     yield ", ".join([both, *only])
     if rows.only_a and rows.only_b and comparison.match is None:
         yield (
@@ -159,6 +160,12 @@ def category_sentences(comparison: RunComparison) -> Iterator[str]:
         if metric.categories:
             counts = ", ".join(f"{label} {a} → {b}" for label, (a, b) in metric.categories.items())
             yield f"{metric.metric}: {counts}; {metric.relabelled} rows changed theirs"
+
+
+def correction_sentences(comparison: RunComparison) -> Iterator[str]:
+    """By how much more people would say of the second run, where a calibration knows how the judge errs."""
+    for metric, said in comparison.people.items():
+        yield f"{metric}, corrected for the judge's error: {CorrectionWords.of(said, is_difference=True)}, B - A"
 
 
 def check_numbers(check: Check) -> tuple[str, str]:

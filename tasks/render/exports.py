@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from metric_core.errors import ConfigError, RunFolderError
 from metric_core.products import Stage
 from metric_core.records import Status
+from metric_core.suggestions import suggestions
 from tasks.runs.run_folder import MANIFEST, SCORES, STAGES, read_json
 
 RAGAS_COLUMNS = ("user_input", "retrieved_contexts", "response", "reference")
@@ -105,6 +106,7 @@ def write_export(table: pa.Table, target: Path | IO[bytes], file_format: Format)
         return
     temporary = target.with_name(f"{target.name}.tmp")
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as file:
             write(table, file)
         temporary.replace(target)
@@ -128,6 +130,32 @@ def format_of(path: Path) -> Format:
             f"the name {path.name!r} does not say the format; end it with one of {known}, or name the format"
         )
     return Format(suffix)
+
+
+def shape_named(name: str) -> Shape:
+    """A shape by its name.
+
+    Raises:
+        ConfigError: there is none of the name.
+    """
+    return Shape(_one_of(name, list(Shape), "a shape"))
+
+
+def format_named(name: str) -> Format:
+    """A format by its name.
+
+    Raises:
+        ConfigError: there is none of the name.
+    """
+    return Format(_one_of(name, list(Format), "a format"))
+
+
+def _one_of(name: str, known: Sequence[str], kind: str) -> str:
+    if name not in known:
+        near = suggestions(name, known)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise ConfigError(f"{kind} is one of {', '.join(known)}, got {name!r}.{hint}")
+    return name
 
 
 def _column(scores: pa.Table, metric: str, row_ids: pa.ChunkedArray) -> pa.Array:

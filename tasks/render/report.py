@@ -92,8 +92,10 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
     summaries = _summaries(folder, manifest, summary)
     yardsticks = [Yardstick.of(entry) for entry in manifest["metrics"]]
     cells = read_cells(folder / SCORES)
+    people = summary.get("people") or {}
     metrics = [
-        metric_view(entry, numbers, cells) for entry, numbers in zip(manifest["metrics"], summaries, strict=True)
+        metric_view(entry, numbers, cells, people.get(entry["key"]))
+        for entry, numbers in zip(manifest["metrics"], summaries, strict=True)
     ]
     rows = _rows(folder, manifest, yardsticks, worst_first(cells, yardsticks), worst_rows)
     page = _page({"run": _run_view(manifest, summary.get("agreement") or {}), "metrics": metrics, "rows": rows})
@@ -103,6 +105,7 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
 def _written(page: str, report: Path) -> Path:
     temporary = report.with_name(f"{report.name}.tmp")
     try:
+        report.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_text(page, encoding="utf-8", errors="replace", newline="\n")
         return temporary.replace(report)
     except OSError as error:

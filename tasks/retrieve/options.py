@@ -7,6 +7,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from tasks.credentials import reference
 from tasks.extensions.making import named_secrets
+from tasks.servers.addresses import refuse_bare_host
 
 
 def place(name: str) -> str:
@@ -70,5 +71,11 @@ def retriever_named(value: Any) -> Any:
 
     >>> retriever_named("http://localhost:9000/search")
     {'index': 'http://localhost:9000/search'}
+
+    Raises:
+        ConfigError: a host and a port, without a scheme.
     """
-    return {"index": value} if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    refuse_bare_host(value)
+    return {"index": value}

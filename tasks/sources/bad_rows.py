@@ -8,8 +8,9 @@ MOST_DETAILS = 1000
 _SHOWN = 10
 
 SKIP_HINT = "--on-bad-row skip leaves the bad rows out"
+UTF8_HINT = "save the file as UTF-8"
 EMPTY_TEXT_HINT = "--empty-text keep takes rows with empty texts as they are"
-DUPLICATE_HINT = 'id_column names another column with ids; id_column "" makes ids from the content of the rows'
+DUPLICATE_HINT = '--id-column NAME takes another column with ids; --id-column "" makes ids from the content of the rows'
 
 
 class UnfitError(Exception):

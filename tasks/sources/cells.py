@@ -1,4 +1,4 @@
-"""Lists and mappings written into the cells of a CSV file: as JSON, as Python literals, or as NumPy prints arrays."""
+"""Lists and mappings written out as text, as CSV files must: as JSON, Python literals, or as NumPy prints arrays."""
 
 import ast
 import io
@@ -17,9 +17,11 @@ _NOT_LITERAL = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
 
 
 def cell_converter(kind: ColumnType) -> Converter:
-    """The converter of a column type for cells of text."""
+    """The converter of a column type for cells, which are texts everywhere in a CSV file and may be so elsewhere."""
     convert = CONVERTERS[kind]
-    return convert if kind is ColumnType.TEXT else lambda cell: convert(parsed(cell))
+    if kind is ColumnType.TEXT:
+        return convert
+    return lambda cell: convert(parsed(cell) if isinstance(cell, str) else cell)
 
 
 def joined_text_cell(cell: str) -> str:

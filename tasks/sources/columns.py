@@ -156,12 +156,11 @@ def check_required(
         + (f" (did you mean its column {near[column]!r}?)" if near[column] else "")
         for column in missing
     ]
-    example = next((f"{{{name!r}: {column!r}}}" for column, name in near.items() if name), None)
-    example = example or f"{{'its name here': {missing[0]!r}}}"
+    guessed = {name: column for column, name in near.items() if name} or {"its name here": missing[0]}
     raise SourceError(
         f"{source_name} lacks columns that the metrics need:\n"
         + "\n".join(lines)
-        + f"\nIt has: {listed(every)}. If one of these is meant, map it: column_map = {example}"
+        + f"\nIt has: {listed(every)}. If one of these is meant, map it: {_ways_to_map(guessed)}"
     )
 
 
@@ -176,12 +175,16 @@ def check_known(names: Iterable[str], resolution: Resolution, source_name: str) 
     every = list(names)
     near = {column: nearest_to_column(column, every) for column in (USER_INPUT, RESPONSE, RETRIEVED_CONTEXTS)}
     guessed = {name: column for column, name in near.items() if name} or {every[0]: USER_INPUT}
-    pairs = ",".join(f"{name}={column}" for name, column in guessed.items())
-    printable = pairs.encode(errors="backslashreplace").decode()  # a name may hold half a character
     raise SourceError(
         f"{source_name} has none of the columns that a sample has ({listed(COLUMNS)}); it has: {listed(every)}. "
-        f"Say which is which, such as column_map = {guessed}, or --column-map {quote(printable)}"
+        f"Say which is which, such as {_ways_to_map(guessed)}"
     )
+
+
+def _ways_to_map(guessed: Mapping[str, str]) -> str:
+    pairs = ",".join(f"{name}={column}" for name, column in guessed.items())
+    printable = pairs.encode(errors="backslashreplace").decode()  # a name may hold half a character
+    return f"column_map = {dict(guessed)}, or --column-map {quote(printable)}"
 
 
 def _same_letters(known: str, names: Iterable[str]) -> list[str]:

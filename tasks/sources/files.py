@@ -15,6 +15,16 @@ from metric_core.errors import SourceError
 
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
 _BUFFER_BYTES = 1 << 20
+_MARKS = {
+    b"\x1f\x8b": ("gzip", "add .gz to its name"),
+    b"BZh": ("bzip2", "add .bz2 to its name"),
+    b"\xfd7zXZ\0": ("xz", "add .xz to its name"),
+    b"\x28\xb5\x2f\xfd": ("zstd", "add .zst to its name"),
+    b"PAR1": ("Parquet", "name it .parquet"),
+    b"ARROW1": ("Arrow", "name it .arrow"),
+    b"PK\x03\x04": ("a zip archive or a spreadsheet", "unpack it, or save the sheet as CSV"),
+}
+"""First bytes of a file -> what it holds, and what to do about a name that says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +87,19 @@ def refuse_utf16(first_bytes: bytes, name: str) -> None:
     Raises:
         SourceError: with the way out.
     """
-    if first_bytes.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if first_bytes.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in first_bytes[:2]:
         raise SourceError(f"{name} is UTF-16, wanted UTF-8; save it again as UTF-8")
+
+
+def refuse_other_content(first_bytes: bytes, name: str) -> None:
+    """Refuses a text file whose content is something else than its name says.
+
+    Raises:
+        SourceError: with what it is and the name that it should have.
+    """
+    for mark, (content, advice) in _MARKS.items():
+        if first_bytes.startswith(mark):
+            raise SourceError(f"{name} holds {content}, which its name does not say; {advice}")
 
 
 def _suffixes(path: str) -> list[str]:

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 
 from metric_core.errors import SourceError
 from tasks.sources.in_memory import saved
-from tasks.tables.files import filesystem, write_whole
+from tasks.tables.files import filesystem, touch, write_whole
+from tasks.tables.inventory import SOURCES
 
 WANTED = "a path, a list of dicts, a pandas data frame, an Arrow table or a datasets.Dataset"
 
@@ -53,8 +54,10 @@ def _json_lines(rows: list[Mapping[str, Any]] | tuple[Mapping[str, Any], ...]) -
 
 
 def _kept(content: bytes, root: str, suffix: str) -> str:
-    path = posixpath.join(root, "sources", f"{hashlib.sha256(content).hexdigest()[:16]}.{suffix}")
+    path = posixpath.join(root, SOURCES, f"{hashlib.sha256(content).hexdigest()[:16]}.{suffix}")
     fs, inner = filesystem(path)
-    if not fs.exists(inner):
+    if fs.exists(inner):
+        touch(fs, inner)
+    else:
         write_whole(fs, inner, content)
     return path

@@ -1,11 +1,10 @@
 """A data set that is an object in this process, made into a file that any process can read."""
 
 import posixpath
-import uuid
 from typing import TYPE_CHECKING
 
-import fsspec
-from fsspec.core import url_to_fs
+from tasks.tables.files import filesystem, touch, whole
+from tasks.tables.inventory import SOURCES
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -17,13 +16,15 @@ def saved(dataset: "Dataset", root: str) -> str:
     Args:
         dataset: a `datasets.Dataset`.
         root: folder or fsspec URL to save it below.
+
+    Raises:
+        AssayError: it can not be written there.
     """
-    path = posixpath.join(root, "sources", f"{dataset._fingerprint}.parquet")  # noqa: SLF001 its only stable name
-    fs, inner = url_to_fs(path)
-    if not fs.exists(inner):
-        fs.makedirs(posixpath.dirname(inner), exist_ok=True)
-        temporary = f"{path}.{uuid.uuid4().hex}.tmp"
-        with fsspec.open(temporary, "wb") as file:
+    path = posixpath.join(root, SOURCES, f"{dataset._fingerprint}.parquet")  # noqa: SLF001 its only stable name
+    fs, inner = filesystem(path)
+    if fs.exists(inner):
+        touch(fs, inner)
+    else:
+        with whole(fs, inner) as temporary, fs.open(temporary, "wb") as file:
             dataset.to_parquet(file)
-        fs.mv(url_to_fs(temporary)[1], inner)
     return path

@@ -20,7 +20,8 @@ from tasks.sources.wording import described, listed, nearest
 SourceLike: TypeAlias = str | os.PathLike[str] | Any
 """A path, a URL, `hub:owner/name`, or a `datasets.Dataset`."""
 
-_HUB = "hub:"
+HUB = "hub:"
+"""Before the name of a data set on the hub."""
 _READERS: dict[str, Callable[[DataFile], RowSource]] = {
     ".jsonl": JsonLinesSource,
     ".ndjson": JsonLinesSource,
@@ -57,8 +58,12 @@ def open_source(source: SourceLike) -> RowSource:
     if not isinstance(source, str | os.PathLike):
         raise SourceError(f"got {described(source)} as a source, wanted a path, a URL or a datasets.Dataset")
     address = os.fspath(source)
-    if address.startswith(_HUB):
-        return open_hub(address.removeprefix(_HUB))
+    if not address.strip():
+        raise SourceError("the name of the source is empty; name a file, a folder, a URL or hub:owner/name")
+    if address == "-" or address.startswith(("/dev/stdin", "/dev/fd/")):
+        raise SourceError(f"{address}: a source is read more than once, which a stream can not be; save it to a file")
+    if address.startswith(HUB):
+        return open_hub(address.removeprefix(HUB))
     with reading(_shown(address)):
         return _open_address(address)
 
@@ -136,6 +141,8 @@ def _exists(filesystem: Any, path: str, address: str) -> bool:
 def _not_found(filesystem: Any, path: str, address: str) -> str:
     parent, _, name = path.rstrip("/").rpartition("/")
     message = f"{_shown(address)} does not exist"
+    if any(character in name for character in "*?["):
+        return f"{message}: names are taken as they are, not as patterns. Name one file, or a folder of .parquet files"
     if not filesystem.isdir(parent or "/"):
         return f"{message}, nor does its folder"
     near = nearest(name, [PurePosixPath(entry).name for entry in filesystem.ls(parent or "/", detail=False)])

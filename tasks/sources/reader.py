@@ -218,7 +218,7 @@ class SampleReader:
 
 def _sample(raw: RawRow, converter: RowConverter, ids: RowIds) -> tuple[str, SampleRow]:
     if isinstance(raw.content, Unreadable):
-        raise UnfitError(raw.content.problem)
+        raise UnfitError(raw.content.problem, hint=raw.content.hint)
     row = converter.convert(raw.content)
     row_id = ids.made(row.values) if ids.column is None else ids.own(raw.content.get(ids.column), raw.number)
     return row_id, row

@@ -9,7 +9,7 @@ from tasks.sources.bad_rows import EMPTY_TEXT_HINT, UnfitError
 from tasks.sources.cells import cell_converter, joined_text_cell
 from tasks.sources.columns import Resolution
 from tasks.sources.extras import extras_json
-from tasks.sources.values import CONVERTERS, Converter, as_joined_text
+from tasks.sources.values import Converter, as_joined_text
 
 _SEVERAL_REFERENCES = "ground_truths"
 _METRICS_NAMED = 3
@@ -46,8 +46,7 @@ class RowRules:
         """What turns a source column's values into a sample column's."""
         if column == REFERENCE and source.casefold() == _SEVERAL_REFERENCES:
             return joined_text_cell if self.text_cells else as_joined_text
-        kind = COLUMNS[column]
-        return cell_converter(kind) if self.text_cells else CONVERTERS[kind]
+        return cell_converter(COLUMNS[column])
 
 
 class RowConverter:

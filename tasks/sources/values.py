@@ -8,6 +8,8 @@ from metric_core.columns import ColumnType
 from tasks.sources.bad_rows import UnfitError
 from tasks.sources.wording import described
 
+_TEXT_KEYS = ("page_content", "text", "content")
+
 Converter: TypeAlias = Callable[[Any], Any]
 """A value that is not null -> what the samples table holds. Raises UnfitError."""
 
@@ -35,9 +37,9 @@ def as_texts(value: Any) -> list[str]:
         ...
     tasks.sources.bad_rows.UnfitError: item 2 is null, wanted a list of texts
     """
-    for number, item in enumerate(_items(value, "a list of texts"), start=1):
+    for number, item in enumerate(_items(value, 'a list of texts, as ["one", "two"]'), start=1):
         if not isinstance(item, str):
-            raise UnfitError(f"item {number} is {described(item)}, wanted a list of texts")
+            raise UnfitError(f"item {number} is {described(item)}, wanted a list of texts{_where_its_text_is(item)}")
         _storable(item)
     return list(value)
 
@@ -107,6 +109,12 @@ CONVERTERS: dict[ColumnType, Converter] = {
     ColumnType.IDS: as_ids,
     ColumnType.RUBRICS: as_rubrics,
 }
+
+
+def _where_its_text_is(item: Any) -> str:
+    """Passages of retrieval frameworks are objects, whose text is under one of few names."""
+    key = next((key for key in _TEXT_KEYS if isinstance(item, Mapping) and isinstance(item.get(key), str)), None)
+    return f"; give the text under {key!r} alone" if key else ""
 
 
 def _items(value: Any, wanted: str) -> list[Any] | tuple[Any, ...]:

@@ -6,6 +6,8 @@ import pytest
 
 from flows.compare_runs import CompareOptions, compare_runs
 from flows.options.gate import GateSettings
+from metric_core.products import Stage
+from metric_core.records import Score
 from tasks.render.comparison import comparison_page
 from tests.browser.conftest import OpenPage
 from tests.tasks import compared
@@ -49,6 +51,26 @@ def test_nothing_is_wider_than_the_screen(open_page: OpenPage, page_file: Path, 
     page = open_page(page_file, width=width)
     page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [360, 800, 1000, 1280])
+def test_the_long_name_of_a_metric_leaves_room_for_its_numbers(open_page: OpenPage, tmp_path: Path, width: int) -> None:
+    name = "acme_internal_retrieval_quality_program_weighted_citation_groundedness_with_recency_penalty"
+    metrics = {name: folders.METRICS["faithfulness"]}
+    samples = [{"row_id": row, "row_number": number} for number, row in enumerate("abc", start=1)]
+    runs = [
+        folders.write_run(
+            tmp_path / run,
+            {row: {name: Score.scored(value + number / 10)} for number, row in enumerate("abc")},
+            {Stage.SAMPLES: samples},
+            metrics,
+            {"status": "completed"},
+        )
+        for run, value in (("first", 0.1), ("second", 0.4))
+    ]
+    path = tmp_path / "comparison.html"
+    path.write_text(comparison_page(compare_runs(runs[0], runs[1], CompareOptions())), encoding="utf-8")
+    assert open_page(path, width=width).evaluate("document.documentElement.scrollWidth") <= width
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 360), ("dark", 1280)])

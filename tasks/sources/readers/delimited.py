@@ -4,7 +4,8 @@ import csv
 from collections.abc import Generator, Iterable, Iterator
 
 from metric_core.errors import SourceError
-from tasks.sources.files import DataFile, refuse_utf16
+from tasks.sources.bad_rows import UTF8_HINT
+from tasks.sources.files import DataFile, refuse_other_content, refuse_utf16
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
 from tasks.sources.wording import listed
 
@@ -12,7 +13,7 @@ _LONGEST_CELL = 2**31 - 1
 
 
 class DelimitedSource(RowSource):
-    """A CSV or TSV file. A comma-separated file may also use semicolons, as spreadsheets in many countries do."""
+    """A CSV or TSV file. A .csv file may have semicolons, as spreadsheets in many countries write, tabs or bars."""
 
     text_cells = True
 
@@ -49,7 +50,15 @@ class DelimitedSource(RowSource):
         return []
 
     def _names(self, line: str, lines: "_Lines") -> list[str]:
-        names = [name.strip() for name in next(csv.reader([line], delimiter=lines.delimiter))]
+        if "\r" in line.rstrip("\r\n"):
+            raise SourceError(
+                f"{self.name} can not be read: its lines end with a carriage return alone; save it with the line ends "
+                "of Windows or Unix"
+            )
+        try:
+            names = [name.strip() for name in next(csv.reader([line], delimiter=lines.delimiter))]
+        except csv.Error as error:
+            raise SourceError(f"{self.name} can not be read: its header is no valid CSV: {error}") from error
         twice = {name for name in names if name and names.count(name) > 1}
         if twice:
             raise SourceError(f"{self.name} has two columns named {listed(sorted(twice))}; rename one")
@@ -72,7 +81,7 @@ class DelimitedSource(RowSource):
                     ) from error
                 cells = Unreadable(f"no valid CSV: {error}")
             if cells:
-                yield first, lines.number, Unreadable(lines.problem) if lines.problem else cells
+                yield first, lines.number, Unreadable(lines.problem, UTF8_HINT) if lines.problem else cells
 
 
 class _Lines:
@@ -96,6 +105,7 @@ class _Lines:
             raise StopIteration
         if not self.number:
             refuse_utf16(line, self._name)
+            refuse_other_content(line, self._name)
         self.number += 1
         try:
             return line.decode("utf-8-sig" if self.number == 1 else "utf-8")
@@ -112,7 +122,7 @@ class _Lines:
 def _delimiter(header: str) -> str:
     if "," in header:
         return ","
-    return next((candidate for candidate in (";", "\t") if candidate in header), ",")
+    return next((candidate for candidate in (";", "\t", "|") if candidate in header), ",")
 
 
 def _row(header: list[str], cells: list[str] | Unreadable) -> dict[str, str] | Unreadable:

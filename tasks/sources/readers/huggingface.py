@@ -72,6 +72,8 @@ def open_hub(address: str) -> RowSource:
     path, _, split = address.partition("#")
     repository, _, configuration = path.partition(":")
     name = f"hub:{address}"
+    if not repository.strip("/ "):
+        raise SourceError(f"{name} names no data set; a data set on the hub is named as hub:owner/name")
     try:
         with reading(name):
             loaded = datasets.load_dataset(repository, configuration or None)

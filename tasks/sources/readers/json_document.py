@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from metric_core.errors import SourceError
-from tasks.sources.files import DataFile
+from tasks.sources.files import DataFile, refuse_other_content
 from tasks.sources.readers.json_lines import JsonLinesSource, object_or_problem, parse_line
 from tasks.sources.readers.protocol import RawRow, RowSource
 from tasks.sources.wording import described, listed
@@ -43,10 +43,14 @@ class JsonDocumentSource(RowSource):
         wanted = 'wanted a list of rows, or an object with such a list under "data" or "rows"'
         with self._file.open() as handle:
             content = handle.read()
+        refuse_other_content(content, self.name)
         if not content.strip():
             return []
         try:
             document = json.loads(content)
+        except UnicodeDecodeError as error:
+            place = f"invalid {error.encoding.upper()} at byte {error.start + 1}"
+            raise SourceError(f"{self.name} can not be read: {place}; save it as UTF-8") from error
         except (ValueError, RecursionError) as error:
             raise SourceError(
                 f"{self.name} is no valid JSON: {error}; {wanted}. JSON lines are named .jsonl"
@@ -60,4 +64,6 @@ class JsonDocumentSource(RowSource):
             if isinstance(rows, list):
                 return rows
         got = f"an object with {listed(document, most=10)}"
-        raise SourceError(f"{self.name} holds {got}; {wanted}. JSON lines are named .jsonl")
+        by_column = bool(document) and all(isinstance(value, dict | list) for value in document.values())
+        advice = 'Pandas writes rows with orient="records"' if by_column else "JSON lines are named .jsonl"
+        raise SourceError(f"{self.name} holds {got}; {wanted}. {advice}")

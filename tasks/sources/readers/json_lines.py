@@ -4,7 +4,8 @@ import json
 from collections.abc import Generator
 from typing import Any
 
-from tasks.sources.files import DataFile, refuse_utf16
+from tasks.sources.bad_rows import UTF8_HINT
+from tasks.sources.files import DataFile, refuse_other_content, refuse_utf16
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
 from tasks.sources.wording import described
 
@@ -19,11 +20,12 @@ class JsonLinesSource(RowSource):
     def __init__(self, file: DataFile) -> None:
         super().__init__(file.name)
         self._file = file
+        self._begins_as_list = False
 
     @property
     def hints(self) -> tuple[str, ...]:
         """A JSON document under the wrong name has no usable line."""
-        return ("a file that is one JSON list is named .json",)
+        return ("a file that is one JSON list is named .json",) if self._begins_as_list else ()
 
     def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:  # noqa: ARG002 - lines come one by one
         """The lines that are not blank."""
@@ -31,7 +33,9 @@ class JsonLinesSource(RowSource):
             for number, line in enumerate(lines, start=1):
                 if number == 1:
                     refuse_utf16(line, self.name)
+                    refuse_other_content(line, self.name)
                     line = line.removeprefix(_BYTE_ORDER_MARK)  # noqa: PLW2901
+                    self._begins_as_list = line.lstrip().startswith(b"[")
                 if not line.isspace() and line:
                     yield RawRow(number, parse_line(line))
 
@@ -47,7 +51,7 @@ def parse_line(line: bytes) -> dict[str, Any] | Unreadable:
     try:
         value = json.loads(line.rstrip().decode())
     except UnicodeDecodeError as error:
-        return Unreadable(f"invalid UTF-8 at byte {error.start + 1} of the line")
+        return Unreadable(f"invalid UTF-8 at byte {error.start + 1} of the line", UTF8_HINT)
     except json.JSONDecodeError as error:
         return Unreadable(f"no valid JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}")
     except (ValueError, RecursionError) as error:

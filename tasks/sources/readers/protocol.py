@@ -10,9 +10,15 @@ from typing import Any, NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """What stands in the place of a row that has no columns, and why."""
+    """What stands in the place of a row that has no columns, and why.
+
+    Args:
+        problem: what was got and what was wanted.
+        hint: what would make it readable.
+    """
 
     problem: str
+    hint: str | None = None
 
 
 class RawRow(NamedTuple):

@@ -132,6 +132,27 @@ def test_every_form_is_written(assay: Assay, runs: Sequence[str], gate: Write, t
     assert done.err.count("written: ") == 3
 
 
+def test_every_form_says_that_a_judge_is_not_trusted(
+    assay: Assay, runs: Sequence[str], gate: Write, tmp_path: Path
+) -> None:
+    files = {option: tmp_path / "out" / f"x.{option}" for option in ("markdown", "html", "junit")}
+    options = [part for option, path in files.items() for part in (f"--{option}", str(path))]
+    file = gate('absolute = ["faithfulness >= 0.5"]\n[judge]\nmin_agreement = 0.6')
+    done = assay("compare", runs[0], runs[0], "--gate", file, *options)
+    assert (done.code, done.out.splitlines()[-1]) == (11, "gate inconclusive")
+    content = json.loads(assay("compare", runs[0], runs[0], "--gate", file, "--json").out)
+    [judge, rule] = content["gate"]["checks"]
+    assert (judge["kind"], judge["metric"], judge["outcome"]) == ("judge", "faithfulness", "inconclusive")
+    assert (rule["kind"], rule["outcome"]) == ("absolute", "inconclusive")
+    case = ET.fromstring(files["junit"].read_bytes()).find(".//testcase[@classname='gate.judge']/skipped")
+    assert case is not None
+    told = [done.out, judge["reason"], case.get("message"), *(path.read_text("utf-8") for path in files.values())]
+    for text in told:
+        words = "the agreement of the judge with people was never measured, wanted at least 0.6 over at least 100"
+        assert words in str(text).replace("&#39;", "'")
+        assert "assay calibrate LABELS --label COLUMN --metric faithfulness" in str(text)
+
+
 def test_the_seed_and_the_groups_are_told(assay: Assay, runs: Sequence[str]) -> None:
     one, two = (assay("compare", *runs[:2], "--json", "--seed", "5", "--by", "topic").out for _ in range(2))
     assert one == two

@@ -74,6 +74,14 @@ def test_a_home_that_can_not_be_written_is_named(assay: Assay, monkeypatch: pyte
     assert "Traceback" not in outcome.err
 
 
+def test_an_option_is_suggested_from_the_table_that_it_stands_in(assay: Assay, tmp_path: Path) -> None:
+    file = tmp_path / "assay.toml"
+    file.write_text("[embedder]\nmodl = 'x'\n[judge]\nbackends = 'builtin'", encoding="utf-8")
+    told = assay("run", str(file)).err
+    assert "embedder.modl: there is no such option. Did you mean model?" in told
+    assert "judge.backends: there is no such option. Did you mean backend?" in told
+
+
 def test_a_wrong_option_of_a_file_is_answered_with_a_right_one(assay: Assay, tmp_path: Path) -> None:
     file = tmp_path / "assay.toml"
     file.write_text("metrcs = ['faithfulness']", encoding="utf-8")
@@ -101,3 +109,25 @@ def test_a_prefect_server_that_refuses_or_is_not_there() -> None:
     assert "wants a password (401); set PREFECT_API_AUTH_STRING" in str(said_of_server(refusal(401)))
     assert "answers with an error (500)" in str(said_of_server(refusal(500)))
     assert said_of_server(RuntimeError("another")) is None
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            ("run", "examples/handbook.jsonl"),
+            "interrupted; answers and finished stage tables are kept, and the same command goes on from there\n",
+        ),
+        (("metrics",), "interrupted\n"),
+    ],
+)
+def test_an_interrupted_command_says_what_is_left_of_its_work(
+    assay: Assay, monkeypatch: pytest.MonkeyPatch, call: tuple[str, ...], said: str
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("deployments.cli.run._evaluate", interrupt)
+    monkeypatch.setattr("deployments.cli.metrics._table", interrupt)
+    outcome = assay(*call)
+    assert (outcome.code, " ".join(outcome.err.split())) == (130, said.strip())

@@ -69,3 +69,55 @@ def test_a_plan_shows_explanations(assay: Callable[..., Outcome]) -> None:
     refused = assay("plan", SOURCE, "--explain", "some")
     assert refused.code == 2
     assert "explain" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("option", "default"),
+    [
+        ("judge", RunConfig().judge.backend),
+        ("embedder", RunConfig().embedder.backend),
+        ("explain", RunConfig().explain),
+        ("on_bad_row", RunConfig().on_bad_row),
+        ("empty_text", RunConfig().empty_text),
+    ],
+)
+def test_the_help_says_the_default(option: str, default: str) -> None:
+    @configured
+    def command(config: RunConfig) -> None:
+        raise AssertionError(config)
+
+    declared = inspect.signature(command).parameters[option].default
+    assert declared.help.endswith(f"Default: {default}.")
+
+
+@pytest.mark.parametrize("verb", ["run", "compare", "export"])
+def test_the_help_has_examples_each_on_a_line(assay: Callable[..., Outcome], verb: str) -> None:
+    lines = [line.strip() for line in assay(verb, "--help").out.partition("Examples:")[2].splitlines() if line.strip()]
+    assert len(lines) >= 2
+    assert all(line.startswith(f"assay {verb} ") for line in lines)
+
+
+def test_a_misspelt_variable_is_told(assay: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ASSAY_LIMT", "ASSAY_EMBEDER__MODEL", "ASSAY_WEBHOOK", "ASSAY_COMPARE_TOP", "ASSAY_EXPLAIN"):
+        monkeypatch.setenv(name, "none")
+    outcome = assay("plan", "nowhere.jsonl")
+    assert [line for line in outcome.err.splitlines() if line.startswith("warning: ")] == [
+        "warning: no option reads the variable ASSAY_EMBEDER__MODEL. Did you mean ASSAY_EMBEDDER__...?",
+        "warning: no option reads the variable ASSAY_LIMT. Did you mean ASSAY_LIMIT?",
+    ]
+
+
+@pytest.mark.parametrize("option", ["--judge", "--embedder"])
+def test_a_server_without_a_scheme_is_told_how_to_name_it(assay: Callable[..., Outcome], option: str) -> None:
+    outcome = assay("plan", SOURCE, option, "localhost:8000/v1")
+    assert outcome.code == 2
+    assert "'localhost:8000/v1' is no URL; a server is named as in http://localhost:8000/v1" in outcome.err
+
+
+def test_an_index_without_a_scheme_is_told_how_to_name_it(
+    assay: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_RETRIEVER", "localhost:9000/search")
+    outcome = assay("plan", SOURCE)
+    assert outcome.code == 2
+    assert "a server is named as in http://localhost:9000/search" in outcome.err

@@ -18,3 +18,14 @@ def test_a_stage_says_that_it_begins_and_then_how_far_it_is(
         advance(Stage.VERDICTS, 900)
         advance(Stage.VERDICTS, 10)
     assert capsys.readouterr().err.splitlines() == ["verdicts", "verdicts: 1,000 of 4,000, 50.0/s, 60 s left"]
+
+
+def test_the_first_units_are_no_measure_of_the_rest(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seconds = iter((0.0, 16.0))
+    monkeypatch.setattr("deployments.cli.progress.monotonic", lambda: next(seconds))
+    with stage_progress([Stage.QUESTIONS]):
+        advance(Stage.QUESTIONS, 0, 1350)
+        advance(Stage.QUESTIONS, 1)
+    assert capsys.readouterr().err.splitlines() == ["questions", "questions: 1 of 1,350"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tasks.tables.use import in_use
 from tests.deployments.cli.conftest import Outcome
 from tests.tasks.tables.test_prune import kept
 
@@ -31,6 +32,12 @@ def test_prune_drops_nothing_without_yes(assay: Assay, tmp_path: Path, stores: t
     assert record.exists()
     assert "dropped 1 records, 1 tables" in assay("prune", *stores, "--older-than", "1w", "--yes").out
     assert not record.exists()
+
+
+def test_prune_tells_of_runs_that_are_under_way(assay: Assay, tmp_path: Path, stores: tuple[str, ...]) -> None:
+    with in_use(str(tmp_path), "run"):
+        assert "runs under way: 1; what they may need stays" in assay("prune", *stores).out
+    assert "under way" not in assay("prune", *stores).out
 
 
 @pytest.mark.parametrize(("option", "value"), [("--older-than", "soon"), ("--max-size", "big")])

@@ -85,6 +85,19 @@ def test_plan_tells_what_was_left_out(assay: Assay) -> None:
     assert json.loads(assay("plan", EXAMPLE, "--json").out)["left_out"]["instance_rubrics"] == ["rubrics"]
 
 
+def test_plan_says_that_contexts_come_first(assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_HOME", str(tmp_path))
+    monkeypatch.setenv("ASSAY_RETRIEVER", "tests.tasks.retrieve.own_index:Halls")
+    call = ("plan", EXAMPLE, "--limit", "3", "--metrics", "context_relevancy")
+    said = assay(*call)
+    assert said.code == 0
+    assert "Retrieval comes first: the run fetches the contexts of 3 rows from halls 1" in said.out
+    assert "would be asked" not in said.out
+    fetched = json.loads(assay(*call, "--fetch", "--json").out)
+    assert (fetched["contexts"]["rows"], fetched["judge"]["certainty"]) == (3, "estimated")
+    assert "for those that it gave on" in assay(*call).out
+
+
 def test_a_missing_file_is_exit_code_3_with_the_nearest_file(assay: Assay) -> None:
     outcome = assay("plan", "examples/handbok.jsonl")
     assert outcome.code == 3

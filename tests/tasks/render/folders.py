@@ -25,6 +25,7 @@ RIGHT_TO_LEFT = (
 )
 REPLY = '{"claims": ["It opened in 1653.", "It is white."]}'
 LONG = "Words without end. " * 5300
+UNBROKEN = "unbroken" * 50
 NOTE = 'A baseline: agrees with people at 0.75 <AUROC> & "less" than a language model\'s 0.9.'
 
 METRICS: dict[str, dict[str, Any]] = {
@@ -261,7 +262,9 @@ def write_hostile_run(folder: Path) -> Path:
     """A run of four rows with every kind of evidence, whose texts try to break out of the page."""
     scores = {row_id: {"nv_accuracy": _NEEDS_MODEL, **cells} for row_id, cells in SCORES.items()}
     bad_rows = [{"number": 3, "column": ATTACK, "problem": ATTACK}]
-    return write_run(folder, scores, STAGES, METRICS, {"bad_rows": bad_rows, "rows_read": 5, "warnings": [ATTACK]})
+    return write_run(
+        folder, scores, STAGES, METRICS, {"bad_rows": bad_rows, "rows_read": 5, "warnings": [ATTACK, UNBROKEN]}
+    )
 
 
 def write_large_run(folder: Path, rows: int, text: str = "Why?") -> Path:

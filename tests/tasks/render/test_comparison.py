@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from flows.compare_runs import CompareOptions, compare_runs
+from metric_core.products import Stage
+from metric_core.records import Score
 from tasks.render.comparison import comparison_page
 from tasks.runs.run_pair import Matching
 from tests.tasks import compared
@@ -103,7 +105,26 @@ def test_the_worst_row_comes_first(tmp_path: Path) -> None:
 
 def test_equal_runs_have_a_page_too(tmp_path: Path) -> None:
     a = compared.write_run(tmp_path / "a", 0.8)
-    assert "No row changed." in Page(comparison_page(compare_runs(a, a, CompareOptions()))).text
+    assert "No score changed." in Page(comparison_page(compare_runs(a, a, CompareOptions()))).text
+
+
+def test_rows_that_lost_their_scores_are_not_called_unchanged(tmp_path: Path) -> None:
+    metrics = {"faithfulness": compared.METRICS["faithfulness"]}
+    cells = {"a": Score.scored(0.5), "b": Score.failed("no usable reply from the judge")}
+    runs = [
+        folders.write_run(
+            tmp_path / name,
+            {"row": {"faithfulness": cell}},
+            {Stage.SAMPLES: [{"row_id": "row", "row_number": 1, "response": "x"}]},
+            metrics,
+            {"status": "completed"},
+        )
+        for name, cell in cells.items()
+    ]
+    text = Page(comparison_page(compare_runs(runs[0], runs[1], CompareOptions()))).text
+    assert "No row is scored in both runs" in text
+    assert "1 row in both" in text
+    assert "data/handbook.jsonl, 1 row " in text
 
 
 def test_rows_matched_by_a_column_are_found_again(tmp_path: Path) -> None:

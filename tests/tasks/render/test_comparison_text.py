@@ -1,5 +1,6 @@
 """A comparison as Markdown, and a gate as JUnit XML."""
 
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -50,6 +51,18 @@ def test_hostile_data_stays_in_code_spans(tmp_path: Path) -> None:
     assert "<img" not in outside
     assert "<script" not in outside
     assert text.count("`") % 2 == 0
+
+
+def test_a_command_of_a_reason_stays_in_a_code_span(tmp_path: Path) -> None:
+    run = compared.write_run(tmp_path / "a", 0.8)
+    hostile = "m`|<img>"
+    reason = f"it was never measured <b>; measure it with `assay calibrate --metric '{hostile}'`, and <b>again"
+    found = replace(
+        compare_runs(run, run, CompareOptions(gate=GATE)),
+        gate=GateResult.of([check(Outcome.INCONCLUSIVE, reason)], 0.95),
+    )
+    [line] = [line for line in markdown(found).splitlines() if "never measured" in line]
+    assert "measured &lt;b&gt;; measure it with `assay calibrate --metric 'm'\\|<img>'`, and &lt;b&gt;again" in line
 
 
 def check(outcome: Outcome, reason: str = "why") -> Check:

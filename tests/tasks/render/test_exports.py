@@ -9,7 +9,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from metric_core.errors import ConfigError, RunFolderError
-from tasks.render.exports import Format, Shape, failed_cells, format_of, shaped, write_export
+from tasks.render.exports import (
+    Format,
+    Shape,
+    failed_cells,
+    format_named,
+    format_of,
+    shape_named,
+    shaped,
+    write_export,
+)
 from tasks.render.run_table import SHOWN_ROWS, RunTable
 from tests.tasks.render import folders
 
@@ -84,8 +93,21 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_place_that_can_not_be_written_is_refused(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
     with pytest.raises(RunFolderError, match="can not be written"):
-        write_export(shaped(run, Shape.LONG), tmp_path / "absent" / "scores.csv", Format.CSV)
+        write_export(shaped(run, Shape.LONG), tmp_path / "file" / "scores.csv", Format.CSV)
+
+
+def test_a_folder_that_is_not_there_is_made(run: Path, tmp_path: Path) -> None:
+    write_export(shaped(run, Shape.LONG), tmp_path / "new" / "folder" / "scores.csv", Format.CSV)
+    assert (tmp_path / "new" / "folder" / "scores.csv").exists()
+
+
+def test_a_wrong_name_of_a_shape_or_format_is_answered_with_a_right_one() -> None:
+    with pytest.raises(ConfigError, match=r"a shape is one of long, wide, ragas, got 'wid'\. Did you mean wide\?"):
+        shape_named("wid")
+    with pytest.raises(ConfigError, match="a format is one of csv, jsonl, parquet, got 'json'"):
+        format_named("json")
 
 
 def test_a_table_shows_its_first_rows_and_escapes_them() -> None:

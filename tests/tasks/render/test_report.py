@@ -248,8 +248,9 @@ def test_the_report_can_be_written_elsewhere(tmp_path: Path) -> None:
     folder = folders.write_large_run(tmp_path / "run", rows=2)
     assert write_report(folder, out=tmp_path / "other.html") == tmp_path / "other.html"
     assert not (folder / "report.html").exists()
+    assert write_report(folder, out=tmp_path / "new" / "other.html").exists()
     with pytest.raises(RunFolderError, match="can not be written"):
-        write_report(folder, out=tmp_path / "absent" / "other.html")
+        write_report(folder, out=tmp_path / "other.html" / "report.html")
 
 
 def test_bad_rows_are_listed_with_their_problem(page: Page) -> None:
@@ -284,6 +285,11 @@ def test_tables_and_controls_are_labelled(page: Page) -> None:
 
 def test_all_rows_on_the_page_are_said_to_be_all(page: Page) -> None:
     assert "All 4 rows, the worst first." in page.text
+
+
+def test_one_row_is_no_plural(tmp_path: Path) -> None:
+    folder = folders.write_large_run(tmp_path / "run", rows=1)
+    assert "Rows The only row. A row" in Page(write_report(folder).read_text(encoding="utf-8")).text
 
 
 def test_only_the_worst_rows_are_on_the_page_and_it_says_so(tmp_path: Path) -> None:

@@ -88,6 +88,16 @@ KINDS: dict[str, tuple[Any, str | None, str]] = {
         "retrieved_contexts",
         "character 1 of a text is half of a surrogate pair",
     ),
+    "one text for a list": (
+        GOOD | {"retrieved_contexts": "[1] see the guide"},
+        "retrieved_contexts",
+        'got the text \'[1] see the guide\', wanted a list of texts, as ["one", "two"]',
+    ),
+    "objects of a framework": (
+        GOOD | {"retrieved_contexts": [{"page_content": "b", "metadata": {}}]},
+        "retrieved_contexts",
+        "item 1 is the object {'metadata': {}, 'page_content': 'b'}, wanted a list of texts; give the text under 'page",
+    ),
     "rubrics as text": (GOOD | {"rubrics": "be kind"}, "rubrics", "got the text 'be kind', wanted a mapping of text"),
     "rubrics with numbers": (
         GOOD | {"rubrics": {"score1_description": 1}},
@@ -152,8 +162,9 @@ def test_the_error_names_the_rows_and_the_ways_out(tmp_path: Path) -> None:
     with pytest.raises(BadRowsError) as caught:
         read(write_lines(tmp_path / "log.jsonl", rows), NEEDED)
     ways_out = (
-        'Correct the data, or: id_column names another column with ids; id_column "" makes ids from the content of the '
-        "rows; --empty-text keep takes rows with empty texts as they are; --on-bad-row skip leaves the bad rows out."
+        'Correct the data, or: --id-column NAME takes another column with ids; --id-column "" makes ids from the '
+        "content of the rows; --empty-text keep takes rows with empty texts as they are; "
+        "--on-bad-row skip leaves the bad rows out."
     )
     assert str(caught.value).splitlines() == [
         f"14 of 15 rows of {tmp_path}/log.jsonl can not be evaluated:",

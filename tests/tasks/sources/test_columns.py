@@ -117,7 +117,7 @@ def test_a_missing_column_names_metrics_columns_and_the_way_out(tmp_path: Path) 
         read_samples(path, SourceOptions(), needed)
     way_out = (
         "It has: 'user_input', 'refrence', 'prompt_id'. If one of these is meant, map it: "
-        "column_map = {'refrence': 'reference'}"
+        "column_map = {'refrence': 'reference'}, or --column-map refrence=reference"
     )
     assert str(caught.value).splitlines() == [
         f"{path} lacks columns that the metrics need:",

@@ -132,6 +132,7 @@ WRITERS: dict[str, Writer] = {
     "csv with Python cells": lambda folder: _cells(folder / "log.csv", ",", _python),
     "csv with NumPy cells": lambda folder: _cells(folder / "log.csv", ",", _numpy),
     "csv with semicolons": lambda folder: _cells(folder / "log.csv", ";", _python),
+    "csv with bars": lambda folder: _cells(folder / "log.csv", "|", _python),
     "compressed csv": _packed_csv,
     "tsv": lambda folder: _cells(folder / "log.tsv", "\t", json.dumps),
     "parquet": _parquet,
@@ -200,6 +201,14 @@ def test_maps_of_arrow_are_rubrics(tmp_path: Path) -> None:
     pq.write_table(pa.table({"response": ["x", "y"], "rubrics": rubrics}), tmp_path / "log.parquet")
     _, table = read(tmp_path / "log.parquet", {"graded": ("response", "rubrics")})
     assert column(table, "rubrics") == [[{"key": "score1_description", "description": "bad"}], []]
+
+
+def test_lists_written_as_texts_are_read_wherever_they_stand(tmp_path: Path) -> None:
+    rows = [{"response": "x", "retrieved_contexts": text} for text in ('["a", "b"]', "['a', 'b']")]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "log.parquet")
+    for path in (tmp_path / "log.parquet", write_lines(tmp_path / "log.jsonl", rows)):
+        _, table = read(path, {"any": ("response", "retrieved_contexts")})
+        assert column(table, "retrieved_contexts") == [["a", "b"], ["a", "b"]]
 
 
 def test_csv_knows_no_null(tmp_path: Path) -> None:

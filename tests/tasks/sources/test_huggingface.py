@@ -104,6 +104,11 @@ def test_names_on_the_hub(
     assert "has the splits 'train', 'test'" in _message("hub:owner/name")
 
 
+def test_a_data_set_on_the_hub_has_a_name() -> None:
+    for address in ("hub:", "hub:#train", "hub: /"):
+        assert _message(address) == f"{address} names no data set; a data set on the hub is named as hub:owner/name"
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -1,8 +1,15 @@
 """Sources that can not be opened, and limits."""
 
+import bz2
+import csv
 import gzip
+import io
+import lzma
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from metric_core.errors import ConfigError, MissingDependencyError, SourceError
@@ -64,10 +71,91 @@ def test_documents_that_are_no_list_of_rows(content: str, problem: str, tmp_path
     assert problem in _message(tmp_path / "log.json")
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("name", ["log.jsonl", "log.csv"])
-def test_other_encodings_are_named(name: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_bytes('{"response": "a"}\n'.encode("utf-16"))
+def test_other_encodings_are_named(name: str, encoding: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes('{"response": "a"}\n'.encode(encoding))
     assert "is UTF-16, wanted UTF-8" in _message(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["log.jsonl", "log.json", "log.csv"])
+def test_a_file_that_is_no_utf_8_is_to_be_saved_again(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(b'[{"response": "Z\xfcrich"}]\n')
+    assert "save " in _message(tmp_path / name)
+    assert " as UTF-8" in _message(tmp_path / name)
+    assert "JSON lines are named" not in _message(tmp_path / name)
+
+
+def _as_parquet(data: bytes) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"response": [data]}), buffer)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("pack", "way_out"),
+    [
+        (gzip.compress, "holds gzip, which its name does not say; add .gz to its name"),
+        (bz2.compress, "add .bz2 to its name"),
+        (lzma.compress, "add .xz to its name"),
+        (lambda data: pa.compress(data, "zstd", asbytes=True), "add .zst to its name"),
+        (_as_parquet, "name it .parquet"),
+        (lambda data: b"PK\x03\x04" + data, "unpack it, or save the sheet as CSV"),
+    ],
+)
+@pytest.mark.parametrize("name", ["log.jsonl", "log.json", "log.csv"])
+def test_content_that_the_name_does_not_say(
+    name: str, pack: Callable[[bytes], bytes], way_out: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(pack(b'{"response": "a"}\n'))
+    assert way_out in _message(tmp_path / name)
+
+
+def test_lines_that_end_as_on_old_macs(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_bytes(b"user_input,response\ra,b\rc,d\r")
+    assert "its lines end with a carriage return alone" in _message(tmp_path / "log.csv")
+
+
+@pytest.fixture
+def narrow_cells() -> Iterator[int]:
+    """A limit of the csv module's, which is one for the process."""
+    before = csv.field_size_limit(100)
+    yield 100
+    csv.field_size_limit(before)
+
+
+def test_a_header_that_is_no_csv(narrow_cells: int, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_bytes(b"a" * (narrow_cells + 1))
+    assert "its header is no valid CSV: field larger than field limit" in _message(tmp_path / "log.csv")
+
+
+def test_a_table_by_columns_is_told_how_rows_are_written(tmp_path: Path) -> None:
+    (tmp_path / "log.json").write_text('{"response": {"0": "a"}, "user_input": {"0": "b"}}')
+    assert _message(tmp_path / "log.json").endswith('Pandas writes rows with orient="records"')
+
+
+@pytest.mark.parametrize(("content", "is_list"), [('[{"response": "a"}]', True), ("word " * 9, False)])
+def test_only_a_list_is_told_the_name_of_documents(content: str, is_list: bool, tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text(content)
+    assert ("a file that is one JSON list is named .json" in _message(tmp_path / "log.jsonl")) == is_list
+
+
+@pytest.mark.parametrize("address", ["", " "])
+def test_no_name(address: str) -> None:
+    assert _message(address).startswith("the name of the source is empty")
+
+
+@pytest.mark.parametrize("address", ["-", "/dev/stdin", "/dev/fd/63"])
+def test_streams_are_refused(address: str) -> None:
+    assert (
+        _message(address) == f"{address}: a source is read more than once, which a stream can not be; save it to a file"
+    )
+
+
+def test_patterns_are_not_read(tmp_path: Path) -> None:
+    write_lines(tmp_path / "log.jsonl", SAMPLES)
+    message = _message(f"{tmp_path}/*.jsonl")
+    assert "names are taken as they are, not as patterns. Name one file, or a folder of .parquet files" in message
 
 
 def test_a_header_in_another_encoding(tmp_path: Path) -> None:

@@ -1,0 +1,94 @@
+"""What the command line prints where there is little room: narrow terminals, other encodings, full disks."""
+
+import errno
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from deployments.cli.console import Output, print_table, spare_encoding_errors
+from deployments.cli.errors import said_of
+from deployments.cli.summary import summary_table
+from tests.deployments.cli.conftest import Outcome
+from tests.tasks import compared
+
+Assay = Callable[..., Outcome]
+
+METRIC = {
+    "metric": "noise_sensitivity(mode=irrelevant)",
+    "direction": "lower",
+    "scored": 19,
+    "undefined": 1,
+    "failed": 0,
+    "scales": {},
+    "distribution": {"count": 19, "mean": 0.39, "interval": {"low": 0.232, "high": 0.583}},
+    "categories": {},
+    "reasons": {},
+}
+
+
+def _printed(width: int) -> str:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    print_table(console, summary_table({"metrics": [METRIC]}))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 120])
+def test_no_number_of_a_summary_is_cut_off(width: int) -> None:
+    words = " ".join(_printed(width).split())
+    for shown in ("0.390", "0.232 to 0.583", "19", "1"):
+        assert shown in words
+    assert "…" not in words
+    assert "noise_sensitivity" in words
+
+
+def test_a_terminal_that_has_room_shows_a_table() -> None:
+    lines = _printed(80).splitlines()
+    assert lines[0].split() == ["metric", "mean", "95", "%", "interval", "scored", "undefined", "failed"]
+    assert [line.rstrip() for line in _printed(40).splitlines()[:2]] == [
+        "noise_sensitivity(mode=irrelevant) ↓",
+        "  mean 0.390, 95 % interval 0.232 to",
+    ]
+
+
+def test_a_narrow_terminal_shows_every_number_of_a_comparison(
+    assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deployments.cli.compare.stdout._width", 40)
+    runs = [str(compared.write_run(tmp_path / name, level)) for name, level in (("a", 0.2), ("b", 0.8))]
+    told = assay("compare", *runs).out
+    assert "…" not in told
+    assert "faithfulness\n  A 0.249, B 0.849, B - A +0.600" in told
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_characters_that_a_stream_lacks_are_escaped(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+    spare_encoding_errors()
+    console = Output(width=80)
+    console.print("less is better: ↓")
+    console.print_json(json.dumps({"text": "é ↓ 東"}))
+    sys.stdout.flush()
+    first, _, rest = written.getvalue().decode(encoding).partition("\n")
+    assert first == "less is better: \\u2193"
+    assert json.loads(rest) == {"text": "é ↓ 東"}
+
+
+def test_json_keeps_characters_that_the_stream_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="utf-8"))
+    Output(width=80).print_json('{"text": "\\u6771"}')
+    sys.stdout.flush()
+    assert "東" in written.getvalue().decode()
+
+
+def test_output_without_room_is_no_error_of_ours() -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+    assert said_of(full) == "what the command prints or writes has no room: No space left on device"
+    assert said_of(OSError(errno.ECONNREFUSED, "Connection refused")) is None

@@ -1,0 +1,68 @@
+"""`assay serve`: what becomes of schedules while nobody works."""
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any, Self
+from uuid import UUID, uuid4
+
+import prefect.client.orchestration
+import pytest
+
+from deployments.applying import Applied, Change
+from deployments.cli.serve import _schedules_running
+
+HOUR = timedelta(hours=1)
+
+
+class Server:
+    """Has runs, and takes down what is asked of it."""
+
+    def __init__(self, **runs: Any) -> None:
+        self.runs = [SimpleNamespace(id=name, **run) for name, run in runs.items()]
+        self.asked: list[str] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def read_deployment_by_name(self, name: str) -> Any:
+        self.asked.append(f"read {name}")
+        return SimpleNamespace(id=uuid4())
+
+    def read_flow_runs(self, **_: Any) -> Any:
+        return self.runs
+
+    def delete_flow_run(self, run: str) -> None:
+        self.asked.append(f"delete {run}")
+
+    def pause_deployment(self, _: UUID) -> None:
+        self.asked.append("pause")
+
+
+def test_runs_that_fell_due_while_nobody_worked_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = datetime.now(UTC)
+    missed = {"auto_scheduled": True, "run_count": 0, "expected_start_time": now - HOUR}
+    server = Server(
+        missed=missed,
+        due_later={**missed, "expected_start_time": now + HOUR},
+        asked_for={**missed, "auto_scheduled": False},
+        runs_again={**missed, "run_count": 1},
+    )
+    monkeypatch.setattr(prefect.client.orchestration, "get_client", lambda **_: server)
+    done = [
+        Applied("deployment", "evaluate/evaluate", Change.UNCHANGED, "cron 0 6 * * * UTC"),
+        Applied("deployment", "calibrate/calibrate", Change.UNCHANGED, "when asked"),
+    ]
+    with _schedules_running(done):
+        assert server.asked == ["read evaluate/evaluate", "delete missed"]
+    assert server.asked[2:] == ["pause"]
+
+
+def test_without_a_schedule_no_run_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server(other={"auto_scheduled": True, "run_count": 0, "expected_start_time": datetime.now(UTC) - HOUR})
+    monkeypatch.setattr(prefect.client.orchestration, "get_client", lambda **_: server)
+    with _schedules_running([Applied("deployment", "prune/prune", Change.UNCHANGED, "when asked")]):
+        pass
+    assert server.asked == []
