@@ -175,6 +175,7 @@ class Calibration(Settings):
             "source": self.source,
             "label": self.label,
             "span": self.span,
+            "verdict": self.verdict,
             "compared": self.counts.compared,
             "figures": {name: figure.model_dump() for name, figure in self.figures.items()},
             "error": self.error.model_dump() if self.error is not None and is_alike else None,

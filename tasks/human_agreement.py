@@ -22,9 +22,12 @@ def human_agreements(manifest: Mapping[str, Any]) -> dict[str, JudgeAgreement | 
         manifest: content of its run.json.
 
     Returns:
-        Key of each metric that asks a judge -> the agreement; None where it was never measured.
+        Key of each metric that asks a judge -> the agreement; None where it was never measured, or with verdicts
+        that counted in another way.
     """
-    known = (manifest.get("calibration") or {}).get("metrics") or {}
+    verdict = (manifest.get("config") or {}).get("verdict")
+    calibrated = (manifest.get("calibration") or {}).get("metrics") or {}
+    known = {key: facts for key, facts in calibrated.items() if facts.get("verdict", verdict) == verdict}
     keys = (entry["key"] for entry in manifest.get("metrics", ()) if _asks_judge(entry))
     return {key: _agreement(known[key]) if key in known else None for key in keys}
 

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.tree import Tree
 
-from deployments.cli.console import stderr, stdout
+from deployments.cli.console import print_table, stderr, stdout
 from deployments.cli.options import Json, configured
 
 if TYPE_CHECKING:
@@ -122,8 +122,10 @@ def _show_forecast(forecast: "Forecast") -> None:
         shards = f"{stage.kept} of {forecast.shards}" + ("?" if stage.unknown else "")
         certainty = str(stage.certainty) if stage.certainty != "exact" else ""
         table.add_row(str(stage.stage), shards, *(_counts(stage) if stage.judged else ("-",) * 5), certainty)
-    stdout.print(f"{forecast.rows} rows in {forecast.shards} shards; tables of shards, and questions for the judge:")
-    stdout.print(table)
+    rows = f"{forecast.rows:,} row{'s' * (forecast.rows != 1)}"
+    shards = f"{forecast.shards:,} shard{'s' * (forecast.shards != 1)}"
+    stdout.print(f"{rows} in {shards}; tables of shards, and questions for the judge:")
+    print_table(stdout, table)
     if any(stage.unknown for stage in forecast.stages):
         stdout.print("?: only the run can tell, when what comes before is there")
     tally = forecast.tally

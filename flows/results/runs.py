@@ -6,7 +6,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from metric_core.errors import RunFolderError
 from metric_core.products import Stage
 from tasks.render.exports import (
     Format,
@@ -37,13 +36,8 @@ class Run:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser().absolute()
-        if self.manifest.get("status", "completed") != "completed":
-            raise RunFolderError(f"the run in {self.folder} is {self.manifest['status']}: it has no scores yet")
-
-    @cached_property
-    def manifest(self) -> Mapping[str, Any]:
+        self.manifest: Mapping[str, Any] = run_folder.finished(self.folder)
         """What run.json says: what ran, with which judge and models, and what it cost."""
-        return run_folder.read_json(self.folder, run_folder.MANIFEST)
 
     @cached_property
     def summary(self) -> Mapping[str, Mapping[str, Any]]:

@@ -28,18 +28,20 @@ def agreement_lines(manifest: Mapping[str, Any]) -> list[str]:
     """
     entry = manifest.get("calibration") or {}
     known = entry.get("metrics", {})
-    lines = [f"{metric}: {_sentence(facts)}" for metric, facts in known.items()]
+    verdict = (manifest.get("config") or {}).get("verdict")
+    lines = [f"{metric}: {_sentence(facts, verdict)}" for metric, facts in known.items()]
     others = [key for key in human_agreements(manifest) if key not in known]
     if known and others:
         lines.append(f"not calibrated: {', '.join(others) if len(others) <= _MOST_NAMES else f'{len(others)} others'}")
     return [*(lines or [NOT_CALIBRATED]), *entry.get("not_covered", ())]
 
 
-def _sentence(facts: Mapping[str, Any]) -> str:
+def _sentence(facts: Mapping[str, Any], verdict: str | None = None) -> str:
     """What a calibration says, in a line.
 
     Args:
         facts: as run.json has them.
+        verdict: how verdicts count in the run.
 
     >>> figures = {"kappa": {"value": 0.615, "low": 0.4, "high": 0.8}}
     >>> _sentence({"figures": figures, "compared": 66, "source": "a/b.jsonl", "created": "2026-11-21T16:04:00+00:00"})
@@ -50,7 +52,9 @@ def _sentence(facts: Mapping[str, Any]) -> str:
     ]
     rows = f"{facts['compared']:,} rows of {PurePosixPath(facts['source']).name}"
     mapped = ["probabilities mapped by it"] if facts.get("applied") else []
-    return ", ".join([*found, rows, day_of(facts["created"]), *mapped])
+    measured = facts.get("verdict", verdict)
+    otherwise = [] if measured == verdict else [f"measured with verdict = {measured}"]
+    return ", ".join([*found, rows, day_of(facts["created"]), *mapped, *otherwise])
 
 
 def figure_rows(calibration: Calibration) -> Iterator[tuple[str, str, str]]:

@@ -19,7 +19,7 @@ from metric_core.errors import ConfigError, RunFolderError
 from metric_core.products import Stage
 from metric_core.records import Status
 from metric_core.suggestions import suggestions
-from tasks.runs.run_folder import MANIFEST, SCORES, STAGES, read_json
+from tasks.runs.run_folder import SCORES, STAGES, finished
 
 RAGAS_COLUMNS = ("user_input", "retrieved_contexts", "response", "reference")
 
@@ -51,12 +51,13 @@ def shaped(folder: Path, shape: Shape) -> pa.Table:
     Raises:
         RunFolderError: the folder does not hold a finished run.
     """
+    manifest = finished(folder)
     scores = read_table(folder, SCORES)
     if shape is Shape.LONG:
         return scores
     samples = read_table(folder, f"{STAGES}/{Stage.SAMPLES}.parquet")
     columns = ["row_id"] if shape is Shape.WIDE else ["row_id", *RAGAS_COLUMNS]
-    metrics = [entry["key"] for entry in read_json(folder, MANIFEST).get("metrics", ())]
+    metrics = [entry["key"] for entry in manifest.get("metrics", ())]
     wide = samples.select(columns)
     for metric in metrics:
         wide = wide.append_column(metric, _column(scores, metric, samples["row_id"]))
@@ -69,6 +70,7 @@ def failed_cells(folder: Path) -> pa.Table:
     Raises:
         RunFolderError: the folder does not hold a finished run.
     """
+    finished(folder)
     scores = read_table(folder, SCORES)
     return scores.filter(pc.equal(scores["status"], Status.FAILED.value))
 

@@ -26,7 +26,7 @@ from tasks.render.moments import moment_text
 from tasks.render.row_tables import RowTables
 from tasks.render.score_table import Yardstick, read_cells, read_rows, worst_first
 from tasks.render.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH, metric_view
-from tasks.runs.run_folder import FORMAT, MANIFEST, REPORT, SCORES, STAGES, SUMMARY, read_json
+from tasks.runs.run_folder import REPORT, SCORES, STAGES, SUMMARY, finished, read_json
 
 WORST_ROWS = 1000
 """Rows that a page carries with their evidence, if nobody says how many."""
@@ -87,7 +87,7 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
     """
     if worst_rows < 0:
         raise ConfigError(f"the number of rows in the report must be at least 0, got {worst_rows}")
-    manifest = _manifest(folder)
+    manifest = finished(folder)
     summary = read_json(folder, SUMMARY)
     summaries = _summaries(folder, manifest, summary)
     yardsticks = [Yardstick.of(entry) for entry in manifest["metrics"]]
@@ -119,19 +119,6 @@ def script_json(value: Any) -> str:
     '"\\u003c/script\\u003e"'
     """
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_UNSAFE_IN_SCRIPT)
-
-
-def _manifest(folder: Path) -> dict[str, Any]:
-    manifest = read_json(folder, MANIFEST)
-    if manifest.get("format") != FORMAT:
-        raise RunFolderError(
-            f"the run in {folder} has format {manifest.get('format')!r}, this version of rag-assay reads {FORMAT}. "
-            "Run the evaluation again."
-        )
-    if "metrics" not in manifest or "stages" not in manifest:
-        state = manifest.get("status", "unfinished")
-        raise RunFolderError(f"the run in {folder} is {state}: there is nothing to report. Run the evaluation again.")
-    return manifest
 
 
 def _summaries(folder: Path, manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> list[dict[str, Any]]:

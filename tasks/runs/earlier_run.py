@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,17 +31,7 @@ class EarlierRun:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser().absolute()
         self._tables: dict[Stage, RowGroups] = {}
-        self.manifest: dict[str, Any] = run_folder.read_json(self.folder, run_folder.MANIFEST)
-        if (found := self.manifest.get("format")) != run_folder.FORMAT:
-            raise RunFolderError(
-                f"the run in {self.folder} has the format {found!r}, this rag-assay reads {run_folder.FORMAT}. "
-                "Evaluate its source again with `assay run`."
-            )
-        if (status := self.manifest.get("status")) != "completed":
-            raise RunFolderError(
-                f"the run in {self.folder} is not finished (its status is {status!r}). "
-                "Start it again with `assay run`; stage tables that were finished are kept."
-            )
+        self.manifest = run_folder.finished(self.folder)
 
     @property
     def run_id(self) -> str:

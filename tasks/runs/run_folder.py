@@ -149,3 +149,23 @@ def read_json(folder: Path, name: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise RunFolderError(f"{folder / name} can not be read: expected a JSON object")
     return content
+
+
+def finished(folder: Path) -> dict[str, Any]:
+    """The manifest of a finished run: content of its run.json.
+
+    Raises:
+        RunFolderError: it is no run folder, or that of a run that did not finish or has another format.
+    """
+    manifest = read_json(folder, MANIFEST)
+    if (found := manifest.get("format")) != FORMAT:
+        raise RunFolderError(
+            f"the run in {folder} has the format {found!r}, this rag-assay reads {FORMAT}. "
+            "Evaluate its source again with `assay run`."
+        )
+    if (status := manifest.get("status")) != "completed":
+        raise RunFolderError(
+            f"the run in {folder} is not finished (its status is {status!r}). "
+            "Start it again with `assay run`; stage tables that were finished are kept."
+        )
+    return manifest

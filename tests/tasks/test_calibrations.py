@@ -84,7 +84,7 @@ def test_why_a_calibration_does_not_hold(changes: dict[str, str], why: str | Non
 def test_a_run_tells_each_metric_s_agreement_and_which_have_none() -> None:
     entry = {"metrics": {"faithfulness": made().facts("binary", applied=False)}, "not_covered": ["a note"]}
     metrics = [{"key": key} for key in ("faithfulness", "a", "b")]
-    assert agreement_lines({"calibration": entry, "metrics": metrics}) == [
+    assert agreement_lines({"calibration": entry, "metrics": metrics, "config": {"verdict": "binary"}}) == [
         "faithfulness: kappa 0.500 (0.250 to 0.750), 6 rows of labels.jsonl, 2026-11-21",
         "not calibrated: a, b",
         "a note",

@@ -57,7 +57,7 @@ def test_a_run_shows_its_summary_in_a_notebook(folder: Path) -> None:
 @pytest.mark.parametrize("status", ["running", "failed"])
 def test_an_unfinished_run_is_refused(tmp_path: Path, status: str) -> None:
     folders.write_json(tmp_path / "run.json", {"format": 1, "status": status})
-    with pytest.raises(RunFolderError, match=f"is {status}: it has no scores yet"):
+    with pytest.raises(RunFolderError, match=f"is not finished .its status is '{status}'"):
         open_run(tmp_path)
 
 

@@ -322,6 +322,7 @@ def _manifest(rows: int, metrics: Mapping[str, Mapping[str, Any]], stages: Itera
     usage = {"questions": 12, "prompt_tokens": 3456, "cached_tokens": 0, "output_tokens": 78, "seconds": 1.5}
     return {
         "format": 1,
+        "status": "completed",
         "run_id": "0f0e-run",
         "created": "2026-02-11T14:03:22+00:00",
         "seconds": 21.4,
