@@ -165,7 +165,7 @@ def category_sentences(comparison: RunComparison) -> Iterator[str]:
 def correction_sentences(comparison: RunComparison) -> Iterator[str]:
     """By how much more people would say of the second run, where a calibration knows how the judge errs."""
     for metric, said in comparison.people.items():
-        yield f"{metric}, corrected for the judge's error: {CorrectionWords.of(said, is_difference=True)}, B - A"
+        yield f"{metric}, corrected for the judge's error: {CorrectionWords.of(said, is_difference=True)}"
 
 
 def check_numbers(check: Check) -> tuple[str, str]:

@@ -38,18 +38,25 @@ class CorrectionWords:
         people would give ('stars') 3.50 (3.25 to 3.75)
         >>> change = {"label": "good", "span": None, "value": 0.05, "low": -0.02, "high": 0.12}
         >>> print(CorrectionWords.of(change, is_difference=True))
-        people would say yes ('good') to +5.0 percentage points (-2.0 to +12.0)
+        what people would say ('good') changes by +5.0 percentage points (-2.0 to +12.0)
         """
         if said["value"] is None:
             return cls(CAN_NOT_BE_TOLD)
-        sign, unit = ("+", "percentage points") if is_difference else ("", "%")
-        if said["span"] is None:
-            lead = f"people would say yes ({said['label']!r}) to"
-            value, low, high = (f"{100 * said[end]:{sign}.1f}" for end in _ENDS)
-            return cls(lead, f"{value} {unit}", f"{low} to {high}")
-        value, low, high = (f"{said[end]:{sign}.2f}" for end in _ENDS)
-        return cls(f"people would give ({said['label']!r})", value, f"{low} to {high}")
+        is_share = said["span"] is None
+        scale, decimals = (100, 1) if is_share else (1, 2)
+        value, low, high = (_number(scale * said[end], decimals, is_difference) for end in _ENDS)
+        if is_difference:
+            lead, unit = f"what people would say ({said['label']!r}) changes by", " percentage points"
+        else:
+            lead, unit = f"people would {'say yes' if is_share else 'give'} ({said['label']!r})", " %"
+            lead += " to" if is_share else ""
+        return cls(lead, f"{value}{unit}" if is_share else value, f"{low} to {high}")
 
     def __str__(self) -> str:
         """All of it."""
         return self.lead if self.value is None else f"{self.lead} {self.value} ({self.interval})"
+
+
+def _number(value: float, decimals: int, is_signed: bool) -> str:
+    text = f"{value:+.{decimals}f}" if is_signed else f"{value:.{decimals}f}"
+    return text if float(text) else text.lstrip("+-")
