@@ -165,7 +165,7 @@ def fetch_contexts(settings: RetrievalSettings, tables: str) -> Retrieval:
     source = handed_over(rows, tables)
     _check(rows, problems, settings, fetcher.identity, source)
     reader = questions.reader
-    bad = [BadRowNote(number=bad.number, column=bad.column, problem=bad.problem) for bad in reader.bad_rows]
+    bad = map(BadRowNote.of, reader.bad_rows)
     found = Retrieval(
         source=source,
         questions=settings.source,

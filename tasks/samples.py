@@ -7,7 +7,7 @@ from pydantic import Field
 from metric_core.products import Stage
 from metric_core.schemas import SAMPLES
 from tasks.settings import Settings
-from tasks.sources import SourceOptions, read_samples
+from tasks.sources import BadRow, SourceOptions, read_samples
 from tasks.stage import prefect_task, report
 from tasks.tables.store import StageRef, TableStore
 
@@ -16,7 +16,7 @@ class SamplesSettings(Settings):
     """Where the rows come from and what is asked of them.
 
     Args:
-        source: a path, an fsspec URL or `hub:owner/name`.
+        source: a path, an fsspec URL, a pattern of either, or `hub:owner/name`.
         column_map: column of the data -> column of a sample.
         id_column: the column with the rows' ids.
         limit: take the first rows only.
@@ -55,6 +55,15 @@ class BadRowNote(Settings):
     column: str | None
     problem: str
 
+    @classmethod
+    def of(cls, bad: BadRow) -> "BadRowNote":
+        """A note of a bad row. The problem ends with what the number alone does not tell: the line, the file."""
+        return cls(
+            number=bad.number,
+            column=bad.column,
+            problem=f"{bad.problem} ({bad.detail})" if bad.detail else bad.problem,
+        )
+
 
 class SamplesResult(Settings):
     """The shards, and what was found on the way.
@@ -91,7 +100,7 @@ def read_shards(settings: SamplesSettings, tables: str) -> SamplesResult:
     return SamplesResult(
         refs=tuple(refs),
         rows_read=reader.rows_read,
-        bad_rows=tuple(BadRowNote(number=b.number, column=b.column, problem=b.problem) for b in reader.bad_rows),
+        bad_rows=tuple(map(BadRowNote.of, reader.bad_rows)),
         bad_row_count=reader.bad_row_count,
         warnings=tuple(reader.warnings),
     )

@@ -34,20 +34,28 @@ class BadRow:
     """A row that is no sample.
 
     Args:
-        number: counts from 1: the line of a JSON-lines file, the record or row of any other source.
+        number: counts from 1: the line of a JSON-lines file, the record or row of any other source, which go on over
+            several files.
         column: the sample column (or the source's id column) that is wrong; None: the row as a whole.
         problem: what was got and what was wanted.
-        place: where it is, in words: "line 7", "row 3 (line 9)".
+        unit: what the number counts: "row" or "line".
+        detail: more about its place: "line 9", "part-1.jsonl, line 9".
     """
 
     number: int
     column: str | None
     problem: str
-    place: str = ""
+    unit: str = "row"
+    detail: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where it is, in words: "line 7", "row 3 (line 9)"."""
+        return f"{self.unit} {self.number}" + (f" ({self.detail})" if self.detail else "")
 
     def __str__(self) -> str:
-        place = self.place or f"row {self.number}"
-        return f"{place}: {self.problem}" if self.column is None else f"{place}, {self.column}: {self.problem}"
+        where = self.place if self.column is None else f"{self.place}, {self.column}"
+        return f"{where}: {self.problem}"
 
 
 class BadRowLog:

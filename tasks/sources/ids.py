@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from metric_core.columns import RUBRICS
@@ -18,12 +18,12 @@ class RowIds:
 
     Args:
         column: the source column that the ids come from; None: they are digests.
-        unit: what the source's numbers count, for messages.
+        where: the place of a row by its number, for messages.
     """
 
-    def __init__(self, column: str | None, unit: str) -> None:
+    def __init__(self, column: str | None, where: Callable[[int], str]) -> None:
         self.column = column
-        self._unit = unit
+        self._where = where
         self._numbers: dict[str, int] = {}
         self._repeats: dict[str, int] = {}
 
@@ -41,7 +41,7 @@ class RowIds:
             raise UnfitError(unfit.problem, self.column) from None
         first = self._numbers.setdefault(row_id, number)
         if first != number:
-            raise UnfitError(f"the id {row_id!r} again, first in {self._unit} {first}", self.column, DUPLICATE_HINT)
+            raise UnfitError(f"the id {row_id!r} again, first in {self._where(first)}", self.column, DUPLICATE_HINT)
         return row_id
 
     def made(self, values: Mapping[str, Any]) -> str:

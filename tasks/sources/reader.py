@@ -116,7 +116,7 @@ class SampleReader:
             SourceError: at the end, if no row is good; at once, if the source can not be read further.
         """
         self._start()
-        ids = RowIds(self._id_column, self._source.unit)
+        ids = RowIds(self._id_column, self._source.where)
         builder = BatchBuilder()
         converter = self._converter()
         with closing(self._source.rows(self._options.batch_rows)) as rows:
@@ -143,8 +143,8 @@ class SampleReader:
         try:
             row_id, row = _sample(raw, converter, ids)
         except UnfitError as unfit:
-            place = f"{self._source.unit} {raw.number}" + (f" ({raw.detail})" if raw.detail else "")
-            self._log.add(BadRow(raw.number, unfit.column, unfit.problem, place), unfit.hint)
+            bad = BadRow(raw.number, unfit.column, unfit.problem, self._source.unit, raw.detail)
+            self._log.add(bad, unfit.hint)
         else:
             builder.add(row_id, raw.number, row)
 
@@ -188,7 +188,7 @@ class SampleReader:
         if not new:
             return None
         self._resolution = resolve(self._seen.names, self._options.column_map)
-        place = f"from {self._source.unit} {number} on"
+        place = f"from {self._source.where(number)} on"
         self._warn(
             f"{column!r} is read from {source!r} {place}, and from {before.bindings[column]!r} before"
             for column, source in self._resolution.bindings.items()

@@ -16,6 +16,8 @@ _FILE_MAGIC = b"ARROW1"
 class ArrowFileSource(RowSource):
     """An Arrow or Feather file."""
 
+    has_schema = True
+
     def __init__(self, file: DataFile) -> None:
         super().__init__(file.name)
         self._file = file

@@ -16,6 +16,7 @@ class DelimitedSource(RowSource):
     """A CSV or TSV file. A .csv file may have semicolons, as spreadsheets in many countries write, tabs or bars."""
 
     text_cells = True
+    has_schema = True
 
     def __init__(self, file: DataFile) -> None:
         super().__init__(file.name)

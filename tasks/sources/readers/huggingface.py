@@ -18,6 +18,8 @@ from tasks.telemetry import send_nothing_home
 class DatasetSource(RowSource):
     """A `datasets.Dataset`, whatever its format and its selection of rows."""
 
+    has_schema = True
+
     def __init__(self, dataset: Any, name: str) -> None:
         super().__init__(name)
         self._dataset = dataset

@@ -46,6 +46,8 @@ class RowSource(ABC):
     """What row numbers count: "row" or "line"."""
     text_cells = False
     """Whether all values are texts, with lists and mappings written out."""
+    has_schema = False
+    """Whether the columns are known before the rows."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -59,6 +61,10 @@ class RowSource(ABC):
     def hints(self) -> tuple[str, ...]:
         """What may be the matter if no row has columns."""
         return ()
+
+    def where(self, number: int) -> str:
+        """The place of a row that has been read, for messages."""
+        return f"{self.unit} {number}"
 
     @abstractmethod
     def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:

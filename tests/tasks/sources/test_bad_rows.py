@@ -269,7 +269,7 @@ def test_bad_rows_of_a_parquet_folder(value: object, kind: pa.DataType, problem:
     pq.write_table(pa.table({"response": pa.array([value], kind), "note": ["x"]}), tmp_path / "2.parquet")
     reader, table = read(tmp_path, {"any": ("response",)}, on_bad_row="skip")
     assert table.num_rows == 2
-    assert list(map(str, reader.bad_rows)) == [f"row 3 (2.parquet), response: {problem}"]
+    assert list(map(str, reader.bad_rows)) == [f"row 3 (2.parquet, row 1), response: {problem}"]
 
 
 def test_invalid_text_in_parquet_is_one_bad_row(tmp_path: Path) -> None:

@@ -178,21 +178,8 @@ def test_a_samples_table_can_be_read_again(tmp_path: Path) -> None:
     assert again.drop_columns(["extras"]).equals(table.drop_columns(["extras"]))
 
 
-def test_a_folder_with_other_data_beside_is_read_with_a_warning(tmp_path: Path) -> None:
-    _parquet(tmp_path)
-    _lines(tmp_path)
-    reader, table = read(tmp_path)
-    assert table.num_rows == 2
-    assert reader.warnings == [f"{tmp_path}: only .parquet files are read, not 'log.jsonl'"]
-
-
 def test_a_file_whose_name_has_a_number_sign_is_a_file(tmp_path: Path) -> None:
     assert read(write_lines(tmp_path / "log#1.jsonl", SAMPLES))[1].num_rows == 2
-
-
-def test_numbers_of_a_parquet_folder_go_on_over_its_files(tmp_path: Path) -> None:
-    _, table = read(_parquet_folder(tmp_path))
-    assert column(table, "row_number") == [1, 2]
 
 
 def test_maps_of_arrow_are_rubrics(tmp_path: Path) -> None:

@@ -152,12 +152,6 @@ def test_streams_are_refused(address: str) -> None:
     )
 
 
-def test_patterns_are_not_read(tmp_path: Path) -> None:
-    write_lines(tmp_path / "log.jsonl", SAMPLES)
-    message = _message(f"{tmp_path}/*.jsonl")
-    assert "names are taken as they are, not as patterns. Name one file, or a folder of .parquet files" in message
-
-
 def test_a_header_in_another_encoding(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_bytes(b"response,\xe9tat\na,b\n")
     assert "invalid UTF-8 at byte 10 of line 1, which is its header" in _message(tmp_path / "log.csv")
@@ -180,7 +174,7 @@ def test_a_file_that_was_cut_off(tmp_path: Path) -> None:
 def test_a_folder_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").touch()
     message = _message(tmp_path)
-    assert "is a folder without .parquet files" in message
+    assert "is a folder without a file that can be read, and not one written by datasets.save_to_disk" in message
     assert "it has: 'notes.txt'" in message
 
 

@@ -1,0 +1,51 @@
+"""Which reader a file has: that of the format which its name tells."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from metric_core.errors import SourceError
+from tasks.sources.files import DataFile
+from tasks.sources.readers.arrow_files import ArrowFileSource
+from tasks.sources.readers.delimited import DelimitedSource
+from tasks.sources.readers.json_document import open_json
+from tasks.sources.readers.json_lines import JsonLinesSource
+from tasks.sources.readers.parquet import ParquetSource
+from tasks.sources.readers.protocol import RowSource
+
+Opener: TypeAlias = Callable[[DataFile], RowSource]
+
+OPENERS: dict[str, Opener] = {
+    ".jsonl": JsonLinesSource,
+    ".ndjson": JsonLinesSource,
+    ".json": open_json,
+    ".csv": DelimitedSource,
+    ".tsv": DelimitedSource,
+    ".parquet": ParquetSource,
+    ".arrow": ArrowFileSource,
+    ".feather": ArrowFileSource,
+}
+"""Extension -> what opens such a file. Extensions with the same one are the same format."""
+
+SUPPORTED = (
+    "supported are .jsonl, .ndjson, .json, .csv and .tsv (also with .gz, .bz2, .xz or .zst behind), .parquet, .arrow, "
+    ".feather, several files of one of these formats as a folder or a pattern like logs/*.jsonl, a folder written by "
+    "datasets.save_to_disk, and hub:owner/name"
+)
+"""What can be a source, for messages."""
+
+_TEXT_FORMATS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
+
+
+def opener_of(file: DataFile) -> Opener:
+    """What opens a file, by its name alone.
+
+    Raises:
+        SourceError: its name tells no format that can be read.
+    """
+    opener = OPENERS.get(file.extension)
+    if opener is None:
+        got = f"the extension {file.extension!r}" if file.extension else "no extension that names its format"
+        raise SourceError(f"{file.name} has {got}; {SUPPORTED}")
+    if file.compression and file.extension not in _TEXT_FORMATS:
+        raise SourceError(f"{file.name} is compressed as a whole, which {file.extension} files are not; decompress it")
+    return opener
