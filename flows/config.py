@@ -113,7 +113,8 @@ class RunConfig(Settings):
     """What to evaluate, by which metrics, with which models, and where the results go."""
 
     source: Annotated[str, AfterValidator(without_secrets)] | None = Field(
-        None, description="the data: a file, a folder, an fsspec URL or hub:owner/name"
+        None,
+        description="the data: a file, a folder of files, a pattern (logs/*.jsonl), an fsspec URL or hub:owner/name",
     )
     metrics: MetricChoices = Field(None, description="metrics to compute; without it, all whose columns the data has")
     column_map: Annotated[dict[str, str], BeforeValidator(_split_pairs)] = Field(

@@ -76,7 +76,8 @@ _OPTIONS: tuple[inspect.Parameter, ...] = (
         typer.Argument(
             None,
             metavar="SOURCE|CONFIG",
-            help="Data (JSONL, JSON, CSV, Parquet, Arrow, a datasets folder, an fsspec URL, hub:owner/name) "
+            help="Data (JSONL, JSON, CSV, Parquet or Arrow: a file, a folder, a quoted pattern such as 'logs/*.jsonl', "
+            "an fsspec URL; a datasets folder; hub:owner/name) "
             "or a configuration file (.toml, .yaml).",
             show_default=False,
         ),

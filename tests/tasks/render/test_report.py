@@ -343,7 +343,7 @@ def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
 
 def test_an_unfinished_run_is_refused(tmp_path: Path) -> None:
     folders.write_json(tmp_path / "run.json", {"format": 1, "status": "failed"})
-    with pytest.raises(RunFolderError, match="is not finished .its status is 'failed'"):
+    with pytest.raises(RunFolderError, match=r"is not finished \(its status is 'failed'\)"):
         write_report(tmp_path)
 
 
