@@ -88,7 +88,7 @@ def test_a_name_that_says_no_format_is_refused() -> None:
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RunFolderError, match="is not a run folder: it has no run.json"):
+    with pytest.raises(RunFolderError, match="is not a run folder: it has no run"):
         shaped(tmp_path, Shape.LONG)
 
 
