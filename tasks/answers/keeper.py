@@ -16,7 +16,7 @@ from tasks.answers.store import AnswerStore
 FLUSH_SECONDS = 0.05
 """How long an answer waits for others to be written with."""
 
-BATCH = 256
+BATCH = 32
 """Answers that are written without waiting for more."""
 
 HEARTBEAT_SECONDS = 2.5
