@@ -10,6 +10,8 @@ import typer
 from typer.core import TyperGroup
 
 from deployments.cli.console import stderr
+from deployments.cli.interrupts import INTERRUPTED, answered_at_once
+from deployments.local_server import shown_url
 from tasks.home import assay_home
 
 MEANT = {
@@ -30,13 +32,11 @@ MEANT = {
 }
 """Verbs that people try -> what does that here. Verbs that are only misspelt are found by likeness."""
 
-
-INTERRUPTED = 130
-"""Exit code of an interrupted command."""
-
 _KEEP_THEIR_WORK = ("run", "rerun", "calibrate", "job")
 _GO_ON = "; answers and finished stage tables are kept, and the same command goes on from there"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_SETTINGS = ("Settings", "APISettings")
+"""Prefect's names for those of its settings that say where its server is."""
 _OTHER_SERVER = "Without PREFECT_API_URL, runs use a local server of their own."
 
 
@@ -56,11 +56,16 @@ class Verbs(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Runs a verb; an interrupted one says what is left of its work."""
         try:
-            return super().invoke(ctx)
+            with answered_at_once(lambda: _keeps_its_work(ctx)):
+                return super().invoke(ctx)
         except KeyboardInterrupt:
-            left = _GO_ON if ctx.invoked_subcommand in _KEEP_THEIR_WORK else ""
+            left = _GO_ON if _keeps_its_work(ctx) else ""
             stderr.print(f"interrupted{left}", markup=False, soft_wrap=True)
             raise typer.Exit(INTERRUPTED) from None
+
+
+def _keeps_its_work(ctx: Any) -> bool:
+    return ctx.invoked_subcommand in _KEEP_THEIR_WORK
 
 
 def said_of(error: OSError) -> str | None:
@@ -83,10 +88,25 @@ def said_of_server(error: Exception) -> str | None:
     """What a person needs to know about a Prefect server that does not do its part; None for other errors."""
     exceptions = sys.modules.get("prefect.exceptions")
     if isinstance(error, RuntimeError) and str(error).startswith("Failed to reach API at"):
-        return f"the Prefect server can not be reached ({error}). {_OTHER_SERVER}"
+        return f"the Prefect server can not be reached ({shown_url(str(error))}). {_OTHER_SERVER}"
+    if (problems := _wrong_settings(error)) is not None:
+        return (
+            f"Prefect's settings can not be used: {problems}. See to PREFECT_API_URL and the other variables of Prefect"
+        )
     if exceptions is None or not isinstance(error, exceptions.PrefectHTTPStatusError):
         return None
     status = error.response.status_code
     if status in (401, 403):
         return f"the Prefect server wants a password ({status}); set PREFECT_API_AUTH_STRING to it. {_OTHER_SERVER}"
     return f"the Prefect server answers with an error ({status}); its log says why"
+
+
+def _wrong_settings(error: Exception) -> str | None:
+    """What is wrong with the settings that Prefect has read when it was imported; None for other errors.
+
+    What stands in them is not repeated: it may be a password.
+    """
+    pydantic = sys.modules.get("pydantic")
+    if pydantic is None or not isinstance(error, pydantic.ValidationError) or error.title not in _SETTINGS:
+        return None
+    return "; ".join(": ".join((*map(str, found["loc"]), found["msg"])) for found in error.errors(include_url=False))

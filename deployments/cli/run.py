@@ -49,6 +49,8 @@ def _evaluate(config: "RunConfig", verbose: bool, quiet: bool) -> "Evaluation":
 def set_log_levels(verbose: bool) -> None:
     """Quiet unless asked: what a person must know is said by the command itself."""
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "INFO" if verbose else "CRITICAL")
+    if not verbose:  # else each event that a server which has gone did not take is told on some lines
+        os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     for worker in () if verbose else ("APILogWorker", "EventsWorker"):
         logging.getLogger(worker).setLevel(logging.ERROR)
 

@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Thread
 from typing import Any, TypeAlias, cast
 
 from prefect.context import FlowRunContext
@@ -12,11 +13,15 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.config import RunConfig
 from metric_core.errors import AssayError, ConfigError, MissingDependencyError
+from tasks.interruption import interruptible
 
 StageRunner: TypeAlias = TaskRunner[PrefectFuture[Any]]
 
 SHARDS_A_WORKER = 2
 """Shards in hand for each stage that runs at the same time: so many that no worker waits, so few that memory holds."""
+
+INTERRUPTED_SECONDS = 1.0
+"""How long an interrupted run waits for stages: hanging up on a judge takes a moment, a model's batch seconds."""
 
 _LOOPBACK = "127.0.0.1:0"
 """For the page on which a Dask cluster of our own shows itself: any free port, for this machine only."""
@@ -41,7 +46,7 @@ def running_stages(config: RunConfig) -> Iterator[None]:
     if context is None:
         raise RuntimeError("stages run within a flow")
     runner = runner_of(config)
-    with _entered(runner, config), context.model_copy(update={"task_runner": runner}):
+    with _entered(runner, config), interruptible(), context.model_copy(update={"task_runner": runner}):
         yield
 
 
@@ -67,7 +72,7 @@ def shards_at_once(config: RunConfig) -> int:
 @contextmanager
 def _entered(runner: StageRunner, config: RunConfig) -> Iterator[None]:
     if config.runner.engine == "threads":
-        with runner:
+        with _threads(runner):
             yield
         return
     try:
@@ -81,6 +86,27 @@ def _entered(runner: StageRunner, config: RunConfig) -> Iterator[None]:
         yield
     finally:
         runner.__exit__(None, None, None)
+
+
+@contextmanager
+def _threads(runner: StageRunner) -> Iterator[None]:
+    """Waits at the end for the stages that have begun; not for long where the run is interrupted.
+
+    Stages hear of that themselves, but one may be in the middle of a model's work.
+    """
+    runner.__enter__()
+    patience = None
+    try:
+        yield
+    except Exception:
+        raise
+    except BaseException:
+        patience = INTERRUPTED_SECONDS
+        raise
+    finally:
+        end = Thread(target=runner.__exit__, args=(None, None, None), name="end-of-stages", daemon=True)
+        end.start()
+        end.join(patience)
 
 
 def _refuse_stores_of_this_machine(config: RunConfig) -> None:

@@ -7,6 +7,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks import interruption
 from tasks.answers.codec import ENTITIES, vectors
 from tasks.answers.recall import Compute, Keep, Recall
 from tasks.answers.store import AnswerStore
@@ -81,6 +82,7 @@ def _in_batches(model: Callable[[Sequence[str]], Iterable[T]], texts: Sequence[s
     def compute(positions: Sequence[int], kept: Keep[T]) -> list[T]:
         found: list[T] = []
         for start in range(0, len(positions), _BATCH):
+            interruption.current().check()
             for value in model([texts[position] for position in positions[start : start + _BATCH]]):
                 kept(len(found), value)
                 found.append(value)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
+from tasks import interruption
 from tasks.answers.codec import Codec
 from tasks.answers.keeper import Keeper
 from tasks.answers.store import AnswerStore
@@ -43,11 +44,15 @@ class Recall(Generic[T]):
         Args:
             keys: digests of all that determines each value.
             keep: hears of each value as soon as it is there.
+
+        Raises:
+            asyncio.CancelledError: the run was interrupted; what was there by then is kept.
         """
         results: _Results[T] = _Results(keys, keep)
         if not self.refresh:
             results.take(self.store.find(list(results.positions), self.codec.decode))
         while missing := results.missing():
+            interruption.current().check()
             self._round(missing, results)
             if missing := results.missing():
                 results.take(self.store.find(self._let_go(missing), self.codec.decode))
@@ -89,6 +94,7 @@ class Recall(Generic[T]):
         """Waits until somebody is done with some of the values, one way or another, and returns their keys."""
         pause = _SHORTEST_POLL
         while not (free := set(keys) - self.store.leases.claimed(keys)):
+            interruption.current().check()
             time.sleep(pause)
             pause = min(_LONGEST_POLL, 1.5 * pause)
         return list(free)

@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from threading import Lock
 
 from metric_core import reasons
@@ -117,8 +118,9 @@ class PanelJudge:
                 taken(place, answer)
 
         asked = [number for number, own in enumerate(places) if own]
+        contexts = [copy_context() for _ in asked]  # they say which run the threads work for
         with ThreadPoolExecutor(max_workers=len(self.members), thread_name_prefix="panel") as pool:
-            list(pool.map(ask, asked))
+            list(pool.map(lambda context, number: context.run(ask, number), contexts, asked))
         return [count.answers[place] for place in range(len(questions))]
 
     def generate(self, questions: Sequence[GenerateQuestion], keep: KeepGenerate | None = None) -> list[GenerateAnswer]:

@@ -4,9 +4,13 @@ import asyncio
 import os
 import weakref
 from collections.abc import Sequence
+from concurrent.futures import CancelledError
+from typing import cast
 
 from aiohttp import ClientSession, ClientTimeout, TCPConnector
 
+from tasks import interruption
+from tasks.interruption import Interruption
 from tasks.servers.background import Background
 from tasks.servers.fleet import Arrived, Fleet, Patience, Request, UnusableError
 from tasks.servers.options import ServerOptions
@@ -51,8 +55,21 @@ class Connection:
 
         Raises:
             UnusableError: no server can be reached, or what came back says that no request will succeed.
+            asyncio.CancelledError: the run was interrupted.
         """
-        return self._background.run(self._fleet.send(requests, arrived))
+        interrupted = interruption.current()
+        try:
+            return self._background.run(self._send(requests, arrived, interrupted))
+        except CancelledError:
+            interrupted.check()
+            raise
+
+    async def _send(self, requests: Sequence[Request], arrived: Arrived, interrupted: Interruption) -> list[Reply]:
+        """Sends; waits no longer when the run is interrupted, after all that has come was told."""
+        loop, here = asyncio.get_running_loop(), asyncio.current_task()
+        cancel = cast("asyncio.Task[object]", here).cancel
+        with interrupted.heard_by(lambda: loop.call_soon_threadsafe(cancel)):
+            return await self._fleet.send(requests, arrived)
 
     def expect(self, simplest: Request) -> None:
         """Names a request that a server in order answers, so that a bad question can be told from a bad server."""

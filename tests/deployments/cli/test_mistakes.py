@@ -104,11 +104,32 @@ def test_a_prefect_server_that_refuses_or_is_not_there() -> None:
     def refusal(status: int) -> PrefectHTTPStatusError:
         return PrefectHTTPStatusError("no", request=request, response=Response(status, request=request))
 
-    unreachable = RuntimeError("Failed to reach API at http://127.0.0.1:9/api/")
-    assert "can not be reached" in str(said_of_server(unreachable))
+    unreachable = RuntimeError("Failed to reach API at http://me:hunter2@127.0.0.1:9/api/")
+    assert "can not be reached (Failed to reach API at http://127.0.0.1:9/api/)" in str(said_of_server(unreachable))
     assert "wants a password (401); set PREFECT_API_AUTH_STRING" in str(said_of_server(refusal(401)))
     assert "answers with an error (500)" in str(said_of_server(refusal(500)))
     assert said_of_server(RuntimeError("another")) is None
+
+
+def test_settings_that_prefect_can_not_read_are_told_without_what_stands_in_them() -> None:
+    from prefect.settings.models.api import APISettings
+
+    with pytest.raises(ValueError, match="request_timeout") as wrong:
+        APISettings.model_validate({"request_timeout": "hunter2"})
+    said = str(said_of_server(wrong.value))
+    assert said.startswith("Prefect's settings can not be used: request_timeout: Input should be a valid number")
+    assert "hunter2" not in said
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[", "http://me:hunter2@[/api", "http://me:hun/ter2@127.0.0.1:9/api", "nowhere"]
+)
+def test_an_address_of_prefect_that_is_none(assay: Assay, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", url)
+    outcome = assay("run", "examples/handbook.jsonl", "--limit", "1")
+    assert outcome.code == 2
+    assert "error: PREFECT_API_URL must be like http://127.0.0.1:4200/api, got '" in outcome.err
+    assert "ter2" not in outcome.err
 
 
 @pytest.mark.parametrize(

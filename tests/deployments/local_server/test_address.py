@@ -115,3 +115,20 @@ def test_inside_use_server_everything_points_to_it(early: bool, tmp_path: Path) 
 def test_a_server_of_the_user_gets_heartbeats(tmp_path: Path) -> None:
     printed = run_python(USE.replace("EARLY", "False"), tmp_path, {"PREFECT_API_URL": URL})
     assert printed == [URL, "180", URL, URL, URL]
+
+
+GONE = f"""
+import httpx
+from deployments.local_server import use_server
+from metric_core.errors import AssayError
+for place in ("{URL}/flow_runs", "http://127.0.0.1:1/v1/models"):
+    try:
+        with use_server("{URL}"):
+            raise httpx.ConnectError("refused", request=httpx.Request("GET", place))
+    except (AssayError, httpx.ConnectError) as error:
+        print(type(error).__name__, "kept" in str(error))
+"""
+
+
+def test_a_server_that_goes_away_is_told_with_what_is_kept(tmp_path: Path) -> None:
+    assert run_python(GONE, tmp_path, {}) == ["AssayError", "True", "ConnectError", "False"]

@@ -1,7 +1,10 @@
 """What is there is found, what is missing is computed once, by one of those who miss it."""
 
 import time
+from asyncio import CancelledError
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from contextvars import copy_context
 from threading import Event, Thread
 
 import pytest
@@ -10,6 +13,7 @@ from tasks.answers import keeper, leases
 from tasks.answers.codec import Codec
 from tasks.answers.recall import Keep, Recall
 from tasks.answers.store import AnswerStore
+from tasks.interruption import Interruption, interruptible
 from tests.tasks.answers.helpers import key_of
 
 TEXTS: Codec[str] = Codec("test", 1, lambda text: None if text == "void" else text.encode(), bytes.decode)
@@ -179,3 +183,27 @@ def test_nothing_is_written_where_nothing_is_missing(store: AnswerStore, monkeyp
     monkeypatch.setattr(store.database, "write", lambda _work: pytest.fail("it writes"))
     assert recall(store, Writer([]), ["a"]) == ["a"]
     assert recall(store, Writer([]), []) == []
+
+
+def test_an_interrupted_run_computes_nothing_more_and_waits_for_nobody(store: AnswerStore) -> None:
+    writer = Writer(["a"])
+    interruption = Interruption()
+    interruption.happen()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tasks.interruption.current", lambda: interruption)
+        with pytest.raises(CancelledError):
+            recall(store, writer, ["a"])
+    assert writer.asked == []
+    store.leases.claim([key_of("a")], "somebody else")
+
+    def stage() -> None:
+        with pytest.raises(CancelledError):
+            recall(store, writer, ["a"])
+
+    with suppress(KeyboardInterrupt), interruptible():
+        waiting = Thread(target=copy_context().run, args=(stage,))
+        waiting.start()
+        raise KeyboardInterrupt
+    waiting.join(30)
+    assert not waiting.is_alive()
+    assert writer.asked == []

@@ -10,6 +10,7 @@ from metric_core import reasons
 from metric_core.errors import ConfigError, JudgeError
 from metric_core.questions import ChoiceQuestion, GenerateQuestion, QuestionKind, ask_claims, ask_verdict
 from metric_core.records import AnswerStatus
+from tasks.interruption import Interruption, current, interruptible
 from tasks.judge.panel import WRITTEN, PanelJudge, decided
 from tasks.judge.protocol import ChoiceAnswer, KeepChoice, PanelVote
 from tasks.judge.scripted import Script, ScriptedJudge
@@ -197,3 +198,18 @@ def test_the_same_judge_twice_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"the same judge twice: m \(1\) and m \(2\)"):
         judge.refuse_repeated()
     panel("yes", "no").refuse_repeated()
+
+
+def test_members_hear_of_it_when_the_run_is_interrupted() -> None:
+    heard: list[Interruption] = []
+
+    class Hearing(ScriptedJudge):
+        """Notes whose work it does."""
+
+        def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:
+            heard.append(current())
+            return super().choose(questions, keep)
+
+    with interruptible() as interruption:
+        PanelJudge([Hearing({"verdict": "yes"}, name) for name in "ab"]).choose([VERDICT])
+    assert heard == [interruption] * 2

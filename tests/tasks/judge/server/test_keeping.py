@@ -1,7 +1,10 @@
 """Answers are handed over as soon as they are there, each once, and before a lost server is reported."""
 
 import threading
+from asyncio import CancelledError
 from collections import Counter
+from contextlib import suppress
+from contextvars import copy_context
 from typing import Any
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from metric_core.errors import JudgeError
 from metric_core.questions import ChoiceQuestion, QuestionKind, ask_claims, ask_verdict
 from metric_core.records import AnswerStatus
+from tasks.interruption import interruptible
 from tasks.judge.protocol import ChoiceAnswer, GenerateAnswer
 from tests.tasks.judge.server.conftest import OpenJudge, Serve
 from tests.tasks.judge.server.fake_server import FULL, Fault
@@ -93,3 +97,33 @@ def test_an_answer_that_can_not_be_kept_ends_the_batch(serve: Serve, open_judge:
     with pytest.raises(OSError, match="no space left"):
         judge.choose(QUESTIONS, keep)
     assert judge.choose(QUESTIONS[:1])[0].label == "yes"
+
+
+def test_an_interrupted_run_waits_no_longer_and_has_kept_what_came(serve: Serve, open_judge: OpenJudge) -> None:
+    server = serve()
+    judge = open_judge(server, concurrency=4)
+    kept: dict[int, ChoiceAnswer] = {}
+    some = threading.Event()
+    raised: list[BaseException] = []
+
+    def keep(position: int, answer: ChoiceAnswer) -> None:
+        kept[position] = answer
+        if len(kept) == 8:
+            server.delay = 3600.0
+            some.set()
+
+    def stage() -> None:
+        try:
+            judge.choose(QUESTIONS, keep)
+        except CancelledError as error:
+            raised.append(error)
+
+    with suppress(KeyboardInterrupt), interruptible():
+        of_the_run = threading.Thread(target=copy_context().run, args=(stage,))
+        of_the_run.start()
+        assert some.wait(30)
+        raise KeyboardInterrupt
+    of_the_run.join(30)
+    assert not of_the_run.is_alive()
+    assert len(raised) == 1
+    assert 8 <= len(kept) < len(QUESTIONS)

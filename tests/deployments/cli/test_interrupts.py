@@ -1,0 +1,90 @@
+"""Ctrl-C, on processes of their own: the first one is answered at once, the second one is the end."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from deployments.cli.interrupts import INTERRUPTED
+
+WORK = """
+import sys, threading, time
+from deployments.cli import interrupts
+interrupts.ECHO_SECONDS, interrupts.MOST_SECONDS = {echo}, {most}
+def compute():
+    while True: time.sleep(0.01)
+try:
+    with interrupts.answered_at_once(lambda: {keeps}):
+        threading.Thread(target=compute).start()
+        print("begun", flush=True)
+        time.sleep(60)
+except KeyboardInterrupt:
+    print("kept", flush=True)
+    sys.exit(interrupts.INTERRUPTED)
+"""
+SAID = "ending: what has been answered is kept. Ctrl-C again ends at once\n"
+NEVER = 3600.0
+
+
+@contextmanager
+def working(echo: float = 0.0, most: float = NEVER, keeps: bool = True) -> "Iterator[subprocess.Popen[str]]":
+    """A process that works, with a thread that never ends."""
+    code = WORK.format(echo=echo, most=most, keeps=keeps)
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=-1, stderr=-1, text=True, start_new_session=True)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def interrupt(process: "subprocess.Popen[str]") -> str:
+    """Sends Ctrl-C, and waits for the first line that is said of it."""
+    assert process.stderr is not None
+    process.send_signal(signal.SIGINT)
+    return process.stderr.readline()
+
+
+def test_a_second_one_ends_the_process_at_once() -> None:
+    with working() as process:
+        assert interrupt(process) == SAID
+        assert process.stdout is not None
+        assert process.stdout.readline() == "kept\n"
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == INTERRUPTED
+
+
+def test_without_a_second_one_no_thread_keeps_the_process_for_long() -> None:
+    with working(most=0.1) as process:
+        assert interrupt(process) == SAID
+        assert process.wait(30) == INTERRUPTED
+
+
+def test_what_comes_with_the_first_one_is_not_a_second_one() -> None:
+    with working(echo=NEVER, most=0.5) as process:
+        assert interrupt(process) == SAID
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == INTERRUPTED
+        assert process.stdout is not None
+        assert process.stdout.readline() == "kept\n"
+
+
+def test_where_nothing_is_kept_nothing_is_said() -> None:
+    with working(most=0.1, keeps=False) as process:
+        assert interrupt(process) == ""
+        assert process.wait(30) == INTERRUPTED
+
+
+def test_a_process_that_ignores_the_signal_goes_on_doing_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from deployments.cli.interrupts import answered_at_once
+
+    monkeypatch.setattr(signal, "getsignal", lambda _number: signal.SIG_IGN)
+    monkeypatch.setattr(signal, "signal", lambda *_: pytest.fail("the handler was set"))
+    with answered_at_once(lambda: True):
+        pass
