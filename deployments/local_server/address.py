@@ -11,8 +11,8 @@ from metric_core.errors import AssayError, ConfigError
 
 API_URL = "PREFECT_API_URL"
 
-KEPT_RETRIES = 2
-"""How often a request to the kept server is repeated, after some 2 and 4 s."""
+KEPT_RETRIES = 3
+"""How often a request to the kept server is repeated, after some 2, 4 and 8 s: it may be busy, or it has ended."""
 
 
 def configured_api_url() -> str | None:
