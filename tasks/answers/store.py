@@ -30,9 +30,6 @@ DAMAGE = (ValueError, KeyError, TypeError)
 MOST_LATE = 50_000
 """Values that wait in memory until the store can be written again; more are not kept."""
 
-ROWS = 128
-"""Values a statement. One by one, the thread that writes would wait for all others of the process after each."""
-
 _DAY = 86_400
 _logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -142,9 +139,8 @@ class AnswerStore:
         def work(connection: Connection) -> bool:
             ordered = [late[key] for key in sorted(late)]
             for replacing in (False, True):
-                some = [row.values for row in ordered if row.replaces is replacing]
-                for start in range(0, len(some), ROWS):
-                    connection.execute(self._insertion(replacing).values(some[start : start + ROWS]))
+                if some := [row.values for row in ordered if row.replaces is replacing]:
+                    connection.execute(self._insertion(replacing), some)
             if owner is not None:
                 end_claims(connection, list(values), owner)
             return True
