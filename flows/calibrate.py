@@ -23,7 +23,7 @@ from metric_core.statistics.labels import LabelRules, Scale
 from metric_core.statistics.resampling import SEED
 from tasks import calibrations
 from tasks.calibrating import Compared, LabelledData, compared, read_labelled
-from tasks.calibrations import Calibration, KeptConfusion, KeptError, KeptFigure, KeptMap
+from tasks.calibrations import Calibration, KeptConfusion, KeptFigure, KeptMap
 from tasks.render.calibration_text import markdown
 from tasks.render.report import write_report
 from tasks.runs import run_folder
@@ -183,7 +183,7 @@ def _findings(found: HumanAgreement, rows: Compared) -> dict[str, Any]:
         "best": None if found.best is None else KeptConfusion(**asdict(found.best)),
         "middle": None if found.middle is None else KeptConfusion(**asdict(found.middle)),
         "map": None if found.map is None else KeptMap(**asdict(found.map)),
-        "error": None if error is None else KeptError(**asdict(error)),
+        "error": error,
         "warnings": rows.warnings,
     }
 

@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from metric_core.errors import ConfigError, RunFolderError
+from metric_core.statistics.judge_error import JudgeError
 from metric_core.statistics.labels import Scale
 from tasks.home import assay_home
 from tasks.runs import run_folder
@@ -58,17 +60,6 @@ class KeptMap(Settings):
 
     slope: float
     intercept: float
-
-
-class KeptError(Settings):
-    """How the judge errs: the line from labels to scores; see `metric_core.statistics.judge_error`."""
-
-    bad: float
-    gain: float
-    variance_bad: float
-    covariance: float
-    variance_gain: float
-    units: int
 
 
 class MetricMap(Settings):
@@ -153,7 +144,7 @@ class Calibration(Settings):
     best: KeptConfusion | None = None
     middle: KeptConfusion | None = None
     map: KeptMap | None = None
-    error: KeptError | None = None
+    error: JudgeError | None = None
     seed: int
     warnings: tuple[str, ...] = ()
     versions: dict[str, str] = Field(default_factory=dict)
@@ -178,7 +169,7 @@ class Calibration(Settings):
             "verdict": self.verdict,
             "compared": self.counts.compared,
             "figures": {name: figure.model_dump() for name, figure in self.figures.items()},
-            "error": self.error.model_dump() if self.error is not None and is_alike else None,
+            "error": asdict(self.error) if self.error is not None and is_alike else None,
             "applied": applied,
         }
 

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from metric_core.statistics.judge_error import Corrected, JudgeError, corrected_difference, corrected_mean
 from metric_core.statistics.pairs import ScoreColumns, pair
 from metric_core.statistics.resampling import Units
-from tasks.runs.run_folder import SCORES
+from tasks.runs.run_folder import cells_of
 
 _LEAST_ROWS = 2
 
@@ -102,7 +100,6 @@ def corrected_differences(
 
 def _values(folder: Path, metric: str) -> "array[float]":
     values = array("d")
-    with pq.ParquetFile(folder / SCORES) as file:
-        for batch in file.iter_batches(columns=["metric", "value"]):
-            values.extend(batch.filter(pc.equal(batch.column("metric"), metric)).column("value").drop_null().to_numpy())
+    for batch in cells_of(folder, metric, ("value",)):
+        values.extend(batch.column("value").drop_null().to_numpy())
     return values

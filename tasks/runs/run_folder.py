@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
@@ -80,15 +81,26 @@ def write_tables(folder: Path, refs: Mapping[Stage, Sequence[StageRef]]) -> None
 
 def summarize_scores(folder: Path, requests: Sequence[MetricRequest]) -> list[MetricSummary]:
     """The summary of every metric, from the score table of the run folder, of which a batch is in memory at a time."""
-    table = folder / SCORES
-    return [summarize(request.key, request.metric.direction, _scores(table, request.key)) for request in requests]
+    return [summarize(request.key, request.metric.direction, _scores(folder, request.key)) for request in requests]
 
 
-def _scores(table: Path, metric: str) -> Iterator[Score]:
-    with pq.ParquetFile(table) as file:
-        for batch in file.iter_batches(columns=["metric", "status", "value", "label", "reason"]):
-            for row in batch.filter(pc.equal(batch.column("metric"), metric)).to_pylist():
-                yield Score(Status(row["status"]), row["value"], row["label"], row["reason"])
+def _scores(folder: Path, metric: str) -> Iterator[Score]:
+    for batch in cells_of(folder, metric, ("status", "value", "label", "reason")):
+        for row in batch.to_pylist():
+            yield Score(Status(row["status"]), row["value"], row["label"], row["reason"])
+
+
+def cells_of(folder: Path, metric: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The cells of a metric in the score table of a run folder, in batches.
+
+    Args:
+        folder: the run folder.
+        metric: the key of the metric.
+        columns: of the score table; `metric` is there too.
+    """
+    with pq.ParquetFile(folder / SCORES) as file:
+        for batch in file.iter_batches(columns=["metric", *columns]):
+            yield batch.filter(pc.equal(batch.column("metric"), metric))
 
 
 def write_summary(
