@@ -1,8 +1,8 @@
 """Fits the builtin judge's linear models on public data labelled by people and reports how far they can be trusted.
 
 Run it from the repository root: `python -m benchmarks.fit_builtin_judge`. It prints a table of AUROC and balanced
-accuracy and the numbers for `tasks/judge/builtin/model.py`. Data whose licence forbids commercial use is reported on
-and never fitted on.
+accuracy and the numbers for `tasks/judges/builtin/linear_models.py`. Data whose licence forbids commercial use is
+reported on, and never fitted on.
 """
 
 import sys
@@ -32,12 +32,12 @@ from benchmarks.labelled_examples import (
     rows,
     wice,
 )
-from metric_core.questions import GenerateQuestion, ask_relevant_sentences, ask_verdict
-from tasks.embed.minilm import MiniLm
-from tasks.judge.builtin.claims import split_claims
-from tasks.judge.builtin.extraction import FeatureExtractor
-from tasks.judge.builtin.model import LinearModel
-from tasks.ner.spacy_pipeline import SpacyPipeline
+from metric_core.judge_questions import GenerateQuestion, ask_relevant_sentences, ask_verdict
+from tasks.embedders.minilm import MiniLm
+from tasks.judges.builtin.claim_sentences import split_claims
+from tasks.judges.builtin.feature_extraction import FeatureExtractor
+from tasks.judges.builtin.linear_models import LinearModel
+from tasks.recognizers.spacy_pipeline import SpacyPipeline
 
 FOLDS = 5
 # Strong: the features are few and say much the same.

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from metric_core.questions import (
+from metric_core.judge_questions import (
     ChoiceQuestion,
     GenerateQuestion,
     JudgeQuestion,
@@ -22,8 +22,8 @@ from metric_core.questions import (
 )
 from metric_core.records import AnswerStatus, Sample, Score
 from metric_core.registry import resolve
-from tasks.judge.server.judge import ServerJudge
-from tasks.judge.server.options import ServerJudgeOptions
+from tasks.judges.openai.openai_judge import ServerJudge
+from tasks.options.judge_server_options import ServerJudgeOptions
 
 RATED = ("nv_accuracy", "nv_context_relevance", "nv_response_groundedness")
 

@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from benchmarks.labelled_examples import DATA, rows
-from flows.config import RunConfig
+from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
-from metric_core.statistics.judge_error import corrected_mean, judge_error
+from metric_core.calibration.judge_error import corrected_mean, judge_error
 from metric_core.statistics.resampling import Units
 from metric_core.statistics.summary import mean_interval
 from tasks.runs.run_folder import SCORES

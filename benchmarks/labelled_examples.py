@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 
 from benchmarks.everyday_pairs import EVERYDAY_PAIRS
 from benchmarks.perturbations import names_in, perturbed
-from metric_core.questions import ChoiceQuestion, ask_usefulness_for_reference, ask_verdict
-from tasks.judge.builtin.premises import Premise
-from tasks.judge.builtin.words import words
-from tasks.ner.spacy_pipeline import SpacyPipeline
+from metric_core.judge_questions import ChoiceQuestion, ask_usefulness_for_reference, ask_verdict
+from tasks.judges.builtin.premises import Premise
+from tasks.judges.builtin.tokens import words
+from tasks.recognizers.spacy_pipeline import SpacyPipeline
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "meta_eval"
 

@@ -93,8 +93,8 @@ def _run_quietly(command: list[str], folder: str) -> tuple[float, float, float]:
 
 def measure_reporting(rows: int) -> None:
     """Prints what the parts of the reporting stage cost for a run with random scores."""
-    from tasks import reporting  # noqa: PLC0415 the other measurement needs none of it
     from tasks.runs import run_folder  # noqa: PLC0415
+    from tasks.stages import reporting  # noqa: PLC0415 the other measurement needs none of it
 
     for module, name in (
         (run_folder, "write_tables"),
@@ -128,7 +128,7 @@ def _peak() -> float:
 
 def _metrics() -> tuple[Any, ...]:
     from metric_core.registry import resolve  # noqa: PLC0415
-    from tasks.settings import MetricSettings  # noqa: PLC0415
+    from tasks.options.model_options import MetricSettings  # noqa: PLC0415
 
     return tuple(MetricSettings.of(resolve(name).request()) for name in SCORED)
 
@@ -139,7 +139,7 @@ def _tables(root: str, rows: int) -> list[Any]:
     import pyarrow as pa  # noqa: PLC0415
 
     from metric_core.schemas import SAMPLES, SCORES  # noqa: PLC0415
-    from tasks.tables.store import TableStore  # noqa: PLC0415
+    from tasks.tables.table_store import TableStore  # noqa: PLC0415
 
     store, chance, refs = TableStore(root), np.random.default_rng(1), []
     for start in range(0, rows, SHARD_ROWS):

@@ -19,9 +19,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from tasks.answers.address import engine_url
-from tasks.answers.codec import CHOICES
-from tasks.answers.store import AnswerStore, checksum_of
+from tasks.cache.answer_cache import AnswerStore, checksum_of
+from tasks.cache.cache_address import engine_url
+from tasks.cache.codec import CHOICES
 from tests.postgres import new_database, running_postgres
 
 VALUE = (

@@ -10,7 +10,7 @@ from prefect.exceptions import PrefectHTTPStatusError
 from prefect.settings import get_current_settings
 
 from deployments.local_server import shown_url
-from flows.rebuilt.rebuilt_event import EVENT, RESOURCE, IndexRebuilt
+from flows.index_events.index_event import EVENT, RESOURCE, IndexRebuilt
 from metric_core.errors import AssayError, ConfigError
 
 

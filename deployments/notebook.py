@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from deployments.local_server import ensure_server, use_server
-from flows.results.compared_runs import ComparedRuns, compare
-from flows.results.runs import Run, open_run
+from flows.results.comparison_result import ComparedRuns, compare
+from flows.results.run_result import Run, open_run
 
 __all__ = ["ComparedRuns", "Run", "compare", "evaluate", "open_run"]
 
@@ -34,9 +34,9 @@ def evaluate(data: Any, *, metrics: Sequence[str] | None = None, **options: Any)
     Raises:
         AssayError: anything that the user can put right; the message says how.
     """
-    from flows.config import tables_root  # noqa: PLC0415 keeps the import of this module quick
-    from flows.loading import load_config  # noqa: PLC0415 keeps the import of this module quick
-    from tasks.home import assay_home  # noqa: PLC0415
+    from flows.config.loading import load_config  # noqa: PLC0415 keeps the import of this module quick
+    from flows.config.run_config import tables_root  # noqa: PLC0415 keeps the import of this module quick
+    from tasks.runtime.home import assay_home  # noqa: PLC0415
     from tasks.sources.handed_over import handed_over  # noqa: PLC0415
 
     named = None if metrics is None else list(metrics)

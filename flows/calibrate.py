@@ -11,24 +11,24 @@ from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 from pydantic import Field
 
-from flows.config import RunConfig
+from flows.config.run_config import RunConfig
 from flows.evaluate import evaluate, judge_at_hand
-from flows.running.calibrated import identity_of_metric, judge_name
+from flows.execution.calibration_lookup import identity_of_metric, judge_name
+from metric_core.calibration.calibrate import Figure, HumanAgreement, agreement_with_people
+from metric_core.calibration.judge_error import judge_error
+from metric_core.calibration.labels import LabelRules, Scale
 from metric_core.errors import ConfigError
 from metric_core.metric import MetricRequest
 from metric_core.registry import default_suite
-from metric_core.statistics.calibration import Figure, HumanAgreement, agreement_with_people
-from metric_core.statistics.judge_error import judge_error
-from metric_core.statistics.labels import LabelRules, Scale
 from metric_core.statistics.resampling import SEED
-from tasks import calibrations
-from tasks.calibrating import Compared, LabelledData, compared, read_labelled
-from tasks.calibrations import Calibration, KeptConfusion, KeptFigure, KeptMap
-from tasks.render.calibration_text import markdown
-from tasks.render.report import write_report
+from tasks.calibration import calibration_files as calibrations
+from tasks.calibration.calibration_files import Calibration, KeptConfusion, KeptFigure, KeptMap
+from tasks.calibration.label_pairing import Compared, LabelledData, compared, read_labelled
+from tasks.options.model_options import Settings
+from tasks.reports.calibration.calibration_text import markdown
+from tasks.reports.run.report_page import write_report
 from tasks.runs import run_folder
-from tasks.runs.earlier_run import EarlierRun
-from tasks.settings import Settings
+from tasks.runs.finished_run import EarlierRun
 from tasks.sources import SourceOptions, available_columns
 
 ARTIFACT = "assay-calibration"

@@ -7,13 +7,13 @@ from prefect.artifacts import create_markdown_artifact
 from prefect.client.schemas import State
 from prefect.states import Completed, Failed
 
-from flows.compare_runs import CompareOptions, compare_runs
-from flows.options.gate import load_gate
-from metric_core.statistics.gate import Outcome
+from flows.config.gate_file import load_gate
+from flows.execution.gated_comparison import CompareOptions, compare_runs
+from metric_core.gates.rules import Outcome
 from metric_core.statistics.resampling import SEED
-from tasks.render.comparison_text import markdown
-from tasks.runs.run_pair import Matching
-from tasks.settings import Settings
+from tasks.comparison.run_pair import Matching
+from tasks.options.model_options import Settings
+from tasks.reports.comparison.comparison_text import markdown
 
 ARTIFACT = "assay-comparison"
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from prefect import flow
 from prefect.runtime import flow_run
 
-from flows.config import RunConfig, served, tables_root
-from flows.plan import Plan, plan_of
-from flows.running.artifacts import progress_shown, publish
-from flows.running.calibrated import with_maps
-from flows.running.incremental import against
-from flows.running.recording import folder_of, kept_settings, manifest_of, recorded
-from flows.running.runners import running_stages
-from flows.running.shards import Shards, Submitted, Way
-from flows.running.stages import (
+from flows.config.run_config import RunConfig, served, tables_root
+from flows.execution.artifacts import progress_shown, publish
+from flows.execution.baseline_changes import against
+from flows.execution.calibration_lookup import with_maps
+from flows.execution.plan import Plan, plan_of
+from flows.execution.run_record import folder_of, kept_settings, manifest_of, recorded
+from flows.execution.runners import running_stages
+from flows.execution.shards import Shards, Submitted, Way
+from flows.execution.stage_settings import (
     STAGE_TASKS,
     keeping_of,
     metrics_of,
@@ -26,21 +26,21 @@ from flows.running.stages import (
     stage_settings,
     with_contexts,
 )
-from metric_core.products import Stage
-from tasks.home import assay_home
-from tasks.judge.launch import owned_judge
-from tasks.reporting import ReportingSettings, reporting
-from tasks.resources import meet_run, open_store
-from tasks.retrieval import retrieval
+from metric_core.stages import Stage
+from tasks.launcher import owned_judge
+from tasks.models.models import meet_run, open_store
+from tasks.options.model_options import Settings
+from tasks.prefect_support.concurrency_limits import make_limits
 from tasks.runs import run_folder
-from tasks.runs.earlier_run import EarlierRun
-from tasks.samples import SamplesResult, samples
-from tasks.settings import Settings
-from tasks.slots import make_limits
+from tasks.runs.finished_run import EarlierRun
+from tasks.runtime.home import assay_home
 from tasks.sources.in_memory import saved
-from tasks.stage import run_here
-from tasks.tables.store import StageRef
-from tasks.tables.use import in_use as tables_in_use
+from tasks.stages.base import run_here
+from tasks.stages.reporting import ReportingSettings, reporting
+from tasks.stages.retrieval import retrieval
+from tasks.stages.samples import SamplesResult, samples
+from tasks.tables.table_store import StageRef
+from tasks.tables.tables_in_use import in_use as tables_in_use
 
 if TYPE_CHECKING:
     from datasets import Dataset

@@ -21,21 +21,21 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
 from flows.compare import ARTIFACT
-from flows.compare_runs import CompareOptions, compare_runs
-from flows.config import RunConfig
+from flows.config.deploy_options import usual_gate
+from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
-from flows.options.deploy_settings import usual_gate
-from flows.rebuilt.alerts import Alert, link_to, send
-from flows.rebuilt.rebuilt_event import FROM_INDEX, IndexRebuilt
-from flows.rebuilt.turns import take_up
+from flows.execution.gated_comparison import CompareOptions, compare_runs
+from flows.index_events.alerts import Alert, link_to, send
+from flows.index_events.debounce import take_up
+from flows.index_events.index_event import FROM_INDEX, IndexRebuilt
 from metric_core.errors import AssayError, ConfigError
+from metric_core.gates.rules import Outcome
 from metric_core.statistics.comparison import Verdict
-from metric_core.statistics.gate import Outcome
-from tasks.render.comparison import comparison_page
-from tasks.render.comparison_text import markdown
-from tasks.render.comparison_words import interval_text, numbers, title
+from tasks.comparison.run_comparison import RunComparison
+from tasks.reports.comparison.comparison_page import comparison_page
+from tasks.reports.comparison.comparison_text import markdown
+from tasks.reports.comparison.comparison_words import interval_text, numbers, title
 from tasks.runs.baselines import Baseline, Baselines
-from tasks.runs.run_comparison import RunComparison
 
 COMPARISON = "comparison.html"
 """The page in the run folder that shows what has changed since the baseline."""

@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 from prefect import flow
 
 from metric_core.errors import ConfigError
-from tasks.answers.maintenance import prune as prune_answers
-from tasks.home import assay_home
-from tasks.resources import open_store
-from tasks.settings import Settings
-from tasks.tables.prune import prune_tables
+from tasks.cache.maintenance import prune as prune_answers
+from tasks.models.models import open_store
+from tasks.options.model_options import Settings
+from tasks.runtime.home import assay_home
+from tasks.tables.prune_tables import prune_tables
 
 DAYS = 30.0
 """How long something may be unused, unless told otherwise."""

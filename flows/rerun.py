@@ -11,26 +11,26 @@ from typing import Any
 
 from prefect import flow
 
-from flows.config import RunConfig, tables_root
+from flows.config.run_config import RunConfig, tables_root
 from flows.evaluate import Evaluation, finish, judge_at_hand
-from flows.plan import LEVELS
-from flows.rerun_notes import notes_on_kept_rows
-from flows.rerun_plan import Rerun, RerunRequest, prepare
-from flows.running.artifacts import progress_shown
-from flows.running.calibrated import with_maps
-from flows.running.recording import folder_of, manifest_of, recorded
-from flows.running.runners import running_stages
-from flows.running.shards import Shards, Submitted, Way
-from flows.running.stages import STAGE_TASKS, keeping_of, samples_settings, stage_settings
+from flows.execution.artifacts import progress_shown
+from flows.execution.calibration_lookup import with_maps
+from flows.execution.plan import LEVELS
+from flows.execution.rerun_plan import Rerun, RerunRequest, prepare
+from flows.execution.rerun_warnings import notes_on_kept_rows
+from flows.execution.run_record import folder_of, manifest_of, recorded
+from flows.execution.runners import running_stages
+from flows.execution.shards import Shards, Submitted, Way
+from flows.execution.stage_settings import STAGE_TASKS, keeping_of, samples_settings, stage_settings
 from metric_core.errors import RunFolderError
-from metric_core.products import Stage
-from tasks.resources import open_store
+from metric_core.stages import Stage
+from tasks.models.models import open_store
 from tasks.runs import run_folder
-from tasks.runs.carrying import Carrier, row_ids
-from tasks.samples import BadRowNote, SamplesResult, samples
-from tasks.stage import run_here
-from tasks.tables.store import StageRef
-from tasks.tables.use import in_use as tables_in_use
+from tasks.runs.row_reuse import Carrier, row_ids
+from tasks.stages.base import run_here
+from tasks.stages.samples import BadRowNote, SamplesResult, samples
+from tasks.tables.table_store import StageRef
+from tasks.tables.tables_in_use import in_use as tables_in_use
 
 
 @flow(name="rerun", persist_result=False, validate_parameters=True)

@@ -5,9 +5,9 @@ from typing import Literal
 from prefect import flow
 
 from flows.evaluate import Evaluation
+from flows.execution.rerun_plan import request_of
 from flows.rerun import run_rerun
-from flows.rerun_plan import request_of
-from metric_core.products import Stage
+from metric_core.stages import Stage
 
 
 @flow(name="rerun-stage", persist_result=False, validate_parameters=True)

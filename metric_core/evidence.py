@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from metric_core import reasons
-from metric_core.products import Product, closure
 from metric_core.records import Question, Rating, Sample, Score, Side, Support, VerdictKind
+from metric_core.stages import Product, closure
 
 ALL_CONTEXTS = "contexts"
 """The premise made of all retrieved contexts, joined by newlines."""

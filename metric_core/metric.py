@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 from metric_core.errors import MetricParameterError
 from metric_core.evidence import Evidence, MissingProductError
-from metric_core.products import Product
-from metric_core.questions import RatingRequest
+from metric_core.judge_questions import RatingRequest
 from metric_core.records import Direction, Sample, Score
+from metric_core.stages import Product
 
 Parameters: TypeAlias = Mapping[str, Any]
 

@@ -160,3 +160,18 @@ class Rating:
     value: str | float | None
     reason: str | None = None
     unable: bool = False
+
+
+def finite_number(value: str | float | None) -> float | None:
+    """The number that a value is or spells; None if it is none or not finite.
+
+    >>> finite_number("0.5"), finite_number(2), finite_number("nan"), finite_number("two"), finite_number(10**400)
+    (0.5, 2.0, None, None, None)
+    """
+    if value is None or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None

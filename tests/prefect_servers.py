@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx
 
-from tests.tasks.judge.server.fake_server import free_port
+from tests.tasks.judges.openai.fake_server import free_port
 
 PATIENCE_SECONDS = 120.0
 """For a start; the database of a new home is made by some hundred migrations."""

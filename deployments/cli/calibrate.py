@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from deployments.cli.console import print_table, stderr, stdout
-from deployments.cli.options import Json, configured_without
-from deployments.cli.progress import stage_progress
+from deployments.cli._support.console import print_table, stderr, stdout
+from deployments.cli._support.options import Json, configured_without
+from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli.run import Verbose, load_models, set_log_levels
 from deployments.local_server import start_server, use_server
 from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:
     from flows.calibrate import CalibrationResult
-    from flows.config import RunConfig
-    from tasks.calibrations import Calibration, KeptConfusion
+    from flows.config.run_config import RunConfig
+    from tasks.calibration.calibration_files import Calibration, KeptConfusion
 
 Label = Annotated[
     str, typer.Option("--label", envvar="ASSAY_CALIBRATE_LABEL", help="Column with the labels of people.")
@@ -96,14 +96,14 @@ def calibrate(
 
 
 def _calibrated(config: "RunConfig", said: dict[str, Any], verbose: bool, quiet: bool) -> "CalibrationResult":
-    from tasks.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     starting = start_server(assay_home())
     set_log_levels(verbose)
     with use_server(starting.wait()):
         from flows.calibrate import CalibrationRequest, prepare  # noqa: PLC0415 Prefect reads its settings at import
         from flows.calibrate import calibrate as calibrate_flow  # noqa: PLC0415
-        from flows.plan import plan_of  # noqa: PLC0415
+        from flows.execution.plan import plan_of  # noqa: PLC0415
 
         request = CalibrationRequest(config=config, **said)
         ready = prepare(request)
@@ -125,7 +125,7 @@ def _span(text: str | None) -> tuple[float, float] | None:
 
 
 def _print(result: "CalibrationResult") -> None:
-    from tasks.render.calibration_text import count_line, figure_rows  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.reports.calibration.calibration_text import count_line, figure_rows  # noqa: PLC0415 keeps `assay --help` quick
 
     found = result.calibration
     for warning in found.warnings:

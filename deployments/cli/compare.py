@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deployments.cli.console import stderr, stdout
-from deployments.cli.options import Json
+from deployments.cli._support.console import stderr, stdout
+from deployments.cli._support.options import Json
 from metric_core.errors import ConfigError, RunFolderError
 
 if TYPE_CHECKING:
-    from tasks.runs.run_comparison import RunComparison
+    from tasks.comparison.run_comparison import RunComparison
 
 GATE_CODES = {"passed": 0, "failed": 10, "inconclusive": 11}
 """Exit codes of a gate's outcomes."""
@@ -80,10 +80,10 @@ def compare(
     Exit codes with --gate: 0 passed, 10 failed, 11 inconclusive, 12 refused because
     the runs are not like for like. docs/compare.md explains the numbers and gate files.
     """
-    from flows.compare_runs import CompareOptions, compare_runs, hold_against_gate  # noqa: PLC0415 keeps help quick
-    from flows.options.gate import load_gate  # noqa: PLC0415
+    from flows.config.gate_file import load_gate  # noqa: PLC0415
+    from flows.execution.gated_comparison import CompareOptions, compare_runs, hold_against_gate  # noqa: PLC0415 keeps help quick
     from metric_core.statistics.resampling import SEED  # noqa: PLC0415
-    from tasks.runs.run_pair import Matching  # noqa: PLC0415
+    from tasks.comparison.run_pair import Matching  # noqa: PLC0415
 
     if junit is not None and gate is None:
         raise ConfigError("--junit writes the rules of a gate: name one with --gate")
@@ -105,15 +105,15 @@ def compare(
 
 def _write(found: "RunComparison", markdown: Path | None, html: Path | None, junit: Path | None) -> None:
     if markdown is not None:
-        from tasks.render.comparison_text import markdown as as_markdown  # noqa: PLC0415 only needed here
+        from tasks.reports.comparison.comparison_text import markdown as as_markdown  # noqa: PLC0415 only needed here
 
         _save(markdown, as_markdown(found))
     if junit is not None and found.gate is not None:
-        from tasks.render.junit import junit as as_junit  # noqa: PLC0415 only needed here
+        from tasks.reports.comparison.junit import junit as as_junit  # noqa: PLC0415 only needed here
 
         _save(junit, as_junit(found.gate, found.b.folder))
     if html is not None:
-        from tasks.render.comparison import comparison_page  # noqa: PLC0415 only needed here
+        from tasks.reports.comparison.comparison_page import comparison_page  # noqa: PLC0415 only needed here
 
         _save(html, comparison_page(found))
 
@@ -128,8 +128,8 @@ def _save(path: Path, text: str) -> None:
 
 
 def _print(found: "RunComparison", as_json: bool, top: int) -> None:
-    from deployments.cli.comparison_table import print_comparison  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.runs.run_comparison import comparison_content  # noqa: PLC0415
+    from deployments.cli._support.comparison_table import print_comparison  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.comparison.run_comparison import comparison_content  # noqa: PLC0415
 
     if as_json:
         stdout.print_json(json.dumps(comparison_content(found), allow_nan=False))

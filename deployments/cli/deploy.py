@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deployments.cli.console import stderr, stdout
-from deployments.cli.options import Json, configured
+from deployments.cli._support.console import stderr, stdout
+from deployments.cli._support.options import Json, configured
 from deployments.local_server import configured_api_url
 from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from deployments.applying import Applied
-    from flows.config import RunConfig
+    from deployments.registry.apply import Applied
+    from flows.config.run_config import RunConfig
 
 
 class PoolType(StrEnum):
@@ -61,8 +61,8 @@ def deploy(
     as_json: Json = False,
 ) -> None:
     """Deploy evaluations to a work pool of Prefect."""
-    from deployments.applying import Place, apply  # noqa: PLC0415 loads Prefect
-    from deployments.serving import deployments_of, prefect_yaml, suffix_of  # noqa: PLC0415
+    from deployments.registry.apply import Place, apply  # noqa: PLC0415 loads Prefect
+    from deployments.registry.specs import deployments_of, prefect_yaml, suffix_of  # noqa: PLC0415
 
     scheduled = with_cron(config, cron)
     variables = _variables(job_variable or [])

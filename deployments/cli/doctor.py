@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from deployments.cli.checks import Check, Level, checks_of
-from deployments.cli.console import stderr, stdout
-from deployments.cli.options import Json
+from deployments.cli._support.console import stderr, stdout
+from deployments.cli._support.doctor_checks import Check, Level, checks_of
+from deployments.cli._support.options import Json
 from metric_core.errors import AssayError
 
 if TYPE_CHECKING:
-    from flows.config import RunConfig
+    from flows.config.run_config import RunConfig
 
 PROBLEM = 7
 """Exit code where a check found a problem; warnings do not count."""
@@ -53,8 +53,8 @@ def doctor(
 
 
 def _configuration(source: str | None, judge: str | None, model: str | None) -> "tuple[RunConfig | None, Check | None]":
-    from flows.config import model_named  # noqa: PLC0415 keeps `assay --help` quick
-    from flows.loading import CONFIG_SUFFIXES, load_config  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.config.loading import CONFIG_SUFFIXES, load_config  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.config.run_config import model_named  # noqa: PLC0415 keeps `assay --help` quick
 
     said: dict[str, Any] = {}
     if judge is not None:

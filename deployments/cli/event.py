@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from deployments.cli.console import stdout
+from deployments.cli._support.console import stdout
 from deployments.local_server import configured_api_url, server_status, shown_url, use_server
 from metric_core.errors import ConfigError
 
@@ -32,8 +32,8 @@ def index_rebuilt(
     ] = "",
 ) -> None:
     """Say that an index was rebuilt, so that its new version is evaluated."""
-    from flows.rebuilt.rebuilt_event import IndexRebuilt  # noqa: PLC0415 loads Prefect
-    from tasks.home import assay_home  # noqa: PLC0415
+    from flows.index_events.index_event import IndexRebuilt  # noqa: PLC0415 loads Prefect
+    from tasks.runtime.home import assay_home  # noqa: PLC0415
 
     url = configured_api_url()
     if url is None:

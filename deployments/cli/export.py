@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deployments.cli.console import stderr
+from deployments.cli._support.console import stderr
 from deployments.cli.report import RunFolder
 from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tasks.render.exports import Format
+    from tasks.reports.run.exports import Format
 
 _STDOUT = "-"
 
@@ -33,7 +33,7 @@ def export(
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE|-", help="Where to; - is stdout.")] = _STDOUT,
 ) -> None:
     """Write the scores of a run as CSV, JSON Lines or Parquet."""
-    from tasks.render.exports import (  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.reports.run.exports import (  # noqa: PLC0415 keeps `assay --help` quick
         Format,
         format_named,
         format_of,
@@ -56,7 +56,7 @@ def export(
 
 
 def _to_stdout(table: object, written: "Format") -> None:
-    from tasks.render.exports import Format, write_export  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.reports.run.exports import Format, write_export  # noqa: PLC0415 keeps `assay --help` quick
 
     if written is Format.PARQUET and sys.stdout.isatty():
         raise ConfigError("Parquet is not for terminals; name a file with --out, or send the output into one")

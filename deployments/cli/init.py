@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from deployments.cli.console import stdout
+from deployments.cli._support.console import stdout
 from metric_core.errors import ConfigError
 
 
@@ -17,8 +17,8 @@ def init(
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of configurations instead.")] = False,
 ) -> None:
     """Write a commented configuration for your data."""
-    from flows.config import RunConfig  # noqa: PLC0415 keeps `assay --help` quick
-    from flows.starter import starter_config  # noqa: PLC0415
+    from deployments.cli._support.config_template import starter_config  # noqa: PLC0415
+    from flows.config.run_config import RunConfig  # noqa: PLC0415 keeps `assay --help` quick
 
     if schema:
         stdout.print_json(json.dumps(RunConfig.model_json_schema()))

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deployments.cli.console import stderr, stdout
-from deployments.cli.progress import stage_progress
+from deployments.cli._support.console import stderr, stdout
+from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli.run import set_log_levels
 from deployments.local_server import start_server, use_server
 
 if TYPE_CHECKING:
-    from deployments.job_reporting import Reporter
-    from deployments.job_results import JobResults
-    from flows.config import RunConfig
+    from deployments.eval_hub.hub_callback import Reporter
+    from deployments.eval_hub.job_results import JobResults
+    from flows.config.run_config import RunConfig
     from flows.evaluate import Evaluation
 
 RESULTS = "job_results"
@@ -49,10 +49,10 @@ def job(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress on stderr.")] = False,
 ) -> None:
     """Run a job of eval-hub: JobSpec in, JobResults out."""
-    from deployments.job_config import DataFolders, JobOptions, config_of  # noqa: PLC0415 keeps `assay --help` quick
-    from deployments.job_reporting import Reporter  # noqa: PLC0415
-    from deployments.job_results import results_of  # noqa: PLC0415
-    from deployments.job_spec import JobSpec  # noqa: PLC0415
+    from deployments.eval_hub.hub_callback import Reporter  # noqa: PLC0415
+    from deployments.eval_hub.job_config import DataFolders, JobOptions, config_of  # noqa: PLC0415 keeps `assay --help` quick
+    from deployments.eval_hub.job_results import results_of  # noqa: PLC0415
+    from deployments.eval_hub.job_spec import JobSpec  # noqa: PLC0415
 
     started = time.monotonic()
     spec = JobSpec.from_file(file)
@@ -84,8 +84,8 @@ def _warn(warnings: Iterable[str]) -> None:
 
 
 def _evaluate(config: "RunConfig", quiet: bool) -> "Evaluation":
-    from flows.plan import plan_of  # noqa: PLC0415
-    from tasks.home import assay_home  # noqa: PLC0415
+    from flows.execution.plan import plan_of  # noqa: PLC0415
+    from tasks.runtime.home import assay_home  # noqa: PLC0415
 
     plan = plan_of(config)
     set_log_levels(verbose=False)
@@ -98,7 +98,7 @@ def _evaluate(config: "RunConfig", quiet: bool) -> "Evaluation":
 
 def _write(found: "JobResults", folder: Path, results: Path | None) -> None:
     """The results as JSON, and the scores row by row in the two formats that eval-hub keeps."""
-    from tasks.render.exports import Format, Shape, shaped, write_export  # noqa: PLC0415
+    from tasks.reports.run.exports import Format, Shape, shaped, write_export  # noqa: PLC0415
 
     text = found.model_dump_json(indent=2)
     target = results or folder / f"{RESULTS}.json"

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from deployments.cli.console import stderr, stdout
-from deployments.cli.options import ConfigFile, Json
+from deployments.cli._support.console import stderr, stdout
+from deployments.cli._support.options import ConfigFile, Json
 from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tasks.judge.launch import JudgeStatus, LaunchSettings, Progress
+    from tasks.launcher import JudgeStatus, LaunchSettings, Progress
 
 QUIET_SECONDS = 15.0
 """Between two lines of progress where stderr is no terminal."""
@@ -78,8 +78,8 @@ def start(
     as_json: Json = False,
 ) -> None:
     """Launch a judge server and keep it running; options go before the table [judge.launch] of --config."""
-    from tasks.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.judge.launch import judge_status, launch_judge  # noqa: PLC0415
+    from tasks.launcher import judge_status, launch_judge  # noqa: PLC0415
+    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     settings = _settings(
         config,
@@ -105,8 +105,8 @@ def start(
 @app.command()
 def status(as_json: Json = False) -> None:
     """Say whether a launched judge server runs, and where."""
-    from tasks.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.judge.launch import judge_status  # noqa: PLC0415
+    from tasks.launcher import judge_status  # noqa: PLC0415
+    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     _print(judge_status(assay_home()), as_json)
 
@@ -114,14 +114,14 @@ def status(as_json: Json = False) -> None:
 @app.command()
 def stop() -> None:
     """Stop the launched judge server."""
-    from tasks.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.judge.launch import stop_judge  # noqa: PLC0415
+    from tasks.launcher import stop_judge  # noqa: PLC0415
+    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     stdout.print("stopped" if stop_judge(assay_home()) else "no judge was running")
 
 
 def _settings(config: Path | None, **said: Any) -> "LaunchSettings":
-    from flows.loading import load_config  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.config.loading import load_config  # noqa: PLC0415 keeps `assay --help` quick
 
     launch = {name: value for name, value in said.items() if value is not None}
     settings = load_config(config, {"judge": {"launch": launch}} if launch else None).judge.launch

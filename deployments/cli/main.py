@@ -28,8 +28,8 @@ from deployments.cli import (
     server,
     store,
 )
-from deployments.cli.console import spare_encoding_errors, stderr
-from deployments.cli.errors import Verbs, said_of, said_of_server
+from deployments.cli._support.cli_errors import Verbs, said_of, said_of_server
+from deployments.cli._support.console import spare_encoding_errors, stderr
 from metric_core.errors import (
     AssayError,
     ConfigError,
@@ -39,7 +39,7 @@ from metric_core.errors import (
     RunFolderError,
     SourceError,
 )
-from tasks.telemetry import send_nothing_home
+from tasks.runtime.telemetry import send_nothing_home
 
 EXIT_CODES: tuple[tuple[type[AssayError], int], ...] = (
     (SourceError, 3),

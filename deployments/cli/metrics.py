@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from deployments.cli.console import print_table, stdout
-from deployments.cli.options import Json
+from deployments.cli._support.console import print_table, stdout
+from deployments.cli._support.options import Json
 from metric_core.metric import Metric
 from metric_core.records import Direction
 
@@ -32,7 +32,7 @@ def metrics(
 ) -> None:
     """List the metrics: what they measure, what they need."""
     from metric_core.registry import METRICS  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.extensions.metrics import metric_named, packaged_metrics  # noqa: PLC0415
+    from tasks.plugins.metric_lookup import metric_named, packaged_metrics  # noqa: PLC0415
 
     chosen = [metric_named(name)] if name else [*METRICS.values(), *packaged_metrics()]
     if as_json:
@@ -86,7 +86,7 @@ def _table(chosen: list[Metric]) -> Table:
 
 
 def _asks_judge(metric: Metric) -> bool:
-    from metric_core.products import are_judged  # noqa: PLC0415 keeps `assay --help` quick
+    from metric_core.stages import are_judged  # noqa: PLC0415 keeps `assay --help` quick
 
     return are_judged(metric.products({name: parameter.default for name, parameter in metric.parameters.items()}))
 

@@ -9,13 +9,13 @@ import typer
 from rich.table import Table
 from rich.tree import Tree
 
-from deployments.cli.console import print_table, stderr, stdout
-from deployments.cli.options import Json, configured
+from deployments.cli._support.console import print_table, stderr, stdout
+from deployments.cli._support.options import Json, configured
 
 if TYPE_CHECKING:
-    from flows.config import RunConfig
-    from flows.plan import Plan
-    from flows.results.forecasts import Contexts, Forecast, StageForecast
+    from flows.config.run_config import RunConfig
+    from flows.dry_run.dry_run_result import Contexts, Forecast, StageForecast
+    from flows.execution.plan import Plan
 
 Fetch = Annotated[
     bool,
@@ -29,8 +29,8 @@ Fetch = Annotated[
 def plan(config: "RunConfig", fetch: Fetch = False, as_json: Json = False) -> None:
     """Show what a run would do, reuse and ask, without doing it."""
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
-    from flows.forecast import forecast_of  # noqa: PLC0415 keeps `assay --help` quick
-    from flows.plan import plan_of  # noqa: PLC0415
+    from flows.dry_run.dry_run import forecast_of  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.execution.plan import plan_of  # noqa: PLC0415
 
     made = plan_of(config)
     forecast = forecast_of(config, made, fetch=fetch)
@@ -94,7 +94,7 @@ def _stage_content(stage: "StageForecast") -> dict[str, Any]:
 
 
 def _show(made: "Plan") -> None:
-    from flows.plan import LEVELS  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.execution.plan import LEVELS  # noqa: PLC0415 keeps `assay --help` quick
 
     tree = Tree(f"[bold]{len(made.requests)} metrics[/]: " + ", ".join(request.key for request in made.requests))
     for number, level in enumerate(LEVELS, start=1):

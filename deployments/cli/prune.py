@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from deployments.cli.console import stdout
-from deployments.cli.options import Json
-from deployments.cli.sizes import days, shown, size
+from deployments.cli._support.console import stdout
+from deployments.cli._support.options import Json
+from deployments.cli._support.sizes import days, shown, size
 
 OlderThan = Annotated[str, typer.Option("--older-than", help="How long something may be unused: 12h, 30d, 8w.")]
 MaxSize = Annotated[

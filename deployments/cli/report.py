@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from deployments.cli.console import stderr, stdout
+from deployments.cli._support.console import stderr, stdout
 
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The run folder.", show_default=False)]
 
@@ -22,7 +22,7 @@ def report(
     show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
 ) -> None:
     """Make the report of a run anew: one offline HTML file."""
-    from tasks.render.report import WORST_ROWS, write_report  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.reports.run.report_page import WORST_ROWS, write_report  # noqa: PLC0415 keeps `assay --help` quick
 
     written = write_report(run, WORST_ROWS if rows is None else rows, out).absolute()
     stdout.print(str(written), markup=False, soft_wrap=True)

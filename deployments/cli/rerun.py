@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deployments.cli.options import Json
-from deployments.cli.progress import stage_progress
+from deployments.cli._support.options import Json
+from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli.run import Verbose, load_models, print_evaluation, set_log_levels
 from deployments.local_server import start_server, use_server
 from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from metric_core.products import Stage
+    from metric_core.stages import Stage
 
 
 class Rows(StrEnum):
@@ -56,16 +56,16 @@ def rerun(
     verbose: Verbose = False,
 ) -> None:
     """Run a finished run again: failed, changed or all rows."""
-    from tasks.home import assay_home  # noqa: PLC0415
-    from tasks.runs.earlier_run import EarlierRun  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.runs.finished_run import EarlierRun  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.runtime.home import assay_home  # noqa: PLC0415
 
     EarlierRun(run)  # what is no run folder needs no server
     first = None if stage is None else _stage(stage)
     starting = start_server(assay_home())
     set_log_levels(verbose)
     with use_server(starting.wait()):
+        from flows.execution.rerun_plan import prepare, request_of  # noqa: PLC0415
         from flows.rerun import run_rerun  # noqa: PLC0415 Prefect reads its settings when it is imported
-        from flows.rerun_plan import prepare, request_of  # noqa: PLC0415
 
         said = {"metrics": metrics, "judge": judge, "model": model, "answers": answers}
         said |= {"tables": tables, "on_bad_row": on_bad_row, "out": out}
@@ -78,8 +78,8 @@ def rerun(
 
 
 def _stage(name: str) -> "Stage":
-    from flows.plan import BEFORE  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.sources.wording import nearest  # noqa: PLC0415
+    from flows.execution.plan import BEFORE  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.runtime.wording import nearest  # noqa: PLC0415
 
     found = next((stage for stage in BEFORE if stage == name), None)
     if found is None:

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deployments.cli.console import print_table, stderr, stdout
-from deployments.cli.cost import agreement_line, usage_lines, usage_table
-from deployments.cli.options import Json, configured
-from deployments.cli.progress import stage_progress
-from deployments.cli.summary import incremental_lines, reason_lines, summary_table
+from deployments.cli._support.console import print_table, stderr, stdout
+from deployments.cli._support.options import Json, configured
+from deployments.cli._support.progress_bars import stage_progress
+from deployments.cli._support.summary_table import incremental_lines, reason_lines, summary_table
+from deployments.cli._support.usage import agreement_line, usage_lines, usage_table
 from deployments.local_server import start_server, use_server
-from tasks.runs.overview import LOWER_IS_BETTER
+from tasks.runs.summary_rows import LOWER_IS_BETTER
 
 if TYPE_CHECKING:
-    from flows.config import RunConfig
+    from flows.config.run_config import RunConfig
     from flows.evaluate import Evaluation
 
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's log on stderr.")]
@@ -33,8 +33,8 @@ def run(config: "RunConfig", as_json: Json = False, verbose: Verbose = False) ->
 
 
 def _evaluate(config: "RunConfig", verbose: bool, quiet: bool) -> "Evaluation":
-    from flows.plan import plan_of  # noqa: PLC0415
-    from tasks.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.execution.plan import plan_of  # noqa: PLC0415
+    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     plan = plan_of(config)
     starting = start_server(assay_home())
@@ -57,7 +57,7 @@ def set_log_levels(verbose: bool) -> None:
 
 def load_models(config: "RunConfig") -> None:
     """Loads the models while the server starts. The process ends after that only: its libraries abort it otherwise."""
-    from tasks.resources import preload  # noqa: PLC0415 loads spaCy and onnxruntime
+    from tasks.models.models import preload  # noqa: PLC0415 loads spaCy and onnxruntime
 
     threading.Thread(target=preload, args=(config.embedder, config.language), name="load-models").start()
 
@@ -101,8 +101,8 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
 
 def _judge_lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
     """Who judged, and how far it agrees with people and a panel with itself."""
-    from tasks.render.calibration_text import agreement_lines  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.render.correction_words import CorrectionWords  # noqa: PLC0415
+    from tasks.reports.calibration.calibration_text import agreement_lines  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.reports.calibration.correction_text import CorrectionWords  # noqa: PLC0415
 
     yield f"judge: {manifest['judge']['note']}"
     yield from (f"agreement with people: {line}" for line in agreement_lines(manifest))

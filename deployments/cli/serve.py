@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deployments.cli.console import stderr
+from deployments.cli._support.console import stderr
+from deployments.cli._support.options import configured
 from deployments.cli.deploy import Cron, Suffix, print_applied, with_cron
-from deployments.cli.options import configured
 from deployments.local_server import shown_url, start_server, use_server
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from prefect.client.orchestration import SyncPrefectClient
 
-    from deployments.applying import Applied
-    from flows.config import RunConfig
+    from deployments.registry.apply import Applied
+    from flows.config.run_config import RunConfig
 
 POOL = "rag-assay-serve"
 _QUERY_SECONDS = "2"
@@ -40,14 +40,14 @@ def serve(
     at_once: Annotated[int, typer.Option("--at-once", min=1, help="Runs at the same time.")] = 2,
 ) -> None:
     """Run evaluations on a schedule and on events, until interrupted."""
-    from tasks.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     scheduled = with_cron(config, cron)
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "WARNING")
     starting = start_server(assay_home())
     with use_server(url := starting.wait()):
-        from deployments.applying import Place, apply  # noqa: PLC0415 loads Prefect
-        from deployments.serving import suffix_of  # noqa: PLC0415
+        from deployments.registry.apply import Place, apply  # noqa: PLC0415 loads Prefect
+        from deployments.registry.specs import suffix_of  # noqa: PLC0415
 
         place = Place(
             pool=POOL,

@@ -2,7 +2,7 @@
 
 import typer
 
-from deployments.cli.console import stderr, stdout
+from deployments.cli._support.console import stderr, stdout
 from deployments.local_server import server_status, stop_server
 
 app = typer.Typer(help="The local Prefect server that single runs share.", no_args_is_help=True)
@@ -11,7 +11,7 @@ app = typer.Typer(help="The local Prefect server that single runs share.", no_ar
 @app.command()
 def status() -> None:
     """Say whether the kept server runs, and where."""
-    from tasks.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     stdout.print(str(server_status(assay_home())))
 
@@ -19,7 +19,7 @@ def status() -> None:
 @app.command()
 def stop() -> None:
     """Stop the kept server."""
-    from tasks.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     in_use = server_status(assay_home()).open_connections > 0
     stdout.print("stopped" if stop_server(assay_home()) else "no kept server was running")

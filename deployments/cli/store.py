@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from deployments.cli.console import stdout
-from deployments.cli.options import Json
+from deployments.cli._support.console import stdout
+from deployments.cli._support.options import Json
+from deployments.cli._support.sizes import shown
 from deployments.cli.prune import Answers, Tables
-from deployments.cli.sizes import shown
 
 if TYPE_CHECKING:
-    from tasks.answers.maintenance import StepStatistics
+    from tasks.cache.maintenance import StepStatistics
     from tasks.tables.inventory import Entry
 
 Check = Annotated[bool, typer.Option("--check", help="Read everything and report what is damaged; exit code 6 then.")]
@@ -25,10 +25,10 @@ DAMAGED = 6
 
 def store(tables: Tables = None, answers: Answers = None, check: Check = False, as_json: Json = False) -> None:
     """Show what is kept: stage tables, and answers of models. With --check, whether it is whole."""
-    from tasks.answers.maintenance import check as check_answers  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.answers.maintenance import statistics  # noqa: PLC0415
-    from tasks.home import assay_home  # noqa: PLC0415
-    from tasks.resources import open_store  # noqa: PLC0415
+    from tasks.cache.maintenance import check as check_answers  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.cache.maintenance import statistics  # noqa: PLC0415
+    from tasks.models.models import open_store  # noqa: PLC0415
+    from tasks.runtime.home import assay_home  # noqa: PLC0415
     from tasks.tables.inventory import Inventory  # noqa: PLC0415
 
     root = tables or str(assay_home() / "tables")

@@ -5,9 +5,9 @@ A Prefect server of a run's own costs seconds of imports and, in a new home, of 
 ends by itself after some idle minutes. Whoever has named a Prefect server in Prefect's own settings gets that one.
 """
 
-from deployments.local_server.address import configured_api_url, shown_url, use_server
-from deployments.local_server.control import ServerStatus, server_status, stop_server
-from deployments.local_server.starting import ServerHandle, ensure_server, start_server
+from deployments.local_server.find_server import ServerStatus, server_status, stop_server
+from deployments.local_server.server_address import configured_api_url, shown_url, use_server
+from deployments.local_server.start import ServerHandle, ensure_server, start_server
 
 __all__ = [
     "ServerHandle",

@@ -4,8 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from deployments.local_server.process import serve
-from deployments.local_server.record import ServerFolder
+from deployments.local_server.server_process import serve
+from deployments.local_server.server_record import ServerFolder
 
 
 def main() -> int:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, TypeAlias
 
-from deployments.local_server.record import IDENTITY_PATH, USE
+from deployments.local_server.server_record import IDENTITY_PATH, USE
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]

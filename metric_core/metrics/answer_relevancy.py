@@ -6,9 +6,9 @@ from statistics import fmean
 from metric_core import columns, reasons
 from metric_core.evidence import Evidence
 from metric_core.metric import Metric, MetricRequest, Parameter, always, positive_integer
-from metric_core.metrics.supports import usable
-from metric_core.products import Product
+from metric_core.metrics._supports import usable
 from metric_core.records import Question, Score
+from metric_core.stages import Product
 
 
 def answer_relevancy(questions: Sequence[Question], cosines: Sequence[float | None]) -> Score:

@@ -3,8 +3,8 @@
 from metric_core import columns, reasons
 from metric_core.evidence import Evidence
 from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, always, number_in, or_none
-from metric_core.products import Product
 from metric_core.records import Score
+from metric_core.stages import Product
 
 BI, CROSS = "bi", "cross"
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from metric_core import reasons
 from metric_core.evidence import Evidence
+from metric_core.judge_questions import ChoiceQuestion, QuestionKind, RatingRequest, texts_of
 from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, always, non_empty_text
-from metric_core.metrics.votes import STRICTNESS, exact_label, majority, vote_count
-from metric_core.products import Product
-from metric_core.questions import ChoiceQuestion, QuestionKind, RatingRequest, texts_of
+from metric_core.metrics._votes import STRICTNESS, exact_label, majority, vote_count
 from metric_core.records import Direction, Sample, Score
+from metric_core.stages import Product
 
 LABELS = ("1", "0")
 

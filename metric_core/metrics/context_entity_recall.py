@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from metric_core import columns, reasons
 from metric_core.evidence import Evidence
 from metric_core.metric import Metric, MetricRequest, Parameter, always
-from metric_core.products import Product
 from metric_core.records import Score, Side
+from metric_core.stages import Product
 
 NORMALIZED, EXACT = "normalized", "exact"
 

@@ -7,9 +7,9 @@ from math import fsum
 from metric_core import columns, reasons
 from metric_core.evidence import Evidence
 from metric_core.metric import Metric, MetricRequest, always
-from metric_core.metrics.supports import usable
-from metric_core.products import Product
+from metric_core.metrics._supports import usable
 from metric_core.records import Score, Support, VerdictKind
+from metric_core.stages import Product
 
 _SOURCE = 'Sarkar, "Evaluating LLM and RAG Systems: Metrics", Context Precision'
 

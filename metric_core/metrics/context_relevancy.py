@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from metric_core import columns
 from metric_core.evidence import Evidence
 from metric_core.metric import Metric, MetricRequest, always
-from metric_core.metrics.supports import mean_support
-from metric_core.products import Product
+from metric_core.metrics._supports import mean_support
 from metric_core.records import Score, Support
+from metric_core.stages import Product
 
 
 def context_relevancy(relevance: Sequence[Support]) -> Score:

@@ -5,12 +5,12 @@ from typing import Any, TypeAlias
 
 from metric_core import reasons
 from metric_core.evidence import Evidence
+from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind, RatingRequest, object_schema
 from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, always, or_none
-from metric_core.metrics.instructions import PARAMETERS, columns_of, instructions_of, one_instruction, texts_shown
-from metric_core.metrics.votes import STRICTNESS, majority, vote_count
-from metric_core.products import Product
-from metric_core.questions import ChoiceQuestion, GenerateQuestion, QuestionKind, RatingRequest, object_schema
+from metric_core.metrics._instructions import PARAMETERS, columns_of, instructions_of, one_instruction, texts_shown
+from metric_core.metrics._votes import STRICTNESS, majority, vote_count
 from metric_core.records import Direction, Sample, Score
+from metric_core.stages import Product
 
 MOST_LABELS = 20
 """Whole numbers that a choice question offers at most; more are written as JSON."""

@@ -6,9 +6,9 @@ from statistics import fmean
 from metric_core import columns, reasons
 from metric_core.evidence import BY_REFERENCE, BY_RESPONSE, Evidence
 from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, always, number_in
-from metric_core.metrics.supports import counted, f_beta, mean_support, usable
-from metric_core.products import Product
+from metric_core.metrics._supports import counted, f_beta, mean_support, usable
 from metric_core.records import Score, Side, Support
+from metric_core.stages import Product
 
 F1, PRECISION, RECALL = "f1", "precision", "recall"
 DOCUMENTED, REFERENCE = "documented", "reference"

@@ -7,9 +7,9 @@ from statistics import fmean
 from metric_core import columns, reasons
 from metric_core.evidence import BY_REFERENCE, Evidence
 from metric_core.metric import Metric, MetricRequest, Parameter, always
-from metric_core.metrics.supports import usable
-from metric_core.products import Product
+from metric_core.metrics._supports import usable
 from metric_core.records import Direction, Score, Side, Support
+from metric_core.stages import Product
 
 RELEVANT, IRRELEVANT = "relevant", "irrelevant"
 

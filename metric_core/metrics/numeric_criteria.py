@@ -4,12 +4,11 @@ from typing import Any
 
 from metric_core import reasons
 from metric_core.evidence import Evidence
+from metric_core.judge_questions import GenerateQuestion, QuestionKind, RatingRequest, object_schema
 from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, always, number_in
-from metric_core.metrics.instructions import PARAMETERS, columns_of, instructions_of, one_instruction, texts_shown
-from metric_core.metrics.votes import finite_number
-from metric_core.products import Product
-from metric_core.questions import GenerateQuestion, QuestionKind, RatingRequest, object_schema
-from metric_core.records import Direction, Sample, Score
+from metric_core.metrics._instructions import PARAMETERS, columns_of, instructions_of, one_instruction, texts_shown
+from metric_core.records import Direction, Sample, Score, finite_number
+from metric_core.stages import Product
 
 
 def numeric_criteria(value: str | float | None, least: float = 0.0, greatest: float = 1.0) -> Score:

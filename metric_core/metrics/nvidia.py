@@ -8,10 +8,7 @@ from statistics import fmean
 
 from metric_core import columns, reasons
 from metric_core.evidence import Evidence
-from metric_core.metric import Metric, MetricRequest, Parameters, always
-from metric_core.metrics.votes import exact_label
-from metric_core.products import Product
-from metric_core.questions import (
+from metric_core.judge_questions import (
     CONTEXTS,
     REFERENCE,
     RESPONSE,
@@ -21,7 +18,10 @@ from metric_core.questions import (
     RatingRequest,
     texts_of,
 )
+from metric_core.metric import Metric, MetricRequest, Parameters, always
+from metric_core.metrics._votes import exact_label
 from metric_core.records import Sample, Score
+from metric_core.stages import Product
 
 ACCURACY_LABELS = ("0", "2", "4")
 RELEVANCE_LABELS = GROUNDEDNESS_LABELS = ("0", "1", "2")

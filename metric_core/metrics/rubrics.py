@@ -6,11 +6,10 @@ from typing import Any
 
 from metric_core import columns, reasons
 from metric_core.evidence import Evidence
+from metric_core.judge_questions import GenerateQuestion, QuestionKind, RatingRequest, object_schema, texts_of
 from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, always
-from metric_core.metrics.votes import finite_number
-from metric_core.products import Product
-from metric_core.questions import GenerateQuestion, QuestionKind, RatingRequest, object_schema, texts_of
-from metric_core.records import Sample, Score
+from metric_core.records import Sample, Score, finite_number
+from metric_core.stages import Product
 
 _KEY = re.compile(r"score(-?\d+(?:\.\d+)?)_description")
 

@@ -8,7 +8,7 @@ token of it. Everything else stays as it is, but for control characters and line
 import re
 from functools import lru_cache
 
-from metric_core.prompts.lookalikes import CLOSING_BRACKETS, OPENING_BRACKETS, folded
+from metric_core.prompts.homoglyphs import CLOSING_BRACKETS, OPENING_BRACKETS, folded
 
 FENCE_WORD = "quoted"
 _LABEL = re.compile(r"[a-z][a-z0-9_]*\Z")

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from metric_core import questions as q
+from metric_core import judge_questions as q
+from metric_core.judge_questions import QuestionKind as Kind
 from metric_core.prompts.templates import ALL_TEXTS, Places
-from metric_core.questions import QuestionKind as Kind
 
 CONTEXT = "context"
 """The label of the block that many questions share: the same whatever the kind, so that they share its tokens."""

@@ -9,10 +9,10 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from metric_core.errors import ConfigError
+from metric_core.judge_questions import ChoiceQuestion, JudgeQuestion, QuestionKind
 from metric_core.prompts import layout
 from metric_core.prompts.outline import outline
 from metric_core.prompts.templates import Piece, Places, checked, filled
-from metric_core.questions import ChoiceQuestion, JudgeQuestion, QuestionKind
 
 RENDERING_VERSION = 2
 """Raised with every change of the code that changes what a prompt says: fences, what they disarm, filling in."""

@@ -19,10 +19,10 @@ from fsspec.core import url_to_fs
 from pydantic import ValidationError
 
 from metric_core.errors import AssayError, ConfigError
-from tasks.home import assay_home
-from tasks.runs.versions import IndexVersion, newest
-from tasks.settings import Settings
-from tasks.tables.files import storage_errors, told, write_whole
+from tasks.options.model_options import Settings
+from tasks.runs.index_versions import IndexVersion, newest
+from tasks.runtime.home import assay_home
+from tasks.tables.table_files import storage_errors, told, write_whole
 
 INDEX_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 """What an index may be called: it becomes part of file names and of a resource's id."""

@@ -18,10 +18,10 @@ from filelock import FileLock, Timeout
 
 from metric_core.errors import RunFolderError
 from metric_core.metric import MetricRequest
-from metric_core.products import Stage
 from metric_core.records import Score, Status
+from metric_core.stages import Stage
 from metric_core.statistics.summary import MetricSummary, summarize
-from tasks.tables.store import StageRef, concatenate
+from tasks.tables.table_store import StageRef, concatenate
 
 FORMAT = 1
 MANIFEST, SUMMARY, SCORES, STAGES, REPORT = "run.json", "summary.json", "scores.parquet", "stages", "report.html"

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from metric_core.columns import COLUMNS
 from metric_core.schemas import SAMPLES
-from tasks.sources.rows import SampleRow
+from tasks.sources.sample_rows import SampleRow
 
 
 class BatchBuilder:

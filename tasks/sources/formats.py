@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from metric_core.errors import SourceError
-from tasks.sources.files import DataFile
 from tasks.sources.readers.arrow_files import ArrowFileSource
 from tasks.sources.readers.delimited import DelimitedSource
 from tasks.sources.readers.json_document import open_json
 from tasks.sources.readers.json_lines import JsonLinesSource
 from tasks.sources.readers.parquet import ParquetSource
 from tasks.sources.readers.protocol import RowSource
+from tasks.sources.source_files import DataFile
 
 Opener: TypeAlias = Callable[[DataFile], RowSource]
 

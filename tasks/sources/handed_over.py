@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 
 from metric_core.errors import SourceError
 from tasks.sources.in_memory import saved
-from tasks.tables.files import filesystem, touch, write_whole
 from tasks.tables.inventory import SOURCES
+from tasks.tables.table_files import filesystem, touch, write_whole
 
 WANTED = "a path, a list of dicts, a pandas data frame, an Arrow table or a datasets.Dataset"
 

@@ -3,8 +3,8 @@
 import posixpath
 from typing import TYPE_CHECKING
 
-from tasks.tables.files import filesystem, touch, whole
 from tasks.tables.inventory import SOURCES
+from tasks.tables.table_files import filesystem, touch, whole
 
 if TYPE_CHECKING:
     from datasets import Dataset

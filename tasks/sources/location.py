@@ -6,12 +6,12 @@ from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
 from metric_core.errors import MissingDependencyError, SourceError
-from tasks.sources.files import DataFile, reading
+from tasks.runtime.wording import described, nearest
+from tasks.sources.file_sets import is_pattern, open_files_of, open_pattern
 from tasks.sources.formats import opener_of
 from tasks.sources.readers.huggingface import open_folder, open_hub, open_object
 from tasks.sources.readers.protocol import RowSource
-from tasks.sources.several_files import is_pattern, open_files_of, open_pattern
-from tasks.sources.wording import described, nearest
+from tasks.sources.source_files import DataFile, reading
 
 SourceLike: TypeAlias = str | os.PathLike[str] | Any
 """A path, a URL, a pattern of either, `hub:owner/name`, or a `datasets.Dataset`."""

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from metric_core.errors import AssayError
-from metric_core.products import Stage
-from tasks.tables.files import filesystem, told
-from tasks.tables.store import StageRef, content_digest, verify
+from metric_core.stages import Stage
+from tasks.tables.table_files import filesystem, told
+from tasks.tables.table_store import StageRef, content_digest, verify
 
 RECORDS = "results"
 """The folder of records beside the folders of the stages."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tasks.render.report import write_report
+from tasks.reports.run.report_page import write_report
 from tests.browser.chromium import find_chromium
-from tests.tasks.render import folders
+from tests.tasks.reports import folders
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

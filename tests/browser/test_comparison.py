@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from flows.compare_runs import CompareOptions, compare_runs
-from flows.options.gate import GateSettings
-from metric_core.products import Stage
+from flows.config.gate_file import GateSettings
+from flows.execution.gated_comparison import CompareOptions, compare_runs
 from metric_core.records import Score
-from tasks.render.comparison import comparison_page
+from metric_core.stages import Stage
+from tasks.reports.comparison.comparison_page import comparison_page
 from tests.browser.conftest import OpenPage
 from tests.tasks import compared
-from tests.tasks.render import folders
+from tests.tasks.reports import folders
 
 pytestmark = pytest.mark.browser
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.conftest import OpenPage
-from tests.tasks.render import folders
+from tests.tasks.reports import folders
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

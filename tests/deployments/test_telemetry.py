@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from deployments.local_server.process import LOOPBACK
-from deployments.local_server.record import ServerFolder
-from deployments.local_server.starting import _environment
-from tasks.judge.launch import LaunchSettings
-from tasks.judge.launch.command import judge_command
-from tasks.telemetry import NO_TELEMETRY, send_nothing_home
+from deployments.local_server.server_process import LOOPBACK
+from deployments.local_server.server_record import ServerFolder
+from deployments.local_server.start import _environment
+from tasks.launcher import LaunchSettings
+from tasks.launcher.launch_command import judge_command
+from tasks.runtime.telemetry import NO_TELEMETRY, send_nothing_home
 
 ROOT = Path(__file__).parents[2]
 SILENT = {"DO_NOT_TRACK": "1"}
@@ -104,6 +104,6 @@ def test_what_listens_does_so_on_the_loopback_interface() -> None:
 
 
 def test_runs_that_workers_start() -> None:
-    from deployments.serving import environment
+    from deployments.registry.specs import environment
 
     assert SILENT.items() <= environment().items()

@@ -5,9 +5,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from metric_core.judge_questions import ask_usefulness_for_response, ask_verdict
 from metric_core.prompts.fences import disarmed
 from metric_core.prompts.prompt_set import load_prompts
-from metric_core.questions import ask_usefulness_for_response, ask_verdict
 from tests.metric_core.prompts.structure import split
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deployments.local_server import ensure_server, use_server
-from flows.config import RunConfig
+from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 
 pytestmark = [pytest.mark.models, pytest.mark.prefect]

@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from deployments.local_server import ensure_server, use_server
-from flows.config import RunConfig
+from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
-from tests.tasks.judge.server.fake_server import free_port
+from tests.tasks.judges.openai.fake_server import free_port
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "handbook.jsonl"

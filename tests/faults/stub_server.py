@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.tasks.judge.server.fake_server import FakeServer, Fault, step
+from tests.tasks.judges.openai.fake_server import FakeServer, Fault, step
 
 MOST_SECONDS = 300
 """A server whose test was killed ends by itself."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tasks.judge.server.answers import NO_JSON
+from tasks.judges.openai.reply_parsing import NO_JSON
 from tests.faults.conftest import EXAMPLE, MOST_SECONDS, ROWS, Cells, Evaluate, Run, Server, configuration, environment
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]

@@ -24,7 +24,7 @@ from prefect.logging.handlers import APILogWorker
 from prefect.states import Scheduled
 
 from deployments.local_server import use_server
-from flows.config import RunConfig
+from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from tests.faults.conftest import ROOT, Run, Server, no_hang
 from tests.faults.test_killed import IN_FLIGHT, LOST_A_KILL, METRICS, MOST_TWICE, ROWS, rows

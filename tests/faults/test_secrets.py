@@ -13,10 +13,10 @@ import pytest
 from prefect.blocks.system import Secret
 
 from deployments.local_server import use_server
-from flows.loading import load_config
+from flows.config.loading import load_config
 from metric_core.errors import ConfigError
-from tests.tasks.judge.launch import fake_vllm
-from tests.tasks.judge.server.fake_server import FakeServer, Fault
+from tests.tasks.judges.openai.fake_server import FakeServer, Fault
+from tests.tasks.launcher import fake_vllm
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "handbook.jsonl"

@@ -19,7 +19,7 @@ from tests.faults.conftest import MOST_SECONDS, ROOT, ROWS, Evaluate, Run, Serve
 RUNS = """
 import json, resource, sys
 from metric_core.errors import AssayError
-from flows.config import RunConfig
+from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 
 _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -36,7 +36,7 @@ CLOSED = """
 import os, sys
 from metric_core.errors import AssayError
 from metric_core.schemas import SAMPLES
-from tasks.tables.store import TableStore
+from tasks.tables.table_store import TableStore
 from tests.tasks.builders import samples_table
 table = samples_table({"user_input": "Why?"})
 TableStore(sys.argv[2]).write(table, SAMPLES)

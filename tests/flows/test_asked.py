@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from flows.config import RunConfig
+from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
-from flows.running.stages import STAGE_TASKS
-from metric_core.products import Stage
-from tasks.judge.server import judge as server_judge
-from tests.tasks.embed.embedding_server import EmbeddingServer
-from tests.tasks.judge.server.fake_server import FakeServer
+from flows.execution.stage_settings import STAGE_TASKS
+from metric_core.stages import Stage
+from tasks.judges.openai import openai_judge as server_judge
+from tests.tasks.embedders.embedding_server import EmbeddingServer
+from tests.tasks.judges.openai.fake_server import FakeServer
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]
 

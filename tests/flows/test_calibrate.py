@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from flows.calibrate import CalibrationRequest, CalibrationResult, calibrate, prepare
-from flows.config import RunConfig
+from flows.config.loading import load_config
+from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
-from flows.loading import load_config
+from metric_core.calibration.platt import ProbabilityMap
 from metric_core.errors import ConfigError, SourceError
-from metric_core.statistics.probability_map import ProbabilityMap
-from tasks.calibrations import read
+from tasks.calibration.calibration_files import read
 from tests.tasks.builders import fails, says, script
 
 PEOPLE = Path(__file__).resolve().parents[3] / "shared" / "meta_eval" / "faithfulness_begin.parquet"

@@ -9,15 +9,15 @@ import pytest
 from prefect.client.orchestration import get_client
 
 from flows.compare import ARTIFACT, Comparison, compare
-from flows.compare_runs import CompareOptions, compare_runs, hold_against_gate
-from flows.options.gate import GateSettings
-from flows.results import compared_runs
-from flows.results.runs import Run
+from flows.config.gate_file import GateSettings
+from flows.execution.gated_comparison import CompareOptions, compare_runs, hold_against_gate
+from flows.results import comparison_result as compared_runs
+from flows.results.run_result import Run
 from metric_core.errors import ConfigError, NotAlikeError, RunFolderError
+from metric_core.gates.rules import Outcome
 from metric_core.statistics.comparison import Verdict
-from metric_core.statistics.gate import Outcome
-from tasks.runs.run_comparison import RunComparison, comparison_content
-from tasks.runs.run_pair import Matching
+from tasks.comparison.run_comparison import RunComparison, comparison_content
+from tasks.comparison.run_pair import Matching
 from tests.tasks import compared
 
 REGRESSION = GateSettings.model_validate({"regression": {"max_drop": 0.02}})

@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from flows.config import RunConfig
+from flows.config.loading import load_config
+from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
-from flows.loading import load_config
 from metric_core.errors import ConfigError, EmbedderError
-from tests.tasks.embed.embedding_server import EmbeddingServer
+from tests.tasks.embedders.embedding_server import EmbeddingServer
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "handbook.jsonl"
 

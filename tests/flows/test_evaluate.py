@@ -12,9 +12,9 @@ from datasets import Dataset, load_dataset
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 
-from flows.config import RunConfig
+from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
-from flows.running.recording import folder_of
+from flows.execution.run_record import folder_of
 from metric_core.errors import BadRowsError, ConfigError, RunFolderError
 from tasks.runs import run_folder
 from tests.tasks.builders import fails, says, script

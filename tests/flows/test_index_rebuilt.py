@@ -13,10 +13,10 @@ from prefect.client.orchestration import get_client
 from prefect.events.schemas.events import Event
 
 from deployments.events import emit_index_rebuilt
-from flows.config import RunConfig
+from flows.config.run_config import RunConfig
+from flows.index_events import debounce as turns
+from flows.index_events.index_event import EVENT
 from flows.index_rebuilt import COMPARISON, index_rebuilt
-from flows.rebuilt import turns
-from flows.rebuilt.rebuilt_event import EVENT
 from tasks.runs.baselines import Baselines
 from tests.json_endpoint import JsonEndpoint
 

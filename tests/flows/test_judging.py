@@ -13,12 +13,12 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId
 from prefect.client.schemas.objects import Artifact
 
-from deployments.cli.cost import agreement_line, usage_lines, usage_table
-from flows.config import RunConfig
+from deployments.cli._support.usage import agreement_line, usage_lines, usage_table
+from flows.config.run_config import RunConfig
 from flows.evaluate import Evaluation, run_evaluation
-from flows.running import artifacts
+from flows.execution import artifacts
 from tests.tasks.builders import says, script
-from tests.tasks.judge.server.fake_server import FakeServer, Fault
+from tests.tasks.judges.openai.fake_server import FakeServer, Fault
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]
 
@@ -121,7 +121,7 @@ def test_without_a_panel_nothing_is_said_about_agreement(tmp_path: Path) -> None
 def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., FakeServer]]:
     """Starts a fake server that wants a key; its judge does not wait long between tries."""
     monkeypatch.setenv("JUDGE_KEY", KEY)
-    monkeypatch.setattr("tasks.servers.backoff.FIRST", 0.01)
+    monkeypatch.setattr("tasks.model_clients.backoff.FIRST", 0.01)
     servers: list[FakeServer] = []
 
     def start(**options: Any) -> FakeServer:

@@ -12,18 +12,18 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from flows.config import RunConfig
+from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
+from flows.execution import shards
+from flows.execution.rerun_plan import RerunRequest, prepare, request_of
+from flows.execution.runners import SHARDS_A_WORKER
 from flows.rerun import run_rerun
-from flows.rerun_plan import RerunRequest, prepare, request_of
-from flows.running import shards
-from flows.running.runners import SHARDS_A_WORKER
 from metric_core.errors import AssayError, ConfigError, RunFolderError, SourceError
-from metric_core.products import Stage
-from metric_core.questions import JudgeQuestion
-from tasks.judge.scripted import ScriptedJudge
-from tasks.runs.earlier_run import EarlierRun
-from tasks.stage import StageTask
+from metric_core.judge_questions import JudgeQuestion
+from metric_core.stages import Stage
+from tasks.judges.scripted import ScriptedJudge
+from tasks.runs.finished_run import EarlierRun
+from tasks.stages.base import StageTask
 from tests.tasks.builders import fails, says, script
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]

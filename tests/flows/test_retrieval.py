@@ -7,23 +7,23 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from flows.config import RunConfig
+from flows.config.loading import load_config
+from flows.config.run_config import RunConfig
+from flows.dry_run.dry_run import forecast_of
+from flows.dry_run.dry_run_result import Certainty, Contexts, Forecast
 from flows.evaluate import run_evaluation
-from flows.forecast import forecast_of
+from flows.execution.plan import plan_of
 from flows.index_rebuilt import index_rebuilt
-from flows.loading import load_config
-from flows.plan import plan_of
-from flows.results.forecasts import Certainty, Contexts, Forecast
 from metric_core.errors import ConfigError, SourceError
-from metric_core.products import Stage
-from tasks.retrieve.options import RetrieverOptions
+from metric_core.stages import Stage
+from tasks.options.retriever_options import RetrieverOptions
 from tasks.runs.baselines import Baselines
-from tests.tasks.retrieve.own_index import Halls
+from tests.tasks.retrievers.own_index import Halls
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]
 
-HALLS = "tests.tasks.retrieve.own_index:Halls"
-SPEAKER = "tests.tasks.retrieve.own_index:Speaker"
+HALLS = "tests.tasks.retrievers.own_index:Halls"
+SPEAKER = "tests.tasks.retrievers.own_index:Speaker"
 
 
 @pytest.fixture

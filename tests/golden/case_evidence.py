@@ -21,13 +21,13 @@ from metric_core.evidence import (
     Evidence,
     context_premise,
 )
+from metric_core.judge_questions import ChoiceQuestion, QuestionKind, RatingRequest
 from metric_core.metric import MetricRequest
+from metric_core.metrics._votes import exact_label
 from metric_core.metrics.discrete_criteria import discrete_value
-from metric_core.metrics.votes import exact_label
-from metric_core.products import Product, closure
-from metric_core.questions import ChoiceQuestion, QuestionKind, RatingRequest
+from metric_core.prompts.replies import parse_json_reply
 from metric_core.records import Question, Rating, Sample, Score, Side, Support, VerdictKind
-from metric_core.replies import parse_json_reply
+from metric_core.stages import Product, closure
 
 MOST_ATTEMPTS = 5
 _BLANK = " "

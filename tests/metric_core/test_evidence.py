@@ -4,8 +4,8 @@ import pytest
 
 from metric_core import reasons
 from metric_core.evidence import ALL_CONTEXTS, Evidence, MissingProductError
-from metric_core.products import Product
 from metric_core.records import Rating, Sample, Score, Side, VerdictKind
+from metric_core.stages import Product
 
 SAMPLE = Sample(row_id="1", response="", retrieved_contexts=("a", "b"))
 CLAIMS = {Side.RESPONSE: {"r1": "one", "r0": "two"}, Side.CONTEXT_SENTENCE: {"s0": "three"}}

@@ -4,11 +4,11 @@ import pytest
 
 from metric_core.errors import MetricParameterError
 from metric_core.evidence import Evidence
+from metric_core.judge_questions import ChoiceQuestion, QuestionKind, RatingRequest
 from metric_core.metric import Metric, MetricRequest, Parameter, always, number_in, positive_integer
-from metric_core.products import Product
-from metric_core.questions import ChoiceQuestion, QuestionKind, RatingRequest
 from metric_core.records import Sample, Score
 from metric_core.registry import resolve
+from metric_core.stages import Product
 
 ASKED = [RatingRequest("only", ChoiceQuestion(QuestionKind.ASPECT, {}, ("1", "0")))]
 

@@ -10,8 +10,8 @@ from metric_core.metrics.answer_relevancy import ANSWER_RELEVANCY, answer_releva
 from metric_core.metrics.context_precision import average_precision
 from metric_core.metrics.factual_correctness import FACTUAL_CORRECTNESS, factual_correctness
 from metric_core.metrics.noise_sensitivity import noise_sensitivity
-from metric_core.products import Product
 from metric_core.records import Question, Sample, Score, Support
+from metric_core.stages import Product
 
 FAILED = Score.failed(reasons.NO_USABLE_VERDICT)
 RIGHT, COVERED = Product.RESPONSE_CLAIMS_BY_REFERENCE, Product.REFERENCE_CLAIMS_BY_RESPONSE

@@ -8,9 +8,9 @@ import pytest
 from metric_core import reasons
 from metric_core.errors import MetricParameterError
 from metric_core.evidence import Evidence
-from metric_core.metrics.instructions import instructions_of
+from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind, RatingRequest, question_digest
+from metric_core.metrics._instructions import instructions_of
 from metric_core.metrics.rubrics import DEFAULT_RUBRICS, scale_of
-from metric_core.questions import ChoiceQuestion, GenerateQuestion, QuestionKind, RatingRequest, question_digest
 from metric_core.records import Rating, Sample, Score
 from metric_core.registry import resolve
 

@@ -5,8 +5,8 @@ import pytest
 from metric_core.columns import COLUMNS
 from metric_core.errors import MetricParameterError, UnknownMetricError
 from metric_core.metric import Metric
-from metric_core.products import PRODUCTS, Product, closure
 from metric_core.registry import METRICS, default_suite, parse_request, resolve
+from metric_core.stages import PRODUCTS, Product, closure
 
 REQUIRED = {"definition": "Is it rude?"}
 ALL_NAMES = [name for metric in METRICS.values() for name in (metric.name, *metric.aliases)]

@@ -7,12 +7,12 @@ from statistics import fmean
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metric_core.metrics._votes import majority
 from metric_core.metrics.answer_correctness import answer_correctness
 from metric_core.metrics.context_precision import average_precision, context_precision
 from metric_core.metrics.factual_correctness import factual_correctness
 from metric_core.metrics.faithfulness import faithfulness
 from metric_core.metrics.noise_sensitivity import noise_sensitivity
-from metric_core.metrics.votes import majority
 
 BITS = st.lists(st.booleans(), min_size=1, max_size=7)
 BETA = st.sampled_from([0.5, 1.0, 2.0])

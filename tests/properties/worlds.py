@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, BY_USER_INPUT, Evidence, context_premise
+from metric_core.judge_questions import ChoiceQuestion, RatingRequest
 from metric_core.metric import MetricRequest
-from metric_core.products import Product
-from metric_core.questions import ChoiceQuestion, RatingRequest
 from metric_core.records import Question, Rating, Sample, Score, Side, Support, VerdictKind
+from metric_core.stages import Product
 
 T = TypeVar("T")
 SCALE = {"score0_description": "none", "score0.5_description": "part", "score2_description": "all"}

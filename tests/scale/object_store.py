@@ -12,7 +12,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from tests.tasks.judge.server.fake_server import free_port
+from tests.tasks.judges.openai.fake_server import free_port
 
 BUCKET = "assay"
 _PATIENCE_SECONDS = 60.0

@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from flows.config import RunConfig
-from flows.running.runners import runner_of
+from flows.config.run_config import RunConfig
+from flows.execution.runners import runner_of
 from metric_core.errors import ConfigError, MissingDependencyError
 from tests.faults.conftest import ROOT, Cells, Run, Server, environment
 from tests.postgres import new_database

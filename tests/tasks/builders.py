@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from metric_core.products import Stage
-from tasks.rows import table_of
-from tasks.settings import JudgeSettings
+from metric_core.stages import Stage
+from tasks.options.model_options import JudgeSettings
+from tasks.tables.records import table_of
 
 
 def samples_table(*rows: Mapping[str, Any]) -> pa.Table:

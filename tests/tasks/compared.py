@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from metric_core.products import Stage
 from metric_core.records import Score
-from tests.tasks.render import folders
+from metric_core.stages import Stage
+from tests.tasks.reports import folders
 
 METRICS: Mapping[str, Mapping[str, Any]] = {
     "faithfulness": {"direction": "higher", "bounds": [0.0, 1.0]},

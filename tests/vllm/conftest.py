@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from tasks.judge.launch import LaunchSettings, RunningJudge, owned_judge
-from tasks.judge.launch.processes import has_members
+from tasks.launcher import LaunchSettings, RunningJudge, owned_judge
+from tasks.launcher.processes import has_members
 from tests.vllm.build_judge_cpu import judge_cpu
 
 MARKER = "vllm"

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from metric_core.errors import JudgeError
-from tasks.judge.launch import LaunchSettings, RunningJudge, judge_status, launch_judge
-from tasks.judge.launch.processes import find_process
+from tasks.launcher import LaunchSettings, RunningJudge, judge_status, launch_judge
+from tasks.launcher.processes import find_process
 from tests.vllm.conftest import MODEL
 
 PROMPT = "Paris is the capital of France. Is Paris in France? Answer yes or no."

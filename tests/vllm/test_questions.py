@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from metric_core.questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion
+from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion
 from metric_core.records import AnswerStatus
-from tasks.judge.server.judge import ServerJudge
-from tasks.judge.server.options import ServerJudgeOptions
-from tasks.usage import Usage
+from tasks.judges.openai.openai_judge import ServerJudge
+from tasks.options.judge_server_options import ServerJudgeOptions
+from tasks.runtime.usage import Usage
 from tests.metric_core.prompts.questions import QUESTIONS
 from tests.vllm.conftest import MODEL
 

@@ -6,9 +6,9 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from tasks.sources.files import DataFile
 from tasks.sources.readers.arrow_tables import contents, unique
 from tasks.sources.readers.protocol import RawRow, RowSource
+from tasks.sources.source_files import DataFile
 
 _FILE_MAGIC = b"ARROW1"
 

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from metric_core.errors import SourceError
+from tasks.runtime.wording import listed
 from tasks.sources.readers.protocol import Unreadable
-from tasks.sources.wording import listed
 
 
 def contents(batches: Iterable[pa.RecordBatch], batch_rows: int) -> Iterator[dict[str, Any] | Unreadable]:

@@ -4,10 +4,10 @@ import csv
 from collections.abc import Generator, Iterable, Iterator
 
 from metric_core.errors import SourceError
+from tasks.runtime.wording import listed
 from tasks.sources.bad_rows import UTF8_HINT
-from tasks.sources.files import DataFile, refuse_other_content, refuse_utf16
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
-from tasks.sources.wording import listed
+from tasks.sources.source_files import DataFile, refuse_other_content, refuse_utf16
 
 _LONGEST_CELL = 2**31 - 1
 

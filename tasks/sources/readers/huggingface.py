@@ -8,11 +8,11 @@ from collections.abc import Generator, Iterable
 from typing import Any
 
 from metric_core.errors import SourceError
-from tasks.sources.files import reading
+from tasks.runtime.telemetry import send_nothing_home
+from tasks.runtime.wording import listed, nearest
 from tasks.sources.readers.arrow_tables import contents, unique
 from tasks.sources.readers.protocol import RawRow, RowSource
-from tasks.sources.wording import listed, nearest
-from tasks.telemetry import send_nothing_home
+from tasks.sources.source_files import reading
 
 
 class DatasetSource(RowSource):

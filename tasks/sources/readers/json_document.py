@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import Any
 
 from metric_core.errors import SourceError
-from tasks.sources.files import DataFile, refuse_other_content
+from tasks.runtime.wording import described, listed
 from tasks.sources.readers.json_lines import JsonLinesSource, object_or_problem, parse_line
 from tasks.sources.readers.protocol import RawRow, RowSource
-from tasks.sources.wording import described, listed
+from tasks.sources.source_files import DataFile, refuse_other_content
 
 _ROW_KEYS = ("data", "rows")
 

@@ -4,10 +4,10 @@ import json
 from collections.abc import Generator
 from typing import Any
 
+from tasks.runtime.wording import described
 from tasks.sources.bad_rows import UTF8_HINT
-from tasks.sources.files import DataFile, refuse_other_content, refuse_utf16
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
-from tasks.sources.wording import described
+from tasks.sources.source_files import DataFile, refuse_other_content, refuse_utf16
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

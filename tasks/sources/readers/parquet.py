@@ -4,9 +4,9 @@ from collections.abc import Generator, Iterable
 
 import pyarrow.parquet as pq
 
-from tasks.sources.files import DataFile
 from tasks.sources.readers.arrow_tables import contents, unique
 from tasks.sources.readers.protocol import RawRow, RowSource
+from tasks.sources.source_files import DataFile
 
 
 class ParquetSource(RowSource):

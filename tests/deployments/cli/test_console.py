@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from deployments.cli.console import Output, print_table, spare_encoding_errors
-from deployments.cli.errors import said_of
-from deployments.cli.summary import summary_table
+from deployments.cli._support.cli_errors import said_of
+from deployments.cli._support.console import Output, print_table, spare_encoding_errors
+from deployments.cli._support.summary_table import summary_table
 from tests.deployments.cli.conftest import Outcome
 from tests.tasks import compared
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from deployments.cli import checks
+from deployments.cli._support import doctor_checks as checks
 from tests.deployments.cli.conftest import Outcome
 
 Assay = Callable[..., Outcome]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from deployments.cli.interrupts import INTERRUPTED
+from deployments.cli._support.interrupts import INTERRUPTED
 
 WORK = """
 import sys, threading, time
@@ -82,7 +82,7 @@ def test_where_nothing_is_kept_nothing_is_said() -> None:
 
 
 def test_a_process_that_ignores_the_signal_goes_on_doing_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    from deployments.cli.interrupts import answered_at_once
+    from deployments.cli._support.interrupts import answered_at_once
 
     monkeypatch.setattr(signal, "getsignal", lambda _number: signal.SIG_IGN)
     monkeypatch.setattr(signal, "signal", lambda *_: pytest.fail("the handler was set"))

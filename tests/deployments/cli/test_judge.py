@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tasks.judge.launch import stop_judge
+from tasks.launcher import stop_judge
 from tests.deployments.cli.conftest import Outcome
-from tests.tasks.judge.launch import fake_vllm
-from tests.tasks.judge.launch.conftest import ROOT
+from tests.tasks.launcher import fake_vllm
+from tests.tasks.launcher.conftest import ROOT
 
 Assay = Callable[..., Outcome]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.cli.errors import said_of_server
+from deployments.cli._support.cli_errors import said_of_server
 from tests.deployments.cli.conftest import Outcome
 
 Assay = Callable[..., Outcome]

@@ -8,9 +8,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from deployments.cli.options import configured
-from flows.config import RunConfig
-from metric_core.products import Stage
+from deployments.cli._support.options import configured
+from flows.config.run_config import RunConfig
+from metric_core.stages import Stage
 from tests.deployments.cli.conftest import Outcome
 
 SOURCE = "examples/handbook.jsonl"

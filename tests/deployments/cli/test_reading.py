@@ -9,7 +9,7 @@ import pytest
 
 from deployments.cli.export import export
 from tests.deployments.cli.conftest import Outcome
-from tests.tasks.render import folders
+from tests.tasks.reports import folders
 
 Assay = Callable[..., Outcome]
 

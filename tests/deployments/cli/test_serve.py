@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 import prefect.client.orchestration
 import pytest
 
-from deployments.applying import Applied, Change
 from deployments.cli.serve import _schedules_running
+from deployments.registry.apply import Applied, Change
 
 HOUR = timedelta(hours=1)
 

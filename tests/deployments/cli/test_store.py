@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.tables.use import in_use
+from tasks.tables.tables_in_use import in_use
 from tests.deployments.cli.conftest import Outcome
-from tests.tasks.tables.test_prune import kept
+from tests.tasks.tables.test_prune_tables import kept
 
 Assay = Callable[..., Outcome]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from deployments.local_server.middleware import Activity, App, Message, Receive, RetryBusy, Send
-from deployments.local_server.record import IDENTITY_PATH
+from deployments.local_server.server_record import IDENTITY_PATH
 
 
 class Clock:

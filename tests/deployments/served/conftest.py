@@ -18,9 +18,9 @@ from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterNam
 from prefect.client.schemas.objects import FlowRun
 from prefect.logging.handlers import APILogWorker
 
-from deployments.applying import Applied, Place, apply
 from deployments.local_server import use_server
-from flows.config import RunConfig
+from deployments.registry.apply import Applied, Place, apply
+from flows.config.run_config import RunConfig
 from tests.deployments.cli.conftest import assay as assay  # noqa: PLC0414 a fixture here too
 from tests.json_endpoint import JsonEndpoint
 from tests.prefect_servers import prefect_server, worker

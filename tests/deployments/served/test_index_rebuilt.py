@@ -16,11 +16,11 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.events.schemas.events import Event
 
-from deployments.applying import Applied, Change
 from deployments.events import emit_index_rebuilt
-from flows.config import RunConfig
+from deployments.registry.apply import Applied, Change
+from flows.config.run_config import RunConfig
+from flows.index_events.index_event import EVENT
 from flows.index_rebuilt import index_rebuilt
-from flows.rebuilt.rebuilt_event import EVENT
 from metric_core.errors import ConfigError
 from tasks.runs.baselines import Baselines
 from tests.deployments.served.conftest import Ground, manifest_of, state_of, until

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from metric_core import questions as q
-from metric_core.questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion
-from metric_core.questions import QuestionKind as Kind
+from metric_core import judge_questions as q
+from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion
+from metric_core.judge_questions import QuestionKind as Kind
 
 USER_INPUT = "How long is the crossing?"
 RESPONSE = "The ferry needs 40 minutes."

@@ -6,7 +6,7 @@ import pytest
 
 from metric_core.prompts import fences
 from metric_core.prompts.fences import disarmed, fence
-from metric_core.prompts.lookalikes import CLOSING_BRACKETS, OPENING_BRACKETS, fold, folded
+from metric_core.prompts.homoglyphs import CLOSING_BRACKETS, OPENING_BRACKETS, fold, folded
 
 
 def test_a_fence_surrounds_its_text_as_it_is() -> None:

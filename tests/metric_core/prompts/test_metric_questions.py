@@ -2,8 +2,8 @@
 
 import pytest
 
+from metric_core.judge_questions import JudgeQuestion
 from metric_core.prompts.prompt_set import load_prompts
-from metric_core.questions import JudgeQuestion
 from metric_core.records import Sample, Score
 from metric_core.registry import METRICS
 from tests.metric_core.prompts.structure import split

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from metric_core import questions as q
+from metric_core import judge_questions as q
+from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind
 from metric_core.prompts.prompt_set import PromptSet, RenderedPrompt, load_prompts
-from metric_core.questions import ChoiceQuestion, GenerateQuestion, QuestionKind
 from tests.metric_core.prompts.questions import CONTEXT, QUESTIONS, REFERENCE, RESPONSE, SAMPLE, USER_INPUT
 from tests.metric_core.prompts.structure import split
 

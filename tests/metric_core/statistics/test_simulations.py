@@ -8,12 +8,13 @@ from functools import partial
 import numpy as np
 import pytest
 
+from metric_core.gates import thresholds as bars
+from metric_core.gates.checks import check_gate
+from metric_core.gates.rules import Bar, Gate, Outcome, RegressionRule
+from metric_core.gates.thresholds import mean_against_bar
 from metric_core.records import Direction, Score
-from metric_core.statistics import bars, comparison, paired_tests
-from metric_core.statistics.bars import mean_against_bar
+from metric_core.statistics import comparison, paired_tests
 from metric_core.statistics.comparison import Verdict, compare
-from metric_core.statistics.gate import Bar, Gate, Outcome, RegressionRule
-from metric_core.statistics.gate_checks import check_gate
 from metric_core.statistics.paired_tests import TestKind, paired_test
 from metric_core.statistics.pairs import Pairs, ScoreColumns
 from metric_core.statistics.resampling import Units, bootstrap_mean

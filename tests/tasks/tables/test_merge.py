@@ -2,9 +2,9 @@
 
 import pyarrow as pa
 
-from metric_core.products import Stage
-from tasks.rows import table_of
+from metric_core.stages import Stage
 from tasks.tables.merge import merge, rows_of
+from tasks.tables.records import table_of
 
 
 def claims(*rows: tuple[str, str]) -> pa.Table:

@@ -1,0 +1,89 @@
+"""The commented configuration that `assay init` writes: what this data allows is on, everything else explained."""
+
+import json
+import os
+from pathlib import Path
+
+from pydantic.fields import FieldInfo
+
+from flows.config.run_config import RunConfig
+from flows.execution.plan import make_plan
+from metric_core.columns import COLUMNS
+from metric_core.errors import SourceError
+from tasks.sources import SourceOptions, available_columns
+
+
+def starter_config(source: str | None, folder: Path) -> str:
+    """A TOML configuration for a source.
+
+    Args:
+        source: the data; None: a configuration to fill in.
+        folder: where the configuration will be; a local source is written relative to it.
+
+    Raises:
+        SourceError: the source can not be read.
+    """
+    columns = () if source is None else available_columns(source, SourceOptions())
+    shown = "answers.jsonl" if source is None else _relative(source, folder)
+    return "\n".join(
+        [
+            "# Configuration of an evaluation. Run it with: assay run THIS_FILE",
+            "# Every option can also be set in the environment: ASSAY_ and its name in capitals (ASSAY_LIMIT=10),",
+            "# with two underscores between a table and its option (ASSAY_JUDGE__BACKEND=builtin).",
+            "",
+            "# The data: a file (JSONL, JSON, CSV, Parquet, Arrow), a datasets folder, a URL or hub:owner/name.",
+            f"source = {json.dumps(shown)}",
+            "",
+            *_metric_lines(columns),
+            "",
+            *_option_lines(),
+            "",
+        ]
+    )
+
+
+def _relative(source: str, folder: Path) -> str:
+    if "://" in source or source.startswith("hub:"):
+        return source
+    return os.path.relpath(source, folder)
+
+
+def _metric_lines(columns: tuple[str, ...]) -> list[str]:
+    lines = [
+        "# Metrics to compute; without this, all whose columns the data has. `assay metrics` lists them.",
+        "# A metric takes parameters in parentheses, or as a table:",
+        '#   {metric = "aspect_critic", key = "harmless", parameters = {definition = "Is the answer free of harm?"}}',
+    ]
+    try:
+        plan = make_plan(RunConfig(), columns)
+    except SourceError:
+        return [
+            *lines,
+            f"# The data has none of the columns that metrics work on ({', '.join(COLUMNS)}): see column_map.",
+            '# metrics = ["faithfulness"]',
+        ]
+    named = [f"    {json.dumps(request.key)}," for request in plan.requests]
+    missing = [f"    # {json.dumps(m)},  # needs {', '.join(lacking)}" for m, lacking in plan.left_out.items()]
+    return [*lines, "metrics = [", *named, *missing, "]"]
+
+
+def _option_lines() -> list[str]:
+    lines = []
+    for name, field in RunConfig.model_fields.items():
+        if name in ("source", "metrics", "judge", "embedder", "language", "deploy"):
+            continue
+        lines += [f"# {field.description}", f"# {name} = {_shown(field)}"]
+    for table in ("judge", "embedder", "language", "deploy"):
+        settings = RunConfig.model_fields[table]
+        lines += ["", f"# {settings.description}", f"# [{table}]"]
+        for name, option in type(settings.default).model_fields.items():
+            lines.append(f"# {name} = {_shown(option)}  # {option.description}")
+    return lines
+
+
+def _shown(field: FieldInfo) -> str:
+    """The default as TOML; where there is none, an example."""
+    value = field.examples[0] if field.examples else field.get_default(call_default_factory=True)
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {json.dumps(entry)}" for key, entry in value.items()) + "}"
+    return json.dumps(value)

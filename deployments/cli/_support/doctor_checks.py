@@ -1,0 +1,216 @@
+"""What `assay doctor` looks at: one check a thing that a run depends on, each with what to do where it is amiss."""
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+from metric_core.errors import AssayError
+
+if TYPE_CHECKING:
+    from flows.config.run_config import RunConfig
+
+PACKAGES = ("rag-assay", "prefect", "pyarrow", "datasets", "spacy", "onnxruntime", "rapidfuzz")
+LEAST_FREE = 2 * 1024**3
+"""Bytes that a disk should have left for stage tables and answers."""
+
+_REINSTALL = "install rag-assay again with pip"
+
+
+class Level(StrEnum):
+    """How a check ended."""
+
+    OK = "ok"
+    WARNING = "warning"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The outcome of a check.
+
+    Args:
+        name: what was looked at.
+        level: how it ended.
+        found: what was found.
+        advice: what to do about it; None where there is nothing to do.
+    """
+
+    name: str
+    level: Level
+    found: str
+    advice: str | None = None
+
+
+def check_versions() -> Iterator[Check]:
+    """Python and the packages."""
+    python = platform.python_version()
+    fits = (3, 11) <= sys.version_info[:2] <= (3, 13)
+    advice: str | None = None if fits else "use Python 3.11, 3.12 or 3.13"
+    yield Check("Python", Level.OK if fits else Level.WARNING, f"{python} at {sys.executable}", advice)
+    found, missing = [], []
+    for package in PACKAGES:
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            missing.append(package)
+    if missing:
+        yield Check("packages", Level.PROBLEM, f"missing: {', '.join(missing)}", _REINSTALL)
+    else:
+        yield Check("packages", Level.OK, ", ".join(found))
+
+
+def check_home() -> Iterator[Check]:
+    """The folder of stores and caches: that it can be written, and has room."""
+    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
+
+    home = assay_home()
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        probe = home / f".doctor-{os.getpid()}"
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        advice = "set ASSAY_HOME to a folder that you may write to"
+        yield Check("ASSAY_HOME", Level.PROBLEM, f"{home} can not be written: {error.strerror or error}", advice)
+        return
+    yield Check("ASSAY_HOME", Level.OK, str(home))
+    free = shutil.disk_usage(home).free
+    level = Level.OK if free >= LEAST_FREE else Level.WARNING
+    room = None if level is Level.OK else "make room, or set ASSAY_HOME to another disk"
+    yield Check("disk", level, f"{free / 1024**3:,.1f} GiB free", room)
+
+
+def check_store(config: "RunConfig | None") -> Iterator[Check]:
+    """The store of answers: that it opens."""
+    from tasks.cache.maintenance import statistics  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.models.models import open_store  # noqa: PLC0415
+
+    store = open_store(None if config is None else config.answers)
+    kept = sum(step.count for step in statistics(store))
+    yield Check("answers", Level.OK, f"{kept:,} kept in {store.database.name}")
+
+
+def check_entities(config: "RunConfig | None") -> Iterator[Check]:
+    """The model that finds entities: that it is there and works."""
+    from tasks.models.models import open_pipeline  # noqa: PLC0415 loads spaCy and onnxruntime
+    from tasks.options.model_options import LanguageSettings  # noqa: PLC0415
+
+    pipeline = open_pipeline(config.language if config else LanguageSettings())
+    pipeline.entities(["Ada Lovelace lived in London."])
+    yield Check("entities", Level.OK, f"{pipeline.identity.model} {pipeline.identity.revision}")
+
+
+def check_embedder(config: "RunConfig | None") -> Iterator[Check]:
+    """The model that turns texts into vectors: that it is there and works."""
+    from tasks.models.models import open_embedder  # noqa: PLC0415 loads spaCy and onnxruntime
+    from tasks.options.model_options import EmbedderSettings  # noqa: PLC0415
+
+    embedder = open_embedder(config.embedder if config else EmbedderSettings())
+    embedder.embed(["one sentence"])
+    yield Check("embedder", Level.OK, f"{embedder.identity.model}, {embedder.identity.dimensions} dimensions")
+
+
+def check_prefect() -> Iterator[Check]:
+    """The Prefect server that a run would talk to."""
+    from deployments.local_server import configured_api_url, server_status, shown_url  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.runtime.home import assay_home  # noqa: PLC0415
+
+    url = configured_api_url()
+    if url is None:
+        status = server_status(assay_home())
+        found = str(status) if status.running else "a local server starts with the next run"
+        yield Check("Prefect", Level.OK, found)
+        return
+    import httpx  # noqa: PLC0415 only needed here
+
+    try:
+        answer = httpx.get(f"{url.rstrip('/')}/health", timeout=5)
+        answer.raise_for_status()
+    except httpx.HTTPError as error:
+        advice = "start that server, or take its URL out of Prefect's settings (PREFECT_API_URL) to use a local one"
+        # The message of a status would repeat the URL, which may hold a password.
+        reason = f"status {error.response.status_code}" if isinstance(error, httpx.HTTPStatusError) else str(error)
+        found = f"{shown_url(url)} does not answer: {reason or type(error).__name__}"
+        yield Check("Prefect", Level.PROBLEM, found, advice)
+    else:
+        yield Check("Prefect", Level.OK, f"{shown_url(url)} answers")
+
+
+def check_judge(config: "RunConfig | None") -> Iterator[Check]:
+    """The judge: that it can be reached, and what it can do."""
+    from tasks.models.models import open_judge  # noqa: PLC0415 loads spaCy and onnxruntime
+    from tasks.options.model_options import EmbedderSettings, JudgeSettings, LanguageSettings  # noqa: PLC0415
+
+    settings = config.judge if config else JudgeSettings()
+    if settings.launch is not None and (settings.server is None or not settings.server.urls):
+        yield Check("judge", Level.OK, "is launched with the run")
+        return
+    embedder = config.embedder if config else EmbedderSettings()
+    judge = open_judge(settings, embedder, config.language if config else LanguageSettings())
+    identity = judge.identity
+    advice = None
+    if not identity.language_model:
+        advice = "metrics that need a language model stay undefined; name one with --judge URL"
+    yield Check("judge", Level.OK, f"{identity.backend}: {identity.model}", advice)
+    features = getattr(judge, "features", None)
+    if features is not None:
+        yield from _check_features(features)
+
+
+def _check_features(features: object) -> Iterator[Check]:
+    names = getattr(type(features), "__slots__", ())
+    values = {name: getattr(features, name) for name in names}
+    weak = [name for name in ("choice", "json") if str(values.get(name)) == "none"]
+    if not values.get("top_logprobs", 1):
+        weak.append("log-probabilities")
+    level = Level.WARNING if weak else Level.OK
+    advice = (
+        f"it lacks {', '.join(weak)}: answers cost more or have no probabilities; see docs/judge.md" if weak else None
+    )
+    yield Check("judge features", level, ", ".join(f"{name} {value}" for name, value in values.items()), advice)
+
+
+def check_source(config: "RunConfig | None") -> Iterator[Check]:
+    """The data: its columns, and the metrics that they allow."""
+    from flows.execution.plan import plan_of  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.sources import SourceOptions, available_columns  # noqa: PLC0415
+
+    if config is None or config.source is None:
+        return
+    columns = available_columns(config.source, SourceOptions(column_map=config.column_map, id_column=config.id_column))
+    yield Check("columns", Level.OK, f"{', '.join(columns)} in {config.source}")
+    plan = plan_of(config)
+    yield Check("metrics", Level.OK, ", ".join(request.key for request in plan.requests))
+    for metric, lacking in plan.left_out.items():
+        yield Check("left out", Level.OK, f"{metric}: no {', '.join(lacking)}")
+
+
+def checks_of(config: "RunConfig | None") -> Iterator[Check]:
+    """Every check, in the order in which a run meets what they look at. An error is the outcome of its check.
+
+    Args:
+        config: the configuration to look at; None where it can not be used.
+    """
+    groups: tuple[tuple[str, Callable[[], Iterator[Check]], str], ...] = (
+        ("installation", check_versions, _REINSTALL),
+        ("ASSAY_HOME", check_home, "set ASSAY_HOME to a folder that you may write to"),
+        ("answers", lambda: check_store(config), "see `answers` in the configuration, or ASSAY_HOME"),
+        ("entities", lambda: check_entities(config), "install the spaCy pipeline that language.pipeline names"),
+        ("embedder", lambda: check_embedder(config), "correct `embedder` in the configuration"),
+        ("Prefect", check_prefect, "see PREFECT_API_URL"),
+        ("judge", lambda: check_judge(config), "start the server, or correct the URL or the model; see docs/judge.md"),
+        ("data", lambda: check_source(config), "correct the name of the file, or its columns with column_map"),
+    )
+    for name, check, advice in groups:
+        try:
+            yield from check()
+        except AssayError as error:
+            yield Check(name, Level.PROBLEM, str(error), advice)
+        except Exception as error:  # noqa: BLE001 a broken installation raises anything, and the doctor is to say so
+            yield Check(name, Level.PROBLEM, f"{type(error).__name__}: {error}", f"{advice}; or report it")

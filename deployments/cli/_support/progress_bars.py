@@ -1,0 +1,112 @@
+"""Progress of the stages on stderr: a bar each, with rate and remaining time."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import monotonic
+
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from deployments.cli._support.console import stderr
+from metric_core.stages import Stage
+from tasks.runtime.progress import listening
+
+QUIET_SECONDS = 15.0
+"""Between two lines about a stage where stderr is no terminal."""
+
+ENOUGH = 10
+"""Units that must be done before a rate says anything: the first ones wait for models and other stages."""
+
+
+@contextmanager
+def stage_progress(stages: Sequence[Stage]) -> Iterator[None]:
+    """Shows how far each stage is until the block ends; plain lines where stderr is no terminal."""
+    if not stderr.is_terminal:
+        with listening(_Lines()):
+            yield
+        return
+    columns = (
+        TextColumn("{task.description:<12}"),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        _Rate(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("left", style="progress.remaining"),
+    )
+    with Progress(*columns, console=stderr, transient=True) as progress:
+        bars: dict[Stage, TaskID] = {stage: progress.add_task(str(stage), total=None, start=False) for stage in stages}
+
+        def advance(stage: Stage, done: int, more: int | None) -> None:
+            bar = bars[stage]
+            progress.start_task(bar)
+            total = progress.tasks[bars[stage]].total or 0
+            progress.update(bar, advance=done, total=total + (more or 0))
+
+        with listening(advance):
+            yield
+
+
+def rate(per_second: float) -> str:
+    """How fast something goes, in the unit that a person can follow.
+
+    >>> rate(12.34), rate(0.05)
+    ('12.3/s', '3.0/min')
+    """
+    return f"{per_second:,.1f}/s" if per_second >= 1 else f"{per_second * 60:.1f}/min"
+
+
+class _Rate(ProgressColumn):
+    """How many units a stage does in a second, lately."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text(f"{rate(speed) if speed else '':>10}", style="progress.data.speed")
+
+
+@dataclass(slots=True)
+class _State:
+    """How far a stage is."""
+
+    begun: float
+    told: float
+    done: int = 0
+    total: int = 0
+
+
+@dataclass(slots=True)
+class _Lines:
+    """For logs: a line when a stage begins, and one now and then while it lasts."""
+
+    states: dict[Stage, _State] = field(default_factory=dict)
+
+    def __call__(self, stage: Stage, done: int, more: int | None) -> None:
+        now = monotonic()
+        if stage not in self.states:
+            self.states[stage] = _State(now, now)
+            stderr.print(str(stage))
+        state = self.states[stage]
+        state.done += done
+        state.total += more or 0
+        if now - state.told >= QUIET_SECONDS and state.done:
+            state.told = now
+            stderr.print(_line(stage, state, now - state.begun), markup=False, soft_wrap=True)
+
+
+def _line(stage: Stage, state: _State, seconds: float) -> str:
+    if state.done < ENOUGH:
+        return f"{stage}: {state.done:,} of {state.total:,}"
+    speed = state.done / seconds
+    left = (state.total - state.done) / speed
+    return f"{stage}: {state.done:,} of {state.total:,}, {rate(speed)}, {left:,.0f} s left"

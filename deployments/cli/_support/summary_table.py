@@ -1,0 +1,62 @@
+"""The summary of a run for terminals: the table of metrics, and why cells have no value."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.table import Table
+
+from tasks.runs.summary_rows import SUMMARY_HEADINGS, summary_rows
+
+
+def summary_table(summary: Mapping[str, Any]) -> Table:
+    """Metric, mean, interval, and the counts that the mean rests on.
+
+    Args:
+        summary: content of summary.json.
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(SUMMARY_HEADINGS[0], overflow="fold")
+    for heading in SUMMARY_HEADINGS[1:]:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in summary_rows(summary):
+        table.add_row(*row)
+    return table
+
+
+def reason_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Why cells have no value: one line a reason, with the metrics and counts."""
+    by_reason: dict[str, list[str]] = {}
+    for metric in summary["metrics"]:
+        for reason, count in metric["reasons"].items():
+            by_reason.setdefault(reason, []).append(f"{metric['metric']} ({count})")
+    for reason, metrics in by_reason.items():
+        yield f"{reason}: {', '.join(metrics)}"
+
+
+def incremental_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """What a run says about the one before it: the run that it reran, and its baseline.
+
+    Args:
+        manifest: content of run.json.
+
+    >>> list(incremental_lines({"parent": {"folder": "runs/a"}, "rerun": {"rows_anew": 1}, "rows": 2000}))
+    ['rerun of runs/a: 1 of 2,000 rows computed anew']
+    """
+    if parent := manifest.get("parent"):
+        anew = manifest["rerun"]["rows_anew"]
+        yield f"rerun of {parent['folder']}: {anew:,} of {manifest['rows']:,} rows computed anew"
+    if baseline := manifest.get("baseline"):
+        yield f"against {baseline['folder']}: {_row_counts(baseline)}; {_question_counts(baseline)}"
+
+
+def _row_counts(baseline: Mapping[str, Any]) -> str:
+    rows = baseline["rows"]
+    columns = ", ".join(f"{column} {count:,}" for column, count in baseline["changed_columns"].items())
+    noun = "row" if rows["changed"] == 1 else "rows"
+    parts = [f"{rows['changed']:,} {noun} changed ({columns})"] if rows["changed"] else []
+    parts += [f"{rows[kind]:,} {kind}" for kind in ("added", "removed") if rows[kind]]
+    return ", ".join(parts) or "no row changed"
+
+
+def _question_counts(baseline: Mapping[str, Any]) -> str:
+    return f"{baseline['asked']:,} of {baseline['questions']:,} questions asked"

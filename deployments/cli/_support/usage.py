@@ -1,0 +1,70 @@
+"""What a run asked its judge, and what that cost, for terminals."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.table import Table
+
+from tasks.runs.summary_rows import USAGE_HEADINGS, usage_rows
+
+_MOST_REASONS = 5
+
+
+def usage_table(manifest: Mapping[str, Any]) -> Table | None:
+    """What each stage cost that asked a judge's server; None where no server was asked.
+
+    Args:
+        manifest: content of run.json.
+    """
+    if not manifest["usage"]["requests"]:
+        return None
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(USAGE_HEADINGS[0])
+    for heading in USAGE_HEADINGS[1:]:
+        table.add_column(heading, justify="right")
+    for row in usage_rows(manifest):
+        table.add_row(*row)
+    return table
+
+
+def usage_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """How many questions there were, where no table says it, and why answers failed.
+
+    Args:
+        manifest: content of run.json.
+
+    >>> list(usage_lines({"usage": {"questions": 1200, "stored": 300, "requests": 0, "failed": {"cut off": 2}}}))
+    ['1,200 questions to the judge, 300 of them answered before', 'failed answers, cut off: 2']
+    """
+    usage = manifest["usage"]
+    if usage["questions"] and not usage["requests"]:
+        before = f", {usage['stored']:,} of them answered before" if usage["stored"] else ""
+        yield f"{usage['questions']:,} questions to the judge{before}"
+    failed = sorted(usage["failed"].items(), key=lambda entry: entry[1], reverse=True)
+    yield from (f"failed answers, {reason}: {count:,}" for reason, count in failed[:_MOST_REASONS])
+    if rest := failed[_MOST_REASONS:]:
+        yield f"failed answers, for {len(rest)} other reasons: {sum(count for _, count in rest):,}"
+
+
+def agreement_line(summary: Mapping[str, Any]) -> str | None:
+    """How far the judges of a panel agree; None without a panel.
+
+    Args:
+        summary: content of summary.json.
+
+    >>> support = {"judges": ["a", "b"], "compared": 20, "agreement": 0.9, "kappa": 0.7812}
+    >>> agreement_line({"agreement": {"verdicts": {"support": support}}})
+    'agreement of 2 judges: support 0.90 (kappa 0.78, 20 answers)'
+    """
+    groups = {name: entry for stage in summary.get("agreement", {}).values() for name, entry in stage.items()}
+    if not groups:
+        return None
+    judges = max(len(entry["judges"]) for entry in groups.values())
+    return f"agreement of {judges} judges: " + ", ".join(_agreement(name, entry) for name, entry in groups.items())
+
+
+def _agreement(name: str, entry: Mapping[str, Any]) -> str:
+    if entry["agreement"] is None:
+        return f"{name} - (nothing to compare)"
+    kappa = "" if entry["kappa"] is None else f"kappa {entry['kappa']:.2f}, "
+    return f"{name} {entry['agreement']:.2f} ({kappa}{entry['compared']:,} answers)"

@@ -1,0 +1,133 @@
+"""What eval-hub gets back: its JobResults, made from a finished run."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from deployments.eval_hub.job_spec import JobSpec
+from metric_core.records import Direction
+from tasks.runs import run_folder
+
+PRIMARY, THRESHOLD = "faithfulness", 0.5
+"""The metric by which eval-hub's provider passes a benchmark, and the least that passes."""
+
+
+class MetricResult(BaseModel):
+    """One metric over all rows.
+
+    Args:
+        metric_name: as the job or its benchmark calls it.
+        metric_value: the mean over the rows that have a score.
+        metric_type: `float`.
+        confidence_interval: the 95 % bootstrap interval of the mean; none for fewer than two rows.
+        num_samples: the rows that have a score.
+        metadata: least and greatest score, which way is better, and how many rows have none and why.
+    """
+
+    metric_name: str
+    metric_value: float
+    metric_type: str = "float"
+    confidence_interval: tuple[float, float] | None = None
+    num_samples: int
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class JobResults(BaseModel):
+    """The results of a job. A metric without any score is no result; `evaluation_metadata` names it, and why."""
+
+    id: str
+    benchmark_id: str
+    benchmark_index: int
+    model_name: str
+    results: list[MetricResult]
+    overall_score: float | None
+    num_examples_evaluated: int
+    duration_seconds: float
+    completed_at: datetime
+    evaluation_metadata: dict[str, Any] = Field(default_factory=dict)
+    oci_artifact: dict[str, str] | None = None
+    mlflow_run_id: str | None = None
+
+
+def results_of(job: JobSpec, folder: Path, seconds: float) -> JobResults:
+    """The results of a job from the folder of its run.
+
+    Args:
+        job: the job.
+        folder: the run folder.
+        seconds: what the job took.
+    """
+    manifest = run_folder.read_json(folder, run_folder.MANIFEST)
+    summary = run_folder.read_json(folder, run_folder.SUMMARY)
+    metrics: list[dict[str, Any]] = summary["metrics"]
+    bounds = {entry["key"]: entry["bounds"] for entry in manifest["metrics"]}
+    scored = [metric for metric in metrics if metric["distribution"] is not None]
+    counted = [metric for metric in scored if _counts(metric, bounds[metric["metric"]])]
+    metadata = {
+        "framework": "rag-assay",
+        "framework_version": manifest["versions"]["rag-assay"],
+        "run_id": manifest["run_id"],
+        "run_folder": str(folder),
+        "judge": manifest["judge"],
+        "embedder": manifest["embedder"],
+        "not_scored": {metric["metric"]: metric["reasons"] for metric in metrics if metric["distribution"] is None},
+        "overall_score_of": {metric["metric"]: metric["direction"] for metric in counted},
+        "primary_score": _primary(scored),
+        "bad_rows": manifest["bad_row_count"],
+        "warnings": manifest["warnings"],
+        "unused_fields": list(job.unused),
+    }
+    return JobResults(
+        id=job.id,
+        benchmark_id=job.benchmark_id,
+        benchmark_index=job.benchmark_index,
+        model_name=job.model.name,
+        results=[_result(metric) for metric in scored],
+        overall_score=fmean(_goodness(metric) for metric in counted) if counted else None,
+        num_examples_evaluated=summary["rows"],
+        duration_seconds=round(seconds, 3),
+        completed_at=datetime.now(UTC),
+        evaluation_metadata=metadata,
+    )
+
+
+def _result(metric: dict[str, Any]) -> MetricResult:
+    distribution = metric["distribution"]
+    interval = distribution["interval"]
+    metadata = {
+        "min": distribution["least"],
+        "max": distribution["greatest"],
+        "direction": metric["direction"],
+        "undefined": metric["undefined"],
+        "failed": metric["failed"],
+        "reasons": metric["reasons"],
+    }
+    return MetricResult(
+        metric_name=metric["metric"],
+        metric_value=distribution["mean"],
+        confidence_interval=(interval["low"], interval["high"]) if interval else None,
+        num_samples=metric["scored"],
+        metadata=metadata,
+    )
+
+
+def _counts(metric: dict[str, Any], bounds: Any) -> bool:
+    """Whether a metric can be part of the overall score: from 0 to 1, and one end of it is the good one."""
+    return metric["direction"] != Direction.NEITHER and bounds is not None and [*bounds] == [0, 1]
+
+
+def _goodness(metric: dict[str, Any]) -> float:
+    """The mean, turned round where less is better."""
+    mean = float(metric["distribution"]["mean"])
+    return 1 - mean if metric["direction"] == Direction.LOWER else mean
+
+
+def _primary(scored: list[dict[str, Any]]) -> dict[str, Any] | None:
+    for metric in scored:
+        if metric["metric"] == PRIMARY:
+            value = metric["distribution"]["mean"]
+            return {"metric": PRIMARY, "value": value, "threshold": THRESHOLD, "passed": value >= THRESHOLD}
+    return None

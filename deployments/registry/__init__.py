@@ -1,0 +1,1 @@
+"""Deployments: what they are, and how they reach a Prefect server."""

@@ -1,0 +1,248 @@
+"""Brings a Prefect server into the state that the table of deployments describes; what is so already is left alone."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+import httpx
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.actions import DeploymentScheduleCreate, WorkPoolCreate
+from prefect.client.schemas.objects import ConcurrencyLimitStrategy, ConcurrencyOptions
+from prefect.client.schemas.responses import DeploymentResponse
+from prefect.client.schemas.schedules import CronSchedule
+from prefect.events.schemas.automations import AutomationCore
+from prefect.events.schemas.deployment_triggers import DeploymentEventTrigger
+from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
+from prefect.flows import Flow, load_flow_from_entrypoint
+from prefect.utilities.callables import parameter_schema
+from prefect.workers.utilities import get_default_base_job_template_for_infrastructure_type
+
+from deployments.registry.specs import SLUG, Deployed, deployments_of, environment
+from deployments.registry.triggers import RUNS_AGAIN, on_silence
+from flows.config.run_config import RunConfig
+from metric_core.errors import AssayError, ConfigError
+from tasks.prefect_support.concurrency_limits import make_limits
+
+POOL_TYPES = ("process", "docker", "kubernetes")
+
+
+class Change(StrEnum):
+    """What became of something on the server."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where deployments run.
+
+    Args:
+        pool: name of the work pool; made if it is not there.
+        pool_type: `process`, `docker` or `kubernetes`; None takes the pool as it is.
+        image: for `docker` and `kubernetes`, the image with rag-assay in it.
+        job_variables: further variables of the pool's jobs.
+        suffix: what the names of the deployments end with.
+    """
+
+    pool: str
+    pool_type: str | None = None
+    image: str | None = None
+    job_variables: Mapping[str, Any] = field(default_factory=dict)
+    suffix: str = ""
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        """The variables of the pool's jobs."""
+        given = dict(self.job_variables)
+        given["env"] = environment() | dict(given.get("env") or {})
+        return given if self.image is None else {**given, "image": self.image}
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """Something that is on the server now.
+
+    Args:
+        kind: work pool, deployment, automation or limit.
+        name: its name.
+        change: what became of it.
+        detail: when or on what it runs, or how many slots there are.
+    """
+
+    kind: str
+    name: str
+    change: Change
+    detail: str = ""
+
+
+def apply(config: RunConfig, place: Place) -> list[Applied]:
+    """Makes the work pool, the limits of judges, the deployments and their automations; a second time nothing changes.
+
+    Args:
+        config: what the deployments evaluate.
+        place: where they run.
+
+    Returns:
+        What is there now, and what has changed.
+
+    Raises:
+        ConfigError: a pool of another type, an image for a pool of processes, a schedule that is none.
+        AssayError: the server can not be reached, or refuses something.
+    """
+    deployed = deployments_of(config, place.suffix)
+    with _reached(), get_client(sync_client=True) as client:
+        done = [_pool(client, place), *_limits(client, config)]
+        for each in deployed:
+            deployment_id, change = _deployment(client, each, place)
+            done.append(Applied("deployment", each.full_name, change, _when(each)))
+            done += _automations(client, each, place, deployment_id)
+        return done
+
+
+def _pool(client: SyncPrefectClient, place: Place) -> Applied:
+    try:
+        found = client.read_work_pool(place.pool)
+    except ObjectNotFound:
+        kind = place.pool_type or "process"
+        _check_image(place, kind)
+        template = asyncio.run(get_default_base_job_template_for_infrastructure_type(kind))
+        client.create_work_pool(WorkPoolCreate(name=place.pool, type=kind, base_job_template=template or {}))
+        return Applied("work pool", place.pool, Change.CREATED, kind)
+    if place.pool_type not in (None, found.type):
+        raise ConfigError(
+            f"the work pool {place.pool} is of type {found.type}, not {place.pool_type}; name another pool, or leave "
+            "--work-pool-type out"
+        )
+    _check_image(place, found.type)
+    return Applied("work pool", place.pool, Change.UNCHANGED, found.type)
+
+
+def _check_image(place: Place, kind: str) -> None:
+    if kind == "process" and place.image is not None:
+        raise ConfigError("a pool of processes runs no images; leave --image out, or name a pool of type docker")
+    if kind in ("docker", "kubernetes") and place.image is None and "image" not in place.job_variables:
+        raise ConfigError(f"a pool of type {kind} runs images: name one with rag-assay in it, --image NAME")
+
+
+def _limits(client: SyncPrefectClient, config: RunConfig) -> Iterator[Applied]:
+    before = {limit.name: limit.limit for limit in client.read_global_concurrency_limits(limit=200)}
+    for name, slots in make_limits((config.judge, *config.panel), update=True).items():
+        change = Change.UNCHANGED if before.get(name) == slots else Change.UPDATED
+        yield Applied("limit", name, change if name in before else Change.CREATED, f"{slots} slots")
+
+
+def _deployment(client: SyncPrefectClient, deployed: Deployed, place: Place) -> tuple[UUID, Change]:
+    wanted: dict[str, Any] = {
+        "name": deployed.name,
+        "entrypoint": deployed.entrypoint,
+        "description": deployed.description,
+        "tags": deployed.tags,
+        "parameters": dict(deployed.parameters),
+        "work_pool_name": place.pool,
+        "job_variables": place.variables,
+        "parameter_openapi_schema": _schema(deployed),
+        "paused": False,
+        "pull_steps": [],
+        "enforce_parameter_schema": False,
+    }
+    try:
+        found: DeploymentResponse | None = client.read_deployment_by_name(deployed.full_name)
+    except ObjectNotFound:
+        found = None
+    if found is not None and _is_so(found, wanted, deployed):
+        return found.id, Change.UNCHANGED
+    schedules = [] if deployed.schedule is None else [_schedule(deployed)]
+    made = client.create_deployment(
+        flow_id=client.create_flow_from_name(deployed.flow),
+        schedules=schedules,
+        concurrency_limit=deployed.at_once,
+        concurrency_options=ConcurrencyOptions(collision_strategy=ConcurrencyLimitStrategy.ENQUEUE),
+        **wanted,
+    )
+    return made, Change.CREATED if found is None else Change.UPDATED
+
+
+def _is_so(found: DeploymentResponse, wanted: Mapping[str, Any], deployed: Deployed) -> bool:
+    limit = found.global_concurrency_limit.limit if found.global_concurrency_limit is not None else None
+    have = found.model_dump(mode="json", include={*wanted} - {"pull_steps"})
+    crons = [
+        (each.schedule.cron, each.schedule.timezone)
+        for each in found.schedules
+        if isinstance(each.schedule, CronSchedule) and each.active
+    ]
+    wanted_crons = [] if deployed.schedule is None else [(deployed.schedule["cron"], deployed.schedule["timezone"])]
+    is_same = all(have[name] == value for name, value in wanted.items() if name != "pull_steps")
+    return is_same and limit == deployed.at_once and crons == wanted_crons and len(found.schedules) == len(crons)
+
+
+def _schema(deployed: Deployed) -> dict[str, Any]:
+    flow: Flow[..., Any] = load_flow_from_entrypoint(deployed.entrypoint, use_placeholder_flow=False)
+    schema: dict[str, Any] = parameter_schema(flow).model_dump(mode="json", exclude_unset=True)
+    return schema
+
+
+def _schedule(deployed: Deployed) -> DeploymentScheduleCreate:
+    assert deployed.schedule is not None  # noqa: S101 the caller has looked
+    return DeploymentScheduleCreate(schedule=CronSchedule(**deployed.schedule), active=True, slug=SLUG)
+
+
+def _automations(client: SyncPrefectClient, deployed: Deployed, place: Place, deployment_id: UUID) -> list[Applied]:
+    wanted: list[AutomationCore] = []
+    for each in deployed.triggers:
+        trigger = DeploymentEventTrigger.model_validate(each)
+        trigger.set_deployment_id(deployment_id)
+        wanted.append(trigger.as_automation())
+        if deployed.flow == "rerun-crashed":
+            tag = f"{RUNS_AGAIN}{place.suffix}"
+            wanted.append(on_silence(f"{each['name']}: silence", tag, f"prefect.deployment.{deployment_id}"))
+    return [Applied("automation", each.name, _automation(client, each)) for each in wanted]
+
+
+def _automation(client: SyncPrefectClient, wanted: AutomationCore) -> Change:
+    """Names are unique here, whatever made the automation: `prefect deploy` gives the same ones."""
+    found = client.read_automations_by_name(wanted.name)
+    if [_content(each) for each in found] == [_content(wanted)]:
+        return Change.UNCHANGED
+    for each in found:
+        client.delete_automation(each.id)
+    client.create_automation(wanted)
+    return Change.UPDATED if found else Change.CREATED
+
+
+def _content(automation: AutomationCore) -> Any:
+    return _plain(automation.model_dump(mode="json", include={"name", "enabled", "trigger", "actions"}))
+
+
+def _plain(value: Any) -> Any:
+    """Without ids that the server gives, and lists that are sets in order."""
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items() if name != "id"}
+    if isinstance(value, list):
+        return sorted((_plain(item) for item in value), key=str)
+    return value
+
+
+def _when(deployed: Deployed) -> str:
+    if deployed.schedule is not None:
+        return f"cron {deployed.schedule['cron']} {deployed.schedule['timezone']}"
+    return f"on {', '.join(deployed.triggers[0]['expect'])}" if deployed.triggers else "when asked"
+
+
+@contextmanager
+def _reached() -> Iterator[None]:
+    try:
+        yield
+    except PrefectHTTPStatusError as error:
+        raise AssayError(
+            f"the Prefect server refused a request, status {error.response.status_code}: {error.response.text[:300]}"
+        ) from error
+    except httpx.TransportError as error:
+        raise AssayError(
+            f"the Prefect server can not be reached ({type(error).__name__}); see PREFECT_API_URL"
+        ) from error

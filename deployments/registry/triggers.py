@@ -1,0 +1,137 @@
+"""What makes deployments run: events, each with what becomes of its content. As `prefect.yaml` has it.
+
+A field that an event lacks becomes an empty text: Prefect would drop the event without a trace, while the flow says
+what is missing.
+"""
+
+from datetime import timedelta
+from typing import Any, TypeAlias
+
+from prefect.client.schemas import StateType
+from prefect.events.actions import ChangeFlowRunState
+from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
+
+from flows.index_events.debounce import taken_event
+from flows.index_events.index_event import EVENT, RESOURCE
+
+Trigger: TypeAlias = dict[str, Any]
+
+TAG = "rag-assay"
+RUNS_AGAIN = "rag-assay-runs-again"
+"""What the tag of deployments begins with whose runs go on by themselves after a crash."""
+
+HEARTBEAT_SECONDS = 30
+"""Seconds between two signs of life of a run; Prefect allows none more frequent."""
+
+SILENCE_SECONDS = 100
+"""A run without a sign of life for so long has crashed."""
+
+_RUN = "prefect.flow-run."
+_ENDS = ("Completed", "Failed", "Cancelled", "Crashed")
+
+
+def on_index_rebuilt(name: str, index: str, quiet_seconds: float) -> Trigger:
+    """Runs once the events of an index have been quiet, with the content of the last one.
+
+    Args:
+        name: of the automation.
+        index: the indexes whose events are taken, with `*` as a wildcard.
+        quiet_seconds: how long they must have been quiet.
+    """
+    return _without(EVENT, name, index, quiet_seconds)
+
+
+def on_long_burst(name: str, index: str, deployment: str, seconds: tuple[float, float]) -> Trigger:
+    """Runs where the events of an index never become quiet, with the content of the last one so far.
+
+    Prefect waits for a run to take up events from the first event on; once one has, it begins anew with the first event
+    after that time. So an event may wait for two such times, and for its burst to go on.
+
+    Args:
+        name: of the automation.
+        index: the indexes whose events are taken, with `*` as a wildcard.
+        deployment: its name, for it says what it has taken up.
+        seconds: how long the events are quiet where a burst ends, and how long an event waits at most.
+    """
+    quiet, longest = seconds
+    return _without(taken_event(deployment), name, index, (longest - quiet) / 2)
+
+
+def _without(expected: str, name: str, index: str, seconds: float) -> Trigger:
+    """Runs if an event that an index was rebuilt is not followed by an expected one in time."""
+    return {
+        "type": "event",
+        "name": name,
+        "enabled": True,
+        "match": {"prefect.resource.id": f"{RESOURCE}{index}"},
+        "after": [EVENT],
+        "expect": [expected],
+        "for_each": ["prefect.resource.id"],
+        "posture": "Proactive",
+        "threshold": 1,
+        "within": seconds,
+        "parameters": {
+            "index": _text("event.payload.index"),
+            "version": _text("event.payload.version"),
+            "dataset": _text("event.payload.dataset"),
+            "announced": _text("event.occurred"),
+            "event": _text("event.id"),
+        },
+    }
+
+
+def on_crash(name: str, tag: str) -> Trigger:
+    """Runs for each crashed run of the deployments with a tag, with its id.
+
+    Args:
+        name: of the automation.
+        tag: of the deployments.
+    """
+    return {
+        "type": "event",
+        "name": name,
+        "enabled": True,
+        "match": {"prefect.resource.id": f"{_RUN}*"},
+        "match_related": {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{tag}"},
+        "after": [],
+        "expect": [f"{_RUN}Crashed"],
+        "for_each": ["prefect.resource.id"],
+        "posture": "Reactive",
+        "threshold": 1,
+        "within": 0,
+        "parameters": {"flow_run_id": _text(f"event.resource.id | replace('{_RUN}', '')")},
+    }
+
+
+def on_silence(name: str, tag: str, owner: str) -> AutomationCore:
+    """The automation that declares runs crashed that give no sign of life, of which `prefect.yaml` knows no kind.
+
+    Args:
+        name: of the automation.
+        tag: of the deployments whose runs are meant.
+        owner: the resource with which it is deleted.
+    """
+    heartbeat = f"{_RUN}heartbeat"
+    trigger = EventTrigger(
+        match={"prefect.resource.id": f"{_RUN}*"},
+        match_related={"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{tag}"},
+        after={heartbeat},
+        expect={heartbeat, *(f"{_RUN}{end}" for end in _ENDS)},
+        for_each={"prefect.resource.id"},
+        posture=Posture.Proactive,
+        threshold=1,
+        within=timedelta(seconds=SILENCE_SECONDS),
+    )
+    message = f"no sign of life for {SILENCE_SECONDS} s: its process or its machine has died"
+    return AutomationCore(
+        name=name,
+        description="A run of rag-assay without a sign of life has crashed.",
+        enabled=True,
+        trigger=trigger,
+        actions=[ChangeFlowRunState(state=StateType.CRASHED, name="Crashed", message=message)],
+        owner_resource=owner,
+    )
+
+
+def _text(expression: str) -> dict[str, str]:
+    return {"__prefect_kind": "jinja", "template": f"{{{{ {expression} | default('') }}}}"}

@@ -1,0 +1,1 @@
+"""What a run would reuse and what it would ask."""

@@ -1,0 +1,135 @@
+"""What a run shows on its page in Prefect: its cost, its summary, where its report is, and how far long stages are.
+
+All of it is in the run folder too, so that an artifact that can not be written is a warning and never the end of a
+run. Only names and numbers go in, no text of the data, of the configuration or of a server: artifacts are read by
+whoever may see the server.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import copy_context
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import cast
+from uuid import UUID
+
+from prefect.artifacts import (
+    create_markdown_artifact,
+    create_progress_artifact,
+    create_table_artifact,
+    update_progress_artifact,
+)
+
+from metric_core.stages import Stage
+from tasks.runs import run_folder
+from tasks.runs.summary_rows import SUMMARY_HEADINGS, USAGE_HEADINGS, summary_rows, usage_rows
+from tasks.runtime.progress import listening
+
+USAGE, SUMMARY, REPORT = "usage", "summary", "report"
+PERIOD = 2.0
+"""Seconds between two updates of a stage's progress; a stage that is done before the first one shows none."""
+
+LONGEST_WAIT = 15.0
+"""Seconds that the end of a run waits for a Prefect server that does not answer."""
+
+_logger = logging.getLogger(__name__)
+
+
+def publish(folder: Path) -> tuple[str, ...]:
+    """Puts the artifacts of a finished run on its page.
+
+    Args:
+        folder: the run folder.
+
+    Returns:
+        A warning for each artifact that could not be written.
+    """
+    summary = run_folder.read_json(folder, run_folder.SUMMARY)
+    manifest = run_folder.read_json(folder, run_folder.MANIFEST)
+    usage = [dict(zip(USAGE_HEADINGS, row, strict=True)) for row in usage_rows(manifest)]
+    metrics = [dict(zip(SUMMARY_HEADINGS, row, strict=True)) for row in summary_rows(summary)]
+    places = f"- report: `{folder / run_folder.REPORT}`\n- run folder: `{folder}`"
+    writers: dict[str, Callable[[], object]] = {
+        USAGE: lambda: create_table_artifact(usage, USAGE, "What the stages asked, and what that cost"),
+        SUMMARY: lambda: create_table_artifact(metrics, SUMMARY, f"The metrics over {summary['rows']} rows"),
+        REPORT: lambda: create_markdown_artifact(places, REPORT, "Where the results are"),
+    }
+    return tuple(warning for key, write in writers.items() if (warning := _tried(key, write)) is not None)
+
+
+@contextmanager
+def progress_shown() -> Iterator[None]:
+    """Shows on the run's page how far each long stage is, until the block ends."""
+    board, ended = _Board(), Event()
+    # The context says to which run the artifacts belong. Stages report from threads that must not wait for Prefect.
+    thread = Thread(
+        target=copy_context().run, args=(board.publish_until, ended), name="progress-artifacts", daemon=True
+    )
+    with listening(board.note):
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join(LONGEST_WAIT)
+
+
+@dataclass(slots=True)
+class _Bar:
+    """How far a stage is, and its artifact, if it has one."""
+
+    done: int = 0
+    total: int = 0
+    artifact: UUID | None = None
+    shown: float | None = None
+
+    @property
+    def percent(self) -> float:
+        return min(100.0, 100 * self.done / self.total) if self.total else 0.0
+
+
+class _Board:
+    """The progress of all stages."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._bars: dict[Stage, _Bar] = {}
+
+    def note(self, stage: Stage, done: int, more: int | None) -> None:
+        """Takes note of a stage's report."""
+        with self._lock:
+            bar = self._bars.setdefault(stage, _Bar())
+            bar.done += done
+            bar.total += more or 0
+
+    def publish_until(self, ended: Event) -> None:
+        """Publishes now and then what has changed, and a last time at the end, if the server has taken it before."""
+        warning = None
+        while not ended.wait(PERIOD):
+            warning = _tried("progress", self._publish)
+        if warning is None:
+            _tried("progress", lambda: self._publish(is_last=True))
+
+    def _publish(self, is_last: bool = False) -> None:
+        with self._lock:
+            bars = dict(self._bars)
+        for stage, bar in bars.items():
+            percent = bar.percent
+            if bar.artifact is None and percent < 100 and not is_last:
+                made = create_progress_artifact(percent, f"progress-{stage}", f"Progress of the stage {stage}")
+                bar.artifact = cast("UUID", made)
+            elif bar.artifact is not None and percent != bar.shown:
+                update_progress_artifact(bar.artifact, percent)
+            bar.shown = percent
+
+
+def _tried(key: str, write: Callable[[], object]) -> str | None:
+    """Writes an artifact; the warning if that fails."""
+    try:
+        write()
+    except Exception as error:  # whatever ails the server, the results are there
+        _logger.debug("the artifact %s can not be written", key, exc_info=True)
+        return f"the artifact {key!r} could not be written to Prefect: {type(error).__name__}"
+    return None

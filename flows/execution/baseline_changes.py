@@ -1,0 +1,61 @@
+"""What a run says about an earlier one of the same data: which rows differ, and what had to be asked for them."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from metric_core.stages import Stage
+from tasks.runs.finished_run import EarlierRun
+from tasks.runs.row_reuse import changes
+from tasks.runtime.usage import StageUsage
+from tasks.tables.row_changes import Changes
+from tasks.tables.table_store import StageRef
+
+_MOST_ROWS = 1000
+"""Changed rows that are listed one by one; all are counted."""
+
+
+def against(earlier: EarlierRun, refs: Sequence[StageRef]) -> dict[str, Any]:
+    """The manifest's entry about the baseline.
+
+    Args:
+        earlier: the baseline.
+        refs: the tables of all stages of this run.
+    """
+    found = changes(earlier, [ref for ref in refs if ref.stage is Stage.SAMPLES])
+    usage = sum((ref.usage for ref in refs), StageUsage())
+    return {"folder": str(earlier.folder), "run_id": earlier.run_id, **rows_entry(found), **questions_entry(usage)}
+
+
+def rows_entry(found: Changes) -> dict[str, Any]:
+    """The counts of rows, those of changed columns, and the first rows that changed.
+
+    >>> rows_entry(Changes(("d",), (), {"a": ("response",)}, 2))["rows"]
+    {'added': 1, 'removed': 0, 'changed': 1, 'unchanged': 2}
+    """
+    return {
+        "rows": {
+            "added": len(found.added),
+            "removed": len(found.removed),
+            "changed": len(found.changed),
+            "unchanged": found.unchanged,
+        },
+        "changed_columns": dict(Counter(column for columns in found.changed.values() for column in columns)),
+        "rows_changed": [
+            {"row_id": row_id, "columns": list(columns)} for row_id, columns in list(found.changed.items())[:_MOST_ROWS]
+        ],
+    }
+
+
+def questions_entry(usage: StageUsage) -> dict[str, int]:
+    """How many questions there were, and how many of them had to be asked.
+
+    >>> questions_entry(StageUsage(questions=10, stored=7, requests=4))
+    {'questions': 10, 'asked': 3, 'stored': 7, 'requests': 4}
+    """
+    return {
+        "questions": usage.questions,
+        "asked": usage.questions - usage.stored,
+        "stored": usage.stored,
+        "requests": usage.requests,
+    }

@@ -1,0 +1,144 @@
+"""Which kept calibrations hold for a run, and what a run says and does about them.
+
+A calibration holds where everything is the same that determines the metric's tables. So its identity is made of the
+settings that the stages would have if the metric were the only one, by the digests under which tables are kept.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from flows.config.run_config import RunConfig
+from flows.execution.plan import Plan
+from flows.execution.stage_settings import STAGE_TASKS, models_of, stage_settings
+from metric_core.errors import ConfigError
+from metric_core.metric import MetricRequest
+from metric_core.stages import Stage, closure
+from tasks.calibration import calibration_files as calibrations
+from tasks.calibration.calibration_files import Calibration, JudgeName, MetricMap
+from tasks.models.models import judge_of
+from tasks.options.model_options import JudgedSettings, MetricSettings, Settings
+from tasks.stages.aggregation import AggregationSettings
+from tasks.stages.fingerprint import identity_of
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """The calibrations that hold for a run.
+
+    Args:
+        by_metric: key of a metric -> its calibration.
+        not_covered: sentences on calibrations of the same judge model that do not hold.
+    """
+
+    by_metric: dict[str, Calibration]
+    not_covered: tuple[str, ...]
+
+
+def identity_of_metric(config: RunConfig, request: MetricRequest) -> str:
+    """Digest of all that determines what a metric is made of, whatever else a run computes.
+
+    Args:
+        config: of a run whose judge is at hand.
+        request: the metric.
+    """
+    alone = replace(request, key=request.metric.name)
+    plan = Plan((alone,), closure(alone.products), {}, "none")
+    settings = stage_settings(config.model_copy(update={"verdict": "binary", "refresh": ()}), plan)
+    stages = {
+        stage: [STAGE_TASKS[stage].version, identity_of(settings[stage])]
+        for stage in plan.stages
+        if stage in STAGE_TASKS and stage is not Stage.AGGREGATION
+    }
+    content = [MetricSettings.of(alone).model_dump(mode="json"), stages]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def judge_name(config: RunConfig) -> JudgeName:
+    """Who judges in a run whose judge is at hand."""
+    identity = judge_of(JudgedSettings(**models_of(config))).identity
+    return JudgeName(backend=identity.backend, model=identity.model, revision=identity.revision)
+
+
+def calibration_entry(config: RunConfig, plan: Plan) -> dict[str, Any]:
+    """What run.json says of the judge's agreement with people.
+
+    Args:
+        config: of a run whose judge is at hand.
+        plan: what it computes.
+
+    Raises:
+        ConfigError: the configuration asks for a calibration that does not hold for this judge.
+    """
+    covered = _covered(config, plan.requests)
+    applied = {found.metric for found in _maps(config, covered)}
+    metrics = {key: found.facts(config.verdict, key in applied) for key, found in covered.by_metric.items()}
+    return {"metrics": metrics, "not_covered": list(covered.not_covered)}
+
+
+def with_maps(settings: dict[Stage, Settings], config: RunConfig, plan: Plan) -> dict[Stage, Settings]:
+    """The settings of all stages with the maps that the configuration asks for.
+
+    Raises:
+        ConfigError: as for `calibration_entry`.
+    """
+    aggregation = settings[Stage.AGGREGATION]
+    if config.calibration == "none" or not isinstance(aggregation, AggregationSettings):
+        return settings
+    maps = _maps(config, _covered(config, plan.requests))
+    return {**settings, Stage.AGGREGATION: aggregation.model_copy(update={"maps": maps})}
+
+
+def _covered(config: RunConfig, requests: Sequence[MetricRequest]) -> Covered:
+    is_file = config.calibration not in ("none", "kept")
+    known = [calibrations.read(Path(config.calibration).expanduser())] if is_file else calibrations.kept()
+    if not known:
+        return Covered({}, ())
+    identities = {request.key: identity_of_metric(config, request) for request in requests}
+    by_identity = {found.identity: found for found in reversed(known)}
+    by_metric = {key: by_identity[identity] for key, identity in identities.items() if identity in by_identity}
+    if is_file and not by_metric:
+        raise ConfigError(_wrong_file(known[0], config, requests))
+    names = {request.metric.name for request in requests if request.key not in by_metric}
+    others = [found for found in known if found.name in names]
+    return Covered(by_metric, tuple(dict.fromkeys(_sentences(others, judge_name(config)))) if others else ())
+
+
+def _sentences(others: Sequence[Calibration], judge: JudgeName) -> Iterator[str]:
+    for found in others:
+        if (why := calibrations.difference(found, judge)) is not None:
+            day = calibrations.day_of(found.created)
+            yield f"the calibration of {found.metric} of {day} does not hold here: it is {why}"
+
+
+def _wrong_file(found: Calibration, config: RunConfig, requests: Sequence[MetricRequest]) -> str:
+    if found.name not in {request.metric.name for request in requests}:
+        return f"the calibration {config.calibration} is of {found.metric}, which this run does not compute"
+    judge = judge_name(config)
+    why = calibrations.difference(found, judge) or f"of the judge {found.judge}, not {judge}"
+    return (
+        f"the calibration {config.calibration} does not hold for this run: it is {why}. "
+        "Calibrate this judge with `assay calibrate`."
+    )
+
+
+def _maps(config: RunConfig, covered: Covered) -> tuple[MetricMap, ...]:
+    if config.calibration == "none":
+        return ()
+    if config.verdict != "probability":
+        raise ConfigError(
+            f'calibration = "{config.calibration}" changes probabilities, but verdict is "binary"; '
+            'set verdict = "probability"'
+        )
+    maps = tuple(found for key, of in covered.by_metric.items() if (found := of.metric_map(key)) is not None)
+    if not maps:
+        judge = judge_name(config)
+        notes = "".join(f"; {note}" for note in covered.not_covered)
+        raise ConfigError(
+            f"no calibration with a map is kept for the judge {judge} and these metrics{notes}. "
+            "`assay calibrate` makes one from labelled rows."
+        )
+    return maps

@@ -1,0 +1,116 @@
+"""Compares two run folders, and holds them against a gate: what `assay compare` and the flow `compare` share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from flows.config.gate_file import GateSettings
+from metric_core.errors import ConfigError, NotAlikeError
+from metric_core.gates.checks import check_gate
+from metric_core.gates.judge_agreement import Agreements
+from metric_core.gates.rules import Gate, GateResult, Outcome
+from metric_core.statistics.comparison import compare
+from metric_core.statistics.pairs import ScoreColumns
+from metric_core.statistics.resampling import SEED
+from tasks.calibration.bias_correction import corrected_differences
+from tasks.calibration.human_agreement import human_agreements
+from tasks.comparison.run_comparison import RunComparison, Side
+from tasks.comparison.run_differences import RunDifferences, differences
+from tasks.comparison.run_pair import Matching, RunPair
+from tasks.runs.finished_run import EarlierRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareOptions:
+    """How two runs are compared.
+
+    Args:
+        gate: the rules that the second run must keep, if any.
+        matching: which rows belong together.
+        seed: where resampling starts.
+        top: how many of the rows that changed most are named, a metric.
+        allow_different: hold runs against a gate's regression rules that are not like for like.
+    """
+
+    gate: GateSettings | None = None
+    matching: Matching = field(default_factory=Matching)
+    seed: int = SEED
+    top: int = 5
+    allow_different: bool = False
+
+
+def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
+    """Compares a run with a baseline.
+
+    Args:
+        a: the run folder of the baseline.
+        b: the run folder of the run.
+        options: how.
+
+    Raises:
+        RunFolderError: a folder that does not hold a finished run.
+        ConfigError: rows that can not be matched or grouped, or a rule of the gate that does not fit the runs.
+        NotAlikeError: the gate has regression rules, and the runs are not like for like.
+    """
+    before, after = EarlierRun(a), EarlierRun(b)
+    pair = RunPair.of(before, after, options.matching)
+    found = differences(pair)
+    gate = None if options.gate is None else options.gate.gate()
+    if gate is not None and gate.regression and found.serious and not options.allow_different:
+        raise NotAlikeError(str(a), str(b), found.serious)
+    columns = pair.columns()
+    return RunComparison(
+        a=Side.of(before),
+        b=Side.of(after),
+        differences=found,
+        metrics=tuple(compare([column for column in columns if column.a and column.b], options.seed, options.top)),
+        gate=_checked(gate, columns, options, _agreements(after, before if _judged_otherwise(found) else None)),
+        people=corrected_differences(before.manifest, after.manifest, columns),
+        seed=options.seed,
+        match=options.matching.match,
+        by=options.matching.by,
+    )
+
+
+def hold_against_gate(run: Path, options: CompareOptions) -> RunComparison:
+    """Holds one run against a gate's absolute and coverage rules.
+
+    Args:
+        run: the run folder.
+        options: how; a gate is needed.
+
+    Raises:
+        RunFolderError: the folder does not hold a finished run.
+        ConfigError: no gate, one that needs a baseline, or a rule that does not fit the run.
+    """
+    if options.gate is None:
+        raise ConfigError("one run can not be compared with itself: name a second one, or a gate file with --gate")
+    gate = options.gate.gate()
+    if gate.needs_baseline:
+        raise ConfigError("the gate compares with a baseline: assay compare BASELINE RUN --gate FILE")
+    only = EarlierRun(run)
+    columns = RunPair.of(None, only, options.matching).columns()
+    checked = _checked(gate, columns, options, _agreements(only, None))
+    return RunComparison(b=Side.of(only), gate=checked, seed=options.seed, by=options.matching.by)
+
+
+def _checked(
+    gate: Gate | None, columns: Sequence[ScoreColumns], options: CompareOptions, agreements: Agreements
+) -> GateResult | None:
+    if gate is None or options.gate is None:
+        return None
+    result = check_gate(gate, columns, options.seed, agreements)
+    if result.outcome is not Outcome.INCONCLUSIVE or (options.gate.inconclusive == "passed" and not result.is_trusted):
+        return result
+    return replace(result, outcome=Outcome(options.gate.inconclusive))
+
+
+def _agreements(run: EarlierRun, baseline: EarlierRun | None) -> Agreements:
+    """How far the judge of a run agrees with people, and that of its baseline, if that is judged in another way."""
+    mine = human_agreements(run.manifest)
+    theirs = {} if baseline is None else human_agreements(baseline.manifest)
+    return {key: (found, *([theirs[key]] if key in theirs else [])) for key, found in mine.items()}
+
+
+def _judged_otherwise(found: RunDifferences) -> bool:
+    return any(item.is_serious for item in found.settings)

@@ -1,0 +1,229 @@
+"""What a rerun computes: decided from the earlier run's folder, before anything is computed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+
+from flows.config.run_config import MetricChoices, RunConfig, model_named
+from flows.execution.plan import BEFORE, Plan
+from flows.execution.stage_settings import STAGE_TASKS, metrics_of, stage_settings
+from metric_core.errors import ConfigError, RunFolderError, SourceError
+from metric_core.metric import MetricRequest
+from metric_core.stages import Stage, closure
+from tasks.cache.cache_address import store_address
+from tasks.options.model_options import JudgeSettings, Settings
+from tasks.runs.finished_run import EarlierRun
+from tasks.runs.row_reuse import changes
+from tasks.runtime.credentials import without_secrets
+from tasks.stages.ratings import RatingsSettings
+from tasks.stages.samples import SamplesResult
+
+_NOT_CONTENT = frozenset({"extras"})
+"""Columns of a sample that no stage reads."""
+_HOW = {"judge", "panel", "embedder", "language", "answers", "refresh"}
+"""Settings that say how a stage works, not which rows its table has."""
+
+
+class RerunRequest(Settings):
+    """Which run to run again, and what of it."""
+
+    run: str = Field(description="the run folder")
+    rows: Literal["failed", "changed", "all"] = Field(
+        "failed",
+        description="rows that have a failed cell, rows that the source has changed or added since, or all",
+    )
+    stage: Stage | None = Field(None, description="the first stage that is computed anew; default all")
+    metrics: MetricChoices = Field(None, description="other metrics than the run had")
+    judge: Annotated[JudgeSettings, BeforeValidator(model_named)] | None = Field(
+        None, description="another judge than the run had"
+    )
+    answers: Annotated[str, AfterValidator(store_address)] | None = Field(
+        None, description="another store of answers than the run had"
+    )
+    tables: Annotated[str, AfterValidator(without_secrets)] | None = Field(
+        None, description="another store of stage tables than the run had"
+    )
+    on_bad_row: Literal["fail", "skip"] | None = Field(
+        None, description="what becomes of bad rows where the source is read again; default as in the run"
+    )
+    out: str | None = Field(None, description="the new run folder; default runs/<time>-<source>-rerun")
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """A rerun that can begin.
+
+    Args:
+        request: what was asked for.
+        earlier: the run that runs again.
+        config: the configuration of the new run.
+        plan: what the new run computes.
+        anew: the stages that are computed anew, for the rows that the request names.
+        whole: the stages that the earlier run lacks, has for other metrics, or computed in another way: computed for
+            all rows.
+        failed: the ids of the rows with a failed cell.
+    """
+
+    request: RerunRequest
+    earlier: EarlierRun
+    config: RunConfig
+    plan: Plan
+    anew: frozenset[Stage]
+    whole: frozenset[Stage]
+    failed: frozenset[str]
+
+    def rows(self, read: SamplesResult) -> "frozenset[str] | None":
+        """The ids of the rows that are computed anew; None for all."""
+        if self.request.rows == "all":
+            return None
+        if self.request.rows == "failed":
+            return self.failed
+        found = changes(self.earlier, read.refs)
+        changed = (row_id for row_id, columns in found.changed.items() if not _NOT_CONTENT.issuperset(columns))
+        return frozenset((*found.added, *changed))
+
+
+def prepare(request: RerunRequest) -> Rerun:
+    """Reads the earlier run, and makes the plan of the new one.
+
+    Raises:
+        RunFolderError: the run can not be run again.
+        ConfigError: the request does not fit the run, or there is nothing to do.
+        SourceError: the rows lack a column that a metric needs.
+    """
+    earlier = EarlierRun(request.run)
+    old = _config_of(earlier)
+    config = old.model_copy(
+        update={
+            "out": request.out,
+            "baseline": None,
+            "metrics": request.metrics or old.metrics,
+            "judge": request.judge or old.judge,
+            "answers": request.answers or old.answers,
+            "tables": request.tables or old.tables,
+            "on_bad_row": request.on_bad_row or old.on_bad_row,
+        }
+    )
+    had = _plan(old, earlier.requests)
+    plan = had if request.metrics is None else _plan(config, config.requests() or ())
+    if request.rows != "changed":
+        _check_columns(earlier, plan)
+    anew = _from(request, plan)
+    refresh = tuple(stage for stage in plan.stages if stage in anew and request.rows == "all")
+    ready = Rerun(
+        request=request,
+        earlier=earlier,
+        config=config.model_copy(update={"refresh": refresh}),
+        plan=plan,
+        anew=anew,
+        whole=_lacking(earlier, (old, had), (config, plan)),
+        failed=earlier.failed([metric.key for metric in plan.requests]),
+    )
+    is_new = any(metric not in metrics_of(had) for metric in metrics_of(plan))
+    if request.rows == "failed" and not (ready.failed or ready.whole or is_new):
+        raise ConfigError(
+            f"nothing to do: no cell of the run in {earlier.folder} failed. `--rows changed` evaluates the rows that "
+            "the source has changed since, `--rows all` asks about all rows again."
+        )
+    return ready
+
+
+def request_of(model: str | None = None, **said: Any) -> RerunRequest:
+    """The request that these words make.
+
+    Args:
+        model: the model of the judge that `said` names.
+        said: fields of a request, as a person writes them; None for what is not said.
+
+    Raises:
+        ConfigError: a value that can not be used.
+    """
+    values = {name: value for name, value in said.items() if value is not None}
+    if model is not None:
+        if "judge" not in values:
+            raise ConfigError(f"the model {model!r} is named without its judge; give --judge too")
+        values["judge"] = model_named(values["judge"])
+        values["judge"].setdefault("server", {})["model"] = model
+    try:
+        return RerunRequest.model_validate(values)
+    except ValidationError as error:
+        problems = "; ".join(f"{problem['loc'][0]}: {problem['msg']}" for problem in error.errors(include_url=False))
+        raise ConfigError(f"the rerun can not be made: {problems}") from error
+
+
+def _config_of(earlier: EarlierRun) -> RunConfig:
+    try:
+        return RunConfig.model_validate(earlier.manifest["config"])
+    except (KeyError, ValidationError) as error:
+        written_by = earlier.manifest.get("versions", {}).get("rag-assay", "of unknown version")
+        raise RunFolderError(
+            f"the configuration of the run in {earlier.folder} was written by rag-assay {written_by} and can not be "
+            "used by this one. Evaluate its source again with `assay run`."
+        ) from error
+
+
+def _plan(config: RunConfig, requests: Sequence[MetricRequest]) -> Plan:
+    products = closure(product for request in requests for product in request.products)
+    return Plan(tuple(requests), products, left_out={}, explain=config.explain)
+
+
+def _check_columns(earlier: EarlierRun, plan: Plan) -> None:
+    there = earlier.columns()
+    for metric, columns in plan.required.items():
+        if missing := [column for column in columns if column not in there]:
+            raise SourceError(
+                f"the metric {metric} needs {', '.join(missing)}, which no row of the run in {earlier.folder} has; "
+                f"they have {', '.join(there)}"
+            )
+
+
+def _from(request: RerunRequest, plan: Plan) -> frozenset[Stage]:
+    """The stage that the request names and all that read from it; without one, all."""
+    possible = [stage for stage in plan.stages if stage in STAGE_TASKS]
+    if request.stage is None:
+        return frozenset(possible)
+    if request.rows == "changed":
+        raise ConfigError("rows that have changed are computed in all stages; leave --stage out, or --rows changed")
+    if request.stage not in possible:
+        raise ConfigError(f"this run has no stage {request.stage} to compute anew; it has {', '.join(possible)}")
+    found = {request.stage}
+    for stage in possible:
+        if found.intersection(BEFORE[stage]):
+            found.add(stage)
+    return frozenset(found)
+
+
+def _lacking(earlier: EarlierRun, had: tuple[RunConfig, Plan], wanted: tuple[RunConfig, Plan]) -> frozenset[Stage]:
+    """The stages whose tables lack something, and all that read from them: a claim asked for again may be another."""
+    before, after = stage_settings(*had), stage_settings(*wanted)
+    before[Stage.RATINGS] = _as_rated(earlier, before[Stage.RATINGS])
+    versions = earlier.manifest.get("stage_versions", {})
+    found: set[Stage] = set()
+    for stage in wanted[1].stages:
+        if stage not in STAGE_TASKS or stage is Stage.AGGREGATION:
+            continue
+        is_same = versions.get(stage, STAGE_TASKS[stage].version) == STAGE_TASKS[stage].version
+        is_held = stage in had[1].stages and is_same and _holds(before[stage], after[stage])
+        if not is_held or found.intersection(wanted[1].before(stage)):
+            found.add(stage)
+    return frozenset(found)
+
+
+def _as_rated(earlier: EarlierRun, settings: Settings) -> Settings:
+    """The settings of the ratings with the code that the metrics had then: another one may ask something else."""
+    if not isinstance(settings, RatingsSettings):
+        return settings
+    codes = earlier.codes
+    then = (metric.model_copy(update={"code": codes.get(metric.key, metric.code)}) for metric in settings.metrics)
+    return settings.model_copy(update={"metrics": tuple(then)})
+
+
+def _holds(had: Settings, wanted: Settings) -> bool:
+    """Whether a table made with these settings has all rows of one made with those."""
+    have = had.model_dump(mode="json", exclude=_HOW)
+    return all(
+        have[name] == value or (isinstance(value, list) and all(item in have[name] for item in value))
+        for name, value in wanted.model_dump(mode="json", exclude=_HOW).items()
+    )

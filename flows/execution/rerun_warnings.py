@@ -1,0 +1,44 @@
+"""What a person should know about the rows that a rerun keeps: whose answers they have, where those are of others."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from flows.execution.plan import Plan
+from flows.execution.rerun_plan import Rerun
+from metric_core.stages import Stage
+
+_WHO = ("backend", "model", "revision")
+_GIVEN = {"judge": "answers", "embedder": "vectors", "language": "entities", "recognizer": "entities"}
+"""Model -> what it gives."""
+
+
+def notes_on_kept_rows(ready: Rerun, manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """What is to be said of the rows that are kept, those of the earlier run that are kept by it included.
+
+    Args:
+        ready: the rerun.
+        manifest: what run.json of the new run says.
+    """
+    if ready.request.rows == "all" and ready.request.stage is None:
+        return ()
+    found = (_two_models(model, ready.earlier.manifest, manifest) for model in _models_of(ready.plan))
+    return tuple(dict.fromkeys((*ready.earlier.notes, *(note for note in found if note is not None))))
+
+
+def _models_of(plan: Plan) -> Iterator[str]:
+    yield "judge"
+    if Stage.SIMILARITY in plan.stages:
+        yield "embedder"
+    if Stage.ENTITIES in plan.stages:
+        yield from ("language", "recognizer")
+
+
+def _two_models(model: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
+    before, now = ([(manifest.get(model) or {}).get(name) for name in _WHO] for manifest in (old, new))
+    if before == now:
+        return None
+    one, other = (" ".join(map(str, filter(None, who))) or "none" for who in (before, now))
+    return (
+        f"the rows that were kept have {_GIVEN[model]} of {one}, those computed anew of {other}; `--rows all` asks one "
+        f"{model} about all rows"
+    )

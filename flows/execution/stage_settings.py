@@ -1,0 +1,113 @@
+"""What every stage of a run is told: its settings, and where and by which identity its tables are kept."""
+
+from typing import Any
+
+from flows.config.run_config import RunConfig, tables_root
+from flows.execution.plan import Plan
+from metric_core.stages import Product, Stage
+from tasks.options.model_options import JudgedSettings, MetricSettings, Settings
+from tasks.options.retriever_options import RetrieverOptions
+from tasks.stages.aggregation import AggregationSettings, aggregation
+from tasks.stages.base import Keeping, StageTask
+from tasks.stages.claims import ClaimsSettings, claims
+from tasks.stages.entities import EntitiesSettings, entities
+from tasks.stages.explanations import ExplanationsSettings, explanations
+from tasks.stages.fingerprint import identity_of
+from tasks.stages.questions import QuestionsSettings, questions
+from tasks.stages.ratings import RatingsSettings, ratings
+from tasks.stages.retrieval import RetrievalSettings
+from tasks.stages.samples import SamplesSettings
+from tasks.stages.similarity import SimilaritySettings, similarity
+from tasks.stages.verdicts import VerdictsSettings, verdicts
+
+STAGE_TASKS: dict[Stage, StageTask[Any]] = {
+    task.stage: task for task in (claims, entities, questions, ratings, verdicts, similarity, explanations, aggregation)
+}
+"""The stages that work shard by shard."""
+
+
+def samples_settings(config: RunConfig, plan: Plan) -> SamplesSettings:
+    """The settings of the stage that reads the rows."""
+    return SamplesSettings(
+        source=config.source or "",
+        column_map=config.column_map,
+        id_column=config.id_column,
+        limit=config.limit,
+        on_bad_row=config.on_bad_row,
+        empty_text=config.empty_text,
+        shard_rows=config.rows_a_shard(),
+        required=plan.required,
+    )
+
+
+def retrieval_settings(config: RunConfig, retriever: RetrieverOptions) -> RetrievalSettings:
+    """The settings of the step that fetches contexts."""
+    return RetrievalSettings(
+        source=config.source or "",
+        column_map=config.column_map,
+        id_column=config.id_column,
+        limit=config.limit,
+        on_bad_row=config.on_bad_row,
+        retriever=retriever,
+    )
+
+
+def with_contexts(config: RunConfig, source: str) -> RunConfig:
+    """The configuration for a question set whose contexts have been fetched: the rows bear their own names and ids."""
+    read: dict[str, Any] = {"source": source, "retriever": None, "column_map": {}, "id_column": None, "limit": None}
+    return config.model_copy(update=read)
+
+
+def stage_settings(config: RunConfig, plan: Plan) -> dict[Stage, Settings]:
+    """The settings of every stage that works shard by shard."""
+    models = models_of(config)
+    rated = tuple(MetricSettings.of(request) for request in plan.requests if Product.RATINGS in request.products)
+    stages = {
+        Stage.CLAIMS: ClaimsSettings(products=plan.products_of(Stage.CLAIMS), **models),
+        Stage.ENTITIES: EntitiesSettings(
+            products=plan.products_of(Stage.ENTITIES), language=config.language, answers=config.answers
+        ),
+        Stage.QUESTIONS: QuestionsSettings(count=plan.question_count, **models),
+        Stage.RATINGS: RatingsSettings(metrics=rated, **models),
+        Stage.VERDICTS: VerdictsSettings(
+            products=plan.products_of(Stage.VERDICTS), every_context=reads_every_context(config, plan), **models
+        ),
+        Stage.SIMILARITY: SimilaritySettings(
+            products=plan.products_of(Stage.SIMILARITY), embedder=config.embedder, answers=config.answers
+        ),
+        Stage.EXPLANATIONS: ExplanationsSettings(
+            explained="all" if config.explain == "all" else "unsupported", **models
+        ),
+        Stage.AGGREGATION: AggregationSettings(metrics=metrics_of(plan), verdict=config.verdict),
+    }
+    anew = {stage: _asking_anew(stages[stage]) for stage in config.refresh if stage in stages}
+    return {**stages, **anew}
+
+
+def reads_every_context(config: RunConfig, plan: Plan) -> bool:
+    """Whether claims are asked against each context even where noise sensitivity does not read the answer.
+
+    With probabilities it reads them all, and what a metric of the user's own reads only that metric knows.
+    """
+    own = (request for request in plan.requests if request.metric.origin)
+    return config.verdict == "probability" or any(Product.CLAIMS_BY_EACH_CONTEXT in each.products for each in own)
+
+
+def models_of(config: RunConfig) -> dict[str, Any]:
+    """What every stage that asks a judge is told about models."""
+    return {name: getattr(config, name) for name in ("judge", "panel", "embedder", "language", "answers")}
+
+
+def _asking_anew(settings: Settings) -> Settings:
+    return settings.model_copy(update={"refresh": True}) if isinstance(settings, JudgedSettings) else settings
+
+
+def keeping_of(stage: Stage, settings: Settings, config: RunConfig) -> Keeping:
+    """Scores are never kept: computing them costs less than being wrong about a formula that has changed."""
+    identity = None if stage is Stage.AGGREGATION else identity_of(settings)
+    return Keeping(tables_root(config), identity, refresh=stage in config.refresh)
+
+
+def metrics_of(plan: Plan) -> tuple[MetricSettings, ...]:
+    """The metrics of a plan, as settings."""
+    return tuple(MetricSettings.of(request) for request in plan.requests)

@@ -1,0 +1,75 @@
+"""The event "an index was rebuilt": its payload, and how it is checked."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from metric_core.errors import ConfigError
+from tasks.runs.baselines import checked_index
+from tasks.runs.index_versions import IndexVersion
+from tasks.runtime.credentials import without_secrets
+
+EVENT = "rag.index.rebuilt"
+RESOURCE = "rag.index."
+"""What the id of an index's resource begins with."""
+
+FROM_INDEX = "retriever:"
+"""The dataset of an event whose contexts are to be fetched from the index, by the retriever of the deployment."""
+
+_VERSION = re.compile(r"[^\s/\\]{1,100}")
+_FIELDS = ("index", "version", "dataset")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRebuilt:
+    """An index was rebuilt.
+
+    Args:
+        index: its id.
+        version: its version, as its builder calls it.
+        dataset: where its fresh answers and contexts are: a path, a URL or `hub:owner/name` that a run can read, or
+            FROM_INDEX.
+        announced: when that was said.
+    """
+
+    index: str
+    version: str
+    dataset: str
+    announced: datetime
+
+    @classmethod
+    def checked(cls, payload: Mapping[str, Any], announced: datetime) -> "IndexRebuilt":
+        """The event that a payload describes.
+
+        Raises:
+            ConfigError: a field is missing or can not be used.
+        """
+        missing = [name for name in _FIELDS if not isinstance(payload.get(name), str) or not payload[name].strip()]
+        if missing:
+            raise ConfigError(
+                f"the event {EVENT} lacks {', '.join(missing)}; it needs index (which), version (of the index) and "
+                f"dataset (where the fresh answers and contexts are), all as texts"
+            )
+        index, version, dataset = (str(payload[name]).strip() for name in _FIELDS)
+        if _VERSION.fullmatch(version) is None:
+            raise ConfigError(f"a version is up to 100 characters without blanks and slashes, got {version!r}")
+        if "://" in dataset and (parts := urlsplit(dataset)) and (parts.password is not None or parts.username):
+            raise ConfigError("the dataset's URL must hold no user and no password, which everybody could read")
+        try:
+            without_secrets(dataset)
+        except ValueError as error:
+            raise ConfigError(f"the dataset can not be announced, for everybody could read it: {error}") from error
+        return cls(checked_index(index), version, dataset, announced)
+
+    @property
+    def place(self) -> IndexVersion:
+        """Its place among the versions of the index."""
+        return IndexVersion(self.version, self.announced)
+
+    @property
+    def payload(self) -> dict[str, str]:
+        """What the event carries."""
+        return {name: getattr(self, name) for name in _FIELDS}

@@ -1,0 +1,78 @@
+"""A comparison of two runs as an object: its table, its page, and how a notebook shows it."""
+
+from pathlib import Path
+
+from flows.config.gate_file import load_gate
+from flows.execution.gated_comparison import CompareOptions, compare_runs
+from flows.results.run_result import Run
+from metric_core.errors import RunFolderError
+from tasks.comparison.run_comparison import RunComparison
+from tasks.comparison.run_pair import Matching
+from tasks.reports.comparison.comparison_page import comparison_page
+from tasks.reports.comparison.comparison_table import metrics_table
+from tasks.reports.comparison.comparison_text import markdown
+from tasks.reports.run.run_table import RunTable
+
+
+class ComparedRuns:
+    """A run beside a baseline.
+
+    Args:
+        found: the comparison, with all its numbers.
+    """
+
+    def __init__(self, found: RunComparison) -> None:
+        self.found = found
+
+    @property
+    def outcome(self) -> str | None:
+        """What the gate says: passed, failed or inconclusive; None without a gate."""
+        return None if self.found.gate is None else str(self.found.gate.outcome)
+
+    def metrics(self) -> RunTable:
+        """A row a metric: both means, their difference with its interval, p after correction, rows, verdict."""
+        return metrics_table(self.found.metrics)
+
+    def markdown(self) -> str:
+        """The comparison as Markdown."""
+        return markdown(self.found)
+
+    def report(self, path: str | Path) -> Path:
+        """Writes the comparison as one offline page, with the evidence of both runs side by side."""
+        target = Path(path).expanduser()
+        try:
+            target.write_text(comparison_page(self.found), encoding="utf-8", errors="replace", newline="\n")
+        except OSError as error:
+            raise RunFolderError(f"{target} can not be written: {error.strerror or error}") from error
+        return target
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown()
+
+
+def compare(
+    baseline: Run | str | Path,
+    run: Run | str | Path,
+    *,
+    gate: str | Path | None = None,
+    by: str | None = None,
+    match: str | None = None,
+) -> ComparedRuns:
+    """Compares a run with a baseline.
+
+    Args:
+        baseline: the baseline, or its run folder.
+        run: the run, or its run folder.
+        gate: gate file that the run is held against.
+        by: column whose equal values make rows a group, not independent.
+        match: column by which rows are matched; by default their ids.
+
+    Raises:
+        AssayError: anything that the user can put right; the message says how.
+    """
+    options = CompareOptions(gate=None if gate is None else load_gate(Path(gate)), matching=Matching(match, by))
+    return ComparedRuns(compare_runs(_folder(baseline), _folder(run), options))
+
+
+def _folder(run: Run | str | Path) -> Path:
+    return run.folder if isinstance(run, Run) else Path(run)

@@ -1,0 +1,262 @@
+"""A gate applied to the scores of a run, and of a baseline where there is one."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+
+from metric_core.errors import ConfigError, UnknownMetricError
+from metric_core.gates.judge_agreement import Agreements, check_judge, distrusted
+from metric_core.gates.rules import (
+    AbsoluteRule,
+    Bar,
+    Check,
+    Count,
+    CoverageRule,
+    Gate,
+    GateResult,
+    JudgeRule,
+    Outcome,
+    RegressionRule,
+    RuleKind,
+    Statistic,
+)
+from metric_core.gates.thresholds import Finding, mean_against_bar, share_against_bar
+from metric_core.records import Direction, Score, Status
+from metric_core.registry import resolve
+from metric_core.statistics.paired_tests import holm
+from metric_core.statistics.pairs import ScoreColumns, is_binary, pair
+from metric_core.statistics.resampling import SEED, Floats, Units
+
+_FACTS: dict[Statistic, Callable[[Floats], float]] = {
+    Statistic.MEDIAN: lambda values: float(np.median(values)),
+    Statistic.LEAST: lambda values: float(values.min()),
+    Statistic.GREATEST: lambda values: float(values.max()),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A check whose outcome waits for the other checks; `finding` is None where it does not.
+
+    Args:
+        check: the check.
+        finding: what it waits with.
+        key: the key of its metric, where the judge that made its numbers matters.
+    """
+
+    check: Check
+    finding: Finding | None = None
+    key: str | None = None
+
+
+def check_gate(
+    gate: Gate,
+    columns: Sequence[ScoreColumns],
+    seed: int = SEED,
+    agreements: Agreements = MappingProxyType({}),
+) -> GateResult:
+    """Applies a gate.
+
+    Args:
+        gate: the rules.
+        columns: the cells of every metric of the baseline (a) and of the run (b).
+        seed: where resampling starts.
+        agreements: how far the judges agree with people, for a gate that asks for it.
+
+    Raises:
+        ConfigError: a rule names a metric that the run has not, or that it can not be about.
+
+    >>> cells = {f"row {i}": Score.scored(0.9 if i % 3 else 0.7) for i in range(60)}
+    >>> columns = [ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a={}, b=cells)]
+    >>> check_gate(Gate(absolute=(AbsoluteRule("faithfulness", Statistic.MEAN, Bar(0.8)),)), columns).outcome.value
+    'passed'
+    """
+    drafts = [
+        *(draft for rule in gate.absolute for draft in _absolute(rule, columns, gate, seed)),
+        *(draft for rule in gate.regression for draft in _regression(rule, columns, gate, seed)),
+        *(draft for rule in gate.coverage for draft in _coverage(rule, columns)),
+    ]
+    checks = _settled(drafts, gate.level)
+    if gate.judge is not None:
+        checks = _judged(gate.judge, drafts, checks, columns, agreements)
+    return GateResult.of(checks, gate.level)
+
+
+def _judged(
+    rule: JudgeRule,
+    drafts: Sequence[_Draft],
+    checks: Sequence[Check],
+    columns: Sequence[ScoreColumns],
+    agreements: Agreements,
+) -> list[Check]:
+    """The checks, none of which passes or fails by numbers of a judge that is not trusted, and those of the judges."""
+    keys = [draft.key for draft in drafts]
+    beside = {draft.key for draft in drafts if draft.check.kind is RuleKind.REGRESSION}
+    named = None if rule.metrics is None else [_named(name, columns).metric for name in rule.metrics]
+    ruled = [key for key in dict.fromkeys(keys if named is None else named) if key is not None]
+    # The baseline's own judge matters only where its numbers do.
+    known = {key: agreements.get(key, ())[: 2 if key in beside else 1] for key in ruled}
+    judges = list(check_judge(rule, ruled, known))
+    untrusted = {check.metric for check in judges if check.outcome is not Outcome.PASSED}
+    told = (distrusted(check) if key in untrusted else check for key, check in zip(keys, checks, strict=True))
+    return [*judges, *told]
+
+
+def _settled(drafts: Sequence[_Draft], level: float) -> list[Check]:
+    adjusted = iter(holm([draft.finding.p_kept for draft in drafts if draft.finding]))
+    return [
+        _settle(draft.check, draft.finding, next(adjusted), 1 - level) if draft.finding else draft.check
+        for draft in drafts
+    ]
+
+
+def _settle(check: Check, finding: Finding, p: float, alpha: float) -> Check:
+    settled = replace(check, observed=finding.observed, interval=finding.interval, p=p)
+    if p <= alpha:
+        return replace(settled, outcome=Outcome.FAILED, reason="beyond the bar by more than chance")
+    if finding.p_broken <= alpha:
+        is_alike = finding.interval.low == finding.interval.high
+        reason = "kept: all rows are alike" if is_alike else "kept by more than chance"
+        return replace(settled, outcome=Outcome.PASSED, reason=reason)
+    if finding.p_kept <= alpha:
+        return replace(settled, reason="beyond the bar, but among so many rules that may be chance")
+    return replace(settled, reason="the bar lies within the interval: too few rows to tell")
+
+
+def _absolute(rule: AbsoluteRule, columns: Sequence[ScoreColumns], gate: Gate, seed: int) -> Iterator[_Draft]:
+    column = _named(rule.metric, columns)
+    scored = {row: cell for row, cell in column.b.items() if cell.status == Status.SCORED}
+    if any(cell.value is None for cell in scored.values()):
+        raise ConfigError(f"the gate has a rule about {rule.metric}, which answers with a category, not with a number")
+    by_scale: dict[str | None, list[str]] = {}
+    for row in sorted(scored):
+        by_scale.setdefault(scored[row].label, []).append(row)
+    for scale, rows in sorted(by_scale.items(), key=lambda item: str(item[0])) or [(None, [])]:
+        values = np.array([scored[row].value for row in rows], dtype=np.float64)
+        check = _blank(RuleKind.ABSOLUTE, _label(column, scale), f"{rule.statistic} {rule.bar}", len(rows))
+        if rule.statistic is Statistic.MEAN:
+            draft = _about_mean(check, _Values(values, column.groups_of(rows), rule.bar), gate, seed)
+        else:
+            draft = _Draft(_fact(check, _FACTS[rule.statistic](values) if rows else None, rule.bar))
+        yield replace(draft, key=column.metric)
+
+
+def _regression(rule: RegressionRule, columns: Sequence[ScoreColumns], gate: Gate, seed: int) -> Iterator[_Draft]:
+    bar = Bar(rule.max_drop, is_floor=False)
+    for column in _regressing(rule, columns, gate):
+        check = _blank(RuleKind.REGRESSION, column.metric, f"worse by {bar}", 0)
+        paired = pair(column)
+        if not column.b:
+            yield _Draft(replace(check, reason="the run does not have this metric of the baseline"))
+        elif not paired.pairs:
+            yield _Draft(replace(check, reason="no row is scored in both runs"))
+        for pairs in paired.pairs:
+            part = replace(check, metric=_label(column, pairs.scale), rows=len(pairs.rows))
+            worsening = _Values(pairs.worsening(column.direction), pairs.groups, bar)
+            yield replace(_about_mean(part, worsening, gate, seed), key=column.metric)
+
+
+def _regressing(rule: RegressionRule, columns: Sequence[ScoreColumns], gate: Gate) -> Iterator[ScoreColumns]:
+    """The metrics that a rule is about: those it names, or all of the baseline's that can be worse."""
+    if rule.metrics is not None:
+        for name in rule.metrics:
+            column = _named(name, columns)
+            if column.direction is Direction.NEITHER or _has_categories(column.a):
+                raise ConfigError(f"the gate's regression rule names {name}, of which no value is better than another")
+            yield column
+        return
+    named = {_named(name, columns).metric for other in gate.regression for name in other.metrics or ()}
+    for column in columns:
+        can_be_worse = column.direction is not Direction.NEITHER and not _has_categories(column.a)
+        if _is_scored(column.a) and can_be_worse and column.metric not in named:
+            yield column
+
+
+def _coverage(rule: CoverageRule, columns: Sequence[ScoreColumns]) -> Iterator[_Draft]:
+    for column in _covered(rule, columns):
+        if rule.count is Count.PAIRED:
+            rows = sum(cell.status == Status.SCORED for cell in column.a.values())
+            counted = pair(column).counts.paired
+        else:
+            rows = len(column.b)
+            counted = sum(cell.status.value == rule.count.value for cell in column.b.values())
+        check = _blank(RuleKind.COVERAGE, column.metric, f"share {rule.count} {rule.bar}", rows)
+        yield _Draft(_fact(check, counted / rows if rows else None, rule.bar, f"{counted} of {rows} rows"))
+
+
+def _covered(rule: CoverageRule, columns: Sequence[ScoreColumns]) -> Iterable[ScoreColumns]:
+    """The metrics that a rule is about: those it names, or all of the runs that its share is of."""
+    if rule.metrics is not None:
+        return [_named(name, columns) for name in rule.metrics]
+    if rule.count is Count.PAIRED:
+        return [column for column in columns if _is_scored(column.a)]
+    return [column for column in columns if column.b]
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """Values whose true mean is to keep to a bar."""
+
+    values: Floats
+    groups: Sequence[str] | None
+    bar: Bar
+
+
+def _about_mean(check: Check, measured: _Values, gate: Gate, seed: int) -> _Draft:
+    values = measured.values
+    units = Units.of(values, measured.groups)
+    if len(values) < gate.min_rows or len(units) < 2:
+        found = float(values.mean()) if len(values) else None
+        wanted = "rows of at least two groups" if len(values) >= gate.min_rows else f"at least {gate.min_rows} rows"
+        there = "1 row" if len(values) == 1 else f"{len(values)} rows"
+        return _Draft(replace(check, observed=found, reason=f"{there}, wanted {wanted}"))
+    if check.kind is RuleKind.ABSOLUTE and measured.groups is None and is_binary(values):
+        return _Draft(check, share_against_bar(values, measured.bar, gate.level))
+    return _Draft(check, mean_against_bar(units, measured.bar, gate.level, seed, check.metric))
+
+
+def _fact(check: Check, observed: float | None, bar: Bar, reason: str = "") -> Check:
+    if observed is None:
+        return replace(check, reason="there are no such rows")
+    outcome = Outcome.PASSED if bar.is_kept_by(observed) else Outcome.FAILED
+    return replace(check, observed=observed, outcome=outcome, reason=reason or f"of {check.rows} rows, as they are")
+
+
+def _blank(kind: RuleKind, metric: str, rule: str, rows: int) -> Check:
+    return Check(
+        kind=kind,
+        metric=metric,
+        rule=rule,
+        outcome=Outcome.INCONCLUSIVE,
+        observed=None,
+        interval=None,
+        p=None,
+        rows=rows,
+        reason="",
+    )
+
+
+def _label(column: ScoreColumns, scale: str | None) -> str:
+    return column.metric if scale is None else f"{column.metric} on {scale}"
+
+
+def _is_scored(cells: Mapping[str, Score]) -> bool:
+    return any(cell.status == Status.SCORED for cell in cells.values())
+
+
+def _has_categories(cells: Mapping[str, Score]) -> bool:
+    return any(cell.status == Status.SCORED and cell.value is None for cell in cells.values())
+
+
+def _named(name: str, columns: Sequence[ScoreColumns]) -> ScoreColumns:
+    """The column of a metric by its key, or by any name of a metric whose key is its own."""
+    by_key = {column.metric: column for column in columns}
+    try:
+        key = name if name in by_key else resolve(name).name
+    except UnknownMetricError:
+        key = name
+    if key not in by_key:
+        raise ConfigError(f"the gate has a rule about {name!r}, but the run has only: {', '.join(sorted(by_key))}")
+    return by_key[key]

@@ -1,0 +1,46 @@
+"""How formulas read what a judge answered to a rating question: labels, numbers, and several votes on one question."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from metric_core.metric import Parameter, positive_integer
+
+STRICTNESS = Parameter(
+    summary="how many votes the judge casts; an even number becomes the next odd one", default=1, check=positive_integer
+)
+"""The parameter of every metric that the judge votes on."""
+
+
+def vote_count(strictness: int) -> int:
+    """How many votes are cast: an odd number, so that two answers can not tie.
+
+    >>> [vote_count(strictness) for strictness in (1, 2, 3)]
+    [1, 3, 3]
+    """
+    return strictness + 1 - strictness % 2
+
+
+def majority(votes: Sequence[int | str | None]) -> int | str | None:
+    """The answer with most votes; None if failed votes (None) could have changed it, or if there is none.
+
+    A tie without failed votes goes to the answer met first.
+
+    >>> majority(["yes", "no", "yes"]), majority(["yes", None, "yes"]), majority(["yes", "no", None])
+    ('yes', 'yes', None)
+    """
+    ranked = Counter(vote for vote in votes if vote is not None).most_common(2)
+    if not ranked:
+        return None
+    lead = ranked[0][1] - (ranked[1][1] if len(ranked) > 1 else 0)
+    failed = sum(vote is None for vote in votes)
+    return ranked[0][0] if failed == 0 or lead > failed else None
+
+
+def exact_label(value: str | float | None, labels: Sequence[str]) -> str | None:
+    r"""The label that a value is, white space around it aside; None if it is none: labels are not dug out of prose.
+
+    >>> exact_label(" 4\n", ("0", "2", "4")), exact_label(4.0, ("0", "2", "4")), exact_label("4 of 4", ("0", "2", "4"))
+    ('4', '4', None)
+    """
+    text = value.strip() if isinstance(value, str) else "" if value is None else f"{value:g}"
+    return text if text in labels else None

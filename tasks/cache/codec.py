@@ -1,0 +1,151 @@
+"""How values become bytes and back: JSON for what people could read, plain numbers for vectors, never pickle.
+
+What is decoded is checked: bytes that are not a value of their kind raise ValueError, KeyError or TypeError.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metric_core.records import AnswerStatus
+from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
+from tasks.recognizers.protocol import Entity
+from tasks.runtime.usage import Usage
+
+T = TypeVar("T")
+
+# Made once: they are needed for every answer, and making them takes longer than using them.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_numbers_of = attrgetter(*(field.name for field in fields(Usage)))
+
+
+@dataclass(frozen=True, slots=True)
+class Codec(Generic[T]):
+    """One kind of value as bytes.
+
+    Args:
+        step: name of the kind, part of every key.
+        version: raised whenever the bytes mean something else; part of every key.
+        encode: a value -> its bytes; None for a value that is not to be kept.
+        decode: bytes -> the value.
+    """
+
+    step: str
+    version: int
+    encode: Callable[[T], bytes | None]
+    decode: Callable[[bytes], T]
+
+    def key(self, *parts: str) -> bytes:
+        """The digest of all that determines a value; where one part ends and the next begins matters."""
+        digest = hashlib.sha256(f"{self.step}/{self.version}".encode())
+        for part in parts:
+            content = part.encode("utf-8", "surrogatepass")
+            digest.update(b"\x00%d:" % len(content))
+            digest.update(content)
+        return digest.digest()
+
+
+def vectors(dimensions: int) -> Codec[NDArray[np.float32]]:
+    """Vectors of one length.
+
+    >>> codec = vectors(2)
+    >>> codec.decode(codec.encode(np.array([1.0, 0.5], np.float32)))
+    array([1. , 0.5], dtype=float32)
+    """
+
+    def decode(content: bytes) -> NDArray[np.float32]:
+        if len(content) != 4 * dimensions:
+            raise ValueError(f"{len(content)} bytes are no vector of {dimensions} numbers")
+        return np.frombuffer(content, "<f4").astype(np.float32)
+
+    return Codec("vector", 1, lambda vector: vector.astype("<f4").tobytes(), decode)
+
+
+def _entities(content: bytes) -> list[Entity]:
+    return [Entity(_text(text), _text(label)) for text, label in _loaded(content, list)]
+
+
+def _choice(content: bytes) -> ChoiceAnswer:
+    fields = _loaded(content, dict)
+    probabilities = fields["probabilities"]
+    if probabilities is not None:
+        probabilities = {_text(label): float(value) for label, value in probabilities.items()}
+    return ChoiceAnswer(
+        AnswerStatus.ANSWERED,
+        tuple(map(_text, fields["votes"])),
+        probabilities,
+        reply=_text_or_none(fields["reply"]),
+        usage=Usage(*fields["usage"]),
+        stored=True,
+    )
+
+
+def _generated(content: bytes) -> GenerateAnswer:
+    fields = _loaded(content, dict)
+    return GenerateAnswer(
+        AnswerStatus.ANSWERED,
+        fields["value"],
+        reply=_text_or_none(fields["reply"]),
+        usage=Usage(*fields["usage"]),
+        stored=True,
+    )
+
+
+def _choice_bytes(answer: ChoiceAnswer) -> bytes | None:
+    """The bytes of an answer; one with a vote that failed is to be asked for again, as one that failed whole."""
+    if None in answer.votes:
+        return None
+    probabilities = None if answer.probabilities is None else dict(answer.probabilities)
+    return _answered(answer, votes=answer.votes, probabilities=probabilities)
+
+
+def _generated_bytes(answer: GenerateAnswer) -> bytes | None:
+    return _answered(answer, value=answer.value)
+
+
+def _answered(answer: ChoiceAnswer | GenerateAnswer, **fields: Any) -> bytes | None:
+    """The bytes of an answer; one that is undefined or failed is to be asked for again."""
+    if answer.status is not AnswerStatus.ANSWERED:
+        return None
+    return _dumped({**fields, "reply": answer.reply, "usage": _numbers_of(answer.usage)})
+
+
+def _dumped(content: Any) -> bytes:
+    return _ENCODER.encode(content).encode("utf-8", "surrogatepass")
+
+
+def _loaded(content: bytes, kind: type[T]) -> T:
+    value = json.loads(content.decode("utf-8", "surrogatepass"))
+    if not isinstance(value, kind):
+        raise TypeError(f"expected a {kind.__name__}, got {type(value).__name__}")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected a text, got {type(value).__name__}")
+    return value
+
+
+def _text_or_none(value: object) -> str | None:
+    return None if value is None else _text(value)
+
+
+def _entity_bytes(entities: Sequence[Entity]) -> bytes:
+    return _dumped([(entity.text, entity.label) for entity in entities])
+
+
+CHOICES = Codec("choice", 1, _choice_bytes, _choice)
+"""Answers to choice questions."""
+
+GENERATED = Codec("generate", 1, _generated_bytes, _generated)
+"""Answers to generate questions."""
+
+ENTITIES: Codec[list[Entity]] = Codec("entities", 1, _entity_bytes, _entities)
+"""The entities of a text."""

@@ -1,0 +1,1 @@
+"""Labels, calibrations and bias-corrected means of finished runs."""

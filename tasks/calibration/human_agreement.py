@@ -1,0 +1,52 @@
+"""How far the judges of finished runs agree with people, as their manifests say it and a gate reads it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from metric_core.calibration.calibrate import FIGURES
+from metric_core.errors import AssayError
+from metric_core.gates.rules import JudgeAgreement
+from metric_core.stages import are_judged
+from metric_core.statistics.resampling import Interval
+from tasks.calibration.calibration_files import KeptFigure
+from tasks.options.model_options import MetricSettings
+
+_MEASURES = {"kappa": "Cohen's kappa", "spearman": FIGURES["spearman"]}
+"""The figure that a gate looks at: of yes and no the first, of grades the second."""
+
+
+def human_agreements(manifest: Mapping[str, Any]) -> dict[str, JudgeAgreement | None]:
+    """How far the judge of a run agrees with people.
+
+    Args:
+        manifest: content of its run.json.
+
+    Returns:
+        Key of each metric that asks a judge -> the agreement; None where it was never measured, or with verdicts
+        that counted in another way.
+    """
+    verdict = (manifest.get("config") or {}).get("verdict")
+    calibrated = (manifest.get("calibration") or {}).get("metrics") or {}
+    known = {key: facts for key, facts in calibrated.items() if facts.get("verdict", verdict) == verdict}
+    keys = (entry["key"] for entry in manifest.get("metrics", ()) if _asks_judge(entry))
+    return {key: _agreement(known[key]) if key in known else None for key in keys}
+
+
+def _asks_judge(entry: Mapping[str, Any]) -> bool:
+    """Whether a metric asks a judge; one that is not installed here may."""
+    name = entry.get("origin") or entry.get("name") or entry["key"]
+    try:
+        request = MetricSettings(name=name, parameters=entry.get("parameters") or {}, key=entry["key"]).request()
+    except AssayError:
+        return True
+    return are_judged(request.products)
+
+
+def _agreement(facts: Mapping[str, Any]) -> JudgeAgreement:
+    figures = facts["figures"]
+    name = next((name for name in _MEASURES if name in figures), "kappa")
+    found = KeptFigure.model_validate(figures[name]) if name in figures else None
+    interval = None
+    if found is not None and found.low is not None and found.high is not None:
+        interval = Interval(found.low, found.high)
+    return JudgeAgreement(_MEASURES[name], None if found is None else found.value, interval, int(facts["compared"]))

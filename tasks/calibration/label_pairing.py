@@ -1,0 +1,208 @@
+"""Brings labels and scores together: the rows of a run that people labelled, and what the metric says of them."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from metric_core.calibration.calibrate import Judged, on_unit
+from metric_core.calibration.labels import LabelRules, Labels, Scale, read_labels
+from metric_core.calibration.platt import Floats, ProbabilityMap, Rows
+from metric_core.errors import ConfigError, SourceError
+from metric_core.evidence import Evidence
+from metric_core.metric import MetricRequest
+from metric_core.records import Status
+from metric_core.stages import Stage
+from tasks.calibration.calibration_files import Counts
+from tasks.evidence.sample_evidence import Asked, asked_probabilities, evidence_of, mapped
+from tasks.runs.finished_run import EarlierRun
+from tasks.sources import SourceOptions
+from tasks.sources.single_columns import other_columns
+from tasks.tables.records import samples_of
+
+LEAST_ROWS = 4
+FEW_ROWS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledData:
+    """What people said about the rows of a source.
+
+    Args:
+        labels: row by row.
+        groups: row id -> name of the group it belongs to; None: rows stand alone.
+    """
+
+    labels: Labels
+    groups: Mapping[str, str] | None
+
+
+def read_labelled(source: str, options: SourceOptions, rules: LabelRules, by: str | None = None) -> LabelledData:
+    """Reads the labels of a source, before anything is evaluated.
+
+    Args:
+        source: the data.
+        options: how it is read.
+        rules: which column the labels are in, and what they mean.
+        by: column by which rows are grouped.
+
+    Raises:
+        SourceError: there is no such column, or its labels can not be used.
+        ConfigError: the rules do not fit the labels.
+    """
+    columns = other_columns(source, options, [rules.column, *([by] if by else [])])
+    groups = None if by is None else {row_id: str(cell) for row_id, cell in columns[by].items()}
+    return LabelledData(read_labels(columns[rules.column], rules), groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Labelled and scored rows of a run.
+
+    Args:
+        judged: for the statistics.
+        counts: how many rows there are.
+        span: the lowest and the highest grade that count as 0 and 1; None for yes and no.
+        warnings: what a reader should know.
+    """
+
+    judged: Judged
+    counts: Counts
+    span: tuple[float, float] | None
+    warnings: tuple[str, ...]
+
+
+def compared(run: EarlierRun, request: MetricRequest, data: LabelledData, rules: LabelRules) -> Compared:
+    """The rows of a run with a label and a score.
+
+    Raises:
+        SourceError: there are too few, or all have one label.
+        ConfigError: the metric answers with categories, or on a scale of each row's own.
+    """
+    cells = {cell["row_id"]: cell for cell in _cells(run, request)}
+    if any(cell["label"] is not None for cell in cells.values()):
+        raise ConfigError(
+            f"{request.key} answers with categories, or on a scale of each row's own; only metrics whose values are "
+            "numbers on one scale can be calibrated"
+        )
+    labelled = {row_id: label for row_id, label in data.labels.values.items() if row_id in cells}
+    scored = [row_id for row_id in labelled if cells[row_id]["value"] is not None]
+    counts = Counts(
+        rows=len(cells),
+        unlabelled=len(cells) - len(labelled),
+        undefined=sum(cells[row_id]["status"] == Status.UNDEFINED for row_id in labelled),
+        failed=sum(cells[row_id]["status"] == Status.FAILED for row_id in labelled),
+        compared=len(scored),
+        positive=sum(labelled[i] == 1 for i in scored) if data.labels.scale is Scale.BINARY else None,
+    )
+    _check(counts, [labelled[row_id] for row_id in scored])
+    scores = np.array([cells[row_id]["value"] for row_id in scored], dtype=np.float64)
+    labels, span = _scaled(np.array([labelled[row_id] for row_id in scored]), data.labels.scale, request, rules)
+    rescorer = _Rescorer(run, request, scored)
+    judged = Judged(
+        scale=data.labels.scale,
+        labels=labels,
+        scores=scores,
+        bounds=request.bounds,
+        probabilities=rescorer.probabilities(scores) if data.labels.scale is Scale.BINARY or span else None,
+        predict=rescorer.predict if rescorer.can_map and (data.labels.scale is Scale.BINARY or span) else None,
+        groups=None if data.groups is None else [data.groups[row_id] for row_id in scored],
+    )
+    return Compared(judged, counts, span, tuple(_warnings(counts, data, rules, span)))
+
+
+def _cells(run: EarlierRun, request: MetricRequest) -> list[dict[str, Any]]:
+    ids = [row_id for shard in run.samples() for row_id in shard["row_id"].to_pylist()]
+    rows: list[dict[str, Any]] = run.rows(Stage.AGGREGATION, ids).to_pylist()
+    return [row for row in rows if row["metric"] == request.key]
+
+
+def _check(counts: Counts, labels: Sequence[float]) -> None:
+    if len(labels) < LEAST_ROWS or len(set(labels)) < 2:
+        seen = "all with the same label" if labels else "none"
+        seen = seen if len(labels) >= LEAST_ROWS or not labels else f"only {len(labels)}"
+        raise SourceError(
+            f"of {counts.rows} rows, {seen} can be compared: {counts.unlabelled} have no label, {counts.undefined} "
+            f"nothing to measure, and of {counts.failed} the judge gave nothing usable. "
+            f"A calibration needs at least {LEAST_ROWS} labelled and scored rows with different labels."
+        )
+
+
+def _scaled(
+    labels: Floats, scale: Scale, request: MetricRequest, rules: LabelRules
+) -> tuple[Floats, tuple[float, float] | None]:
+    """Grades on [0, 1], and which grades those are; as they are where the metric has no range to compare them with."""
+    if scale is Scale.BINARY or request.bounds is None:
+        return labels, None
+    low, high = request.bounds
+    fits = bool(labels.min() >= low and labels.max() <= high)
+    span = rules.span or ((low, high) if fits else (float(labels.min()), float(labels.max())))
+    return on_unit(labels, span), span
+
+
+def _warnings(counts: Counts, data: LabelledData, rules: LabelRules, span: tuple[float, float] | None) -> Iterator[str]:
+    if counts.compared < FEW_ROWS:
+        yield f"{counts.compared} rows are few: the intervals are wide, and say less than they seem to"
+    values = data.labels.values.values()
+    if span is not None and rules.span is None and span == (min(values), max(values)):
+        yield f"grades are taken to go from {span[0]:g} to {span[1]:g}, as they occur; --range LOW,HIGH says otherwise"
+
+
+class _Rescorer:
+    """The metric with the judge's probabilities in place of its verdicts, as they are or mapped. Asks nothing.
+
+    Args:
+        run: a finished run.
+        request: the metric.
+        row_ids: the rows, in the order in which they are asked for.
+    """
+
+    def __init__(self, run: EarlierRun, request: MetricRequest, row_ids: Sequence[str]) -> None:
+        self._request = request
+        self._low, self._high = request.bounds or (0.0, 1.0)
+        found = dict(_evidence(run, frozenset(row_ids)))
+        self._rows = [found[row_id] for row_id in row_ids]
+        self._plain = [request.score(evidence).value for evidence, _ in self._rows]
+
+    @property
+    def is_of_use(self) -> bool:
+        """Whether there are probabilities, and the metric has a value with them on every row."""
+        has_range = self._request.bounds is not None
+        return has_range and any(asked for _, asked in self._rows) and None not in self._plain
+
+    @property
+    def can_map(self) -> bool:
+        """Whether it has a value under a map, too, which leaves no verdict certain: a metric may read more then."""
+        return self.is_of_use and None not in self._under(ProbabilityMap(1.0, 0.0), range(len(self._rows)))
+
+    def probabilities(self, scores: Floats) -> Floats | None:
+        """What the metric says as a probability: made of those of the judge, else its score on its own range."""
+        if self._request.bounds is None:
+            return None
+        plain = np.array(self._plain, dtype=np.float64) if self.is_of_use else scores
+        return np.clip((plain - self._low) / (self._high - self._low), 0.0, 1.0)
+
+    def predict(self, probability_map: ProbabilityMap, rows: Rows) -> Floats:
+        """What the metric says of rows, on [0, 1], under a map."""
+        # A metric of the user's own may have no value under some maps: then the row keeps the one without.
+        values = zip(self._under(probability_map, rows), (self._plain[row] for row in rows), strict=True)
+        scores = np.array([plain if value is None else value for value, plain in values], dtype=np.float64)
+        return (scores - self._low) / (self._high - self._low)
+
+    def _under(self, probability_map: ProbabilityMap, rows: Iterable[int]) -> list[float | None]:
+        chosen = [self._rows[row] for row in rows]
+        return [self._request.score(mapped(found, asked, probability_map)).value for found, asked in chosen]
+
+
+def _evidence(run: EarlierRun, row_ids: frozenset[str]) -> Iterator[tuple[str, tuple[Evidence, Asked]]]:
+    stages = [Stage(name) for name in run.manifest["stages"]]
+    read = [stage for stage in stages if stage not in (Stage.SAMPLES, Stage.AGGREGATION, Stage.EXPLANATIONS)]
+    for shard in run.samples():
+        samples = [sample for sample in samples_of(shard) if sample.row_id in row_ids]
+        ids = [sample.row_id for sample in samples]
+        tables: dict[Stage, pa.Table] = {stage: run.rows(stage, ids) for stage in read}
+        asked = asked_probabilities(tables)
+        for evidence in evidence_of(samples, tables, "probability"):
+            yield evidence.sample.row_id, (evidence, asked.get(evidence.sample.row_id, {}))

@@ -1,0 +1,172 @@
+"""What differs between two runs besides their scores: settings, models, prompts, metrics, versions, rows.
+
+Some differences make two runs a comparison of something else than the system under test: another judge, other prompts,
+other parameters of a metric, another question or reference. Runs with one of these are not like for like.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from metric_core import columns as c
+from tasks.comparison.run_pair import RunPair
+from tasks.options.server_options import ServerOptions
+from tasks.runs.finished_run import EarlierRun
+
+YARDSTICK_COLUMNS = (c.USER_INPUT, c.REFERENCE, c.REFERENCE_CONTEXTS, c.REFERENCE_CONTEXT_IDS, c.RUBRICS)
+"""The columns that are the test, not the answer of the system under test."""
+
+_MODELS = {"judge": ("backend", "model", "revision"), "embedder": None, "language": None, "recognizer": None}
+_COVERED = {"judge", "embedder", "language"}
+_HARMLESS = {"out", "tables", "workers", "runner", "shard_rows", "baseline", "answers", "refresh", "deploy"}
+_REACHING = set(ServerOptions.model_fields)
+
+
+@dataclass(frozen=True, slots=True)
+class SettingDifference:
+    """One setting that differs.
+
+    Args:
+        name: what differs.
+        a: what it is in the first run.
+        b: what it is in the second run.
+        is_serious: whether it makes the runs not like for like.
+    """
+
+    name: str
+    a: str
+    b: str
+    is_serious: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RowDifferences:
+    """How the rows differ.
+
+    Args:
+        both: rows that both runs have.
+        only_a: rows that only the first run has.
+        only_b: rows that only the second run has.
+        changed: rows of both whose content differs.
+        columns: column -> rows of both in which it differs.
+        other_test: rows of both in which a column differs that is the test itself (see YARDSTICK_COLUMNS).
+    """
+
+    both: int
+    only_a: int
+    only_b: int
+    changed: int
+    columns: Mapping[str, int]
+    other_test: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunDifferences:
+    """What differs between two runs besides their scores.
+
+    Args:
+        settings: settings that differ, the serious ones first.
+        rows: how the rows differ.
+    """
+
+    settings: tuple[SettingDifference, ...]
+    rows: RowDifferences
+
+    @property
+    def serious(self) -> tuple[str, ...]:
+        """Why the runs are not like for like, one reason each; empty if they are."""
+        found = [f"{item.name}: {item.a} in A, {item.b} in B" for item in self.settings if item.is_serious]
+        if self.rows.other_test:
+            columns = [name for name in self.rows.columns if name in YARDSTICK_COLUMNS]
+            found.append(f"the test itself: {self.rows.other_test} rows have another {' or '.join(columns)}")
+        return tuple(found)
+
+
+def differences(pair: RunPair) -> RunDifferences:
+    """What differs between two runs, the first of which is there."""
+    found = pair.changes()
+    columns = Counter(column for row in found.changed.values() for column in row)
+    rows = RowDifferences(
+        both=found.unchanged + len(found.changed),
+        only_a=len(found.removed),
+        only_b=len(found.added),
+        changed=len(found.changed),
+        columns=dict(columns.most_common()),
+        other_test=sum(any(column in YARDSTICK_COLUMNS for column in row) for row in found.changed.values()),
+    )
+    settings = [] if pair.a is None else [*_settings(pair.a.run, pair.b.run)]
+    return RunDifferences(tuple(sorted(settings, key=lambda item: not item.is_serious)), rows)
+
+
+def _settings(a: EarlierRun, b: EarlierRun) -> Iterator[SettingDifference]:
+    before, after = a.manifest, b.manifest
+    for model, fields in _MODELS.items():
+        yield from _differing(model, _chosen(before.get(model), fields), _chosen(after.get(model), fields), True)
+    yield from _asking(before, after)
+    yield from _metrics(before, after)
+    old, new = before.get("config") or {}, after.get("config") or {}
+    yield from _differing("verdict", {"": old.get("verdict")}, {"": new.get("verdict")}, True)
+    yield from _differing("calibration applied to", _applied(before), _applied(after), True)
+    left_out = {*_COVERED, *_HARMLESS, "verdict", "metrics"}
+    yield from _differing("", _without(old, left_out), _without(new, left_out), False)
+    yield from _differing("version of", before.get("versions") or {}, after.get("versions") or {}, False)
+
+
+def _applied(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The metrics whose probabilities were mapped, and when the map was made."""
+    metrics = (manifest.get("calibration") or {}).get("metrics") or {}
+    return {key: f"made {entry['created']}" for key, entry in metrics.items() if entry.get("applied")}
+
+
+def _asking(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[SettingDifference]:
+    """How the judge was asked: whether that matters is its own account, where both runs have one."""
+    old, new = before.get("judge_fingerprints") or {}, after.get("judge_fingerprints") or {}
+    both = old.keys() & new.keys()
+    kinds = sorted(kind for kind in both if old[kind] != new[kind])
+    settings = list(_differing("judge", _server(before), _server(after), bool(kinds) or not both))
+    same_judge = _chosen(before.get("judge"), _MODELS["judge"]) == _chosen(after.get("judge"), _MODELS["judge"])
+    if kinds and same_judge and not settings:
+        asked = "all questions" if len(kinds) == len(both) else ", ".join(kinds)
+        yield SettingDifference("how the judge is asked", f"one way ({asked})", "another way", True)
+    yield from settings
+
+
+def _server(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a judge server that can change its answers."""
+    judge = (manifest.get("config") or {}).get("judge") or {}
+    return _without(judge.get("server") or {}, _REACHING)
+
+
+def _metrics(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[SettingDifference]:
+    old, new = ({entry["key"]: entry for entry in manifest["metrics"]} for manifest in (before, after))
+    for key in old.keys() & new.keys():
+        if old[key]["name"] != new[key]["name"]:
+            yield SettingDifference(f"metric {key}", old[key]["name"], new[key]["name"], True)
+        before_code, after_code = ({"code": runs[key].get("code", "")[:12]} for runs in (old, new))
+        yield from _differing(f"metric {key}:", before_code, after_code, True)
+        yield from _differing(f"{key}:", old[key].get("parameters") or {}, new[key].get("parameters") or {}, True)
+    for key in sorted(old.keys() ^ new.keys()):
+        has, lacks = "computed", "not computed"
+        yield SettingDifference(f"metric {key}", has if key in old else lacks, has if key in new else lacks, False)
+
+
+def _differing(
+    prefix: str, old: Mapping[str, Any], new: Mapping[str, Any], serious: bool
+) -> Iterator[SettingDifference]:
+    for name in sorted({*old, *new}):
+        if old.get(name) != new.get(name):
+            yield SettingDifference(f"{prefix} {name}".strip(), _shown(old.get(name)), _shown(new.get(name)), serious)
+
+
+def _chosen(content: Mapping[str, Any] | None, fields: tuple[str, ...] | None) -> dict[str, Any]:
+    return {name: value for name, value in (content or {}).items() if fields is None or name in fields}
+
+
+def _without(content: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
+    return {name: value for name, value in content.items() if name not in names}
+
+
+def _shown(value: Any) -> str:
+    text = "not set" if value is None else str(value)
+    return text if len(text) <= 120 else f"{text[:119]}…"

@@ -1,0 +1,173 @@
+"""The scores of two finished runs, row beside row, as comparisons and gates read them."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from metric_core.columns import COLUMNS, ColumnType
+from metric_core.errors import ConfigError
+from metric_core.records import Direction, Score, Status
+from metric_core.stages import Stage
+from metric_core.statistics.pairs import ScoreColumns
+from tasks.runs.finished_run import EarlierRun
+from tasks.tables.row_changes import Changes, compare
+
+ROW_ID = "row_id"
+_TEXTS = tuple(name for name, kind in COLUMNS.items() if kind is ColumnType.TEXT)
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Which rows of two runs belong together.
+
+    Args:
+        match: the column whose equal values make two rows one, in both runs; by default their ids.
+        by: the column whose equal values make rows a group, within a run; by default every row stands alone.
+    """
+
+    match: str | None = None
+    by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRows:
+    """A run and the names under which its rows are compared.
+
+    Args:
+        run: the run.
+        keys: row id -> the name, which the matching row of the other run has too.
+        groups: name -> the group of the row, for rows that belong to one.
+    """
+
+    run: EarlierRun
+    keys: Mapping[str, str]
+    groups: Mapping[str, str]
+
+    @classmethod
+    def of(cls, run: EarlierRun, matching: Matching) -> "RunRows":
+        """Reads the names and groups of a run's rows.
+
+        Raises:
+            ConfigError: a column that the run does not have, or that does not tell its rows apart.
+        """
+        keys: dict[str, str] = {}
+        groups: dict[str, str] = {}
+        for shard in run.samples():
+            ids = shard[ROW_ID].to_pylist()
+            names = ids if matching.match is None else _column(shard, matching.match)
+            keys.update(zip(ids, map(str, names), strict=True))
+            if matching.by is not None:
+                found = zip(names, _column(shard, matching.by), strict=True)
+                groups.update((str(name), group) for name, group in found if group is not None)
+        if len(set(keys.values())) < len(keys):
+            raise ConfigError(
+                f"rows can not be matched by {matching.match}: two rows of {run.folder} have the same, or none. "
+                "Name a column that every row has and that tells them apart."
+            )
+        if matching.by is not None and not groups:
+            raise ConfigError(f"rows can not be grouped by {matching.by}: no row of {run.folder} has one")
+        return cls(run, keys, groups)
+
+    @property
+    def row_ids(self) -> dict[str, str]:
+        """Name -> row id."""
+        return {key: row_id for row_id, key in self.keys.items()}
+
+    def samples(self) -> Iterator[pa.Table]:
+        """The run's samples, shard by shard, with the names in the place of the ids."""
+        for shard in self.run.samples():
+            names = pa.array([self.keys[row_id] for row_id in shard[ROW_ID].to_pylist()], pa.string())
+            yield shard.set_column(shard.column_names.index(ROW_ID), shard.schema.field(ROW_ID), names)
+
+    def cells(self) -> dict[str, dict[str, Score]]:
+        """Metric -> name of the row -> score, without the reasons of those that have no value."""
+        table = self.run.rows(Stage.AGGREGATION, self.keys)
+        shared: dict[tuple[Any, ...], Score] = {}
+        found: dict[str, dict[str, Score]] = {}
+        for metric in table["metric"].unique().to_pylist():
+            part = table.filter(pc.equal(table["metric"], metric))
+            columns = [part[name].to_pylist() for name in ("status", "value", "label")]
+            rows = found.setdefault(metric, {})
+            for row_id, cell in zip(part[ROW_ID].to_pylist(), zip(*columns, strict=True), strict=True):
+                if cell not in shared:
+                    shared[cell] = Score(Status(cell[0]), cell[1], cell[2])
+                rows[self.keys[row_id]] = shared[cell]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class RunPair:
+    """Two runs, the first of which may be missing.
+
+    Args:
+        a: the baseline.
+        b: the run that is compared with it.
+        is_grouped: whether rows belong to groups.
+    """
+
+    b: RunRows
+    a: RunRows | None = None
+    is_grouped: bool = False
+
+    @classmethod
+    def of(cls, a: EarlierRun | None, b: EarlierRun, matching: Matching) -> "RunPair":
+        """Reads which rows two runs have.
+
+        Raises:
+            ConfigError: the rows can not be matched or grouped as told, or the runs have none in common.
+        """
+        rows = RunRows.of(b, matching)
+        if a is None:
+            return cls(rows, None, matching.by is not None)
+        before = RunRows.of(a, matching)
+        if not set(before.keys.values()) & set(rows.keys.values()):
+            told = matching.match or "id"
+            raise ConfigError(
+                f"{a.folder} and {b.folder} have no row in common: no {told} is in both. Rows without an id of "
+                "their own get one from their content, so a row with another answer is another row. Evaluate with "
+                "--id-column, or name a column that stays the same: --match user_input."
+            )
+        return cls(rows, before, matching.by is not None)
+
+    def columns(self) -> tuple[ScoreColumns, ...]:
+        """The cells of every metric that either run has, in the order of the second run, then of the first."""
+        after = self.b.cells()
+        before = self.a.cells() if self.a is not None else {}
+        directions = {**_directions(self.a.run if self.a is not None else None), **_directions(self.b.run)}
+        order = [*_directions(self.b.run), *(key for key in directions if key not in after)]
+        return tuple(
+            ScoreColumns(
+                metric=metric,
+                direction=directions[metric],
+                a=before.get(metric, {}),
+                b=after.get(metric, {}),
+                groups=self.b.groups if self.is_grouped else None,
+            )
+            for metric in dict.fromkeys(order)
+        )
+
+    def changes(self) -> Changes:
+        """How the rows of the second run differ from those of the first."""
+        return compare(self.a.samples() if self.a is not None else (), self.b.samples())
+
+
+def _directions(run: EarlierRun | None) -> dict[str, Direction]:
+    return {} if run is None else {entry["key"]: Direction(entry["direction"]) for entry in run.manifest["metrics"]}
+
+
+def _column(shard: pa.Table, name: str) -> list[str | None]:
+    """A column of the samples, or of the other columns that the source had."""
+    if name == ROW_ID or name in _TEXTS:
+        values: list[str | None] = shard[name].to_pylist()
+        return values
+    if name in shard.column_names:
+        raise ConfigError(f"the column {name} holds no single text; name one of {', '.join(_TEXTS)} or one of your own")
+    extras = [json.loads(text) if text else {} for text in shard["extras"].to_pylist()]
+    if not any(name in extra for extra in extras):
+        own = sorted({column for extra in extras for column in extra})
+        raise ConfigError(f"there is no column {name!r}; there are: {', '.join([*_TEXTS, *own])}")
+    return [None if extra.get(name) is None else str(extra[name]) for extra in extras]

@@ -1,0 +1,1 @@
+"""Models that answer nothing and count what would be asked."""

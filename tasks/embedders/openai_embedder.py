@@ -1,0 +1,156 @@
+"""Embeddings from any server with an OpenAI-compatible `/v1/embeddings`, such as vLLM with an embedding model."""
+
+import base64
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metric_core.errors import EmbedderError
+from tasks.embedders.protocol import EmbedderIdentity
+from tasks.model_clients.connection import Connection
+from tasks.model_clients.model_names import model_cards
+from tasks.model_clients.replica import Reply
+from tasks.model_clients.replica_pool import Request, UnusableError
+from tasks.model_clients.reply_fields import count_in
+from tasks.options.embedding_server_options import ServerEmbedderOptions
+from tasks.runtime.usage import Usage
+
+EMBEDDINGS = "embeddings"
+BLANK = " "
+"""Stands for an empty text, which servers refuse."""
+
+HELLO = "hello"
+"""A text that any embedder takes."""
+
+NO_REVISION = "not given"
+
+
+class ServerEmbedder:
+    """Embeds with the model of a server. May be used from several threads.
+
+    Args:
+        options: where the servers are, and which model.
+
+    Raises:
+        ConfigError: the key's environment variable is not set.
+        EmbedderError: no server can be reached, or it gives no embeddings.
+    """
+
+    def __init__(self, options: ServerEmbedderOptions) -> None:
+        self._options = options
+        self._connection = Connection(options)
+        self._encoding: dict[str, str] = {}
+        self._usage = Usage()
+        self._counting = Lock()
+        try:
+            cards = model_cards(self._connection.look("models"), options.model)
+            self._model = str(cards[0]["id"])
+            self._dimensions = self._first_look()
+        except UnusableError as error:
+            self.close()
+            raise EmbedderError(f"the embedding server can not be used: {error}") from error
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        """Which model."""
+        return EmbedderIdentity("server", self._model, self._options.revision or NO_REVISION, self._dimensions)
+
+    @property
+    def usage(self) -> Usage:
+        """What embedding has cost so far, since it was opened and by all threads; the requests of opening are left out.
+
+        Seconds are those of the requests, added up.
+        """
+        with self._counting:
+            return self._usage
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors as the server gives them, in the order of the texts. Equal texts are embedded once.
+
+        Raises:
+            EmbedderError: the server is lost, or refuses a text, or its vectors have another length than before.
+        """
+        distinct = list(dict.fromkeys(text or BLANK for text in texts))
+        batches = [
+            distinct[start : start + self._options.batch] for start in range(0, len(distinct), self._options.batch)
+        ]
+        try:
+            replies = self._connection.send([self._request(batch, str(i)) for i, batch in enumerate(batches)])
+        except UnusableError as error:
+            raise EmbedderError(f"the embedding server is lost: {error}. See to the server and run again") from error
+        self._count(replies)
+        vectors = np.zeros((len(distinct), self._dimensions), dtype=np.float32)
+        for i, (batch, reply) in enumerate(zip(batches, replies, strict=True)):
+            start = i * self._options.batch
+            vectors[start : start + len(batch)] = self._checked(_vectors(reply, batch))
+        position = {text: i for i, text in enumerate(distinct)}
+        return vectors[[position[text or BLANK] for text in texts]]
+
+    def close(self) -> None:
+        """Closes the connections to the servers; happens by itself at the end of the process."""
+        self._connection.close()
+
+    def _count(self, replies: Sequence[Reply]) -> None:
+        with self._counting:
+            self._usage = Usage(
+                requests=self._usage.requests + sum(reply.requests for reply in replies),
+                prompt_tokens=self._usage.prompt_tokens + sum(count_in(reply, "prompt_tokens") for reply in replies),
+                seconds=self._usage.seconds + sum(reply.seconds for reply in replies),
+            )
+
+    def _first_look(self) -> int:
+        """The length of vectors; also finds out whether they can come in base64, which is quicker to read."""
+        self._encoding = {"encoding_format": "base64"}
+        (reply,) = self._connection.send([self._request([HELLO], "", optional=True)])
+        if not reply.is_answer:
+            self._encoding = {}
+            (reply,) = self._connection.send([self._request([HELLO], "")])
+        self._connection.expect(self._request([HELLO], ""))
+        return int(_vectors(reply, [HELLO]).shape[1])
+
+    def _request(self, batch: Sequence[str], affinity: str, optional: bool = False) -> Request:
+        return Request(EMBEDDINGS, {"model": self._model, "input": list(batch)} | self._encoding, affinity, optional)
+
+    def _checked(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        if vectors.shape[1] != self._dimensions:
+            raise EmbedderError(
+                f"the embedding server gives vectors of length {vectors.shape[1]}, after such of length "
+                f"{self._dimensions}; all replicas must serve the same model"
+            )
+        return vectors
+
+
+def _vectors(reply: Reply, batch: Sequence[str]) -> NDArray[np.float32]:
+    if not reply.is_answer:
+        raise EmbedderError(
+            f"the embedding server gives an error ({reply.status}) for {len(batch)} texts, the longest of "
+            f"{max(map(len, batch))} characters: {reply.message}"
+        )
+    try:
+        data = sorted(reply.content["data"], key=lambda item: int(item["index"]))
+        vectors = np.stack([_vector(item["embedding"]) for item in data])
+    except (KeyError, TypeError, ValueError) as error:
+        raise EmbedderError(f"the embedding server's reply can not be read: {error!r}") from error
+    if [int(item["index"]) for item in data] != list(range(len(batch))) or vectors.ndim != 2 or not vectors.size:
+        raise EmbedderError(
+            f"the embedding server was sent {len(batch)} texts and gives {len(data)} vectors, or not one a text; see "
+            "that it serves an embedding model that gives one vector a text"
+        )
+    if not np.isfinite(vectors).all():
+        raise EmbedderError(
+            "the embedding server gives a vector that is no row of finite numbers, which half precision can lead to; "
+            "serve the model with another dtype (vLLM: --dtype float32)"
+        )
+    return vectors
+
+
+def _vector(embedding: Any) -> NDArray[np.float32]:
+    if isinstance(embedding, str):
+        return np.frombuffer(base64.b64decode(embedding), dtype="<f4")
+    return np.asarray(embedding, dtype=np.float32)

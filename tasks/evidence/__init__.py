@@ -1,0 +1,1 @@
+"""From stage tables to the evidence that metrics read."""

@@ -1,0 +1,146 @@
+"""Read the evidence of each sample from the stage tables."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from metric_core import reasons
+from metric_core.calibration.platt import ProbabilityMap
+from metric_core.evidence import Evidence, product_of
+from metric_core.records import AnswerStatus, Pair, Question, Rating, Sample, Score, Side, Support, VerdictKind
+from metric_core.stages import Product, Stage
+
+Tables: TypeAlias = Mapping[Stage, pa.Table]
+_SIDE_PRODUCTS = {
+    (Stage.CLAIMS, Side.RESPONSE): Product.RESPONSE_CLAIMS,
+    (Stage.CLAIMS, Side.REFERENCE): Product.REFERENCE_CLAIMS,
+    (Stage.CLAIMS, Side.REFERENCE_SENTENCE): Product.REFERENCE_SENTENCES,
+    (Stage.CLAIMS, Side.CONTEXT_SENTENCE): Product.CONTEXT_SENTENCES,
+    (Stage.ENTITIES, Side.REFERENCE): Product.REFERENCE_ENTITIES,
+    (Stage.ENTITIES, Side.CONTEXT): Product.CONTEXT_ENTITIES,
+}
+_PAIR_PRODUCTS = {
+    Pair.ANSWER: Product.ANSWER_SIMILARITY,
+    Pair.ANSWER_CROSS_ENCODER: Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER,
+}
+
+Asked: TypeAlias = Mapping[tuple[VerdictKind, str, str], float]
+"""The judge's probabilities of yes, by kind, claim and premise; without verdicts that were known without asking."""
+
+
+def evidence_of(samples: Iterable[Sample], tables: Tables, verdict: str) -> Iterable[Evidence]:
+    """The evidence of each sample, read from the stage tables."""
+    grouped: dict[Stage, dict[str, list[Mapping[str, Any]]]] = {
+        name: _by_row(table.to_pylist()) for name, table in tables.items() if name is not Stage.SAMPLES
+    }
+    for sample in samples:
+        rows = {name: found.get(sample.row_id, []) for name, found in grouped.items()}
+        yield _evidence(sample, rows, verdict)
+
+
+def asked_probabilities(tables: Tables) -> Mapping[str, Asked]:
+    """The probabilities that the judge gave to the verdicts of each row."""
+    found: dict[str, dict[tuple[VerdictKind, str, str], float]] = defaultdict(dict)
+    for row in tables[Stage.VERDICTS].to_pylist() if Stage.VERDICTS in tables else ():
+        # A verdict that was known without asking has its reason beside it.
+        if row["probability"] is not None and row["reason"] is None:
+            found[row["row_id"]][VerdictKind(row["kind"]), row["claim_id"], row["premise"]] = row["probability"]
+    return found
+
+
+def mapped(evidence: Evidence, asked: Asked, probability_map: ProbabilityMap) -> Evidence:
+    """The evidence of a row with mapped probabilities."""
+    changed = {key: probability_map(probability) for key, probability in asked.items()}
+    return replace(evidence, verdicts={**evidence.verdicts, **changed})
+
+
+def _by_row(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        found[row["row_id"]].append(row)
+    return found
+
+
+def _evidence(sample: Sample, rows: Mapping[Stage, list[Mapping[str, Any]]], verdict: str) -> Evidence:
+    claims: dict[Side, dict[str, str]] = defaultdict(dict)
+    entities: dict[Side, dict[str, None]] = defaultdict(dict)
+    gaps: dict[Product, Score] = {}
+    for name in (Stage.CLAIMS, Stage.ENTITIES):
+        for row in rows.get(name, ()):
+            side = Side(row["side"])
+            _note_gap(gaps, _SIDE_PRODUCTS[name, side], row)
+            if row["status"] != AnswerStatus.ANSWERED:
+                continue
+            if name is Stage.CLAIMS:
+                claims[side][row["claim_id"]] = row["text"]
+            else:
+                entities[side][row["text"]] = None
+    questions, cosines = _questions(rows, gaps)
+    answer_similarities = {}
+    for row in rows.get(Stage.SIMILARITY, ()):
+        if (product := _PAIR_PRODUCTS.get(row["pair"])) is not None:
+            _note_gap(gaps, product, row)
+            answer_similarities[product] = row["cosine"]
+    return Evidence(
+        sample=sample,
+        claims=claims,
+        verdicts=_verdicts(rows.get(Stage.VERDICTS, ()), verdict, gaps),
+        entities={side: tuple(found) for side, found in entities.items()},
+        questions=questions,
+        question_similarities=cosines,
+        answer_similarities=answer_similarities,
+        ratings=_ratings(rows.get(Stage.RATINGS, ())),
+        gaps=gaps,
+    )
+
+
+def _note_gap(gaps: dict[Product, Score], product: Product, row: Mapping[str, Any]) -> None:
+    """A failed reply, or a question this judge can not be asked, leaves a gap; finding nothing does not."""
+    if row["status"] == AnswerStatus.FAILED:
+        gaps[product] = Score.failed(row["reason"] or reasons.NO_USABLE_REPLY)
+    elif row["status"] == AnswerStatus.UNDEFINED and row["reason"] not in reasons.NOTHING_FOUND:
+        gaps[product] = Score.undefined(row["reason"] or reasons.NEEDS_LANGUAGE_MODEL)
+
+
+def _questions(
+    rows: Mapping[Stage, list[Mapping[str, Any]]], gaps: dict[Product, Score]
+) -> tuple[list[Question], list[float | None]]:
+    questions = []
+    for row in rows.get(Stage.QUESTIONS, ()):
+        _note_gap(gaps, Product.QUESTIONS, row)
+        if row["status"] == AnswerStatus.ANSWERED:
+            questions.append(Question(row["text"], row["noncommittal"]))
+    cosines: list[float | None] = [None] * len(questions)
+    for row in rows.get(Stage.SIMILARITY, ()):
+        if row["pair"] == Pair.QUESTION:
+            _note_gap(gaps, Product.QUESTION_SIMILARITY, row)
+            cosines[row["k"]] = row["cosine"]
+    return questions, cosines
+
+
+def _verdicts(
+    rows: Iterable[Mapping[str, Any]], verdict: str, gaps: dict[Product, Score]
+) -> dict[tuple[VerdictKind, str, str], Support]:
+    found: dict[tuple[VerdictKind, str, str], Support] = {}
+    for row in rows:
+        kind = VerdictKind(row["kind"])
+        # One reply judges all sentences. Other verdicts are replies of their own: a score may do without a failed one.
+        if kind is VerdictKind.RELEVANCE or row["status"] == AnswerStatus.UNDEFINED:
+            _note_gap(gaps, product_of(kind, row["claim_id"], row["premise"]), row)
+        support = None if row["verdict"] is None else float(row["verdict"])
+        if support is not None and verdict == "probability" and row["probability"] is not None:
+            support = row["probability"]
+        found[kind, row["claim_id"], row["premise"]] = support
+    return found
+
+
+def _ratings(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Rating]]:
+    found: dict[str, list[Rating]] = defaultdict(list)
+    for row in rows:
+        value = row["number"] if row["number"] is not None else row["value"]
+        unable = row["status"] == AnswerStatus.UNDEFINED
+        found[row["metric"]].append(Rating(row["template"], value, row["reason"], unable))
+    return found

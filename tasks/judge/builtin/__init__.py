@@ -1,5 +1,0 @@
-"""The builtin judge: a baseline without a language model, made of transparent features and small linear models."""
-
-from tasks.judge.builtin.judge import BuiltinJudge
-
-__all__ = ["BuiltinJudge"]

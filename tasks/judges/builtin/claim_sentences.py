@@ -1,0 +1,90 @@
+"""Claims without a language model: a text's sentences, cut where a clause can stand alone."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tasks.judges.builtin.clauses import as_sentence, clauses, is_clause, is_command
+from tasks.judges.builtin.cleaning import cleaned, says_nothing
+from tasks.recognizers.spacy_pipeline import Parse, SpacyPipeline
+from tasks.recognizers.text_layout import blocks
+
+_RUNS_ON = re.compile(
+    r"\b(?:is|are|was|were|be|includes?|included|including|contains?|covers?|offers?|provides?|requires?|needs?|has"
+    r"|have|can|could|may|must|should|will|to|of|for|with|by)$",
+    re.IGNORECASE,
+)
+# The parser takes many a short phrase for a sentence.
+_SHORT_ITEM = 4
+_MODAL = re.compile(r"\b(?:can|could|may|must|should|will|to)$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A cleaned sentence that may be a claim.
+
+    Args:
+        text_index: which text it comes from.
+        sentence: its words.
+        lead_in: the words that introduce the list it opens an item of.
+        item: it is from a list.
+    """
+
+    text_index: int
+    sentence: str
+    lead_in: str | None
+    item: bool
+
+
+def split_claims(texts: Sequence[str], pipeline: SpacyPipeline) -> list[list[str]]:
+    """The claims of each text, in their order, each once.
+
+    A sentence is one claim, or several where clauses joined by "and" or "but", or set between commas, can stand
+    alone; a list item takes up the words that introduce its list. Questions, courtesies, headings and refusals to
+    answer claim nothing.
+    """
+    candidates = _candidates(texts, pipeline)
+    parses = pipeline.parse([candidate.sentence for candidate in candidates])
+    claims: list[list[str]] = [[] for _ in texts]
+    headings: list[list[str]] = [[] for _ in texts]
+    for candidate, parse in zip(candidates, parses, strict=True):
+        is_heading = not (candidate.item or is_clause(parse) or candidate.sentence.endswith((".", "!")))
+        (headings if is_heading else claims)[candidate.text_index].extend(_claims(candidate, parse))
+    # A text that is nothing but a name or a number is an answer, not a heading.
+    return [list(dict.fromkeys(own or spare)) for own, spare in zip(claims, headings, strict=True)]
+
+
+def _candidates(texts: Sequence[str], pipeline: SpacyPipeline) -> list[_Candidate]:
+    cut = [blocks(text) for text in texts]
+    sentences = iter(pipeline.sentences([block.text for text in cut for block in text]))
+    found: list[_Candidate] = []
+    for index, text in enumerate(cut):
+        lead_in: str | None = None
+        for block in text:
+            lead_in = lead_in if block.item else None
+            for position, sentence in enumerate(map(cleaned, next(sentences))):
+                if sentence.endswith(":"):
+                    lead_in = sentence.rstrip(":").rstrip()
+                elif not says_nothing(sentence):
+                    opens_item = block.item and position == 0
+                    found.append(_Candidate(index, sentence, lead_in if opens_item else None, block.item))
+    return found
+
+
+def _claims(candidate: _Candidate, parse: Parse) -> Iterator[str]:
+    lead_in = candidate.lead_in
+    complete = is_clause(parse) and not (lead_in and _completes(lead_in, parse))
+    if lead_in is None or complete:
+        yield from clauses(parse)
+    else:
+        first = parse[0]
+        keep = first.pos_ == "PROPN" or first.ent_type_ or first.text[1:2].isupper()
+        item = parse.text if keep else parse.text[:1].lower() + parse.text[1:]
+        yield as_sentence(f"{lead_in} {item}" if _RUNS_ON.search(lead_in) else f"{lead_in}: {item}")
+
+
+def _completes(lead_in: str, parse: Parse) -> bool:
+    """Whether an item that seems to have a verb goes on with its lead-in, as "ask" does with "You must"."""
+    if is_command(parse):
+        return _MODAL.search(lead_in) is not None
+    return len(parse) <= _SHORT_ITEM and _RUNS_ON.search(lead_in) is not None

@@ -1,0 +1,183 @@
+"""Clauses that can stand alone as sentences of their own, cut out of a parsed sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tasks.recognizers.spacy_pipeline import Parse, ParsedWord
+
+_SUBJECTS = frozenset({"nsubj", "nsubjpass", "csubj", "csubjpass", "expl"})
+_AUXILIARIES = frozenset({"aux", "auxpass"})
+_FINITE_TAGS = frozenset({"VBZ", "VBP", "VBD", "MD"})
+_VERBS = frozenset({"VERB", "AUX"})
+_JOINS = frozenset({"and", "but"})
+_BARE = _SUBJECTS | _AUXILIARIES | {"cc", "conj", "punct", "neg"}
+
+
+def is_clause(parse: Parse) -> bool:
+    """Whether a text has a finite verb or is a command, as opposed to a heading or a fragment."""
+    return any(_is_finite(sentence.root) for sentence in parse.sents) or is_command(parse)
+
+
+def is_command(parse: Parse) -> bool:
+    """Whether a text starts as a command: Ask your manager."""
+    root = next((sentence.root for sentence in parse.sents), None)
+    return root is not None and root.tag_ == "VB" and _child(root, _SUBJECTS | _AUXILIARIES) is None
+
+
+def clauses(parse: Parse) -> list[str]:
+    """The clauses of a sentence that can stand alone, as sentences, in their order; the whole where none can.
+
+    - joined verbs each get the subject, its auxiliaries and what stands before it
+    - a clause with which or who between commas, and a name's description between commas, become sentences
+    """
+    sentences = list(parse.sents)
+    if len(sentences) != 1:
+        return [_sentence(parse)]
+    root = sentences[0].root
+    asides = _asides(parse, root)
+    left_out = {word for aside in asides for word in aside.removed}
+    verbs = _joined_verbs(root)
+    found: list[str] = []
+    for position, verb in enumerate(verbs):
+        own = _subtree(verb) if position else set(range(len(parse)))
+        later = _subtree(verbs[position + 1]) if position + 1 < len(verbs) else set()
+        joins = {child.i for child in verb.children if child.dep_ == "cc"} if later else set()
+        shared = _shared(root, verb) if position else set()
+        found.append(_sentence(parse[i] for i in sorted((own | shared) - later - joins - left_out)))
+    return [*found, *(aside.claim for aside in asides)]
+
+
+def _child(word: ParsedWord, dependencies: Iterable[str]) -> ParsedWord | None:
+    return next((child for child in word.children if child.dep_ in dependencies), None)
+
+
+def _subtree(word: ParsedWord) -> set[int]:
+    return {part.i for part in word.subtree}
+
+
+def _is_finite(verb: ParsedWord) -> bool:
+    if verb.pos_ not in _VERBS:
+        return False
+    return verb.tag_ in _FINITE_TAGS or any(
+        child.tag_ in _FINITE_TAGS for child in verb.children if child.dep_ in _AUXILIARIES
+    )
+
+
+def _joined_verbs(root: ParsedWord) -> list[ParsedWord]:
+    """The verbs that "and" or "but" joins on the level of the sentence; the root alone if they can not be parted."""
+    verbs = [root]
+    joins: list[str] = []
+    while (verb := _child(verbs[-1], {"conj"})) is not None:
+        joins.extend(child.lower_ for child in verbs[-1].children if child.dep_ == "cc")
+        verbs.append(verb)
+    subject = _child(root, _SUBJECTS)
+    condition_behind = any(child.dep_ == "advcl" and child.i > verbs[-1].i for child in verbs[-1].children)
+    parts = (
+        len(verbs) > 1
+        and subject is not None
+        and subject.i < root.i
+        and bool(joins)
+        and _JOINS.issuperset(joins)
+        and not condition_behind
+        and all(_stands_alone(verb, root) for verb in verbs)
+    )
+    return verbs if parts else [root]
+
+
+def _stands_alone(verb: ParsedWord, root: ParsedWord) -> bool:
+    """Whether a verb says enough for a sentence of its own, with the root's subject and auxiliaries."""
+    if verb.pos_ not in _VERBS or not any(child.dep_ not in _BARE for child in verb.children):
+        return False
+    if _child(verb, _SUBJECTS) is not None or _is_finite(verb):
+        return _is_finite(verb)
+    if _child(root, _AUXILIARIES) is not None:
+        # A participle with an object is no passive, so the root's "was" does not fit it.
+        return verb.tag_ == root.tag_ and not (verb.tag_ == "VBN" and _child(verb, {"dobj"}))
+    return verb.tag_ == "VB" and root.tag_ == "VBP"
+
+
+def _shared(root: ParsedWord, verb: ParsedWord) -> set[int]:
+    """What a joined verb takes over from the root: what stands before the subject, the subject, the auxiliaries."""
+    subject = _child(root, _SUBJECTS)
+    if subject is None or _child(verb, _SUBJECTS) is not None:
+        return set()
+    words = _subtree(subject)
+    words |= {i for i in range(min(words)) if i in _subtree(root)}
+    if not _is_finite(verb):
+        words |= {child.i for child in root.children if child.dep_ in _AUXILIARIES and child.i < root.i}
+    return words
+
+
+@dataclass(frozen=True, slots=True)
+class _Aside:
+    """A clause between commas: what it says as a sentence, and the words to leave out of the main one."""
+
+    claim: str
+    removed: frozenset[int] = field(default_factory=frozenset)
+
+
+def _asides(parse: Parse, root: ParsedWord) -> list[_Aside]:
+    found = []
+    for word in parse:
+        start = word.left_edge.i
+        if start == 0 or parse[start - 1].text != ",":
+            continue
+        # Before what the word governs is gathered, which takes minutes for thousands of words without a full stop.
+        linked = _relative(word) if word.dep_ == "relcl" else _description(word, root)
+        if linked is None:
+            continue
+        inside = _subtree(word)
+        end = max(inside) + 1
+        about = sorted(i for i in _subtree(word.head) - inside if i < start - 1)
+        if root.i in inside or not about or len(inside) != end - start:
+            continue
+        verb, dropped = linked
+        claim = _sentence([*(parse[i] for i in about)], verb, [parse[i] for i in sorted(inside - dropped)])
+        closing = {end} if end < len(parse) and parse[end].text == "," else set()
+        found.append(_Aside(claim, frozenset(inside | {start - 1} | closing)))
+    return found
+
+
+def _relative(verb: ParsedWord) -> tuple[str, set[int]] | None:
+    """For a clause with which or who: no linking verb, and the pronoun to drop."""
+    pronoun = _child(verb, {"nsubj", "nsubjpass"})
+    if pronoun is None or pronoun.lower_ not in {"which", "who"} or not _is_finite(verb):
+        return None
+    safe = verb.head.pos_ == "PROPN" or (verb.head.pos_ == "NOUN" and verb.head.dep_ in _SUBJECTS)
+    return ("", {pronoun.i}) if safe else None
+
+
+def _description(noun: ParsedWord, root: ParsedWord) -> tuple[str, set[int]] | None:
+    """For a description behind a name: the linking verb."""
+    if noun.dep_ != "appos" or noun.head.pos_ != "PROPN" or noun.pos_ not in {"NOUN", "PROPN"}:
+        return None
+    if _child(noun, {"det", "poss"}) is None or _child(noun, {"cc", "conj"}) is not None:
+        return None
+    past = root.tag_ == "VBD"
+    plural = noun.tag_ in {"NNS", "NNPS"}
+    return ("were" if plural else "was") if past else ("are" if plural else "is"), set()
+
+
+def _sentence(words: Iterable[ParsedWord], verb: str = "", rest: Iterable[ParsedWord] = ()) -> str:
+    """The words, a linking verb and more words as a sentence."""
+    return as_sentence(" ".join(part for part in (_joined(words), verb, _joined(rest)) if part))
+
+
+def _joined(words: Iterable[ParsedWord]) -> str:
+    """The words with the white space of the text, and a space where words between them are left out."""
+    text, following = "", -1
+    for word in words:
+        text += " " * (word.i != following and following >= 0) + word.text_with_ws
+        following = word.i + 1
+    return " ".join(text.split()).replace(" ,", ",").replace(" .", ".").strip(" ,;")
+
+
+def as_sentence(text: str) -> str:
+    """A text with a capital letter and a full stop.
+
+    >>> as_sentence("staff get a bonus")
+    'Staff get a bonus.'
+    """
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", ":", '."')) else ".")

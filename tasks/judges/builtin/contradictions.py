@@ -1,0 +1,105 @@
+"""Signs that a premise says something else than a claim: another number, another name, the opposite, a negation."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+
+from tasks.judges.builtin.lexicon import OPPOSITES
+from tasks.judges.builtin.premises import Match, Premise
+from tasks.judges.builtin.tokens import Words, stem
+
+_REACH = 2
+
+
+def conflicts(claim: Words, premise: Premise, match: Match) -> dict[str, float]:
+    """The conflicts between a claim and the place where its words are found best.
+
+    A word of the claim is in conflict if the place lacks it and has a rival in its stead: a word of the same sort
+    that the claim lacks, beside a word that both have beside them.
+
+    Args:
+        claim: the claim's words.
+        premise: the premise.
+        match: where the claim's words are found best.
+
+    Returns:
+        number_conflict, name_conflict, opposite_conflict: 1 if there is one, weighted by the share of the claim's
+        words found at the place. negation_conflict: 1 if a word is negated in one of both and not near a negation in
+        the other, weighted by the share of the claim's words found in the sentence.
+
+    >>> from tasks.judges.builtin.tokens import words
+    >>> def found(claim, premise):
+    ...     claim, premise = words(claim), Premise([premise])
+    ...     return [name for name, value in conflicts(claim, premise, premise.match(claim.tokens)).items() if value]
+    >>> found("Staff have 30 days off.", "Staff have 25 days off."), found("It is led by Lee.", "It is led by Kim.")
+    (['number_conflict'], ['name_conflict'])
+    >>> found("It is paid monthly.", "It is paid weekly."), found("It is not paid.", "It is paid.")
+    (['opposite_conflict'], ['negation_conflict'])
+    """
+    sentences = [premise.words[index] for index in match.window]
+    nearby = premise.near(match.window)
+    own = frozenset(claim.every)
+    numbers = claim.numbers - nearby
+    names = claim.names - premise.every
+    opposites = [
+        (token, opposite)
+        for token in sorted(own - nearby - claim.negated)
+        for same, opposite in _OPPOSITES.get(token, ())
+        if not same & own & nearby
+    ]
+    number = any(_replaced(claim, s, numbers, s.numbers) for s in sentences)
+    name = any(_replaced(claim, s, names, s.names) for s in sentences)
+    # Not open is closed: a negated word and its opposite do not conflict.
+    opposite = any(_replaced(claim, s, {token}, rivals - s.negated) for s in sentences for token, rivals in opposites)
+    return {
+        "number_conflict": number * match.in_window,
+        "name_conflict": name * match.in_window,
+        "opposite_conflict": opposite * match.in_window,
+        "negation_conflict": _negation(claim, premise, match) * match.in_sentence,
+    }
+
+
+def _replaced(claim: Words, sentence: Words, missing: AbstractSet[str], rivals: AbstractSet[str]) -> bool:
+    """Whether a rival stands in the sentence where one of the missing words stands in the claim."""
+    rivals = rivals - set(claim.every)
+    if not missing or not rivals:
+        return False
+    theirs = set(_beside(sentence, rivals))
+    return any(token in theirs for token in _beside(claim, missing))
+
+
+def _beside(text: Words, wanted: AbstractSet[str]) -> Iterator[str]:
+    """The content words beside the wanted ones, looking past other names and numbers."""
+    for place, token in enumerate(text.every):
+        if token in wanted:
+            yield from _first_content(text, text.every[place + 1 :])
+            yield from _first_content(text, text.every[:place][::-1])
+
+
+def _first_content(text: Words, tokens: tuple[str, ...]) -> list[str]:
+    content = (token for token in tokens if token in text.content and token not in text.numbers | text.names)
+    return [token for token, _ in zip(content, range(_REACH), strict=False)]
+
+
+def _negation(claim: Words, premise: Premise, match: Match) -> bool:
+    """Whether a word is negated in the claim or the sentence, and in the other one no negation is near it."""
+    if match.sentence < 0:
+        return False
+    sentence = premise.words[match.sentence]
+    denied = (claim.negated & sentence.content) - sentence.near_negation
+    asserted = (sentence.negated & claim.content) - claim.near_negation
+    return bool(denied or asserted)
+
+
+def _opposites() -> dict[str, list[tuple[frozenset[str], frozenset[str]]]]:
+    """Stem -> the stems that say the same and the stems that say the opposite, once a group."""
+    found: defaultdict[str, list[tuple[frozenset[str], frozenset[str]]]] = defaultdict(list)
+    for group in OPPOSITES:
+        sides = [frozenset(map(stem, side)) for side in group]
+        for side in sides:
+            for token in side:
+                found[token].append((side, frozenset().union(*(other for other in sides if other is not side))))
+    return dict(found)
+
+
+_OPPOSITES = _opposites()

@@ -1,0 +1,195 @@
+"""Texts as words that can be compared: stems, numbers and dates in one spelling, names, negated words."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from tasks.judges.builtin.lexicon import (
+    ACRONYMS,
+    AUXILIARIES,
+    CLAUSE_WORDS,
+    CLAUSE_WORDS_AFTER_COMMA,
+    JOINING_WORDS,
+    MONTHS,
+    NEGATIONS,
+    STOP_WORDS,
+)
+from tasks.judges.builtin.numerals import with_digits, with_months_first
+
+_TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+|[%$€£;:.,!?()]")
+_REWRITES = tuple(
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        (r"[\u2018\u2019`\u00b4]", "'"),
+        (r"(?i)\bwon't\b", "will not"),
+        (r"(?i)\bcan(?:'t|not)\b", "can not"),
+        (r"(?i)n't\b", " not"),
+        (r"(?i)'s\b", ""),
+        (r"(?i)\bnon-\s?", "non"),
+        (r"(?i)\bout[- ]of[- ]+(?=\w)", "outof"),
+        (r"\b(Dr|Mr|Mrs|Ms|Prof|St|No|Inc|Jr|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.", r"\1"),
+        (r"(?<=\b[A-Z])\.(?=[A-Z]\b)|(?<=\.[A-Z])\.", ""),
+        (r"(?i)\b([ap])\.\s?m\b\.?", r"\1m"),
+        (r"\b(\d{1,2}):00\b", r"\1"),
+        (r"(?<=\d)(?:st|nd|rd|th)\b", ""),
+        (r"(?i)(?<=\d)k\b", " thousand"),
+        (r"(?<=\d)(?=[A-Za-z])", " "),
+    )
+)
+_ISO_DATE = re.compile(r"\b(\d{4})-(0[1-9]|1[0-2])-(\d{2})\b")
+_SYMBOLS = {"%": "percent", "$": "dollar", "€": "euro", "£": "pound"}
+_MONTH_NAMES = tuple(name.capitalize() for name in MONTHS.values())
+_PUNCTUATION = frozenset(";:.,!?()")
+_SENTENCE_ENDS = frozenset(".!?")
+_BRACKETS = frozenset("()")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A sentence or claim as words.
+
+    Args:
+        tokens: its content words in order, as stems; numbers as digits, a date's month before its day.
+        every: all its words in order, function words too, as stems.
+        numbers: the tokens that are numbers.
+        names: the tokens written as names: capitalised where no sentence starts.
+        negated: the tokens right behind a negation that no clause without one holds.
+        near_negation: all tokens of clauses with a negation.
+    """
+
+    tokens: tuple[str, ...]
+    every: tuple[str, ...]
+    numbers: frozenset[str]
+    names: frozenset[str]
+    negated: frozenset[str]
+    near_negation: frozenset[str]
+
+    @property
+    def content(self) -> frozenset[str]:
+        """The distinct content words."""
+        return frozenset(self.tokens)
+
+
+@lru_cache(maxsize=50_000)
+def words(text: str) -> Words:
+    """The content words of a text.
+
+    >>> words("On 14 March, Dr. Lee won't approve twenty-five requests for $1,000.50.").tokens
+    ('month-march', '14', 'dr', 'lee', 'approv', '25', 'request', 'dollar', '1000.5')
+    >>> sorted(words("Interns do not get a bonus, but managers get 1.5 million euros.").negated)
+    ['bonus']
+    """
+    units = with_months_first(with_digits(_TOKEN.findall(_spelled(text))))
+    clauses = [_read(clause) for clause in _clauses(units)]
+    tokens = tuple(token for clause in clauses for token in clause.tokens)
+    negative = {token for clause in clauses if clause.negated for token in clause.tokens}
+    affirmed = {token for clause in clauses if not clause.negated for token in clause.tokens}
+    return Words(
+        tokens=tokens,
+        every=tuple(token for clause in clauses for token in clause.every),
+        numbers=frozenset(token for token in tokens if token[0].isdigit()),
+        names=frozenset(token for clause in clauses for token in clause.names),
+        negated=frozenset(token for clause in clauses for token in clause.negated if token) - affirmed,
+        near_negation=frozenset(negative),
+    )
+
+
+@dataclass(slots=True)
+class _Clause:
+    """A clause's units, whether it opens a sentence, whether a comma closes it; its words once it is read."""
+
+    opens_sentence: bool
+    conditional: bool = False
+    units: list[str] = field(default_factory=list)
+    tokens: list[str] = field(default_factory=list)
+    every: list[str] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    negated: list[str] = field(default_factory=list)
+
+
+def _read(clause: _Clause) -> _Clause:
+    """Fills in the clause's words; `negated` holds what is right behind each negation, "" where nothing is."""
+    negations: list[int] = []
+    around = zip(["", *clause.units], clause.units, [*clause.units[1:], ""], strict=False)
+    for position, (before, unit, after) in enumerate(around):
+        inside = position > 0 or not clause.opens_sentence
+        token = _SYMBOLS.get(unit) or stem(unit.lower())
+        clause.every.append(token)
+        if token in NEGATIONS:
+            # Not in "not only", "or not", or a title such as "Without a Trace".
+            if after != "only" and before != "or" and not (inside and unit[0].isupper()):
+                negations.append(len(clause.tokens))
+        elif unit in ACRONYMS or unit.lower() not in STOP_WORDS:
+            clause.tokens.append(token)
+            if unit[0].isupper() and (inside or after[:1].isupper() or unit[1:].isupper()):
+                clause.names.add(token)
+    clause.negated.extend(next(iter(clause.tokens[place:]), "") for place in negations)
+    return clause
+
+
+def _clauses(units: Sequence[str]) -> list[_Clause]:
+    """The units by clause, without punctuation."""
+    found = [_Clause(opens_sentence=True)]
+    for position, unit in enumerate(units):
+        if unit in _SENTENCE_ENDS or unit in _BRACKETS:
+            found.append(_Clause(opens_sentence=unit in _SENTENCE_ENDS))
+        elif unit not in _PUNCTUATION:
+            if _opens_clause(units, position, after_condition=found[-1].conditional):
+                opens_sentence = found[-1].opens_sentence and not found[-1].units
+                found.append(_Clause(opens_sentence, conditional=unit.lower() in CLAUSE_WORDS))
+            found[-1].units.append(unit)
+    return found
+
+
+def _opens_clause(units: Sequence[str], position: int, after_condition: bool) -> bool:
+    lower = units[position].lower()
+    following = units[position + 1].lower() if position + 1 < len(units) else ""
+    if lower in CLAUSE_WORDS:
+        # "covers fire but not water" leaves out the verb, so it is one clause.
+        return (lower, following) != ("but", "not")
+    if position and units[position - 1] == ",":
+        return after_condition or lower in CLAUSE_WORDS_AFTER_COMMA
+    # "may travel and must not pay" has two clauses, "travel and food" has none.
+    return lower in JOINING_WORDS and following in AUXILIARIES
+
+
+@lru_cache(maxsize=50_000)
+def stem(word: str) -> str:
+    """A word without its commonest endings, so that forms of one word are equal.
+
+    >>> [stem(word) for word in ("policies", "required", "requires", "planning", "plans", "employee", "employer")]
+    ['policy', 'requir', 'requir', 'plan', 'plan', 'employe', 'employer']
+    """
+    if len(word) <= 3 or not word.isalpha():
+        return word
+    for ending, replacement in (
+        ("ies", "y"),
+        ("ied", "y"),
+        ("sses", "ss"),
+        ("xes", "x"),
+        ("ches", "ch"),
+        ("shes", "sh"),
+    ):
+        if word.endswith(ending) and len(word) > 4:
+            return word[: -len(ending)] + replacement
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    for ending in ("ingly", "edly", "ing", "ed", "ly"):
+        root = word[: -len(ending)]
+        if word.endswith(ending) and len(root) >= 3 and any(vowel in root for vowel in "aeiouy"):
+            undoubled = root[-1] == root[-2] and root[-1] not in "lsz"
+            word = root[:-1] if undoubled else root
+            break
+    return word[:-1] if word.endswith("e") and len(word) > 3 else word
+
+
+def _spelled(text: str) -> str:
+    """The text without accents, contractions, possessives and dots inside abbreviations."""
+    text = unicodedata.normalize("NFKC", text)
+    text = "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
+    text = _ISO_DATE.sub(lambda date: f"{_MONTH_NAMES[int(date[2]) - 1]} {int(date[3])} {date[1]}", text)
+    for pattern, replacement in _REWRITES:
+        text = pattern.sub(replacement, text)
+    return text

@@ -1,0 +1,44 @@
+"""Which model servers have."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasks.model_clients.replica import Reply
+from tasks.model_clients.replica_pool import UnusableError
+
+
+def model_cards(listed: Mapping[str, Reply], model: str | None) -> list[Mapping[str, Any]]:
+    """What each server says about the model: the named one, or the only one; the same at all servers.
+
+    Args:
+        listed: what `/v1/models` answers, by the server's URL.
+        model: its name, if it is named.
+
+    Raises:
+        UnusableError: a server does not have it, or has several and none is named.
+    """
+    chosen: list[Mapping[str, Any]] = []
+    for url, reply in listed.items():
+        cards = _cards(url, reply)
+        names = ", ".join(cards) or "none"
+        if model is None and len(cards) != 1:
+            raise UnusableError(f"{url} serves {len(cards)} models; name one of them: {names}")
+        model = model or next(iter(cards))
+        if model not in cards:
+            raise UnusableError(f"{url} does not serve the model {model!r}, but: {names}")
+        chosen.append(cards[model])
+    return chosen
+
+
+def _cards(url: str, reply: Reply) -> dict[str, Mapping[str, Any]]:
+    if reply.status in (401, 403):
+        raise UnusableError(
+            f"{url} refuses the key ({reply.status}); "
+            "let api_key name an environment variable or a Secret block with a valid one"
+        )
+    cards = reply.content.get("data") if reply.is_answer else None
+    if not isinstance(cards, list):
+        raise UnusableError(
+            f"{url}/models gives no list of models ({reply.status}); the URL must be that of an OpenAI-compatible /v1"
+        )
+    return {card["id"]: card for card in cards if isinstance(card, Mapping) and isinstance(card.get("id"), str)}

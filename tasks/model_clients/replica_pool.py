@@ -1,0 +1,290 @@
+"""Several replicas as one server: full, in order, and alive as long as one of them is.
+
+Each replica has a queue and as many workers as it may have requests in flight. A request waits in the queue of the
+replica that its affinity leads to; a worker with nothing to do takes from the end of the queue of a replica that is
+full or down. A replica that can not be reached is looked after until it is back; requests are put back, not lost.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from tasks.model_clients.backoff import random_pause
+from tasks.model_clients.replica import LostReplyError, Replica, Reply, UnreachableError
+from tasks.model_clients.routing import home
+
+logger = logging.getLogger(__name__)
+
+FIRST_LOOK, LONGEST_LOOK = 0.25, 5.0
+"""Seconds between two looks at a server that is down."""
+
+MOST_TIMEOUTS = 2
+"""Timeouts of one request before it fails, as each takes so long."""
+
+_TOO_MANY = 429
+_PASSING = (408, 425, _TOO_MANY)
+"""Refusals of now, not of the request: it took too long to arrive, it came too early, there are too many."""
+
+_INCAPABLE = (500, 501)
+"""Errors of servers that stumble over what they do not know. Other errors say that a server is not available."""
+_REFUSALS = {401: "it refuses the key", 403: "it refuses the key", 404: "it knows no such address or model"}
+
+
+Arrived: TypeAlias = Callable[[int, Reply], None]
+"""Called with the position of a request and its reply, as soon as that is there, within the event loop."""
+
+
+class UnusableError(Exception):
+    """The servers can not be used at all; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be posted.
+
+    Args:
+        path: below `/v1`, or from the root with a slash before it.
+        body: the JSON object.
+        affinity: requests with the same one go to the same replica.
+        optional: whether the server may be unable to do this: a refusal or an error of it is a reply like any other.
+    """
+
+    path: str
+    body: Mapping[str, Any]
+    affinity: str = ""
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often and how long something is tried again; see ServerOptions."""
+
+    max_retries: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class _Job:
+    """A request on its way. `first_sent`: None until it is sent; `sent`: how often."""
+
+    request: Request
+    position: int
+    arrived: Arrived
+    future: "asyncio.Future[Reply]"
+    first_sent: float | None = None
+    sent: int = 0
+    tries: int = 0
+    timeouts: int = 0
+
+
+@dataclass(slots=True)
+class _Lane:
+    """A replica with its queue. `last_answer` and `down_since` are times of the event loop."""
+
+    replica: Replica
+    waiting: deque[_Job] = field(default_factory=deque)
+    is_open: asyncio.Event = field(default_factory=asyncio.Event)
+    busy: int = 0
+    last_answer: float = float("-inf")
+    down_since: float = 0.0
+
+
+class Fleet:
+    """All replicas. To be made and used within one event loop.
+
+    Args:
+        replicas: at least one; all serve the same model.
+        concurrency: requests in flight at each.
+        patience: when to give up.
+    """
+
+    def __init__(self, replicas: Sequence[Replica], concurrency: int, patience: Patience) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._lanes = [_Lane(replica) for replica in replicas]
+        self._names = [replica.url for replica in replicas]
+        self._concurrency = concurrency
+        self._patience = patience
+        self._news = asyncio.Event()
+        self.simplest: Request | None = None
+        """What a server in order can answer: asked to find out whether a question or the server is at fault."""
+        for lane in self._lanes:
+            lane.is_open.set()
+        self._tasks = {self._loop.create_task(self._work(lane)) for lane in self._lanes for _ in range(concurrency)}
+
+    async def send(self, requests: Sequence[Request], arrived: Arrived = lambda _position, _reply: None) -> list[Reply]:
+        """Posts requests, in about the given order, and returns the replies in exactly that order.
+
+        Args:
+            requests: what to post.
+            arrived: hears of each reply before this returns or raises; what it raises is raised here.
+
+        Raises:
+            UnusableError: no server can be reached, or what came back says that no request will succeed.
+        """
+        jobs = [_Job(request, i, arrived, self._loop.create_future()) for i, request in enumerate(requests)]
+        for job in jobs:
+            self._lanes[home(job.request.affinity, self._names)].waiting.append(job)
+        self._news.set()
+        try:
+            return list(await asyncio.gather(*(job.future for job in jobs)))
+        except UnusableError as error:
+            answered = sum(job.future.done() and job.future.exception() is None for job in jobs)
+            raise UnusableError(f"{error} ({answered} of {len(jobs)} requests were answered)") from error
+        finally:
+            for job in jobs:
+                job.future.cancel()
+
+    async def close(self) -> None:
+        """Ends all workers."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _work(self, lane: _Lane) -> None:
+        while True:
+            await lane.is_open.wait()
+            job = self._next(lane)
+            if job is None:
+                self._news.clear()
+                await self._news.wait()
+            elif not job.future.done():
+                lane.busy += 1
+                if lane.waiting and lane.busy == self._concurrency:
+                    self._news.set()
+                await self._serve(lane, job)
+                lane.busy -= 1
+
+    def _next(self, lane: _Lane) -> _Job | None:
+        if lane.waiting:
+            return lane.waiting.popleft()
+        for other in sorted(self._lanes, key=lambda other: -len(other.waiting)):
+            if other.waiting and (other.busy >= self._concurrency or not other.is_open.is_set()):
+                return other.waiting.pop()
+        return None
+
+    async def _serve(self, lane: _Lane, job: _Job) -> None:
+        started = self._loop.time()
+        job.first_sent = started if job.first_sent is None else job.first_sent
+        try:
+            reply = await lane.replica.post(job.request.path, job.request.body)
+        except UnreachableError as error:
+            self._shut(lane, str(error))
+            self._put_back(job, lane)
+        except LostReplyError as error:
+            job.sent += 1
+            job.timeouts += error.timed_out
+            if error.timed_out and lane.last_answer < started:
+                self._shut(lane, str(error))
+            await self._try_again(lane, job, Reply(0, str(error), self._loop.time() - started))
+        except Exception as error:  # noqa: BLE001 the caller waits: it must hear of every error
+            if not job.future.done():
+                job.future.set_exception(error)
+        else:
+            job.sent += 1
+            if reply.status in _PASSING or reply.status >= 500 or (reply.status == 200 and not reply.is_answer):
+                await self._try_again(lane, job, reply)
+            else:
+                lane.last_answer = self._loop.time()
+                _settle(lane, job, reply)
+
+    async def _try_again(self, lane: _Lane, job: _Job, reply: Reply) -> None:
+        job.tries += 1
+        incapable = job.request.optional and reply.status in _INCAPABLE
+        limit = min(1, self._patience.max_retries) if incapable else self._patience.max_retries
+        if job.tries <= limit and job.timeouts < MOST_TIMEOUTS:
+            await asyncio.sleep(random_pause(job.tries, reply.retry_after))
+            self._put_back(job, lane if reply.status == _TOO_MANY else self._another(lane))
+        elif incapable or await self._is_in_order(lane, job.first_sent or 0.0):
+            _finish(job, reply)
+        else:
+            status = f"{reply.status}: " if reply.status else ""
+            _fail(job, f"{lane.replica.url} gave no answer in {job.tries} tries. Last: {status}{reply.message}")
+
+    async def _is_in_order(self, lane: _Lane, since: float) -> bool:
+        """Whether there have been answers since a time, or the server answers the simplest request now."""
+        if any(other.last_answer >= since for other in self._lanes):
+            return True
+        if self.simplest is None:
+            return False
+        try:
+            return (await lane.replica.post(self.simplest.path, self.simplest.body)).is_answer
+        except (UnreachableError, LostReplyError):
+            return False
+
+    def _another(self, lane: _Lane) -> _Lane:
+        others = [other for other in self._lanes if other is not lane and other.is_open.is_set()]
+        return min(others, key=lambda other: len(other.waiting), default=lane)
+
+    def _put_back(self, job: _Job, lane: _Lane) -> None:
+        lane.waiting.appendleft(job)
+        self._news.set()
+
+    def _shut(self, lane: _Lane, problem: str) -> None:
+        if lane.is_open.is_set():
+            lane.is_open.clear()
+            lane.down_since = self._loop.time()
+            self._news.set()
+            logger.warning("%s is out: %s", lane.replica.url, problem)
+            task = self._loop.create_task(self._look_after(lane, problem))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _look_after(self, lane: _Lane, problem: str) -> None:
+        """Waits until the server is back; those who wait for it hear when it has been down for too long."""
+        wait = FIRST_LOOK
+        while True:
+            left = lane.down_since + self._patience.seconds - self._loop.time()
+            await asyncio.sleep(min(wait, left) if left > 0 else wait)
+            try:
+                if (await lane.replica.get("models")).status < 500:
+                    break
+            except (UnreachableError, LostReplyError) as error:
+                problem = str(error)
+            self._give_up(problem)
+            wait = min(2 * wait, LONGEST_LOOK)
+        logger.warning("%s is back", lane.replica.url)
+        lane.is_open.set()
+        self._news.set()
+
+    def _give_up(self, problem: str) -> None:
+        if any(lane.is_open.is_set() for lane in self._lanes):
+            return
+        all_down_since = max(lane.down_since for lane in self._lanes)
+        if self._loop.time() < all_down_since + self._patience.seconds:
+            return
+        for lane in self._lanes:
+            for job in lane.waiting:
+                _fail(job, f"{' and '.join(self._names)} can not be reached. {problem}")
+
+
+def _settle(lane: _Lane, job: _Job, reply: Reply) -> None:
+    """Hands over a reply that no repetition would change."""
+    redirects = 300 <= reply.status < 400
+    if job.request.optional or not (redirects or reply.status in _REFUSALS):
+        _finish(job, reply)
+        return
+    problem = _REFUSALS.get(reply.status, "it wants to send the client elsewhere")
+    words = "" if reply.status in (401, 403) else f". Its words: {reply.message}"
+    _fail(job, f"{lane.replica.url} answers {reply.status}: {problem}{words}")
+
+
+def _finish(job: _Job, reply: Reply) -> None:
+    if job.future.done():
+        return
+    if job.sent > 1:
+        reply = replace(reply, requests=job.sent)
+    try:
+        job.arrived(job.position, reply)
+    except Exception as error:  # noqa: BLE001 the caller waits: it must hear of every error
+        job.future.set_exception(error)
+    else:
+        job.future.set_result(reply)
+
+
+def _fail(job: _Job, problem: str) -> None:
+    if not job.future.done():
+        job.future.set_exception(UnusableError(problem))

@@ -1,0 +1,1 @@
+"""Opens the judge, the embedder and the recognizer that a run uses."""

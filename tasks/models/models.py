@@ -1,0 +1,223 @@
+"""Opens the judges and models that settings name, once a process: loading a model costs more than using it."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from functools import lru_cache
+from threading import Lock
+from typing import TYPE_CHECKING, TypeAlias
+
+from metric_core.errors import AssayError, ConfigError
+from tasks.cache.cache_address import engine_url, store_address
+from tasks.embedders.huggingface_embedder import HuggingFaceCrossEncoder, HuggingFaceEmbedder
+from tasks.embedders.minilm import MiniLm
+from tasks.embedders.protocol import CrossEncoder, Embedder
+from tasks.judges.builtin import BuiltinJudge
+from tasks.judges.panel import PanelJudge
+from tasks.judges.protocol import Judge
+from tasks.judges.scripted import ScriptedJudge
+from tasks.models.custom_models import OwnEmbedder, OwnJudge, OwnRecognizer
+from tasks.options.model_options import EmbedderSettings, JudgedSettings, JudgeSettings, LanguageSettings
+from tasks.prefect_support.secret_blocks import secret_block
+from tasks.recognizers.protocol import EntityRecognizer
+from tasks.recognizers.spacy_pipeline import SpacyPipeline
+from tasks.runtime import credentials
+from tasks.runtime.home import assay_home
+
+if TYPE_CHECKING:
+    from tasks.cache.answer_cache import AnswerStore
+    from tasks.cache.cached_judge import StoredJudge
+
+credentials.READERS["block"] = secret_block
+
+ANSWERS = "answers.db"
+"""The store of answers in ASSAY_HOME."""
+
+Planner: TypeAlias = Callable[[JudgeSettings, Callable[[], "StoredJudge"]], Judge]
+"""Gets a judge's settings and the way to open it, and gives the one that is to be asked in its place."""
+
+_MET: set[str] = set()
+_MEETING = Lock()
+
+_PLANNER: ContextVar[Planner | None] = ContextVar("planner", default=None)
+
+
+def open_store(answers: str | None = None) -> "AnswerStore":
+    """The store of answers at an address; by default a file in ASSAY_HOME. Nothing is opened before it is used."""
+    return _store(engine_url(store_address(answers or str(assay_home() / ANSWERS))))
+
+
+@lru_cache(maxsize=16)
+def _store(url: str) -> "AnswerStore":
+    from tasks.cache.answer_cache import AnswerStore  # noqa: PLC0415 who runs nothing need not load its database
+
+    return AnswerStore(url)
+
+
+def open_pipeline(settings: LanguageSettings) -> SpacyPipeline:
+    """The spaCy pipeline that splits sentences and, unless the user has another recogniser, finds entities."""
+    return _pipeline(settings.pipeline)
+
+
+@lru_cache(maxsize=4)
+def _pipeline(name: str) -> SpacyPipeline:
+    return SpacyPipeline(name)
+
+
+def open_recognizer(settings: LanguageSettings, answers: str | None = None) -> EntityRecognizer:
+    """The model that finds entities, in each text once."""
+    from tasks.cache.cached_models import StoredRecognizer  # noqa: PLC0415
+
+    own = None if settings.recognizer is None else OwnRecognizer(settings.recognizer, settings.options)
+    return StoredRecognizer(own or open_pipeline(settings), open_store(answers))
+
+
+def open_embedder(settings: EmbedderSettings, answers: str | None = None) -> Embedder:
+    """The model that turns texts into vectors, each text once."""
+    from tasks.cache.cached_models import StoredEmbedder  # noqa: PLC0415
+
+    return StoredEmbedder(_embedder(settings), open_store(answers))
+
+
+def _embedder(settings: EmbedderSettings) -> Embedder:
+    if settings.backend == "server":
+        return _open_embedding_server(settings, os.getpid())
+    return _load_embedder(settings)
+
+
+@lru_cache(maxsize=4)
+def _load_embedder(settings: EmbedderSettings) -> Embedder:
+    if settings.backend == "minilm":
+        return MiniLm()
+    if settings.is_own:
+        return OwnEmbedder(settings.backend, settings.options)
+    if settings.model is None:
+        raise ConfigError("embedder.backend is 'huggingface', but embedder.model names no model")
+    return HuggingFaceEmbedder(settings.model, settings.revision)
+
+
+@lru_cache(maxsize=4)
+def open_cross_encoder(settings: EmbedderSettings) -> CrossEncoder:
+    """The model that scores pairs of texts."""
+    if settings.cross_encoder is None:
+        raise ConfigError(
+            "a metric asks for encoder = 'cross', but embedder.cross_encoder names no model; "
+            "set it to a cross-encoder's name or folder, or leave encoder at 'bi'"
+        )
+    return HuggingFaceCrossEncoder(settings.cross_encoder, settings.revision)
+
+
+def judge_of(settings: JudgedSettings) -> Judge:
+    """The judge that a stage asks: one, or a panel."""
+    lead, *others = [
+        open_judge(member, settings.embedder, settings.language, settings.answers, refresh=settings.refresh)
+        for member in (settings.judge, *settings.panel)
+    ]
+    if not others:
+        return lead
+    panel = PanelJudge([lead, *others])
+    if _PLANNER.get() is None:  # judges that are out of reach look alike in a plan
+        panel.refuse_repeated()
+    return panel
+
+
+def open_judge(
+    settings: JudgeSettings,
+    embedder: EmbedderSettings,
+    language: LanguageSettings,
+    answers: str | None = None,
+    *,
+    refresh: bool = False,
+) -> Judge:
+    """The judge, with the answers that it gave before; how it was launched makes no difference.
+
+    Args:
+        settings: who it is.
+        embedder: for the builtin judge.
+        language: for the builtin judge.
+        answers: address of the store of answers; by default a file in ASSAY_HOME.
+        refresh: ask although the answers are in the store.
+    """
+    from tasks.cache.cached_judge import StoredJudge  # noqa: PLC0415
+
+    def opened() -> StoredJudge:
+        if settings.backend == "scripted":
+            return StoredJudge(_scripted(settings), open_store(answers), refresh=refresh)
+        reached = settings.model_copy(update={"launch": None, "slots": None})
+        judge = _open_judge(reached, embedder, language, answers, os.getpid())
+        return StoredJudge(judge, open_store(answers), refresh=refresh)
+
+    planner = _PLANNER.get()
+    return opened() if planner is None else planner(settings, opened)
+
+
+@contextmanager
+def planned_by(planner: Planner) -> Iterator[None]:
+    """Puts another judge in the place of every judge that this thread opens in the block."""
+    token = _PLANNER.set(planner)
+    try:
+        yield
+    finally:
+        _PLANNER.reset(token)
+
+
+@lru_cache(maxsize=16)
+def _open_judge(
+    settings: JudgeSettings, embedder: EmbedderSettings, language: LanguageSettings, answers: str | None, process: int
+) -> Judge:
+    del process  # that of the connections: a process that was forked from it needs its own
+    if settings.backend == "builtin":
+        return BuiltinJudge(open_embedder(embedder, answers), open_pipeline(language))
+    if settings.is_own:
+        return OwnJudge(settings.backend, settings.options)
+    return _open_server(settings)
+
+
+def _scripted(settings: JudgeSettings) -> Judge:
+    """Read every time: a script is short, and may change while the process lives."""
+    if settings.script is None:
+        raise ConfigError("judge.backend is 'scripted', but judge.script names no file with answers")
+    return ScriptedJudge.from_file(settings.script)
+
+
+def meet_run(run_id: str) -> None:
+    """Forgets servers when this process first hears of a run: a model at an address, or a prompt, may have changed."""
+    with _MEETING:
+        if run_id not in _MET:
+            _open_judge.cache_clear()
+            _open_embedding_server.cache_clear()
+            _MET.add(run_id)
+
+
+def preload(embedder: EmbedderSettings, language: LanguageSettings) -> None:
+    """Loads the models that almost every run uses; one that can not be loaded is the run's to complain about."""
+    with suppress(AssayError):
+        open_pipeline(language).entities([""])
+        if embedder.backend != "server" and not embedder.is_own:
+            open_embedder(embedder).embed([""])
+
+
+@lru_cache(maxsize=4)
+def _open_embedding_server(settings: EmbedderSettings, process: int) -> Embedder:
+    del process  # as in _open_judge
+    from tasks.embedders.openai_embedder import ServerEmbedder  # noqa: PLC0415 who has no server need not load its client
+
+    if settings.server is None:
+        raise ConfigError(
+            "embedder.backend is 'server', but embedder.server does not say where it is; set embedder.server.urls"
+        )
+    if settings.model is not None:
+        raise ConfigError(
+            f"embedder.backend is 'server', but embedder.model, which names {settings.model!r}, is for huggingface; "
+            "name the server's model in embedder.server.model, or leave it out if the server has only one"
+        )
+    return ServerEmbedder(settings.server)
+
+
+def _open_server(settings: JudgeSettings) -> Judge:
+    from tasks.judges.openai.openai_judge import ServerJudge  # noqa: PLC0415 who has no server need not load its client
+
+    if settings.server is None:
+        raise ConfigError("judge.backend is 'server', but judge.server does not say where it is; set judge.server.urls")
+    return ServerJudge(settings.server)

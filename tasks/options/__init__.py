@@ -1,0 +1,1 @@
+"""The options of a run, in groups, each declared once."""

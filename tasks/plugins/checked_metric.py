@@ -1,0 +1,164 @@
+"""Metrics of the user's own, held to what they declare: before a run begins, and while they compute."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from metric_core.columns import COLUMNS
+from metric_core.errors import AssayError, ExtensionError
+from metric_core.evidence import Evidence, MissingProductError
+from metric_core.judge_questions import RATING_KINDS, GenerateQuestion, RatingRequest
+from metric_core.metric import Metric, MetricRequest, Parameter, Parameters
+from metric_core.records import Direction, Sample, Score
+from metric_core.stages import Product
+from metric_core.suggestions import suggestions
+from tasks.plugins.load_object import Found
+
+_FUNCTIONS = ("columns", "products", "bounds", "compute")
+_KINDS: Mapping[str, tuple[type, str]] = {
+    "name": (str, "a text"),
+    "summary": (str, "a text"),
+    "parameters": (Mapping, "a mapping of names to metric_core.metric.Parameter"),
+    "undefined": (Mapping, "a mapping of reasons to when they happen"),
+    "direction": (Direction, "a metric_core.records.Direction"),
+}
+
+_VALUES = ("score", "value")
+"""The property that holds the rating in the reply to a question that asks for JSON."""
+
+
+def check_declarations(metric: Metric, name: str) -> None:
+    """Finds what is not of its kind where the metric is, and not where somebody uses it.
+
+    Raises:
+        ExtensionError: something is not.
+    """
+    for part in _FUNCTIONS:
+        if not callable(value := getattr(metric, part)):
+            raise ExtensionError(
+                f"{name!r}: {part} is {value!r}, wanted a function; metric_core.metric.always(...) makes one that "
+                "gives the same for all parameters"
+            )
+    for part, (kind, wanted) in _KINDS.items():
+        if not isinstance(value := getattr(metric, part), kind):
+            raise ExtensionError(f"{name!r}: {part} is {value!r}, wanted {wanted}")
+    for key, parameter in metric.parameters.items():
+        if not isinstance(parameter, Parameter):
+            raise ExtensionError(
+                f"{name!r}: the parameter {key} is {parameter!r}, wanted a metric_core.metric.Parameter"
+            )
+
+
+class WatchedMetric:
+    """A metric of the user's own, whose every part is held to what it declares.
+
+    Args:
+        own: the metric.
+        found: how it was found.
+    """
+
+    def __init__(self, own: Metric, found: Found) -> None:
+        self._own = own
+        self._found = found
+
+    def metric(self) -> Metric:
+        """The metric as others see it."""
+        return replace(
+            self._own,
+            columns=self._columns,
+            products=self._products,
+            bounds=self._bounds,
+            compute=self._compute,
+            ratings=None if self._own.ratings is None else self._ratings,
+            origin=self._found.name,
+            code=self._found.code,
+        )
+
+    def _columns(self, parameters: Parameters) -> tuple[str, ...]:
+        columns = self._listed("columns", parameters)
+        if unknown := [column for column in columns if column not in COLUMNS]:
+            raise self._error(f"asks for the column {unknown[0]!r}, wanted some of {', '.join(COLUMNS)}")
+        return columns
+
+    def _products(self, parameters: Parameters) -> tuple[Product, ...]:
+        names = self._listed("products", parameters)
+        if unknown := [name for name in names if name not in set(Product)]:
+            near = suggestions(str(unknown[0]), list(Product), most=4) or list(Product)
+            raise self._error(f"asks for the product {str(unknown[0])!r}; there are: {', '.join(near)}")
+        products = tuple(Product(name) for name in names)
+        if (Product.RATINGS in products) is (self._own.ratings is None):
+            raise self._error("must ask for the product 'ratings' if it has rating questions, and only then")
+        return products
+
+    def _bounds(self, parameters: Parameters) -> tuple[float, float] | None:
+        bounds: Any = self._declared("bounds", parameters)
+        is_pair = isinstance(bounds, Sequence) and len(bounds) == 2
+        if bounds is not None and not (is_pair and all(isinstance(bound, int | float) for bound in bounds)):
+            raise self._error(f"gives {bounds!r} as bounds, wanted the least and the greatest value, or None")
+        return None if bounds is None else (bounds[0], bounds[1])
+
+    def _listed(self, part: str, parameters: Parameters) -> tuple[Any, ...]:
+        names = self._declared(part, parameters)
+        if not isinstance(names, Sequence) or isinstance(names, str):
+            raise self._error(f"gives {names!r} as {part}, wanted a tuple of them")
+        return tuple(names)
+
+    def _declared(self, part: str, parameters: Parameters) -> object:
+        try:
+            found: object = getattr(self._own, part)(parameters)
+        except AssayError:
+            raise
+        except Exception as error:
+            raise self._error(f"raised {type(error).__name__} in {part}: {error}") from error
+        return found
+
+    def _compute(self, request: MetricRequest, evidence: Evidence) -> Score:
+        try:
+            score: object = self._own.compute(request, evidence)
+        except (AssayError, MissingProductError):
+            raise
+        except Exception as error:
+            raise self._raised(error, evidence.sample) from error
+        if not isinstance(score, Score):
+            raise self._error(f"gave {score!r} for the row {evidence.sample.row_id!r}, wanted a Score")
+        bounds = request.bounds
+        if bounds is not None and score.value is not None and not bounds[0] <= score.value <= bounds[1]:
+            limits = f"{bounds[0]:g} to {bounds[1]:g}"
+            raise self._error(f"gave {score.value:g} for the row {evidence.sample.row_id!r}, but declares {limits}")
+        return score
+
+    def _ratings(self, sample: Sample, parameters: Parameters) -> Sequence[RatingRequest] | Score:
+        ask = self._own.ratings
+        try:
+            wanted = () if ask is None else ask(sample, parameters)
+        except (AssayError, MissingProductError):
+            raise
+        except Exception as error:
+            raise self._raised(error, sample) from error
+        if isinstance(wanted, Score):
+            return wanted
+        if not isinstance(wanted, Iterable):
+            raise self._error(f"asks {wanted!r}, wanted a list of RatingRequest")
+        asked = list(wanted)
+        self._check(asked)
+        return asked
+
+    def _check(self, wanted: Sequence[object]) -> None:
+        templates = set()
+        for rating in wanted:
+            if not isinstance(rating, RatingRequest):
+                raise self._error(f"asks {rating!r}, wanted a RatingRequest")
+            question = rating.question
+            if question.kind not in RATING_KINDS:
+                raise self._error(f"asks a question of kind {question.kind}, wanted one of {', '.join(RATING_KINDS)}")
+            if isinstance(question, GenerateQuestion) and not set(_VALUES) & set(question.schema.get("properties", ())):
+                raise self._error(f"asks for JSON without a property {' or '.join(_VALUES)}, which holds the rating")
+            if rating.template in templates:
+                raise self._error(f"has two questions {rating.template!r}; each needs a template of its own")
+            templates.add(rating.template)
+
+    def _raised(self, error: Exception, sample: Sample) -> ExtensionError:
+        return self._error(f"raised {type(error).__name__} on the row {sample.row_id!r}: {error}")
+
+    def _error(self, what: str) -> ExtensionError:
+        return ExtensionError(f"the metric {self._own.name} ({self._found.name}) {what}")

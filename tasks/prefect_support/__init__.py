@@ -1,0 +1,1 @@
+"""Adapters to Prefect: locks, stored results, concurrency limits, secret blocks."""

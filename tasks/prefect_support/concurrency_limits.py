@@ -1,0 +1,80 @@
+"""Slots at a judge: how many stages of all runs may ask it at the same time.
+
+A judge whose settings have `slots` has a global concurrency limit on the Prefect server, whose name follows from the
+model and its addresses, so that configurations that mean the same judge share it. A stage takes a slot before it asks,
+and keeps it by a lease: of a process that was killed, the slot is free again when the lease ends.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
+from prefect.concurrency.sync import concurrency
+from prefect.exceptions import ObjectAlreadyExists
+
+from tasks.options.model_options import JudgedSettings, JudgeSettings, Settings
+
+LEASE_SECONDS = 60.0
+"""How long a killed process holds its slot; Prefect takes nothing shorter."""
+
+
+def limit_name(judge: JudgeSettings) -> str:
+    """The name of a judge's limit.
+
+    >>> limit_name(JudgeSettings.model_validate({"backend": "server", "server": {"urls": ["http://gpu:8000/v1"]}}))
+    'assay-judge-server-...'
+    """
+    server = judge.server
+    model = judge.backend if server is None else server.model or judge.backend
+    where = [] if server is None else sorted(server.urls)
+    digest = hashlib.sha256(repr((judge.backend, model, where)).encode()).hexdigest()[:8]
+    return f"assay-judge-{re.sub(r'[^a-z0-9]+', '-', model.lower()).strip('-')}-{digest}"
+
+
+def limits_of(judges: Iterable[JudgeSettings]) -> dict[str, int]:
+    """The names of the limits of those judges that have one, and how many slots each has."""
+    return {limit_name(judge): judge.slots for judge in judges if judge.slots is not None}
+
+
+def make_limits(judges: Iterable[JudgeSettings], *, update: bool) -> dict[str, int]:
+    """Makes the limits of judges on the Prefect server; those that are there stay, and are not made twice.
+
+    Args:
+        judges: whose limits.
+        update: give limits that are there the number of slots that is configured.
+
+    Returns:
+        The limits: name -> slots.
+    """
+    limits = limits_of(judges)
+    if not limits:
+        return {}
+    with get_client(sync_client=True) as client:
+        for name, slots in limits.items():
+            if update:
+                client.upsert_global_concurrency_limit_by_name(name, slots)
+                continue
+            try:
+                client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=name, limit=slots))
+            except ObjectAlreadyExists:
+                continue
+    return limits
+
+
+@contextmanager
+def slot(settings: Settings) -> Iterator[None]:
+    """Holds a slot at each judge that a stage asks; waits until there is one. Without limits there is nothing to hold.
+
+    Raises:
+        ConcurrencySlotAcquisitionError: the server has no limit of that name.
+    """
+    judges = (settings.judge, *settings.panel) if isinstance(settings, JudgedSettings) else ()
+    names = sorted(limits_of(judges))
+    if not names:
+        yield
+        return
+    with concurrency(names, strict=True, lease_duration=LEASE_SECONDS, raise_on_lease_renewal_failure=False):
+        yield

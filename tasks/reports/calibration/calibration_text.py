@@ -1,0 +1,99 @@
+"""How far a judge agrees with people, in words: a sentence for summaries and reports, a table as Markdown."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from metric_core.calibration.calibrate import FIGURES
+from tasks.calibration.calibration_files import Calibration, KeptFigure, day_of
+from tasks.calibration.human_agreement import human_agreements
+from tasks.reports.run.summary_view import fixed
+
+_HEADLINES = {"kappa": "kappa", "auroc": "AUROC", "spearman": "Spearman", "mae": "mean absolute error"}
+"""The figures that a sentence has, as far as they are there."""
+
+_MOST_NAMES = 4
+
+NOT_CALIBRATED = "not calibrated: how far this judge agrees with people on data like this has not been measured"
+
+
+def agreement_lines(manifest: Mapping[str, Any]) -> list[str]:
+    """What a run knows about the judge's agreement with people, a line a metric; those without a judge need none.
+
+    Args:
+        manifest: content of run.json.
+
+    >>> agreement_lines({})
+    ['not calibrated: how far this judge agrees with people on data like this has not been measured']
+    """
+    entry = manifest.get("calibration") or {}
+    known = entry.get("metrics", {})
+    verdict = (manifest.get("config") or {}).get("verdict")
+    lines = [f"{metric}: {_sentence(facts, verdict)}" for metric, facts in known.items()]
+    others = [key for key in human_agreements(manifest) if key not in known]
+    if known and others:
+        lines.append(f"not calibrated: {', '.join(others) if len(others) <= _MOST_NAMES else f'{len(others)} others'}")
+    return [*(lines or [NOT_CALIBRATED]), *entry.get("not_covered", ())]
+
+
+def _sentence(facts: Mapping[str, Any], verdict: str | None = None) -> str:
+    """What a calibration says, in a line.
+
+    Args:
+        facts: as run.json has them.
+        verdict: how verdicts count in the run.
+
+    >>> figures = {"kappa": {"value": 0.615, "low": 0.4, "high": 0.8}}
+    >>> _sentence({"figures": figures, "compared": 66, "source": "a/b.jsonl", "created": "2026-11-21T16:04:00+00:00"})
+    'kappa 0.615 (0.400 to 0.800), 66 rows of b.jsonl, 2026-11-21'
+    """
+    found = [
+        f"{title} {_shown(facts['figures'][name])}" for name, title in _HEADLINES.items() if name in facts["figures"]
+    ]
+    rows = f"{facts['compared']:,} rows of {PurePosixPath(facts['source']).name}"
+    mapped = ["probabilities mapped by it"] if facts.get("applied") else []
+    measured = facts.get("verdict", verdict)
+    otherwise = [] if measured == verdict else [f"measured with verdict = {measured}"]
+    return ", ".join([*found, rows, day_of(facts["created"]), *mapped, *otherwise])
+
+
+def figure_rows(calibration: Calibration) -> Iterator[tuple[str, str, str]]:
+    """Each figure: what it is, its value, and its interval."""
+    for name, title in FIGURES.items():
+        if (figure := calibration.figures.get(name)) is not None:
+            yield title, fixed(figure.value), _interval(figure)
+
+
+def count_line(calibration: Calibration) -> str:
+    """How many rows the figures rest on."""
+    counts = calibration.counts
+    yes = "" if counts.positive is None else f" ({counts.positive:,} yes, {counts.compared - counts.positive:,} no)"
+    left = {"unlabelled": counts.unlabelled, "undefined": counts.undefined, "failed": counts.failed}
+    without = ", ".join(f"{count:,} {what}" for what, count in left.items() if count)
+    return f"{counts.compared:,} of {counts.rows:,} rows compared{yes}" + (f"; {without}" if without else "")
+
+
+def markdown(calibration: Calibration) -> str:
+    """The calibration as Markdown; no text of the data is in it."""
+    rows = [f"| {title} | {value} | {interval} |" for title, value, interval in figure_rows(calibration)]
+    return "\n".join(
+        [
+            f"**{calibration.metric}** by {calibration.judge}, beside the labels in `{calibration.label}`",
+            "",
+            count_line(calibration),
+            "",
+            "| figure | value | 95 % interval |",
+            "|---|---|---|",
+            *rows,
+        ]
+    )
+
+
+def _shown(figure: Mapping[str, Any]) -> str:
+    found = KeptFigure.model_validate(figure)
+    interval = _interval(found)
+    return f"{fixed(found.value)} ({interval})" if interval else fixed(found.value)
+
+
+def _interval(figure: KeptFigure) -> str:
+    return "" if figure.low is None or figure.high is None else f"{fixed(figure.low)} to {fixed(figure.high)}"

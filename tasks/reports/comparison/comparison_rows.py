@@ -1,0 +1,156 @@
+"""The rows that changed most, with the evidence of both runs side by side, as the comparison's page shows them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from metric_core.errors import RunFolderError
+from metric_core.metrics.context_entity_recall import CONTEXT_ENTITY_RECALL, NORMALIZED
+from metric_core.records import Direction
+from metric_core.stages import Stage
+from tasks.comparison.run_comparison import RunComparison
+from tasks.comparison.run_pair import Matching, RunRows
+from tasks.reports.comparison.comparison_evidence import evidence_groups
+from tasks.reports.comparison.comparison_passages import passages_side_by_side
+from tasks.reports.comparison.comparison_words import signed
+from tasks.reports.comparison.word_diff import word_diff
+from tasks.reports.run.evidence_view import row_view
+from tasks.reports.run.row_tables import RowTables
+from tasks.reports.run.score_table import Yardstick, read_rows
+from tasks.reports.run.summary_view import fixed
+from tasks.reports.truncation import LONGEST_TEXT
+from tasks.runs.finished_run import EarlierRun
+from tasks.runs.run_folder import SCORES, STAGES
+
+MOST_ROWS = 100
+"""Rows that a page carries."""
+
+_EVIDENCE = tuple(stage for stage in Stage if stage not in {Stage.SAMPLES, Stage.AGGREGATION, Stage.REPORTING})
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The chosen rows of one run.
+
+    Args:
+        yardsticks: its metrics, by key.
+        samples: name of a row -> its row of the samples table.
+        views: name of a row -> its evidence.
+    """
+
+    yardsticks: Mapping[str, Yardstick]
+    samples: Mapping[str, Mapping[str, Any]]
+    views: Mapping[str, Mapping[str, Any]]
+
+
+def changed_rows(comparison: RunComparison) -> tuple[list[dict[str, Any]], int]:
+    """The rows that the comparison names as most changed, those first that became worst.
+
+    Args:
+        comparison: of two runs, whose folders are still where they were.
+
+    Returns:
+        The rows for the page, and how many more were named than a page carries.
+    """
+    names = _chosen(comparison)
+    if comparison.a is None or not names:
+        return [], 0
+    kept = names[:MOST_ROWS]
+    sides = [_read(folder, comparison.match, kept) for folder in (comparison.a.folder, comparison.b.folder)]
+    rows = [_row(name, *sides) for name in kept]
+    return sorted(rows, key=lambda row: (row["net"], row["name"])), len(names) - len(kept)
+
+
+def _chosen(comparison: RunComparison) -> list[str]:
+    """The names of the rows, the most changed of every metric first, then the second most of every metric."""
+    lists = [metric.difference.most_changed for metric in comparison.metrics if metric.difference]
+    longest = max(map(len, lists), default=0)
+    return list(dict.fromkeys(rows[i].row for i in range(longest) for rows in lists if i < len(rows)))
+
+
+def _read(folder: str, match: str | None, names: Sequence[str]) -> _Side:
+    run = EarlierRun(folder)
+    row_ids = {name: name for name in names} if match is None else RunRows.of(run, Matching(match)).row_ids
+    ids = [row_ids[name] for name in names]
+    metrics = {entry["key"]: entry for entry in run.manifest["metrics"]}
+    yardsticks = {key: Yardstick.of(entry) for key, entry in metrics.items()}
+    parameters = (e["parameters"] for e in metrics.values() if e["name"] == CONTEXT_ENTITY_RECALL.name)
+    entity_match = next((p["match"] for p in parameters if p.get("match")), NORMALIZED)
+    path = Path(folder)
+    stages = {stage: read_rows(path / STAGES / f"{stage}.parquet", stage, ids) for stage in _EVIDENCE}
+    found = read_rows(path / STAGES / f"{Stage.SAMPLES}.parquet", Stage.SAMPLES, ids)
+    cells = read_rows(path / SCORES, Stage.AGGREGATION, ids)
+    missing = [row_id for row_id in ids if row_id not in found]
+    if missing:
+        raise RunFolderError(f"the samples table of {folder} lacks the row {missing[0]!r}. Run the evaluation again.")
+    samples = {name: found[row_ids[name]][0] for name in names}
+    views = {}
+    for name, sample in samples.items():
+        of_stages: dict[Stage, list[dict[str, Any]]] = {
+            stage: rows.get(sample["row_id"], []) for stage, rows in stages.items()
+        }
+        tables = RowTables(sample, cells.get(sample["row_id"], []), of_stages)
+        views[name] = row_view(tables, tuple(yardsticks.values()), entity_match)
+    return _Side(yardsticks, samples, views)
+
+
+def _row(name: str, a: _Side, b: _Side) -> dict[str, Any]:
+    before, after = a.samples[name], b.samples[name]
+    scores = list(_scores(name, a, b))
+    moves = [score["move"] for score in scores if score["move"]]
+    return {
+        "name": name,
+        "net": sum(moves) / len(scores) if scores else 0.0,
+        "question": _sides(before["user_input"], after["user_input"]),
+        "reference": _sides(before["reference"], after["reference"]),
+        "answer": _sides(before["response"], after["response"]),
+        "scores": [score for score in scores if score["kind"] != "same"],
+        "same_scores": [score["metric"] for score in scores if score["kind"] == "same"],
+        "groups": evidence_groups(a.views[name], b.views[name]),
+        "passages": passages_side_by_side(before["retrieved_contexts"] or (), after["retrieved_contexts"] or ()),
+    }
+
+
+def _sides(a: str | None, b: str | None) -> dict[str, Any]:
+    """A text of both runs, its differing words marked."""
+    clipped_a, clipped_b = (a or "")[:LONGEST_TEXT], (b or "")[:LONGEST_TEXT]
+    pieces_a, pieces_b = word_diff(clipped_a, clipped_b)
+    is_cut = max(len(a or ""), len(b or "")) > LONGEST_TEXT
+    return {"a": pieces_a, "b": pieces_b, "is_same": a == b, "is_cut": is_cut, "plain": clipped_b}
+
+
+def _scores(name: str, a: _Side, b: _Side) -> Iterator[dict[str, Any]]:
+    cells_b = dict(zip(b.yardsticks, b.views[name]["cells"], strict=True))
+    for key, cell_a in zip(a.yardsticks, a.views[name]["cells"], strict=True):
+        cell_b = cells_b.get(key)
+        if cell_a is not None and cell_b is not None:
+            yield {
+                "metric": key,
+                "a": _shown(cell_a),
+                "b": _shown(cell_b),
+                **_change(cell_a, cell_b, a.yardsticks[key]),
+            }
+
+
+def _change(a: Mapping[str, Any], b: Mapping[str, Any], yardstick: Yardstick) -> dict[str, Any]:
+    """By how much a row changed, and which way; `move` is its share of the metric's range, better being positive."""
+    if a["status"] != b["status"] or "value" not in a or "value" not in b:
+        kind = "same" if _shown(a) == _shown(b) else "other"
+        return {"change": "", "kind": kind, "move": 0.0}
+    change = round(b["value"] - a["value"], 12)
+    if not change:
+        return {"change": "", "kind": "same", "move": 0.0}
+    if yardstick.direction is Direction.NEITHER:
+        return {"change": signed(change), "kind": "other", "move": 0.0}
+    width = yardstick.bounds[1] - yardstick.bounds[0] if yardstick.bounds else 0
+    gain = change if yardstick.direction is Direction.HIGHER else -change
+    return {"change": signed(change), "kind": "better" if gain > 0 else "worse", "move": gain / (width or abs(gain))}
+
+
+def _shown(cell: Mapping[str, Any]) -> str:
+    if "value" in cell:
+        return fixed(cell["value"])
+    if "label" in cell:
+        return str(cell["label"])
+    return f"{cell['status']}: {cell.get('reason', '')}"

@@ -1,0 +1,171 @@
+"""A comparison as Markdown, for a pull request or an artifact: what differs first, then the scores, then the gate.
+
+Whatever comes from the data or from a user's settings stands in a code span, where no markup, link or mention works.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+
+from metric_core.gates.rules import Check, GateResult, Outcome
+from metric_core.statistics.comparison import Verdict
+from tasks.comparison.run_comparison import RunComparison, Side
+from tasks.reports.comparison.comparison_words import (
+    category_sentences,
+    check_numbers,
+    correction_sentences,
+    folder_text,
+    headline,
+    level_sentence,
+    lost_sentences,
+    numbers,
+    row_sentences,
+    signed,
+    title,
+)
+from tasks.reports.run.summary_view import fixed
+from tasks.reports.timestamps import moment_text
+
+SIGNS = {
+    Verdict.BETTER: "🟢 better",
+    Verdict.WORSE: "🔴 worse",
+    Verdict.DIFFERENT: "🔵 different",
+    Verdict.UNCLEAR: "no clear difference",
+    Verdict.NOT_COMPARED: "not compared",
+}
+OUTCOMES = {Outcome.PASSED: "✅ passed", Outcome.FAILED: "❌ failed", Outcome.INCONCLUSIVE: "❔ inconclusive"}
+
+_LONGEST = 200
+
+
+def markdown(comparison: RunComparison) -> str:
+    """The comparison as a Markdown text."""
+    return "\n".join(_lines(comparison)) + "\n"
+
+
+def code(text: str) -> str:
+    r"""A text as a code span that it can not leave, in a table or out of one.
+
+    >>> code("a|b`<img>\n@all")
+    "`a\\|b'<img> @all`"
+    """
+    plain = " ".join(text.split()).replace("`", "'").replace("|", "\\|")
+    shown = plain if len(plain) <= _LONGEST else f"{plain[:_LONGEST]}…"
+    return f"`{shown}`" if shown else "-"
+
+
+def _lines(comparison: RunComparison) -> Iterator[str]:
+    yield "## Comparison of two runs" if comparison.a else "## Gate"
+    yield ""
+    if comparison.not_alike:
+        yield "> [!WARNING]"
+        yield "> **Not like for like.** The scores differ for other reasons than the system under test:"
+        yield from (f"> - {code(reason)}" for reason in comparison.not_alike)
+        yield ""
+    if comparison.gate:
+        yield from _gate(comparison.gate)
+    if comparison.a:
+        yield f"**{headline(comparison.metrics)}**"
+        yield ""
+    yield from (f"- **{name}** {_side(side)}" for name, side in (("A", comparison.a), ("B", comparison.b)) if side)
+    yield from (f"- {escape(sentence)}" for sentence in row_sentences(comparison))
+    yield ""
+    if comparison.metrics:
+        yield from _metrics(comparison)
+    yield from _settings(comparison)
+
+
+def _gate(gate: GateResult) -> Iterator[str]:
+    yield f"**Gate: {OUTCOMES[gate.outcome]}**"
+    yield ""
+    passed = [check for check in gate.checks if check.outcome is Outcome.PASSED]
+    others = [check for check in gate.checks if check.outcome is not Outcome.PASSED]
+    if others:
+        yield from _checks(sorted(others, key=lambda check: list(Outcome).index(check.outcome), reverse=True))
+    if passed:
+        yield f"<details><summary>{len(passed)} of {len(gate.checks)} rules passed</summary>"
+        yield ""
+        yield from _checks(passed)
+        yield "</details>"
+        yield ""
+    yield level_sentence(gate)
+    yield ""
+
+
+def _checks(checks: Iterable[Check]) -> Iterator[str]:
+    rows = (
+        (
+            OUTCOMES[check.outcome],
+            code(check.metric),
+            check.rule,
+            *check_numbers(check),
+            str(check.rows),
+            _reason(check.reason),
+        )
+        for check in checks
+    )
+    yield from _table(("", "metric", "rule", "observed", "interval", "rows", "why"), rows, "lllrrrl")
+    yield ""
+
+
+def _reason(reason: str) -> str:
+    """A reason, with the command that it may have, which names a metric of the user's, as a code span."""
+    before, _, rest = reason.partition("`")
+    command, _, after = rest.rpartition("`")
+    return f"{escape(before, quote=False)}{code(command)}{escape(after, quote=False)}" if command else escape(reason)
+
+
+def _side(side: Side) -> str:
+    rows = f"{side.rows:,} rows of {code(side.source)}"
+    return f"{code(folder_text(side.folder))}, {rows}, judge {code(side.judge)}, {moment_text(side.created)}"
+
+
+def _metrics(comparison: RunComparison) -> Iterator[str]:
+    heading = ("metric", "A", "B", "B - A", "95 % interval", "p", "effect", "rows", "")
+    rows = ((code(title(metric)), *numbers(metric), SIGNS[metric.verdict]) for metric in comparison.metrics)
+    yield from _table(heading, rows, "lrrrrrrrl")
+    yield ""
+    yield (
+        "Means over the rows scored in both runs; p after Holm's correction over all metrics; effect: the mean "
+        "difference over its standard deviation. ↓ lower is better. No clear difference does not mean that there is "
+        "none."
+    )
+    yield ""
+    sentences = [*correction_sentences(comparison), *lost_sentences(comparison), *category_sentences(comparison)]
+    yield from (f"- {code(sentence)}" for sentence in sentences)
+    if sentences:
+        yield ""
+    yield from _rows(comparison)
+
+
+def _rows(comparison: RunComparison) -> Iterator[str]:
+    changes = [
+        (code(title(metric)), code(row.row), fixed(row.a), fixed(row.b), signed(row.b - row.a))
+        for metric in comparison.metrics
+        if metric.difference
+        for row in metric.difference.most_changed
+    ]
+    if changes:
+        yield "<details><summary>Rows that changed most</summary>"
+        yield ""
+        yield from _table(("metric", "row", "A", "B", "B - A"), changes, "llrrr")
+        yield ""
+        yield "</details>"
+        yield ""
+
+
+def _settings(comparison: RunComparison) -> Iterator[str]:
+    settings = comparison.differences.settings if comparison.differences else ()
+    if settings:
+        yield "<details><summary>What differs between the runs besides the scores</summary>"
+        yield ""
+        rows = ((code(item.name), code(item.a), code(item.b)) for item in settings)
+        yield from _table(("setting", "A", "B"), rows, "lll")
+        yield ""
+        yield "</details>"
+        yield ""
+
+
+def _table(heading: Sequence[str], rows: Iterable[Sequence[str]], sides: str) -> Iterator[str]:
+    yield f"| {' | '.join(heading)} |"
+    yield f"|{'|'.join('---:' if side == 'r' else '---' for side in sides)}|"
+    yield from (f"| {' | '.join(row)} |" for row in rows)

@@ -1,0 +1,116 @@
+"""The metrics of a comparison as its page shows them: numbers as text, drawings as coordinates."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from metric_core.records import Direction
+from metric_core.statistics.comparison import Difference, MetricComparison, Verdict
+from tasks.reports.comparison.comparison_words import LOWER_IS_BETTER, interval_text, p_text, signed
+from tasks.reports.run.summary_view import DIRECTIONS, fixed, number
+
+WIDTH = 260
+"""Width of the drawings, in the units of their coordinates."""
+
+_MARGIN = 8
+_JOINT = re.compile(r"(?<=[_,=/.])|(?=\()")
+_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+_KINDS = {Verdict.BETTER: "better", Verdict.WORSE: "worse"}
+
+
+def metric_views(metrics: Sequence[MetricComparison], spans: Mapping[str, float]) -> list[dict[str, Any]]:
+    """The metrics for the page.
+
+    Differences of metrics with a range of their own are drawn on one common scale, in shares of that range, so that
+    they can be compared by eye.
+
+    Args:
+        metrics: the comparisons.
+        spans: metric -> width of its range, for metrics that have one.
+    """
+    reach = {id(metric): _reach(metric.difference) for metric in metrics if metric.difference}
+    shares = [reach[id(m)] / spans[m.metric] for m in metrics if m.difference and spans.get(m.metric)]
+    common = next((step for step in _STEPS if step >= max(shares, default=0.0)), 1.0)
+    return [
+        _view(metric, common * spans[metric.metric] if spans.get(metric.metric) else reach.get(id(metric), 0.0) or 1.0)
+        for metric in metrics
+    ]
+
+
+def _reach(difference: Difference) -> float:
+    interval = difference.interval
+    ends = (interval.low, interval.high) if interval else (difference.mean,)
+    reach: float = max(map(abs, (*ends, difference.mean)))
+    return reach
+
+
+def _view(metric: MetricComparison, reach: float) -> dict[str, Any]:
+    rows = metric.rows
+    lost = [
+        (count, what)
+        for count, what in (
+            (rows.unscored_b, "scored in A only"),
+            (rows.unscored_a, "scored in B only"),
+            (rows.unscored_both, "scored in neither"),
+            (rows.rescaled, "on different scales"),
+        )
+        if count
+    ]
+    return {
+        "key_parts": _JOINT.split(metric.metric),
+        "scale": metric.scale,
+        "direction": DIRECTIONS[metric.direction],
+        "arrow": {Direction.HIGHER: "↑", Direction.LOWER: LOWER_IS_BETTER}.get(metric.direction, "↔"),
+        "verdict": metric.verdict,
+        "kind": _KINDS.get(metric.verdict, "unclear"),
+        "paired": rows.paired,
+        "lost": lost,
+        "categories": [(label, a, b) for label, (a, b) in metric.categories.items()],
+        "relabelled": metric.relabelled,
+        "difference": None if metric.difference is None else _difference(metric.difference, reach),
+    }
+
+
+def _difference(found: Difference, reach: float) -> dict[str, Any]:
+    interval = found.interval
+    low, high = (interval.low, interval.high) if interval else (found.mean, found.mean)
+    effect = found.effect
+    facts = [
+        ("test", None if found.test is None else f"{found.test.kind}, p {p_text(found.test.p)}"),
+        ("p after Holm", None if found.p_adjusted is None else p_text(found.p_adjusted)),
+        ("standardised difference", None if effect.standardized is None else f"{effect.standardized:+.2f}"),
+        ("rank-biserial correlation", None if effect.rank_biserial is None else f"{effect.rank_biserial:+.2f}"),
+        ("odds ratio", None if effect.odds_ratio is None else f"{effect.odds_ratio:.2f}"),
+        ("groups", None if found.groups is None else str(found.groups)),
+    ]
+    return {
+        "mean_a": fixed(found.mean_a),
+        "mean_b": fixed(found.mean_b),
+        "mean": signed(found.mean),
+        "interval": interval_text(interval, is_signed=True) if interval else None,
+        "mean_x": _x(found.mean, reach),
+        "low_x": _x(low, reach),
+        "high_x": _x(high, reach),
+        "least": f"-{number(reach)}",
+        "most": f"+{number(reach)}",
+        "facts": [(name, text) for name, text in facts if text is not None],
+        "moves": _moves(found),
+    }
+
+
+def _x(value: float, reach: float) -> float:
+    share = min(1.0, max(-1.0, value / reach))
+    return round(WIDTH / 2 + share * (WIDTH / 2 - _MARGIN), 1)
+
+
+def _moves(found: Difference) -> list[dict[str, Any]]:
+    """Rows that became worse, stayed, became better: counts, and widths of a bar."""
+    counts = {"worse": found.worsened, "same": found.unchanged, "better": found.improved}
+    total = sum(counts.values()) or 1
+    parts = []
+    x = 0.0
+    for kind, count in counts.items():
+        width = round(count / total * WIDTH, 1)
+        parts.append({"kind": kind, "count": count, "x": round(x, 1), "width": width})
+        x += width
+    return parts

@@ -1,0 +1,181 @@
+"""A comparison in words and numbers, as terminals, Markdown and pages all say them."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from metric_core.gates.rules import Check, GateResult
+from metric_core.records import Direction
+from metric_core.statistics.comparison import MetricComparison, RowChange, Verdict
+from metric_core.statistics.resampling import Interval
+from tasks.comparison.run_comparison import RunComparison
+from tasks.reports.calibration.correction_text import CorrectionWords
+from tasks.reports.run.summary_view import fixed
+
+LOWER_IS_BETTER = "↓"
+"""Stands beside a metric of which less is better."""
+
+_COUNTED = {
+    Verdict.WORSE: "worse",
+    Verdict.BETTER: "better",
+    Verdict.DIFFERENT: "different",
+    Verdict.UNCLEAR: "without a clear difference",
+    Verdict.NOT_COMPARED: "not compared",
+}
+_COLUMNS = {"extras": "other columns"}
+
+
+def signed(value: float) -> str:
+    """A difference with its sign and three decimals.
+
+    >>> signed(0.5), signed(-0.25), signed(-0.0001)
+    ('+0.500', '-0.250', '0.000')
+    """
+    text = fixed(value)
+    return text if float(text) <= 0 else f"+{text}"
+
+
+def p_text(p: float) -> str:
+    """A p-value.
+
+    >>> p_text(0.5), p_text(0.00001)
+    ('0.500', '<0.001')
+    """
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def interval_text(interval: Interval | None, is_signed: bool = False) -> str:
+    """An interval, or a dash.
+
+    >>> interval_text(Interval(-0.1, 0.2), is_signed=True)
+    '-0.100 to +0.200'
+    """
+    show = signed if is_signed else fixed
+    return "-" if interval is None else f"{show(interval.low)} to {show(interval.high)}"
+
+
+def title(metric: MetricComparison) -> str:
+    """A metric's key, the scale of its rows where they bring one, and whether less is better."""
+    name = metric.metric if metric.scale is None else f"{metric.metric} on {metric.scale}"
+    return f"{name} {LOWER_IS_BETTER}" if metric.direction is Direction.LOWER else name
+
+
+def headline(metrics: Sequence[MetricComparison]) -> str:
+    """How many metrics became worse, better, or neither, in one line.
+
+    >>> headline([])
+    'no metric in both runs'
+    """
+    counts = Counter(metric.verdict for metric in metrics)
+    parts = [(counts[verdict], words) for verdict, words in _COUNTED.items() if counts[verdict]]
+    if not parts:
+        return "no metric in both runs"
+    (first, words), *others = parts
+    noun = "metric" if first == 1 else "metrics"
+    return ", ".join([f"{first} {noun} {words}", *(f"{count} {words}" for count, words in others)])
+
+
+def rows_changed_most(
+    metrics: Sequence[MetricComparison],
+) -> list[tuple[str, list[tuple[MetricComparison, RowChange]]]]:
+    """The rows that metrics name as most changed, with what changed, those that most metrics name first."""
+    named: dict[str, list[tuple[MetricComparison, RowChange]]] = {}
+    for metric in metrics:
+        for change in metric.difference.most_changed if metric.difference else ():
+            named.setdefault(change.row, []).append((metric, change))
+    return sorted(named.items(), key=lambda item: -len(item[1]))
+
+
+def is_worse(metric: MetricComparison, change: float) -> bool | None:
+    """Whether a change is for the worse; None for a metric of no direction."""
+    if metric.direction is Direction.NEITHER:
+        return None
+    return (change < 0) == (metric.direction is Direction.HIGHER)
+
+
+def numbers(metric: MetricComparison) -> tuple[str, ...]:
+    """Mean in A, mean in B, difference, interval, p-value, effect, rows; dashes for what there is not."""
+    found = metric.difference
+    rows = str(metric.rows.paired or "-")
+    if found is None:
+        return ("-",) * 6 + (rows,)
+    effect = found.effect.standardized
+    return (
+        fixed(found.mean_a),
+        fixed(found.mean_b),
+        signed(found.mean),
+        interval_text(found.interval, is_signed=True),
+        "-" if found.p_adjusted is None else p_text(found.p_adjusted),
+        "-" if effect is None else f"{effect:+.2f}",
+        rows,
+    )
+
+
+def folder_text(folder: str) -> str:
+    """A run folder as a person would write it here: relative to the current folder, if it is below that."""
+    path = Path(folder)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else folder
+
+
+def row_sentences(comparison: RunComparison) -> Iterator[str]:
+    """How the rows of the two runs differ, and how they were matched and grouped."""
+    if comparison.differences is None:
+        return
+    rows = comparison.differences.rows
+    only = [f"{count} only in {side}" for count, side in ((rows.only_a, "A"), (rows.only_b, "B")) if count]
+    differing = ", ".join(f"{_COLUMNS.get(name, name)} in {count}" for name, count in rows.columns.items())
+    both = f"{rows.both} row{'s' * (rows.both != 1)} in both" + (f" (what differs: {differing})" if differing else "")
+    yield ", ".join([both, *only])
+    if rows.only_a and rows.only_b and comparison.match is None:
+        yield (
+            "data without an id column has ids made from its content, so that a changed row is another row: "
+            "match by a column that stays, such as --match user_input"
+        )
+    if comparison.match:
+        yield f"rows matched by {comparison.match}"
+    if comparison.by:
+        yield f"rows with the same {comparison.by} are resampled together"
+
+
+def lost_sentences(comparison: RunComparison) -> Iterator[str]:
+    """Rows that are in no difference, because only one of the runs has a score for them."""
+    for metric in comparison.metrics:
+        rows = metric.rows
+        lost = [
+            f"{count} {what}"
+            for count, what in (
+                (rows.unscored_b, "scored in A only"),
+                (rows.unscored_a, "scored in B only"),
+                (rows.rescaled, "on different scales"),
+            )
+            if count
+        ]
+        if lost:
+            yield f"{metric.metric}: {', '.join(lost)}"
+
+
+def category_sentences(comparison: RunComparison) -> Iterator[str]:
+    """How often each category was answered, for metrics that answer with one."""
+    for metric in comparison.metrics:
+        if metric.categories:
+            counts = ", ".join(f"{label} {a} → {b}" for label, (a, b) in metric.categories.items())
+            yield f"{metric.metric}: {counts}; {metric.relabelled} rows changed theirs"
+
+
+def correction_sentences(comparison: RunComparison) -> Iterator[str]:
+    """By how much more people would say of the second run, where a calibration knows how the judge errs."""
+    for metric, said in comparison.people.items():
+        yield f"{metric}, corrected for the judge's error: {CorrectionWords.of(said, is_difference=True)}"
+
+
+def check_numbers(check: Check) -> tuple[str, str]:
+    """What a check observed, and its interval."""
+    return ("-" if check.observed is None else fixed(check.observed), interval_text(check.interval))
+
+
+def level_sentence(gate: GateResult) -> str:
+    """How sure the intervals and the outcome of a gate are."""
+    return (
+        f"Each end of an interval holds at {gate.level:.0%} confidence; "
+        f"the probability that the gate fails by chance is at most {1 - gate.level:.0%}."
+    )

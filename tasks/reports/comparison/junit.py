@@ -1,0 +1,52 @@
+"""A gate as JUnit XML, which continuous integration shows rule by rule: an inconclusive rule is a skipped one."""
+
+import re
+from xml.etree import ElementTree as ET
+
+from metric_core.gates.rules import Check, GateResult, Outcome
+from tasks.reports.comparison.comparison_words import check_numbers
+
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit(gate: GateResult, name: str) -> str:
+    """The gate as the text of a JUnit XML file.
+
+    Where the gate failed only because what is inconclusive was to count as failed, those rules are failures.
+
+    Args:
+        gate: what the gate said.
+        name: what it was held against.
+    """
+    outcomes = {check.outcome for check in gate.checks}
+    is_strict = gate.outcome is Outcome.FAILED and Outcome.FAILED not in outcomes
+    suite = ET.Element("testsuite", name=_clean(f"gate: {name}"))
+    for check in gate.checks:
+        case = ET.SubElement(
+            suite, "testcase", classname=f"gate.{check.kind}", name=_clean(f"{check.metric}: {check.rule}"), time="0"
+        )
+        if check.outcome is Outcome.FAILED or (is_strict and check.outcome is Outcome.INCONCLUSIVE):
+            ET.SubElement(case, "failure", message=_clean(check.reason), type=str(check.outcome)).text = _facts(check)
+        elif check.outcome is Outcome.INCONCLUSIVE:
+            ET.SubElement(case, "skipped", message=_clean(f"inconclusive: {check.reason}"))
+        ET.SubElement(case, "system-out").text = _facts(check)
+    failures, skipped = (sum(1 for _ in suite.iter(tag)) for tag in ("failure", "skipped"))
+    counts = {"tests": len(gate.checks), "failures": failures, "errors": 0, "skipped": skipped}
+    for element in (suite, suites := ET.Element("testsuites", name="assay")):
+        for count, value in counts.items():
+            element.set(count, str(value))
+    suites.append(suite)
+    ET.indent(suites)
+    return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _facts(check: Check) -> str:
+    observed, interval = check_numbers(check)
+    return _clean(
+        f"{check.outcome}: {check.metric}: {check.rule}; observed {observed}, interval {interval}, {check.rows} rows"
+    )
+
+
+def _clean(text: str) -> str:
+    """The text without characters that no XML file may hold."""
+    return _NOT_XML.sub("\ufffd", text)

@@ -1,0 +1,80 @@
+"""The claims of a row as a page shows them: each with its verdicts, and with the place in the passages to look at."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE
+from metric_core.records import Side, VerdictKind
+from metric_core.stages import Stage
+from tasks.reports.run.passages import Closest, Segments, SentenceIndex
+from tasks.reports.run.row_tables import RowTables
+from tasks.reports.run.verdict_view import Explanations, explanations_of, verdict_view
+from tasks.reports.truncation import Row, gap_view, reply_view, text_view
+
+_WHOLE_PREMISES = (ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE)
+_SIDES = (Side.RESPONSE, Side.REFERENCE, Side.REFERENCE_SENTENCE)
+
+
+def claims_view(tables: RowTables, passages: Sequence[Segments]) -> list[dict[str, Any]]:
+    """The claims of each side that has any, or that has none for a reason.
+
+    Args:
+        tables: what is known about the row.
+        passages: its passages, cut at their sentences.
+    """
+    explanations = explanations_of(tables.of(Stage.EXPLANATIONS))
+    verdicts: dict[str, list[Row]] = {}
+    for row in tables.of(Stage.VERDICTS):
+        if row["kind"] == VerdictKind.SUPPORT:
+            verdicts.setdefault(row["claim_id"], []).append(row)
+    by_side = {side: [row for row in tables.of(Stage.CLAIMS) if row["side"] == side] for side in _SIDES}
+    index = SentenceIndex(passages if any(by_side.values()) else ())
+    return [
+        {
+            "side": side,
+            "gap": gap_view(rows),
+            "reply": reply_view(rows),
+            "claims": [
+                _claim(row, verdicts.get(row["claim_id"], ()), index, explanations)
+                for row in rows
+                if row["claim_id"] is not None
+            ],
+        }
+        for side, rows in by_side.items()
+        if rows
+    ]
+
+
+def passage_of(address: str) -> int:
+    """The passage that a premise or the id of a context sentence is about.
+
+    >>> passage_of("context:2"), passage_of("context_sentence:0:7")
+    (2, 0)
+    """
+    return int(address.split(":")[1])
+
+
+def _claim(row: Row, verdicts: Sequence[Row], index: SentenceIndex, explanations: Explanations) -> dict[str, Any]:
+    closest = index.closest_of_each(row["text"])
+    by_premise = {
+        verdict["premise"]: {"premise": verdict["premise"], **verdict_view(verdict, explanations)}
+        for verdict in verdicts
+    }
+    by_passage = {
+        passage_of(premise): verdict for premise, verdict in by_premise.items() if premise not in _WHOLE_PREMISES
+    }
+    return {
+        "text": text_view(row["text"]),
+        "verdicts": [by_premise[premise] for premise in _WHOLE_PREMISES if premise in by_premise],
+        "passages": [
+            {**verdict, "premise": passage, "piece": closest[passage].piece if passage in closest else None}
+            for passage, verdict in sorted(by_passage.items())
+        ],
+        "closest": _place(index.closest(row["text"])),
+    }
+
+
+def _place(closest: Closest | None) -> dict[str, int] | None:
+    if closest is None:
+        return None
+    return {"passage": closest.passage, "piece": closest.piece, "shared": closest.shared, "words": closest.words}

@@ -1,0 +1,176 @@
+"""Everything the stages found out about one row, as the JSON that the report's page opens.
+
+The page shows what is here and computes nothing: sentences are cut, entities compared and tones chosen on this side.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from metric_core.evidence import context_premise
+from metric_core.metrics.context_entity_recall import EXACT, normalized
+from metric_core.records import AnswerStatus, Pair, Side, VerdictKind
+from metric_core.stages import Stage
+from tasks.reports.run.claims_view import claims_view, passage_of
+from tasks.reports.run.passages import Segments, segment
+from tasks.reports.run.row_tables import RowTables
+from tasks.reports.run.score_table import Yardstick
+from tasks.reports.run.verdict_view import explanations_of, panel_view, verdict_view
+from tasks.reports.truncation import LONGEST_TEXT, Row, gap_view, reply_view, text_view
+
+LONGEST_PASSAGES = 200_000
+"""Characters of all passages of a row that a page carries; the tables keep the rest."""
+
+_OTHER_COLUMNS = ("reference_contexts", "retrieved_context_ids", "reference_context_ids", "rubrics", "extras")
+
+
+def row_view(tables: RowTables, yardsticks: Sequence[Yardstick], match: str) -> dict[str, Any]:
+    """A row for the page.
+
+    Args:
+        tables: what is known about the row.
+        yardsticks: the metrics, in the order in which the page shows them.
+        match: how entities are compared, as context entity recall has it.
+    """
+    sample = tables.sample
+    passages = _segments(sample, tables.of(Stage.CLAIMS))
+    return {
+        "id": sample["row_id"],
+        "number": sample["row_number"],
+        "question": text_view(sample["user_input"]),
+        "answer": text_view(sample["response"]),
+        "reference": text_view(sample["reference"]),
+        "cells": _cells(tables.cells, yardsticks),
+        "passages": _passages(sample, passages, tables),
+        "claims": claims_view(tables, passages),
+        "questions": _questions(tables),
+        "similarities": [
+            {"pair": row["pair"], "value": row["cosine"], "reason": row["reason"]}
+            for row in tables.of(Stage.SIMILARITY)
+            if row["pair"] != Pair.QUESTION
+        ],
+        "entities": _entities(tables.of(Stage.ENTITIES), match),
+        "ratings": _ratings(tables.of(Stage.RATINGS)),
+        "columns": [
+            {"name": name, "text": text_view(shown)} for name in _OTHER_COLUMNS if (shown := _shown(name, sample[name]))
+        ],
+    }
+
+
+def _cells(cells: Iterable[Row], yardsticks: Iterable[Yardstick]) -> list[dict[str, Any] | None]:
+    by_metric = {cell["metric"]: cell for cell in cells}
+    return [_cell(by_metric[stick.key], stick) if stick.key in by_metric else None for stick in yardsticks]
+
+
+def _cell(cell: Row, yardstick: Yardstick) -> dict[str, Any]:
+    kept = {name: cell[name] for name in ("status", "value", "label", "reason") if cell[name] is not None}
+    return {**kept, "tone": yardstick.tone(cell["value"])}
+
+
+def _shown(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if name == "extras":
+        return "\n".join(f"{column}: {content}" for column, content in json.loads(value).items())
+    if name == "rubrics":
+        return "\n".join(f"{rubric['key']}: {rubric['description']}" for rubric in value)
+    return "\n".join(map(str, value))
+
+
+def _limit(contexts: Sequence[str]) -> int:
+    return min(LONGEST_TEXT, LONGEST_PASSAGES // max(1, len(contexts)))
+
+
+def _segments(sample: Row, claims: Iterable[Row]) -> list[Segments]:
+    contexts = sample["retrieved_contexts"] or ()
+    sentences: dict[int, list[str]] = {}
+    for claim in claims:
+        if claim["side"] == Side.CONTEXT_SENTENCE and claim["claim_id"] is not None:
+            sentences.setdefault(passage_of(claim["claim_id"]), []).append(claim["text"])
+    limit = _limit(contexts)
+    return [segment(text[:limit], sentences.get(i)) for i, text in enumerate(contexts)]
+
+
+def _passages(sample: Row, segments: Sequence[Segments], tables: RowTables) -> list[dict[str, Any]]:
+    contexts = sample["retrieved_contexts"] or ()
+    verdicts = tables.of(Stage.VERDICTS)
+    explanations = explanations_of(tables.of(Stage.EXPLANATIONS))
+    useful = {
+        (row["kind"], row["premise"]): verdict_view(row, explanations)
+        for row in verdicts
+        if row["kind"] in {VerdictKind.USEFULNESS_FOR_REFERENCE, VerdictKind.USEFULNESS_FOR_RESPONSE}
+    }
+    relevance: dict[int, list[Row]] = {}
+    for row in verdicts:
+        if row["kind"] == VerdictKind.RELEVANCE:
+            relevance.setdefault(passage_of(row["claim_id"]), []).append(row)
+    return [
+        {
+            "pieces": segments[i].pieces,
+            "of": len(text) if len(text) > _limit(contexts) else None,
+            "useful": [
+                {"for": kind, **useful[kind, context_premise(i)]}
+                for kind in (VerdictKind.USEFULNESS_FOR_REFERENCE, VerdictKind.USEFULNESS_FOR_RESPONSE)
+                if (kind, context_premise(i)) in useful
+            ],
+            "relevance": _relevance(relevance[i], segments[i]) if i in relevance else None,
+        }
+        for i, text in enumerate(contexts)
+    ]
+
+
+def _relevance(rows: Sequence[Row], segments: Segments) -> dict[str, Any]:
+    pieces = zip(rows, segments.sentences, strict=False)
+    return {
+        "sentences": len(rows),
+        "relevant": sum(row["verdict"] == 1 for row in rows),
+        "pieces": [piece for row, piece in pieces if row["verdict"] == 1 and piece is not None],
+        "reason": next((row["reason"] for row in rows if row["status"] != AnswerStatus.ANSWERED), None),
+        "reply": reply_view(rows),
+    }
+
+
+def _questions(tables: RowTables) -> dict[str, Any] | None:
+    rows = tables.of(Stage.QUESTIONS)
+    cosines = {row["k"]: row["cosine"] for row in tables.of(Stage.SIMILARITY) if row["pair"] == Pair.QUESTION}
+    questions = [
+        {"text": text_view(row["text"]), "noncommittal": row["noncommittal"], "cosine": cosines.get(row["k"])}
+        for row in rows
+        if row["k"] is not None
+    ]
+    return {"gap": gap_view(rows), "reply": reply_view(rows), "questions": questions} if rows else None
+
+
+def _entities(rows: Sequence[Row], match: str) -> dict[str, Any] | None:
+    """The entities of the reference, each with the passages that name it."""
+    if not rows:
+        return None
+    passages: dict[str, set[int]] = {}
+    for row in rows:
+        if row["side"] == Side.CONTEXT and row["text"] is not None:
+            passages.setdefault(_name(row["text"], match), set()).add(row["passage"])
+    wanted: dict[str, dict[str, Any]] = {}
+    reference = [row for row in rows if row["side"] == Side.REFERENCE]
+    for row in reference:
+        if row["text"] is not None and (name := _name(row["text"], match)):
+            entity = {"text": text_view(row["text"]), "label": row["label"], "passages": sorted(passages.get(name, ()))}
+            wanted.setdefault(name, entity)
+    return {"gap": gap_view(reference), "match": match, "entities": list(wanted.values())}
+
+
+def _name(entity: str, match: str) -> str:
+    return entity if match == EXACT else normalized(entity)
+
+
+def _ratings(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        vote = {name: row[name] for name in ("value", "status", "reason")}
+        vote["feedback"] = text_view(row["feedback"])
+        if row.get("panel"):
+            vote["panel"] = panel_view(row["panel"])
+        if row["reply"]:
+            vote["reply"] = text_view(row["reply"])
+        vote["probabilities"] = [(p["label"], p["probability"]) for p in row["probabilities"] or ()]
+        found.setdefault((row["metric"], row["template"]), []).append(vote)
+    return [{"metric": metric, "template": template, "votes": votes} for (metric, template), votes in found.items()]

@@ -1,0 +1,194 @@
+"""The scores of a run in the shapes and formats that other programs read.
+
+`long` has one row a cell, as scores.parquet; `wide` one row a sample and one column a metric; `ragas` the same beside
+the texts, under the names that Ragas gives its columns.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from metric_core.errors import ConfigError, RunFolderError
+from metric_core.records import Status
+from metric_core.stages import Stage
+from metric_core.suggestions import suggestions
+from tasks.runs.run_folder import SCORES, STAGES, finished
+
+RAGAS_COLUMNS = ("user_input", "retrieved_contexts", "response", "reference")
+
+
+class Shape(StrEnum):
+    """How a run's scores are laid out."""
+
+    LONG = "long"
+    WIDE = "wide"
+    RAGAS = "ragas"
+
+
+class Format(StrEnum):
+    """How an exported table is written."""
+
+    CSV = "csv"
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+
+
+def shaped(folder: Path, shape: Shape) -> pa.Table:
+    """The scores of a run in a shape.
+
+    Args:
+        folder: the run folder.
+        shape: how they are laid out. In `wide` and `ragas` a cell without a value is null; a metric whose answer is a
+            category has a column of labels.
+
+    Raises:
+        RunFolderError: the folder does not hold a finished run.
+    """
+    manifest = finished(folder)
+    scores = read_table(folder, SCORES)
+    if shape is Shape.LONG:
+        return scores
+    samples = read_table(folder, f"{STAGES}/{Stage.SAMPLES}.parquet")
+    columns = ["row_id"] if shape is Shape.WIDE else ["row_id", *RAGAS_COLUMNS]
+    metrics = [entry["key"] for entry in manifest.get("metrics", ())]
+    wide = samples.select(columns)
+    for metric in metrics:
+        wide = wide.append_column(metric, _column(scores, metric, samples["row_id"]))
+    return wide
+
+
+def failed_cells(folder: Path) -> pa.Table:
+    """The cells for which the judge gave nothing usable, with their reasons.
+
+    Raises:
+        RunFolderError: the folder does not hold a finished run.
+    """
+    finished(folder)
+    scores = read_table(folder, SCORES)
+    return scores.filter(pc.equal(scores["status"], Status.FAILED.value))
+
+
+def read_table(folder: Path, name: str) -> pa.Table:
+    """A table of a run folder.
+
+    Raises:
+        RunFolderError: there is no such table, or it can not be read.
+    """
+    try:
+        return pq.read_table(folder / name)
+    except FileNotFoundError as error:
+        found = sorted(str(path.relative_to(folder)) for path in folder.glob("**/*.parquet"))
+        hint = f"It has {', '.join(found)}." if found else "It is not the folder of a finished run."
+        raise RunFolderError(f"{folder} has no {name}. {hint}") from error
+    except (OSError, pa.ArrowException) as error:
+        raise RunFolderError(f"{folder / name} can not be read ({error}). Run the evaluation again.") from error
+
+
+def write_export(table: pa.Table, target: Path | IO[bytes], file_format: Format) -> None:
+    """Writes a table to a file or a stream of bytes.
+
+    Args:
+        table: what to write. In CSV, lists become JSON.
+        target: where to.
+        file_format: how.
+
+    Raises:
+        RunFolderError: the file can not be written.
+    """
+    write = _WRITERS[file_format]
+    if not isinstance(target, Path):
+        write(table, target)
+        return
+    temporary = target.with_name(f"{target.name}.tmp")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as file:
+            write(table, file)
+        temporary.replace(target)
+    except OSError as error:
+        raise RunFolderError(f"{target} can not be written: {error.strerror or error}") from error
+
+
+def format_of(path: Path) -> Format:
+    """The format that a file's name asks for.
+
+    Raises:
+        ConfigError: it asks for none that is known.
+
+    >>> str(format_of(Path("scores.CSV")))
+    'csv'
+    """
+    suffix = path.suffix.removeprefix(".").lower()
+    if suffix not in set(Format):
+        known = ", ".join(f".{name}" for name in Format)
+        raise ConfigError(
+            f"the name {path.name!r} does not say the format; end it with one of {known}, or name the format"
+        )
+    return Format(suffix)
+
+
+def shape_named(name: str) -> Shape:
+    """A shape by its name.
+
+    Raises:
+        ConfigError: there is none of the name.
+    """
+    return Shape(_one_of(name, list(Shape), "a shape"))
+
+
+def format_named(name: str) -> Format:
+    """A format by its name.
+
+    Raises:
+        ConfigError: there is none of the name.
+    """
+    return Format(_one_of(name, list(Format), "a format"))
+
+
+def _one_of(name: str, known: Sequence[str], kind: str) -> str:
+    if name not in known:
+        near = suggestions(name, known)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise ConfigError(f"{kind} is one of {', '.join(known)}, got {name!r}.{hint}")
+    return name
+
+
+def _column(scores: pa.Table, metric: str, row_ids: pa.ChunkedArray) -> pa.Array:
+    """The values of a metric in the order of the rows; its labels where it has no value but labels."""
+    cells = scores.filter(pc.equal(scores["metric"], metric))
+    categorical = cells["value"].null_count == len(cells) and cells["label"].null_count < len(cells)
+    found = pc.index_in(row_ids, value_set=cells["row_id"].combine_chunks())
+    return cells["label" if categorical else "value"].combine_chunks().take(found.combine_chunks())
+
+
+def _write_csv(table: pa.Table, file: IO[bytes]) -> None:
+    flat = [
+        _as_text(table[name]) if pa.types.is_nested(table[name].type) else table[name] for name in table.column_names
+    ]
+    pa_csv.write_csv(pa.table(flat, names=table.column_names), file)
+
+
+def _as_text(column: pa.ChunkedArray) -> pa.Array:
+    texts = [None if value is None else json.dumps(value, ensure_ascii=False) for value in column.to_pylist()]
+    return pa.array(texts, pa.string())
+
+
+def _write_jsonl(table: pa.Table, file: IO[bytes]) -> None:
+    for batch in table.to_batches(max_chunksize=1000):
+        rows: Sequence[Mapping[str, Any]] = batch.to_pylist()
+        for row in rows:
+            file.write(json.dumps(row, ensure_ascii=False, allow_nan=False).encode(errors="replace") + b"\n")
+
+
+_WRITERS: dict[Format, Callable[[pa.Table, IO[bytes]], None]] = {
+    Format.CSV: _write_csv,
+    Format.JSONL: _write_jsonl,
+    Format.PARQUET: pq.write_table,
+}

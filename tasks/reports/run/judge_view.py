@@ -1,0 +1,43 @@
+"""The judge of a run as a page shows it: who it was, how far a panel agreed, and how far it agrees with people."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tasks.reports.calibration.calibration_text import agreement_lines
+
+_TITLES = {
+    "builtin": "Baseline judge, no language model",
+    "scripted": "Scripted judge, answers from a file",
+    "panel": "Panel of judges",
+}
+
+
+def judge_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dict[str, Any]:
+    """The judge for the page.
+
+    Args:
+        manifest: the run's manifest. `calibration` is what is known about the judge's agreement with people on labelled
+            data, as `calibration_entry` has it.
+        agreement: how far the judges of a panel agreed, as summary.json has it: stage -> kind or metric -> numbers.
+    """
+    judge = manifest.get("judge") or {}
+    panel = manifest.get("panel") or []
+    return {
+        **{name: judge.get(name) for name in ("backend", "model", "revision", "note")},
+        "title": _TITLES["panel"] if panel else _TITLES.get(str(judge.get("backend")), "Judge"),
+        "panel": [{"model": member["model"], "note": member["note"]} for member in panel],
+        "agreement": list(_agreement(agreement)),
+        "calibration": agreement_lines(manifest),
+    }
+
+
+def _agreement(stages: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    for groups in stages.values():
+        for name, found in groups.items():
+            share, alpha = found["agreement"], found["alpha"]
+            yield {
+                "about": str(name).replace("_", " "),
+                "share": "none compared" if share is None else f"{share:.0%} of pairs of labels equal",
+                "alpha": "" if alpha is None else f"Krippendorff's alpha {alpha:.2f}",
+                "items": f"{found['compared']:,} of {found['items']:,} items",
+            }

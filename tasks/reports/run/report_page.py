@@ -1,0 +1,221 @@
+"""Writes a run's report: one HTML file that a browser opens from anywhere, without a server and without a network.
+
+The page is made of a part that is ready when it opens (what ran, the summary, the stages) and of the worst rows with
+all their evidence, as JSON that a small script of the page turns into elements. No text of the data becomes markup on
+either way, and the page's own policy forbids every request and every script but ours.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from metric_core.errors import ConfigError, RunFolderError
+from metric_core.metrics.context_entity_recall import CONTEXT_ENTITY_RECALL, NORMALIZED
+from metric_core.stages import Stage
+from tasks.reports.run.evidence_view import row_view
+from tasks.reports.run.judge_view import judge_view
+from tasks.reports.run.row_tables import RowTables
+from tasks.reports.run.score_table import Yardstick, read_cells, read_rows, worst_first
+from tasks.reports.run.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH, metric_view
+from tasks.reports.timestamps import moment_text
+from tasks.runs.run_folder import REPORT, SCORES, STAGES, SUMMARY, finished, read_json
+
+WORST_ROWS = 1000
+"""Rows that a page carries with their evidence, if nobody says how many."""
+
+LARGEST_DATA = 16_000_000
+"""Bytes of row data that a page carries; what does not fit stays in the tables."""
+
+BAD_ROWS_SHOWN = 200
+
+_TEMPLATES = "templates"
+_STYLE = ("report.css",)
+_SCRIPT = ("dom.js", "evidence.js", "table.js")
+_EVIDENCE_STAGES = (
+    Stage.SAMPLES,
+    Stage.CLAIMS,
+    Stage.ENTITIES,
+    Stage.QUESTIONS,
+    Stage.RATINGS,
+    Stage.VERDICTS,
+    Stage.SIMILARITY,
+    Stage.EXPLANATIONS,
+)
+_STAGE_ORDER = [str(stage) for stage in Stage]
+_UNSAFE_IN_SCRIPT = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows that the page carries.
+
+    Args:
+        data: their JSON, the worst first.
+        embedded: how many.
+        too_large: how many were left out because the page would become too large.
+        total: how many the run has.
+    """
+
+    data: str
+    embedded: int
+    too_large: int
+    total: int
+
+
+def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = None) -> Path:
+    """Writes the report of a run.
+
+    Args:
+        folder: the run folder, with run.json, summary.json, scores.parquet and stages/.
+        worst_rows: how many rows the page carries with their evidence, the worst first; at least 0.
+        out: where to write it; by default `report.html` in the run folder.
+
+    Returns:
+        The path of the report.
+
+    Raises:
+        RunFolderError: the folder does not hold a finished run of this format, or `out` can not be written.
+        ConfigError: `worst_rows` is negative.
+    """
+    if worst_rows < 0:
+        raise ConfigError(f"the number of rows in the report must be at least 0, got {worst_rows}")
+    manifest = finished(folder)
+    summary = read_json(folder, SUMMARY)
+    summaries = _summaries(folder, manifest, summary)
+    yardsticks = [Yardstick.of(entry) for entry in manifest["metrics"]]
+    cells = read_cells(folder / SCORES)
+    people = summary.get("people") or {}
+    metrics = [
+        metric_view(entry, numbers, cells, people.get(entry["key"]))
+        for entry, numbers in zip(manifest["metrics"], summaries, strict=True)
+    ]
+    rows = _rows(folder, manifest, yardsticks, worst_first(cells, yardsticks), worst_rows)
+    page = _page({"run": _run_view(manifest, summary.get("agreement") or {}), "metrics": metrics, "rows": rows})
+    return _written(page, folder / REPORT if out is None else out)
+
+
+def _written(page: str, report: Path) -> Path:
+    temporary = report.with_name(f"{report.name}.tmp")
+    try:
+        report.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(page, encoding="utf-8", errors="replace", newline="\n")
+        return temporary.replace(report)
+    except OSError as error:
+        raise RunFolderError(f"the report {report} can not be written: {error.strerror or error}") from error
+
+
+def script_json(value: Any) -> str:
+    r"""JSON that may stand in a script element: nothing in it can end the element or start a comment.
+
+    >>> script_json("</script>")
+    '"\\u003c/script\\u003e"'
+    """
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_UNSAFE_IN_SCRIPT)
+
+
+def _summaries(folder: Path, manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = {metric["metric"]: metric for metric in summary.get("metrics", ())}
+    missing = [entry["key"] for entry in manifest["metrics"] if entry["key"] not in found]
+    if missing:
+        raise RunFolderError(f"{folder / SUMMARY} lacks the metrics {', '.join(missing)}. Run the evaluation again.")
+    return [found[entry["key"]] for entry in manifest["metrics"]]
+
+
+def _rows(
+    folder: Path, manifest: Mapping[str, Any], yardsticks: Sequence[Yardstick], order: Sequence[str], worst_rows: int
+) -> _Rows:
+    chosen = order[:worst_rows]
+    stages = {stage: read_rows(folder / STAGES / f"{stage}.parquet", stage, chosen) for stage in _EVIDENCE_STAGES}
+    samples = stages.pop(Stage.SAMPLES)
+    unknown = [row_id for row_id in chosen if row_id not in samples]
+    if unknown:
+        raise RunFolderError(
+            f"the samples table of {folder} lacks {len(unknown)} rows that have scores, {unknown[0]!r} among them. "
+            "Run the evaluation again."
+        )
+    cells = read_rows(folder / SCORES, Stage.AGGREGATION, chosen)
+    match = _entity_match(manifest["metrics"])
+    changed = {row["row_id"]: row["columns"] for row in (manifest.get("baseline") or {}).get("rows_changed", ())}
+    found: list[str] = []
+    room = LARGEST_DATA
+    for row_id in chosen:
+        of_stages = {stage: rows.get(row_id, []) for stage, rows in stages.items()}
+        tables = RowTables(samples[row_id][0], cells[row_id], of_stages)
+        data = script_json(row_view(tables, yardsticks, match) | {"changed": changed.get(row_id, [])})
+        size = len(data.encode(errors="replace"))
+        if size <= room:
+            found.append(data)
+            room -= size
+    return _Rows(f"[{','.join(found)}]", len(found), len(chosen) - len(found), len(order))
+
+
+def _entity_match(metrics: Iterable[Mapping[str, Any]]) -> str:
+    found = (entry["parameters"].get("match") for entry in metrics if entry["name"] == CONTEXT_ENTITY_RECALL.name)
+    return next(found, None) or NORMALIZED
+
+
+def _run_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dict[str, Any]:
+    bad_rows = manifest.get("bad_rows", [])
+    return {
+        **{name: manifest.get(name) for name in ("run_id", "created", "seconds", "rows", "rows_read", "source")},
+        **{name: manifest.get(name) or {} for name in ("embedder", "language", "versions", "left_out")},
+        "judge": judge_view(manifest, agreement),
+        "baseline": _baseline(manifest["baseline"]) if manifest.get("baseline") else None,
+        "title": Path(str(manifest.get("source") or "")).name or "an evaluation",
+        "created_text": moment_text(manifest.get("created")),
+        "warnings": manifest.get("warnings", []),
+        "bad_rows": bad_rows[:BAD_ROWS_SHOWN],
+        "bad_row_count": manifest.get("bad_row_count", len(bad_rows)),
+        "stages": [
+            {"stored": 0, **entry, "name": name, "failures": sum(entry["failed"].values())}
+            for name, entry in sorted(manifest["stages"].items(), key=lambda item: _STAGE_ORDER.index(item[0]))
+        ],
+    }
+
+
+def _baseline(baseline: Mapping[str, Any]) -> dict[str, Any]:
+    columns = baseline.get("changed_columns", {})
+    return {"folder": baseline["folder"], "rows": baseline["rows"], "columns": columns}
+
+
+def _page(content: Mapping[str, Any]) -> str:
+    style, script = _packaged(_STYLE), _packaged(_SCRIPT)
+    policy = (
+        f"default-src 'none'; style-src {_hash_source(style)}; script-src {_hash_source(script)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    environment = Environment(
+        loader=PackageLoader("tasks.reports", _TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    rows: _Rows = content["rows"]
+    keys = script_json([metric["key"] for metric in content["metrics"]])
+    return environment.get_template("report.html.j2").render(
+        **content,
+        policy=policy,
+        style=Markup(style),  # noqa: S704 packaged with the project
+        script=Markup(script),  # noqa: S704 packaged with the project
+        data=Markup(f'{{"metrics":{keys},"rows":{rows.data}}}'),  # noqa: S704 escaped by script_json
+        drawing={"width": DRAWING_WIDTH, "height": DRAWING_HEIGHT, "axis": AXIS},
+    )
+
+
+def _packaged(names: Iterable[str]) -> str:
+    folder = files("tasks.reports") / _TEMPLATES
+    return "\n".join((folder / name).read_text(encoding="utf-8").strip() for name in names)
+
+
+def _hash_source(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"

@@ -1,0 +1,164 @@
+"""The score table as a report reads it: which rows are worst, how values spread, how good a value is.
+
+A metric's values are put on one yardstick, from 0 (worst) to 1 (best), by its bounds and its direction. The yardstick
+orders rows and chooses colours; it is never shown as a number.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from metric_core.errors import RunFolderError
+from metric_core.records import Direction, Status
+from metric_core.schemas import SCHEMAS
+from metric_core.stages import Stage
+
+TONES = ("bad2", "bad1", "mid", "good1", "good2")
+"""Fifths of the yardstick, from the worst."""
+
+NEUTRAL = "none"
+"""The tone of a value that is neither good nor bad."""
+
+BINS = 20
+_BATCH_ROWS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Yardstick:
+    """Where a metric's values lie between worst and best.
+
+    Args:
+        key: of the metric.
+        direction: whether more is better.
+        bounds: least and greatest value; None where the metric has no range of its own.
+    """
+
+    key: str
+    direction: Direction
+    bounds: tuple[float, float] | None
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any]) -> "Yardstick":
+        """The yardstick of a metric as a run's manifest describes it."""
+        bounds = entry.get("bounds")
+        return cls(entry["key"], Direction(entry["direction"]), None if bounds is None else (bounds[0], bounds[1]))
+
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """The bounds from worst to best or best to worst; None without bounds.
+
+        Scores that reach below 0 are so by a cosine: at 0 two texts have nothing in common, and less is no worse.
+
+        >>> Yardstick("answer_similarity", Direction.HIGHER, (-1, 1)).span
+        (0.0, 1)
+        """
+        if self.bounds is not None and -1 <= self.bounds[0] < 0 and self.bounds[1] == 1:
+            return 0.0, self.bounds[1]
+        return self.bounds
+
+    def goodness(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Goodness of each value in [0, 1]; NaN where the metric has no range or no direction.
+
+        >>> Yardstick("noise", Direction.LOWER, (0, 1)).goodness(np.array([0.25, 1.0])).tolist()
+        [0.75, 0.0]
+        """
+        if self.span is None or self.direction is Direction.NEITHER or self.span[0] == self.span[1]:
+            return np.full(len(values), np.nan)
+        low, high = self.span
+        share = np.clip((values - low) / (high - low), 0.0, 1.0)
+        return 1.0 - share if self.direction is Direction.LOWER else share
+
+    def tone(self, value: float | None) -> str:
+        """The tone of a value: the fifth of the yardstick that it lies in.
+
+        >>> Yardstick("noise", Direction.LOWER, (0, 1)).tone(0.1)
+        'good2'
+        """
+        good = np.nan if value is None else self.goodness(np.array([value]))[0]
+        return NEUTRAL if np.isnan(good) else TONES[min(int(good * len(TONES)), len(TONES) - 1)]
+
+
+def read_cells(path: Path) -> pa.Table:
+    """Row, metric, value and status of every cell, in the order of the file.
+
+    Raises:
+        RunFolderError: there is no score table, or it can not be read.
+    """
+    try:
+        _check_version(pq.read_schema(path), Stage.AGGREGATION, path)
+        return pq.read_table(path, columns=["row_id", "metric", "value", "status"])
+    except (OSError, pa.ArrowException) as error:
+        raise RunFolderError(f"the score table {path} can not be read ({error}). Run the evaluation again.") from error
+
+
+def worst_first(cells: pa.Table, yardsticks: Sequence[Yardstick]) -> list[str]:
+    """Ids of all rows, the worst first.
+
+    A row is as good as the mean of its cells on their yardsticks. A failed cell counts as the worst value; an
+    undefined one, and a value without a yardstick, do not count. Rows without any cell that counts come last.
+    """
+    metric, status = cells["metric"], cells["status"]
+    values = cells["value"].to_numpy()
+    goodness = np.full(len(values), np.nan)
+    for yardstick in yardsticks:
+        mask = pc.equal(metric, yardstick.key).to_numpy()
+        goodness[mask] = yardstick.goodness(values[mask])
+    goodness[pc.equal(status, Status.FAILED.value).to_numpy()] = 0.0
+    table = pa.table(
+        {
+            "row_id": cells["row_id"],
+            "goodness": pa.array(goodness, from_pandas=True),
+            "position": pa.array(np.arange(len(values))),
+        }
+    )
+    rows = table.group_by("row_id").aggregate([("goodness", "mean"), ("position", "min")])
+    ordered = rows.sort_by([("goodness_mean", "ascending"), ("position_min", "ascending")])
+    found: list[str] = ordered["row_id"].to_pylist()
+    return found
+
+
+def histogram(cells: pa.Table, metric: str, low: float, high: float) -> list[int]:
+    """How many values of a metric lie in each of BINS equal parts of [low, high]; values outside are not counted."""
+    values = cells["value"].filter(pc.equal(cells["metric"], metric)).drop_null().to_numpy()
+    counts, _ = np.histogram(values, bins=BINS, range=(low, high))
+    return [int(count) for count in counts]
+
+
+def read_rows(path: Path, stage: Stage, row_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """The rows of a stage's table that are about some samples, by row id; empty where there is no such table.
+
+    The file is read in small batches: a table of any length needs no more memory than one batch and what is kept.
+
+    Raises:
+        RunFolderError: the table can not be read.
+    """
+    found: dict[str, list[dict[str, Any]]] = {}
+    if not path.exists():
+        return found
+    wanted = pa.array(row_ids, pa.string())
+    try:
+        with pq.ParquetFile(path) as file:
+            _check_version(file.schema_arrow, stage, path)
+            for batch in file.iter_batches(batch_size=_BATCH_ROWS):
+                for row in batch.filter(pc.is_in(batch.column("row_id"), value_set=wanted)).to_pylist():
+                    found.setdefault(row["row_id"], []).append(row)
+    except (OSError, pa.ArrowException) as error:
+        raise RunFolderError(f"the table {path} can not be read ({error}). Run the evaluation again.") from error
+    return found
+
+
+def _check_version(schema: pa.Schema, stage: Stage, path: Path) -> None:
+    expected = str(SCHEMAS[stage].version)
+    got = (schema.metadata or {}).get(b"assay.version", b"none").decode(errors="replace")
+    if got != expected:
+        raise RunFolderError(
+            f"the table {path} has schema version {got}, this version of rag-assay reads {expected}. "
+            "Run the evaluation again."
+        )

@@ -1,0 +1,178 @@
+"""The metrics of a run as the report's summary table shows them: numbers as text, drawings as coordinates."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from metric_core.records import Direction, Status
+from tasks.reports.calibration.correction_text import CorrectionWords
+from tasks.reports.run.score_table import BINS, NEUTRAL, Yardstick, histogram
+
+DIRECTIONS = {
+    Direction.HIGHER: "higher is better",
+    Direction.LOWER: "lower is better",
+    Direction.NEITHER: "neither high nor low is better",
+}
+
+DRAWING_WIDTH, DRAWING_HEIGHT = 280, 61
+"""Size of the drawings, in the units of their coordinates."""
+
+AXIS = 46
+"""Where the axis lies below the bars of a distribution; the mean and its interval are drawn below it."""
+
+_MARGIN = 6
+_STATUSES = tuple(map(str, Status))
+_JOINT = re.compile(r"(?<=[_,=/.])|(?=\()")
+
+
+def metric_view(
+    entry: Mapping[str, Any], summary: Mapping[str, Any], cells: pa.Table, people: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """A metric for the page.
+
+    Args:
+        entry: the metric as the run's manifest describes it.
+        summary: its numbers as summary.json has them.
+        cells: the score table.
+        people: what people would say of it, as summary.json has it, where a calibration tells.
+    """
+    yardstick = Yardstick.of(entry)
+    distribution = summary["distribution"]
+    return {
+        "key": entry["key"],
+        "key_parts": _JOINT.split(entry["key"]),
+        "summary": entry["summary"],
+        "direction": yardstick.direction,
+        "direction_text": DIRECTIONS[yardstick.direction],
+        "parameters": [(name, _shown(value)) for name, value in entry["parameters"].items() if value is not None],
+        "language_model": entry["language_model"],
+        "bounds": None if yardstick.bounds is None else f"{yardstick.bounds[0]:g} to {yardstick.bounds[1]:g}",
+        "counts": {status: summary[status] for status in _STATUSES},
+        "shares": _shares(summary),
+        "reasons": sorted(summary["reasons"].items(), key=lambda item: -item[1]),
+        "measured": None if distribution is None else _values(distribution, yardstick, cells),
+        "scales": [{"scale": scale, **_numbers(found)} for scale, found in summary["scales"].items()],
+        "categories": _categories(summary["categories"]),
+        "people": None if people is None else CorrectionWords.of(people),
+    }
+
+
+def number(value: float) -> str:
+    """A value in the precision that a reader can use.
+
+    >>> number(0.66666), number(42.0), number(-0.0001)
+    ('0.667', '42', '0')
+    """
+    text = f"{value:.3f}".rstrip("0").rstrip(".") if abs(value) < 100 else f"{value:.4g}"
+    return "0" if text == "-0" else text
+
+
+def fixed(value: float) -> str:
+    """A value with three decimals, so that numbers stand below each other; a minus sign only where one is due.
+
+    >>> fixed(0.5), fixed(-0.0001)
+    ('0.500', '0.000')
+    """
+    text = f"{value:.3f}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}: {part}" for name, part in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
+
+
+def _numbers(distribution: Mapping[str, Any]) -> dict[str, Any]:
+    interval, deviation = distribution["interval"], distribution["deviation"]
+    return {
+        "count": distribution["count"],
+        "mean": fixed(distribution["mean"]),
+        "interval": None if interval is None else (fixed(interval["low"]), fixed(interval["high"])),
+        "spread": [
+            ("median", number(distribution["median"])),
+            ("least", number(distribution["least"])),
+            ("greatest", number(distribution["greatest"])),
+            *([] if deviation is None else [("standard deviation", number(deviation))]),
+        ],
+    }
+
+
+def _values(distribution: Mapping[str, Any], yardstick: Yardstick, cells: pa.Table) -> dict[str, Any]:
+    low, high = _range(distribution, yardstick)
+    interval = distribution["interval"] or {"low": distribution["mean"], "high": distribution["mean"]}
+    return {
+        **_numbers(distribution),
+        "tone": yardstick.tone(distribution["mean"]) if yardstick.direction is not Direction.NEITHER else NEUTRAL,
+        "low": number(low),
+        "high": number(high),
+        "mean_x": _x(distribution["mean"], low, high),
+        "low_x": _x(interval["low"], low, high),
+        "high_x": _x(interval["high"], low, high),
+        **_histogram(histogram(cells, yardstick.key, low, high), yardstick, low, high),
+    }
+
+
+def _range(distribution: Mapping[str, Any], yardstick: Yardstick) -> tuple[float, float]:
+    """The part of the number line that the drawings show: the metric's range, or that of the values."""
+    if yardstick.bounds is not None and yardstick.span is not None:
+        low = yardstick.span[0] if distribution["least"] >= yardstick.span[0] else yardstick.bounds[0]
+        return low, yardstick.bounds[1]
+    low, high = distribution["least"], distribution["greatest"]
+    return (low, high) if low < high else (low - 0.5, high + 0.5)
+
+
+def _x(value: float, low: float, high: float) -> float:
+    share = min(1.0, max(0.0, (value - low) / (high - low)))
+    return round(_MARGIN + share * (DRAWING_WIDTH - 2 * _MARGIN), 1)
+
+
+def _histogram(counts: Sequence[int], yardstick: Yardstick, low: float, high: float) -> dict[str, Any]:
+    width = (DRAWING_WIDTH - 2 * _MARGIN) / BINS
+    most = max(counts) or 1
+    part = (high - low) / BINS
+    bars = []
+    for i, count in enumerate(counts):
+        if count:
+            height = round(max(2.0, count / most * (AXIS - 4)), 1)
+            bars.append(
+                {
+                    "x": round(_MARGIN + i * width + 0.5, 1),
+                    "y": round(AXIS - height, 1),
+                    "height": height,
+                    "tone": yardstick.tone(low + (i + 0.5) * part),
+                    "title": f"{number(low + i * part)} to {number(low + (i + 1) * part)}: {count}",
+                }
+            )
+    fullest = counts.index(max(counts))
+    return {
+        "bars": bars,
+        "bar_width": round(width - 1, 1),
+        "histogram_text": (
+            f"{sum(counts)} values from {number(low)} to {number(high)}; the fullest of {BINS} parts is "
+            f"{number(low + fullest * part)} to {number(low + (fullest + 1) * part)} with {counts[fullest]}"
+        ),
+    }
+
+
+def _shares(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Where the parts of the bar of scored, undefined and failed rows begin, and how long they are."""
+    total = sum(summary[status] for status in _STATUSES) or 1
+    parts = []
+    start = 0.0
+    for status in _STATUSES:
+        width = summary[status] / total * 100
+        if width:
+            parts.append({"status": status, "x": round(start, 2), "width": round(width, 2)})
+        start += width
+    return parts
+
+
+def _categories(categories: Mapping[str, int]) -> list[dict[str, Any]]:
+    total = sum(categories.values())
+    return [
+        {"label": label, "count": count, "width": round(count / total * DRAWING_WIDTH, 1)}
+        for label, count in categories.items()
+    ]

@@ -1,0 +1,45 @@
+"""Verdicts as a page shows them, with what is known about it: votes, explanation, the judge's own words."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from metric_core.records import AnswerStatus
+from tasks.reports.truncation import Row, text_view
+
+Explanations = Mapping[tuple[str, str, str], Row]
+"""Explanations by kind, claim and premise of the verdict that they explain."""
+
+
+def explanations_of(rows: Iterable[Row]) -> Explanations:
+    """The explanations of a sample, each findable by its verdict."""
+    return {_key(row): row for row in rows}
+
+
+def verdict_view(row: Row, explanations: Explanations) -> dict[str, Any]:
+    """A verdict for the page; what is not known about it is left out.
+
+    Args:
+        row: its row of the verdicts table.
+        explanations: the explanations of the sample.
+    """
+    found = {name: row[name] for name in ("verdict", "probability", "reason") if row[name] is not None}
+    why = explanations.get(_key(row))
+    if why is not None:
+        answered = why["status"] == AnswerStatus.ANSWERED and why["text"]
+        found["why"] = text_view(why["text"] if answered else f"no explanation: {why['reason'] or why['status']}")
+        if why["reply"]:
+            found["why_reply"] = text_view(why["reply"])
+    if row.get("panel"):
+        found["panel"] = panel_view(row["panel"])
+    if row["reply"]:
+        found["reply"] = text_view(row["reply"])
+    return found
+
+
+def panel_view(votes: Iterable[Row]) -> list[dict[str, Any]]:
+    """What each judge of a panel said."""
+    return [{name: vote[name] for name in ("judge", "label", "probability")} for vote in votes]
+
+
+def _key(row: Row) -> tuple[str, str, str]:
+    return row["kind"], row["claim_id"] or "", row["premise"] or ""

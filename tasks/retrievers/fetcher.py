@@ -1,0 +1,107 @@
+"""Asks an index about many queries at once: in order, with patience, and with a reason for each that has no reply."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from metric_core.errors import AssayError, ExtensionError
+from tasks.options.retriever_options import RetrieverOptions
+from tasks.plugins.instantiate import made
+from tasks.plugins.load_object import Group, find
+from tasks.retrievers.http_retriever import Endpoint
+from tasks.retrievers.protocol import BadReplyError, Generator, Passage, Retriever, answer_of, passages_of
+
+T = TypeVar("T")
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What an index gave for a query.
+
+    Args:
+        passages: the best first; empty where it found none.
+        response: the answer made with them; None where none was asked for.
+        problem: why there is nothing; None where there is.
+    """
+
+    passages: tuple[Passage, ...] = ()
+    response: str | None = None
+    problem: str | None = None
+
+
+class Fetcher:
+    """Fetches from the index that the options name.
+
+    Args:
+        options: which index, and how it is asked.
+        sleep: waits for so many seconds.
+
+    Raises:
+        ExtensionError: an object of the user's own that is not there or can not be made.
+        ConfigError: a key that is not there.
+    """
+
+    def __init__(self, options: RetrieverOptions, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._options = options
+        self._sleep = sleep
+        self._retriever = _retriever(options)
+        self._generator = _generator(options)
+
+    @property
+    def identity(self) -> str:
+        """What the index is, for the record."""
+        return str(self._retriever.identity)
+
+    def fetch(self, queries: Sequence[str]) -> Iterator[Fetched]:
+        """What the index gives for each query, in their order; as many are asked at once as the options allow.
+
+        Raises:
+            AssayError: the index can not be used at all.
+        """
+        with ThreadPoolExecutor(self._options.concurrency, thread_name_prefix="retrieval") as pool:
+            yield from pool.map(self._one, queries)
+
+    def _one(self, query: str) -> Fetched:
+        try:
+            found = self._patiently(lambda: passages_of(self._retriever.retrieve(query)))[: self._options.top_k]
+            if self._generator is None:
+                return Fetched(found)
+            generator, texts = self._generator, [passage.text for passage in found]
+            return Fetched(found, self._patiently(lambda: answer_of(generator.generate(query, texts))))
+        except AssayError:
+            raise
+        except (BadReplyError, ConnectionError, TimeoutError) as error:
+            return Fetched(problem=str(error))
+        except Exception as error:  # noqa: BLE001 code of the user's own, about one row
+            return Fetched(problem=f"{type(error).__name__}: {error}")
+
+    def _patiently(self, ask: Callable[[], T]) -> T:
+        for attempt in range(self._options.max_retries):
+            try:
+                return ask()
+            except (ConnectionError, TimeoutError):
+                self._sleep(min(_FIRST_PAUSE * 2**attempt, _LONGEST_PAUSE))
+        return ask()
+
+
+def _retriever(options: RetrieverOptions) -> Retriever:
+    if "://" in options.index:
+        return Endpoint(options.index, options)
+    thing: Retriever = made(Group.RETRIEVERS, options.index, options.options).thing
+    return thing
+
+
+def _generator(options: RetrieverOptions) -> Generator | None:
+    if options.generator is None:
+        return None
+    if "://" in options.generator:
+        return Endpoint(options.generator, options)
+    thing: Any = find(Group.RETRIEVERS, options.generator).thing
+    thing = thing() if isinstance(thing, type) else thing
+    if not callable(getattr(thing, "generate", None)):
+        raise ExtensionError(f"{options.generator} answers nothing: it has no method generate(query, passages)")
+    generator: Generator = thing
+    return generator

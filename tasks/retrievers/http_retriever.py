@@ -1,0 +1,82 @@
+"""An index, or what answers with its passages, behind HTTP.
+
+An index is sent `{"query": ..., "top_k": ...}` and replies with `{"passages": [...]}` or the list alone; a passage is a
+text or `{"text": ..., "id": ...}`. What answers is sent `{"query": ..., "passages": [...]}` and replies with
+`{"response": ...}`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import httpx
+
+from metric_core.errors import ConfigError
+from tasks.options.retriever_options import RetrieverOptions
+from tasks.retrievers.protocol import BadReplyError, PassageLike
+from tasks.runtime.credentials import secret_of
+
+_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+_REFUSED = frozenset({401, 403, 404, 405})
+"""A status that every row would get: the address or the key is wrong."""
+
+
+class Endpoint:
+    """A URL that takes JSON and gives JSON, for several threads.
+
+    Args:
+        url: where it is.
+        options: how it is reached.
+    """
+
+    def __init__(self, url: str, options: RetrieverOptions) -> None:
+        self._url = url
+        self._top_k = options.top_k
+        key = None if options.api_key is None else secret_of(options.api_key)
+        self._client = httpx.Client(
+            timeout=options.timeout,
+            headers={} if key is None else {"Authorization": f"Bearer {key}"},
+            limits=httpx.Limits(max_connections=options.concurrency),
+        )
+
+    @property
+    def identity(self) -> str:
+        """Where it is."""
+        return self._url
+
+    def retrieve(self, query: str) -> Sequence[PassageLike]:
+        """The passages for a query."""
+        reply = self._ask({"query": query, "top_k": self._top_k})
+        found: Sequence[PassageLike] = _member(reply, "passages") if isinstance(reply, Mapping) else reply
+        return found
+
+    def generate(self, query: str, passages: Sequence[str]) -> str:
+        """The answer to a query."""
+        reply = self._ask({"query": query, "passages": list(passages)})
+        found: str = _member(reply, "response") if isinstance(reply, Mapping) else reply
+        return found
+
+    def _ask(self, content: Mapping[str, Any]) -> Any:
+        try:
+            response = self._client.post(self._url, json=content)
+        except httpx.TimeoutException as error:
+            raise TimeoutError(f"{self._url} did not answer in time") from error
+        except httpx.TransportError as error:
+            raise ConnectionError(f"{self._url} can not be reached: {error}") from error
+        if response.status_code in _AGAIN:
+            raise ConnectionError(f"{self._url} replied with status {response.status_code}")
+        if response.status_code in _REFUSED:
+            raise ConfigError(
+                f"the index at {self._url} replied with status {response.status_code}; look at its URL and api_key"
+            )
+        if response.status_code != httpx.codes.OK:
+            raise BadReplyError(f"status {response.status_code}")
+        try:
+            return response.json()
+        except ValueError as error:
+            raise BadReplyError("the reply is no JSON") from error
+
+
+def _member(reply: Mapping[str, Any], name: str) -> Any:
+    if name not in reply:
+        raise BadReplyError(f"the reply has no {name!r}, it has {', '.join(map(repr, reply)) or 'nothing'}")
+    return reply[name]

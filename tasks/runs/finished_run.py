@@ -1,0 +1,128 @@
+"""A run folder as the beginning of another run: its rows, its answers, and which of its cells failed."""
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from metric_core.columns import COLUMNS
+from metric_core.errors import RunFolderError
+from metric_core.metric import MetricRequest
+from metric_core.records import Status
+from metric_core.schemas import SCHEMAS
+from metric_core.stages import Stage
+from tasks.options.model_options import MetricSettings
+from tasks.runs import run_folder
+from tasks.runs.row_groups import RowGroups
+
+
+class EarlierRun:
+    """A finished run.
+
+    Args:
+        folder: its run folder.
+
+    Raises:
+        RunFolderError: it is no run folder, or that of a run that did not finish or has another format.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder).expanduser().absolute()
+        self._tables: dict[Stage, RowGroups] = {}
+        self.manifest = run_folder.finished(self.folder)
+
+    @property
+    def run_id(self) -> str:
+        """Its id."""
+        return str(self.manifest["run_id"])
+
+    @property
+    def requests(self) -> list[MetricRequest]:
+        """Its metrics, in their order.
+
+        Raises:
+            ConfigError: a metric or parameter that this rag-assay does not have.
+        """
+        return [
+            MetricSettings(
+                name=metric.get("origin") or metric["name"], parameters=metric["parameters"], key=metric["key"]
+            ).request()
+            for metric in self.manifest["metrics"]
+        ]
+
+    @property
+    def codes(self) -> dict[str, str]:
+        """Key of a metric -> the digest of its code; empty for one of ours."""
+        return {metric["key"]: metric.get("code", "") for metric in self.manifest["metrics"]}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was to be said of the rows that it kept itself, if it is a rerun."""
+        return tuple((self.manifest.get("rerun") or {}).get("notes", ()))
+
+    def columns(self) -> tuple[str, ...]:
+        """The sample columns that have a value in some row."""
+        filled: set[str] = set()
+        for shard in self.samples():
+            filled.update(name for name in COLUMNS if shard[name].null_count < shard.num_rows)
+        return tuple(name for name in COLUMNS if name in filled)
+
+    def samples(self) -> Iterator[pa.Table]:
+        """Its samples, in the shards in which they were computed."""
+        path = self._path(Stage.SAMPLES)
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            for number in range(file.num_row_groups):
+                try:
+                    yield file.read_row_group(number)
+                except (pa.ArrowException, OSError) as error:
+                    raise _unreadable(path, error) from error
+
+    def rows(self, stage: Stage, row_ids: Collection[str]) -> pa.Table:
+        """The rows of a stage's table that belong to these samples."""
+        path = self.folder / _name(stage)
+        try:
+            if stage not in self._tables:
+                self._tables[stage] = RowGroups(self._path(stage))
+            return self._tables[stage].rows(row_ids)
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(path, error) from error
+
+    def failed(self, metrics: Collection[str]) -> frozenset[str]:
+        """The ids of the rows that have a failed cell of these metrics."""
+        is_failed = pc.field("status") == str(Status.FAILED)
+        condition = pc.field("metric").isin(pa.array(list(metrics), pa.string())) & is_failed
+        path = self._path(Stage.AGGREGATION)
+        try:
+            cells = pq.read_table(path, filters=condition, partitioning=None, page_checksum_verification=True)
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(path, error) from error
+        return frozenset(cells["row_id"].to_pylist())
+
+    def _path(self, stage: Stage) -> Path:
+        """Where a stage's table is, once it is known to be one that this rag-assay reads."""
+        name = _name(stage)
+        path = self.folder / name
+        try:
+            metadata = pq.read_schema(path).metadata or {}
+        except FileNotFoundError as error:
+            raise RunFolderError(f"{self.folder} is not a whole run folder: it has no {name}") from error
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(path, error) from error
+        found, expected = metadata.get(b"assay.version", b"?").decode(), str(SCHEMAS[stage].version)
+        if found != expected:
+            raise RunFolderError(
+                f"the table {path} has schema version {found}, this rag-assay reads {expected}. "
+                "Evaluate the source again with `assay run`."
+            )
+        return path
+
+
+def _name(stage: Stage) -> str:
+    """Where a stage's table is in a run folder."""
+    return run_folder.SCORES if stage is Stage.AGGREGATION else f"{run_folder.STAGES}/{stage}.parquet"
+
+
+def _unreadable(path: Path, error: Exception) -> RunFolderError:
+    return RunFolderError(f"the table {path} can not be read ({error}). Evaluate the source again with `assay run`.")

@@ -1,0 +1,41 @@
+"""How far the judges of a panel agree in a run, read from the tables of its folder."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from metric_core.stages import Stage
+from metric_core.statistics.agreement import Labels, agreement_of
+from tasks.runs.run_folder import STAGES
+
+_GROUPS = {Stage.VERDICTS: "kind", Stage.RATINGS: "metric"}
+"""Table with votes of a panel -> the column by whose values they are told apart."""
+
+
+def panel_agreement(folder: Path) -> dict[str, dict[str, Any]]:
+    """The agreement of a run's panel, for summary.json; empty without a panel.
+
+    Args:
+        folder: the run folder, with its stage tables.
+
+    Returns:
+        Stage -> verdict kind or metric -> the fields of an Agreement.
+    """
+    found = {}
+    for stage, group in _GROUPS.items():
+        table = folder / STAGES / f"{stage}.parquet"
+        if table.exists():
+            labels: dict[str, list[Labels]] = defaultdict(list)
+            for name, votes in _panels(table, group):
+                labels[name].append({vote["judge"]: vote["label"] for vote in votes})
+            found[str(stage)] = {name: asdict(agreement_of(items)) for name, items in sorted(labels.items())}
+    return {stage: groups for stage, groups in found.items() if groups}
+
+
+def _panels(table: Path, group: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    for batch in pq.ParquetFile(table).iter_batches(columns=[group, "panel"]):
+        yield from ((row[group], row["panel"]) for row in batch.to_pylist() if row["panel"] is not None)

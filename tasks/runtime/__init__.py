@@ -1,0 +1,1 @@
+"""What every stage may rely on while it runs: credentials, progress, cancellation."""

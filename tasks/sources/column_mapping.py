@@ -1,0 +1,191 @@
+"""Which column of a source is which column of a sample: the user's map, then the names themselves, then the aliases."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from shlex import quote
+
+from metric_core.columns import COLUMN_ALIASES, COLUMNS, ID_COLUMNS, RESPONSE, RETRIEVED_CONTEXTS, USER_INPUT
+from metric_core.errors import ConfigError, SourceError
+from tasks.options.source_options import SourceOptions
+from tasks.runtime.wording import listed, nearest, nearest_to_column
+
+_MOST_OTHER_NAMES = 1000
+_MEANINGFUL = frozenset(name.casefold() for name in (*COLUMNS, *COLUMN_ALIASES, *ID_COLUMNS))
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """Where the columns of a sample come from.
+
+    Args:
+        bindings: sample column -> source column, in the order of COLUMNS.
+        shadowed: source column -> the sample column that it would be, if another one were not.
+    """
+
+    bindings: Mapping[str, str]
+    shadowed: Mapping[str, str]
+
+    @property
+    def warnings(self) -> list[str]:
+        """One sentence for every column that a reader of the data might expect elsewhere."""
+        return [
+            f"column {source!r} is kept in extras: {column!r} is read from {self.bindings[column]!r}"
+            for source, column in self.shadowed.items()
+        ]
+
+
+class SeenColumns:
+    """The columns that a source turned out to have so far.
+
+    Formats without a schema can bring new columns with every row. Names that mean something are all kept; of the
+    others only the first, for messages, so that a log with generated keys does not fill the memory.
+    """
+
+    def __init__(self, options: SourceOptions) -> None:
+        own = {options.id_column, *options.column_map} - {None}
+        self._own_names = frozenset(own)
+        self.names: dict[str, None] = {}
+
+    def add(self, names: Iterable[str]) -> list[str]:
+        """Takes note of a row's columns; gives those that are new and may mean something."""
+        meaningful = []
+        for name in names:
+            if name not in self.names:
+                known = name in self._own_names or name.casefold() in _MEANINGFUL
+                if known:
+                    meaningful.append(name)
+                if known or len(self.names) < _MOST_OTHER_NAMES:
+                    self.names[name] = None
+        return meaningful
+
+
+def resolve(names: Iterable[str], column_map: Mapping[str, str]) -> Resolution:
+    """Binds sample columns to source columns.
+
+    The map wins; then a column under its own name; then an alias, in the order of COLUMN_ALIASES. Equal case wins
+    over equal letters. A source column is used once.
+
+    >>> resolve(["Question", "answer", "response"], {}).bindings
+    {'user_input': 'Question', 'response': 'response'}
+    >>> resolve(["gold", "reference"], {"gold": "reference"}).shadowed
+    {'reference': 'reference'}
+    """
+    every = list(dict.fromkeys(names))
+    bound = {target: source for source, target in column_map.items() if source in every}
+    reserved = set(column_map.values())
+    free = [name for name in every if name not in column_map]
+    shadowed: dict[str, str] = {}
+    for known, column in (*((column, column) for column in COLUMNS), *COLUMN_ALIASES.items()):
+        for name in sorted(_same_letters(known, free), key=lambda name: name != known):
+            if column not in bound and column not in reserved:
+                bound[column] = name
+            elif bound.get(column) != name and column in bound:
+                shadowed[name] = column
+    return Resolution({column: bound[column] for column in COLUMNS if column in bound}, shadowed)
+
+
+def find_id_column(names: Iterable[str], source_name: str, options: SourceOptions) -> str | None:
+    """The source column that holds the ids; None if ids are made from the content.
+
+    Raises:
+        SourceError: the options name a column that the source does not have.
+    """
+    every = list(names)
+    if options.id_column is not None:
+        if options.id_column and options.id_column not in every:
+            near = nearest(options.id_column, every)
+            hint = f" Did you mean {near!r}?" if near else ""
+            raise SourceError(f"{source_name} has no id_column {options.id_column!r}; it has: {listed(every)}.{hint}")
+        return options.id_column or None
+    free = [name for name in every if name not in options.column_map]
+    for known in ID_COLUMNS:
+        found = sorted(_same_letters(known, free), key=lambda name: name != known)
+        if found:
+            return found[0]
+    return None
+
+
+def required_by(required: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Sample column -> the metrics that need it.
+
+    >>> required_by({"recall": ("reference",), "accuracy": ("reference", "response")})
+    {'reference': ('recall', 'accuracy'), 'response': ('accuracy',)}
+
+    Raises:
+        ConfigError: a metric needs a column that samples do not have.
+    """
+    metrics: dict[str, tuple[str, ...]] = {}
+    for metric, needed in required.items():
+        for column in needed:
+            if column not in COLUMNS:
+                raise ConfigError(f"{metric} needs the column {column!r}; samples have only: {listed(COLUMNS)}")
+            metrics[column] = (*metrics.get(column, ()), metric)
+    return metrics
+
+
+def check_mapped(names: Iterable[str], source_name: str, options: SourceOptions) -> None:
+    """Refuses a column map that names columns which the source does not have.
+
+    Raises:
+        SourceError: with the columns that it has.
+    """
+    every = list(names)
+    for source in options.column_map:
+        if source not in every:
+            near = nearest(source, every)
+            hint = f" Did you mean {near!r}?" if near else ""
+            raise SourceError(f"{source_name} has no column {source!r} to map; it has: {listed(every)}.{hint}")
+
+
+def check_required(
+    names: Iterable[str], resolution: Resolution, metrics: Mapping[str, tuple[str, ...]], source_name: str
+) -> None:
+    """Refuses a source that lacks a column which a metric needs.
+
+    Raises:
+        SourceError: with the metrics, the columns that the source has and how to map one.
+    """
+    missing = [column for column in COLUMNS if column in metrics and column not in resolution.bindings]
+    if not missing:
+        return
+    every = list(names)
+    used = set(resolution.bindings.values())
+    near = {column: nearest_to_column(column, [name for name in every if name not in used]) for column in missing}
+    lines = [
+        f"  {column!r}, for {', '.join(metrics[column])}"
+        + (f" (did you mean its column {near[column]!r}?)" if near[column] else "")
+        for column in missing
+    ]
+    guessed = {name: column for column, name in near.items() if name} or {"its name here": missing[0]}
+    raise SourceError(
+        f"{source_name} lacks columns that the metrics need:\n"
+        + "\n".join(lines)
+        + f"\nIt has: {listed(every)}. If one of these is meant, map it: {_ways_to_map(guessed)}"
+    )
+
+
+def check_known(names: Iterable[str], resolution: Resolution, source_name: str) -> None:
+    """Refuses a source that has no column of a sample at all.
+
+    Raises:
+        SourceError: with the columns that it has, and how to map them.
+    """
+    if resolution.bindings:
+        return
+    every = list(names)
+    near = {column: nearest_to_column(column, every) for column in (USER_INPUT, RESPONSE, RETRIEVED_CONTEXTS)}
+    guessed = {name: column for column, name in near.items() if name} or {every[0]: USER_INPUT}
+    raise SourceError(
+        f"{source_name} has none of the columns that a sample has ({listed(COLUMNS)}); it has: {listed(every)}. "
+        f"Say which is which, such as {_ways_to_map(guessed)}"
+    )
+
+
+def _ways_to_map(guessed: Mapping[str, str]) -> str:
+    pairs = ",".join(f"{name}={column}" for name, column in guessed.items())
+    printable = pairs.encode(errors="backslashreplace").decode()  # a name may hold half a character
+    return f"column_map = {dict(guessed)}, or --column-map {quote(printable)}"
+
+
+def _same_letters(known: str, names: Iterable[str]) -> list[str]:
+    return [name for name in names if name.casefold() == known]

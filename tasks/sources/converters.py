@@ -1,0 +1,147 @@
+"""Values of a source as values of a sample: one converter a column type, which takes what fits and refuses the rest."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from metric_core.columns import ColumnType
+from tasks.runtime.wording import described
+from tasks.sources.bad_rows import UnfitError
+
+_TEXT_KEYS = ("page_content", "text", "content")
+
+Converter: TypeAlias = Callable[[Any], Any]
+"""A value that is not null -> what the samples table holds. Raises UnfitError."""
+
+
+def as_text(value: Any) -> str:
+    """A text that can be stored as UTF-8.
+
+    >>> as_text(5)
+    Traceback (most recent call last):
+        ...
+    tasks.sources.bad_rows.UnfitError: got the number 5, wanted a text
+    """
+    if not isinstance(value, str):
+        raise UnfitError(f"got {described(value)}, wanted a text")
+    return _storable(value)
+
+
+def as_texts(value: Any) -> list[str]:
+    """A list of texts, which may be empty.
+
+    >>> as_texts([])
+    []
+    >>> as_texts(["a", None])
+    Traceback (most recent call last):
+        ...
+    tasks.sources.bad_rows.UnfitError: item 2 is null, wanted a list of texts
+    """
+    for number, item in enumerate(_items(value, 'a list of texts, as ["one", "two"]'), start=1):
+        if not isinstance(item, str):
+            raise UnfitError(f"item {number} is {described(item)}, wanted a list of texts{_where_its_text_is(item)}")
+        _storable(item)
+    return list(value)
+
+
+def as_ids(value: Any) -> list[str]:
+    """A list of ids: texts, or whole numbers as text.
+
+    >>> as_ids(["a", 7, 8.0])
+    ['a', '7', '8']
+    """
+    return [
+        as_id(item, f"item {number} is", "a list of ids (texts or whole numbers)")
+        for number, item in enumerate(_items(value, "a list of ids (texts or whole numbers)"), start=1)
+    ]
+
+
+def as_id(value: Any, place: str = "got", wanted: str = "an id (a text or a whole number)") -> str:
+    """An id as text. Formats that keep whole numbers as floating-point ones are seen through."""
+    if isinstance(value, str):
+        return _storable(value)
+    if isinstance(value, float) and math.isfinite(value) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise UnfitError(f"{place} {described(value)}, wanted {wanted}")
+
+
+def as_rubrics(value: Any) -> list[dict[str, str]]:
+    """A mapping of text to text as the samples table holds it, in its own order.
+
+    Arrow formats have every key of the whole table in every row: keys without a value are not there. Maps of Arrow
+    (pairs) and the samples table's own form (key and description) are mappings too.
+
+    >>> as_rubrics({"score1_description": "wrong", "score2_description": None})
+    [{'key': 'score1_description', 'description': 'wrong'}]
+    """
+    pairs = _pairs(value)
+    rubrics: dict[str, str] = {}
+    for key, description in pairs:
+        if description is None:
+            continue
+        if not isinstance(key, str) or not isinstance(description, str):
+            wrong = description if isinstance(key, str) else key
+            raise UnfitError(f"{described(wrong)} in the rubrics, wanted a mapping of text to text")
+        if key in rubrics:
+            raise UnfitError(f"the key {key!r} twice, wanted a mapping of text to text")
+        rubrics[_storable(key)] = _storable(description)
+    return [{"key": key, "description": description} for key, description in rubrics.items()]
+
+
+def as_joined_text(value: Any) -> str:
+    r"""A text, or a list of texts joined by newlines: older data sets allow several reference answers.
+
+    >>> as_joined_text(["Paris.", "It is Paris."])
+    'Paris.\nIt is Paris.'
+    """
+    if isinstance(value, str):
+        return _storable(value)
+    if not isinstance(value, list | tuple):
+        raise UnfitError(f"got {described(value)}, wanted a text or a list of texts")
+    return "\n".join(as_texts(value))
+
+
+CONVERTERS: dict[ColumnType, Converter] = {
+    ColumnType.TEXT: as_text,
+    ColumnType.TEXTS: as_texts,
+    ColumnType.IDS: as_ids,
+    ColumnType.RUBRICS: as_rubrics,
+}
+
+
+def _where_its_text_is(item: Any) -> str:
+    """Passages of retrieval frameworks are objects, whose text is under one of few names."""
+    key = next((key for key in _TEXT_KEYS if isinstance(item, Mapping) and isinstance(item.get(key), str)), None)
+    return f"; give the text under {key!r} alone" if key else ""
+
+
+def _items(value: Any, wanted: str) -> list[Any] | tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        raise UnfitError(f"got {described(value)}, wanted {wanted}")
+    return value
+
+
+def _pairs(value: Any) -> list[tuple[Any, Any]]:
+    if isinstance(value, Mapping):
+        return list(value.items())
+    if isinstance(value, list) and all(isinstance(item, tuple) and len(item) == 2 for item in value):
+        return value
+    if isinstance(value, list) and all(
+        isinstance(item, dict) and set(item) == {"key", "description"} for item in value
+    ):
+        return [(item["key"], item["description"]) for item in value]
+    raise UnfitError(f"got {described(value)}, wanted a mapping of text to text")
+
+
+def _storable(text: str) -> str:
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise UnfitError(
+                f"character {error.start + 1} of a text is half of a surrogate pair ({text[error.start]!r}), "
+                "wanted a text that can be stored as UTF-8"
+            ) from None
+    return text

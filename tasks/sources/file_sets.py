@@ -1,0 +1,129 @@
+"""A folder of files, or those that a pattern matches: found, put in order, and opened as one source."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from metric_core.errors import SourceError
+from tasks.runtime.wording import listed
+from tasks.sources.formats import OPENERS, SUPPORTED, opener_of
+from tasks.sources.readers.concatenated import SeveralFilesSource
+from tasks.sources.readers.protocol import RowSource
+from tasks.sources.source_files import DataFile
+
+_HIDDEN = ("_", ".")
+"""What the names of files and folders begin with that hold no rows: `_SUCCESS`, `_metadata`, `.part-0.crc`."""
+_MOST_NAMES = 10
+
+
+def is_pattern(path: str) -> bool:
+    """Whether a path that does not exist may be meant as a pattern.
+
+    >>> is_pattern("logs/part-?.jsonl"), is_pattern("https://host/log.jsonl?version=2")
+    (True, False)
+    """
+    return _before_magic(path) != path
+
+
+def open_files_of(filesystem: Any, path: str, name: str) -> RowSource:
+    """The files of a folder and of the folders in it.
+
+    Raises:
+        SourceError: none of them can be read, or they are of several formats.
+    """
+    filesystem.invalidate_cache()  # files come while this process lives, and some stores remember what they listed
+    found = filesystem.find(path, detail=True)
+    root = name if name.endswith("/") else f"{name}/"
+    files, others = _sorted_out(filesystem, found, path, root)
+    if not files:
+        inside = sorted(PurePosixPath(entry).name for entry in filesystem.ls(path, detail=False))
+        raise SourceError(
+            f"{name} is a folder without a file that can be read, and not one written by datasets.save_to_disk; it "
+            f"has: {listed(inside, most=_MOST_NAMES)}; {SUPPORTED}"
+        )
+    return _opened(files, others, name, root)
+
+
+def open_pattern(filesystem: Any, path: str, name: str) -> RowSource:
+    """The files that a pattern matches, as fsspec understands it: `*`, `?`, `[a-z]`, and `**` for folders.
+
+    Raises:
+        SourceError: it matches no file that can be read, or files of several formats.
+    """
+    filesystem.invalidate_cache()
+    try:
+        found = filesystem.glob(path, detail=True)
+    except ValueError as error:
+        raise SourceError(f"{name} can not be used as a pattern: {error}") from error
+    folder, root = _folder_of(path), _folder_of(name)
+    files, others = _sorted_out(filesystem, found, folder, root)
+    if not files:
+        raise SourceError(f"{name} matches no file that can be read: {_instead(filesystem, found, folder, root)}")
+    return _opened(files, others, name, root)
+
+
+def _sorted_out(
+    filesystem: Any, found: Mapping[str, Mapping[str, Any]], folder: str, root: str
+) -> tuple[list[DataFile], list[str]]:
+    """The files with rows, in the order of their names, and the names of those in no format that is known."""
+    paths = {_inside(path, folder): path for path, info in found.items() if info["type"] != "directory"}
+    names = sorted((name for name in paths if not _is_hidden(name)), key=_natural)
+    every = {name: DataFile(filesystem, paths[name], f"{root}{name}") for name in names}
+    files = [file for file in every.values() if file.extension in OPENERS]
+    return files, [name for name, file in every.items() if file.extension not in OPENERS]
+
+
+def _opened(files: Sequence[DataFile], others: Sequence[str], name: str, root: str) -> RowSource:
+    first = files[0]
+    opener = opener_of(first)
+    for file in files:
+        if opener_of(file) is not opener:
+            raise SourceError(
+                f"{name} has files of several formats, such as {_inside(first.name, root)!r} and "
+                f"{_inside(file.name, root)!r}; a source has one. Name those that are meant with a pattern, such as "
+                f"{root}**/*{first.extension}*"
+            )
+    left_out = f"{name}: files in no known format are not read: {listed(others, most=5)}"
+    return SeveralFilesSource(files, opener, name, root, (left_out,) if others else ())
+
+
+def _instead(filesystem: Any, found: Mapping[str, Mapping[str, Any]], folder: str, root: str) -> str:
+    matched = listed((_inside(path, folder) for path in found), most=_MOST_NAMES)
+    if found and all(info["type"] == "directory" for info in found.values()):
+        return f"it matches only folders: {matched}. With /*.jsonl behind it, it matches the files in them"
+    if found:
+        return f"it matches {matched}; names that begin with _ or . are passed over, and {SUPPORTED}"
+    if not filesystem.isdir(folder or "/"):
+        return f"there is no folder {root}"
+    names = sorted(PurePosixPath(entry).name for entry in filesystem.ls(folder or "/", detail=False))
+    return f"{root or 'the folder'} has {listed(names, most=_MOST_NAMES)}"
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith(_HIDDEN) for part in name.split("/"))
+
+
+def _natural(name: str) -> tuple[list[list[str | int]], str]:
+    """Orders names as people do.
+
+    >>> sorted(["b/part-10", "b/part-9", "a b/part-11", "a/part-12"], key=_natural)
+    ['a/part-12', 'a b/part-11', 'b/part-9', 'b/part-10']
+    """
+    return [
+        [int(piece) if piece.isdecimal() else piece for piece in re.split(r"(\d+)", part)] for part in name.split("/")
+    ], name
+
+
+def _inside(path: str, folder: str) -> str:
+    return path.removeprefix(folder).lstrip("/")
+
+
+def _before_magic(path: str) -> str:
+    magic = r"[*[]" if path.startswith(("http://", "https://")) else r"[*?[]"
+    return re.split(magic, path, maxsplit=1)[0]
+
+
+def _folder_of(pattern: str) -> str:
+    folder, slash, _ = _before_magic(pattern).rpartition("/")
+    return folder + slash

@@ -1,0 +1,224 @@
+"""Reads a source from its first row to its last: samples in tables, bad rows in a list, the user's errors as one."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import closing
+from itertools import islice
+
+import pyarrow as pa
+
+from metric_core.columns import ID_COLUMNS
+from metric_core.errors import BadRowsError, SourceError
+from tasks.options.source_options import SourceOptions
+from tasks.sources.bad_rows import SKIP_HINT, BadRow, BadRowLog, UnfitError
+from tasks.sources.batches import BatchBuilder
+from tasks.sources.column_mapping import (
+    SeenColumns,
+    check_known,
+    check_mapped,
+    check_required,
+    find_id_column,
+    required_by,
+    resolve,
+)
+from tasks.sources.location import SourceLike, open_source
+from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
+from tasks.sources.row_ids import RowIds
+from tasks.sources.sample_rows import RowConverter, RowRules, SampleRow
+
+_FIRST_ROWS = 1000
+"""Rows that are looked at to find out the columns of a format without a schema; more if a needed one is missing."""
+
+
+def read_samples(source: SourceLike, options: SourceOptions, required: Mapping[str, tuple[str, ...]]) -> "SampleReader":
+    """Opens a source, and checks that it has the columns that metrics need.
+
+    Args:
+        source: a path, a URL, a `datasets.Dataset`, or `hub:owner/name` (see docs of `open_source`).
+        options: names of columns and what to do about bad rows.
+        required: metric -> the sample columns that it needs.
+
+    Raises:
+        SourceError: the source can not be read, or lacks a column.
+        ConfigError: a metric needs a column that samples do not have.
+    """
+    return SampleReader(open_source(source), options, required)
+
+
+def available_columns(source: SourceLike, options: SourceOptions) -> tuple[str, ...]:
+    """The sample columns that a source has, in their usual order: from its schema or its first rows.
+
+    Raises:
+        SourceError: the source can not be read or has no row.
+    """
+    return SampleReader(open_source(source), options, {}).columns
+
+
+class SampleReader:
+    """The samples of a source, as tables of the samples schema with at most `batch_rows` rows each.
+
+    Can be iterated again, which reads the source again. While and after it is iterated, `bad_rows`, `rows_read` and
+    `warnings` tell about the rows read so far.
+
+    Args:
+        source: an opened source.
+        options: names of columns and what to do about bad rows.
+        required: metric -> the sample columns that it needs.
+
+    Raises:
+        SourceError: the source lacks a column, or has no row.
+    """
+
+    def __init__(self, source: RowSource, options: SourceOptions, required: Mapping[str, tuple[str, ...]]) -> None:
+        self._source = source
+        self._options = options
+        self._needed_by = required_by(required)
+        self._first_names = self._first_columns()
+        self._id_column: str | None = None
+        self._start()
+        if not self._first_names:
+            self._tell_why_there_are_no_columns()
+        self._id_column = find_id_column(self._first_names, source.name, options)
+        check_mapped(self._first_names, source.name, options)
+        if not self._needed_by:
+            check_known(self._first_names, self._resolution, source.name)
+        check_required(self._first_names, self._resolution, self._needed_by, source.name)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The sample columns that the source has."""
+        return tuple(self._resolution.bindings)
+
+    @property
+    def rows_read(self) -> int:
+        """Rows read so far, bad ones included."""
+        return self._rows_read
+
+    @property
+    def bad_rows(self) -> list[BadRow]:
+        """The first thousand bad rows; `bad_row_count` counts all."""
+        return self._log.rows
+
+    @property
+    def bad_row_count(self) -> int:
+        """How many rows are bad."""
+        return self._log.count
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a user might not expect, one sentence each."""
+        return list(self._warnings)
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        """Yields tables.
+
+        Raises:
+            BadRowsError: at the end, if rows are bad and are not to be skipped.
+            SourceError: at the end, if no row is good; at once, if the source can not be read further.
+        """
+        self._start()
+        ids = RowIds(self._id_column, self._source.where)
+        builder = BatchBuilder()
+        converter = self._converter()
+        with closing(self._source.rows(self._options.batch_rows)) as rows:
+            for raw in islice(rows, self._options.limit):
+                self._rows_read += 1
+                if not isinstance(raw.content, Unreadable) and not raw.content.keys() <= self._seen.names.keys():
+                    converter = self._meet(raw.content, raw.number) or converter
+                self._take(raw, converter, ids, builder)
+                if len(builder) == self._options.batch_rows:
+                    yield builder.take()
+        if len(builder):
+            yield builder.take()
+        self._close()
+
+    def _start(self) -> None:
+        self._log = BadRowLog()
+        self._rows_read = 0
+        self._seen = SeenColumns(self._options)
+        self._seen.add(self._first_names)
+        self._resolution = resolve(self._first_names, self._options.column_map)
+        self._warnings = dict.fromkeys((*self._source.warnings, *self._resolution.warnings))
+
+    def _take(self, raw: RawRow, converter: RowConverter, ids: RowIds, builder: BatchBuilder) -> None:
+        try:
+            row_id, row = _sample(raw, converter, ids)
+        except UnfitError as unfit:
+            bad = BadRow(raw.number, unfit.column, unfit.problem, self._source.unit, raw.detail)
+            self._log.add(bad, unfit.hint)
+        else:
+            builder.add(row_id, raw.number, row)
+
+    def _tell_why_there_are_no_columns(self) -> None:
+        """Reads the rows: there are none, or none of them is usable, which ends in the error that says so."""
+        for _ in self:
+            pass
+
+    def _close(self) -> None:
+        if not self._rows_read:
+            raise SourceError(f"{self._source.name} has no rows")
+        all_bad = self._log.count == self._rows_read
+        ways_out = [] if all_bad else [SKIP_HINT]
+        if not self._first_names:
+            ways_out = list(self._source.hints)
+        message = self._log.message(self._source.name, self._rows_read, ways_out)
+        if self._log.count and self._options.on_bad_row == "fail":
+            raise BadRowsError(message)
+        if all_bad:
+            raise SourceError(message)
+
+    def _first_columns(self) -> tuple[str, ...]:
+        seen = SeenColumns(self._options)
+        found = False
+        with closing(self._source.column_sets(self._options.limit)) as column_sets:
+            for count, names in enumerate(column_sets, start=1):
+                if seen.add(names) or count == 1:
+                    found = self._has_all(seen.names)
+                if found and count >= _FIRST_ROWS:
+                    break
+        return tuple(seen.names)
+
+    def _has_all(self, names: Collection[str]) -> bool:
+        own = {*self._options.column_map, self._options.id_column or None} - {None}
+        return own <= set(names) and set(self._needed_by) <= set(resolve(names, self._options.column_map).bindings)
+
+    def _meet(self, raw: Mapping[str, object], number: int) -> RowConverter | None:
+        """A converter for the columns that a row brings first, if they mean something."""
+        before = self._resolution
+        new = self._seen.add(raw)
+        if not new:
+            return None
+        self._resolution = resolve(self._seen.names, self._options.column_map)
+        place = f"from {self._source.where(number)} on"
+        self._warn(
+            f"{column!r} is read from {source!r} {place}, and from {before.bindings[column]!r} before"
+            for column, source in self._resolution.bindings.items()
+            if before.bindings.get(column, source) != source
+        )
+        if self._id_column is None and self._options.id_column is None:
+            late = [name for name in new if name.casefold() in ID_COLUMNS]
+            self._warn(
+                f"the ids in {name!r}, a column {place}, are not used: the rows before have none" for name in late
+            )
+        self._warn(self._resolution.warnings)
+        return self._converter()
+
+    def _converter(self) -> RowConverter:
+        rules = RowRules(
+            resolution=self._resolution,
+            id_column=self._id_column,
+            needed_by=self._needed_by,
+            keep_empty=self._options.empty_text == "keep",
+            text_cells=self._source.text_cells,
+        )
+        return RowConverter(rules)
+
+    def _warn(self, sentences: Iterable[str]) -> None:
+        self._warnings.update(dict.fromkeys(sentences))
+
+
+def _sample(raw: RawRow, converter: RowConverter, ids: RowIds) -> tuple[str, SampleRow]:
+    if isinstance(raw.content, Unreadable):
+        raise UnfitError(raw.content.problem, hint=raw.content.hint)
+    row = converter.convert(raw.content)
+    row_id = ids.made(row.values) if ids.column is None else ids.own(raw.content.get(ids.column), raw.number)
+    return row_id, row

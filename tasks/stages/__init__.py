@@ -1,0 +1,1 @@
+"""The stages, one file each, and the wrapper that makes them Prefect tasks."""

@@ -1,0 +1,60 @@
+"""The stage `aggregation`: from the tables of all stages to one score a row and metric. Asks nothing."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from metric_core.calibration.platt import ProbabilityMap
+from metric_core.evidence import Evidence
+from metric_core.stages import Stage
+from tasks.calibration.calibration_files import MetricMap
+from tasks.evidence.sample_evidence import Asked, asked_probabilities, evidence_of, mapped
+from tasks.options.model_options import MetricSettings, Settings
+from tasks.stages.base import StageOutput, Tables, report, stage
+from tasks.tables.records import samples_of, table_of
+
+
+class AggregationSettings(Settings):
+    """Which metrics, and how a verdict counts.
+
+    Args:
+        metrics: the metrics to score.
+        verdict: `binary` counts a verdict as 0 or 1, `probability` as the judge's probability of yes.
+        maps: for `probability`, what becomes of the probabilities before a metric counts them.
+    """
+
+    metrics: tuple[MetricSettings, ...]
+    verdict: Literal["binary", "probability"] = "binary"
+    maps: tuple[MetricMap, ...] = ()
+
+
+@stage(Stage.AGGREGATION, version=1)
+def aggregation(tables: Tables, settings: AggregationSettings) -> StageOutput:
+    """Scores every metric on every row; a cell without a value says why."""
+    samples = samples_of(tables[Stage.SAMPLES])
+    requests = [metric.request() for metric in settings.metrics]
+    tell = report(Stage.AGGREGATION)
+    tell(0, len(samples))
+    maps = {found.metric: ProbabilityMap(found.slope, found.intercept) for found in settings.maps}
+    asked = asked_probabilities(tables) if maps else {}
+    rows = []
+    for evidence in evidence_of(samples, tables, settings.verdict):
+        for request in requests:
+            score = request.score(_mapped(evidence, asked, maps.get(request.key)))
+            rows.append(
+                {
+                    "row_id": evidence.sample.row_id,
+                    "metric": request.key,
+                    "value": score.value,
+                    "status": score.status,
+                    "reason": score.reason,
+                    "label": score.label,
+                }
+            )
+    tell(len(samples), 0)
+    return StageOutput(table_of(Stage.AGGREGATION, rows))
+
+
+def _mapped(evidence: Evidence, asked: Mapping[str, Asked], probability_map: ProbabilityMap | None) -> Evidence:
+    if probability_map is None:
+        return evidence
+    return mapped(evidence, asked.get(evidence.sample.row_id, {}), probability_map)

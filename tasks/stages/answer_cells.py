@@ -1,0 +1,30 @@
+"""Cells of stage tables that hold what a judge said: its reply, and the votes of a panel."""
+
+from typing import Any
+
+from metric_core.schemas import LONGEST_REPLY
+from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
+
+
+def panel_cell(answer: ChoiceAnswer, vote: int = 0) -> list[dict[str, Any]] | None:
+    """What each judge of a panel said in one vote, for the column `panel`; None where no panel was asked."""
+    votes = [
+        {"judge": given.judge, "label": given.label, "probability": given.probability}
+        for given in answer.panel
+        if given.vote == vote
+    ]
+    return votes or None
+
+
+def reply_cell(answer: ChoiceAnswer | GenerateAnswer) -> str | None:
+    """The judge's own words, for the column `reply`: their beginning where they are long; None where there are none.
+
+    >>> from metric_core.records import AnswerStatus
+    >>> reply_cell(ChoiceAnswer(AnswerStatus.FAILED, reason="reply is none of the labels", reply="Perhaps."))
+    'Perhaps.'
+    """
+    if not answer.reply:
+        return None
+    if len(answer.reply) <= LONGEST_REPLY:
+        return answer.reply
+    return f"{answer.reply[:LONGEST_REPLY]} [... cut: the reply has {len(answer.reply):,} characters]"

@@ -1,0 +1,70 @@
+"""The stage `entities`: the named entities of references and retrieved contexts, without a judge."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from metric_core import reasons
+from metric_core.records import AnswerStatus, Sample, Side
+from metric_core.stages import Product, Stage
+from tasks.models.models import open_recognizer
+from tasks.options.model_options import LanguageSettings, StoredSettings
+from tasks.recognizers.protocol import Entity
+from tasks.stages.base import StageOutput, Tables, report, stage
+from tasks.tables.records import samples_of, table_of
+
+
+class EntitiesSettings(StoredSettings):
+    """What the stage computes, and with what."""
+
+    products: tuple[Product, ...]
+    language: LanguageSettings = LanguageSettings()
+
+
+@stage(Stage.ENTITIES, version=1)
+def entities(tables: Tables, settings: EntitiesSettings) -> StageOutput:
+    """Finds the entities of each text that a product asks for; equal texts are read once."""
+    samples = samples_of(tables[Stage.SAMPLES])
+    of_reference = Product.REFERENCE_ENTITIES in settings.products
+    of_contexts = Product.CONTEXT_ENTITIES in settings.products
+    texts: dict[str, None] = {}
+    for sample in samples:
+        if of_reference and sample.reference:
+            texts[sample.reference] = None
+        if of_contexts:
+            texts.update(dict.fromkeys(sample.retrieved_contexts or ()))
+    tell = report(Stage.ENTITIES)
+    tell(0, len(texts))
+    recognizer = open_recognizer(settings.language, settings.answers)
+    found = dict(zip(texts, recognizer.entities(list(texts)), strict=True))
+    tell(len(texts), 0)
+    rows: list[dict[str, Any]] = []
+    for sample in samples:
+        if of_reference:
+            listed = _rows(sample, Side.REFERENCE, None, found.get(sample.reference or "", ()))
+            rows += listed or [_nothing(sample, Side.REFERENCE, reasons.NO_REFERENCE_ENTITIES)]
+        if of_contexts:
+            listed = [
+                row
+                for i, passage in enumerate(sample.retrieved_contexts or ())
+                for row in _rows(sample, Side.CONTEXT, i, found[passage])
+            ]
+            rows += listed or [_nothing(sample, Side.CONTEXT, reasons.NO_CONTEXT_ENTITIES)]
+    return StageOutput(table_of(Stage.ENTITIES, rows))
+
+
+def _rows(sample: Sample, side: Side, passage: int | None, found: Sequence[Entity]) -> list[dict[str, Any]]:
+    return [
+        {
+            "row_id": sample.row_id,
+            "side": side,
+            "passage": passage,
+            "text": entity.text,
+            "label": entity.label,
+            "status": AnswerStatus.ANSWERED,
+        }
+        for entity in dict.fromkeys(found)
+    ]
+
+
+def _nothing(sample: Sample, side: Side, reason: str) -> dict[str, Any]:
+    return {"row_id": sample.row_id, "side": side, "status": AnswerStatus.UNDEFINED, "reason": reason}

@@ -1,0 +1,61 @@
+"""The stage `questions`: for each response, the questions that it would answer."""
+
+from typing import Any, ClassVar
+
+from metric_core import reasons
+from metric_core.judge_questions import QuestionKind, ask_questions
+from metric_core.records import AnswerStatus, Sample
+from metric_core.stages import Stage
+from tasks.judges.batching import Asker
+from tasks.judges.protocol import GenerateAnswer
+from tasks.models.models import judge_of
+from tasks.options.model_options import JudgedSettings
+from tasks.stages.answer_cells import reply_cell
+from tasks.stages.base import StageOutput, Tables, report, stage
+from tasks.tables.records import samples_of, table_of
+
+
+class QuestionsSettings(JudgedSettings):
+    """How many questions a response, and who writes them."""
+
+    asks: ClassVar[tuple[QuestionKind, ...]] = (QuestionKind.QUESTIONS,)
+
+    count: int = 3
+
+
+@stage(Stage.QUESTIONS, version=2)
+def questions(tables: Tables, settings: QuestionsSettings) -> StageOutput:
+    """Regenerates questions from each response that is not empty."""
+    samples = samples_of(tables[Stage.SAMPLES])
+    asker = Asker(judge_of(settings), report(Stage.QUESTIONS))
+    asked = [sample for sample in samples if sample.response and sample.response.strip()]
+    answers = asker.generate([ask_questions(sample.response or "", settings.count) for sample in asked])
+    by_row = {sample.row_id: answer for sample, answer in zip(asked, answers, strict=True)}
+    rows = [row for sample in samples for row in _rows(sample, by_row.get(sample.row_id))]
+    return StageOutput(table_of(Stage.QUESTIONS, rows), asker.usage)
+
+
+def _rows(sample: Sample, answer: GenerateAnswer | None) -> list[dict[str, Any]]:
+    if answer is None:
+        reason = reasons.empty_column("response")
+        return [{"row_id": sample.row_id, "status": AnswerStatus.UNDEFINED, "reason": reason}]
+    first, *more = _found(sample, answer)
+    return [{**first, "reply": reply_cell(answer)}, *more]
+
+
+def _found(sample: Sample, answer: GenerateAnswer) -> list[dict[str, Any]]:
+    if answer.status is not AnswerStatus.ANSWERED:
+        return [{"row_id": sample.row_id, "status": answer.status, "reason": answer.reason}]
+    found = answer.value["questions"]
+    if not found:
+        return [{"row_id": sample.row_id, "status": AnswerStatus.UNDEFINED, "reason": reasons.NO_QUESTIONS}]
+    return [
+        {
+            "row_id": sample.row_id,
+            "k": k,
+            "text": question["question"],
+            "noncommittal": bool(question["noncommittal"]),
+            "status": AnswerStatus.ANSWERED,
+        }
+        for k, question in enumerate(found)
+    ]

@@ -1,0 +1,247 @@
+"""The step before `samples` where contexts come from the index itself: a question set in, rows to evaluate out.
+
+The rows are written to a file beside the stage tables, which is then evaluated like any other data. Contexts are
+fetched anew in each run: what an index gives today is what is to be evaluated. What was fetched last is kept for plans,
+under a digest of the questions and of what says which index is asked for what.
+"""
+
+import hashlib
+import json
+import posixpath
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from prefect import Task
+from prefect.cache_policies import NO_CACHE
+from pydantic import Field, ValidationError
+
+from metric_core import columns as c
+from metric_core.errors import SourceError
+from tasks.options.model_options import Settings
+from tasks.options.retriever_options import RetrieverOptions
+from tasks.retrievers.fetcher import Fetched, Fetcher
+from tasks.sources import SourceOptions, read_samples
+from tasks.sources.bad_rows import MOST_DETAILS
+from tasks.sources.handed_over import handed_over
+from tasks.stages.samples import BadRowNote, SamplesResult
+from tasks.tables.inventory import SOURCES
+from tasks.tables.table_files import filesystem, touch, write_whole
+
+_SHOWN = 5
+_ROWS_AT_ONCE = 1000
+_WHICH = {"index", "generator", "options", "top_k"}
+"""The options of a retriever that say what is fetched; the others say how."""
+
+
+class RetrievalSettings(Settings):
+    """Which questions, and which index.
+
+    Args:
+        source: the question set.
+        column_map: column of the data -> column of a sample.
+        id_column: the column with the rows' ids.
+        limit: take the first rows only.
+        on_bad_row: stop at rows that are no questions or have no reply, or leave them out and count them.
+        retriever: the index.
+    """
+
+    source: str
+    column_map: dict[str, str] = Field(default_factory=dict)
+    id_column: str | None = None
+    limit: int | None = None
+    on_bad_row: Literal["fail", "skip"] = "fail"
+    retriever: RetrieverOptions
+
+
+class Retrieval(Settings):
+    """What was fetched.
+
+    Args:
+        source: where the rows to evaluate are.
+        questions: the question set.
+        index: the index that was asked.
+        rows_read: rows of the question set.
+        bad_rows: those left out; the list may be cut.
+        bad_row_count: how many those are.
+        without_passages: rows for which the index found nothing; they are evaluated.
+        fetched: when it was done.
+        seconds: how long it took.
+    """
+
+    source: str
+    questions: str
+    index: str
+    rows_read: int
+    bad_rows: tuple[BadRowNote, ...]
+    bad_row_count: int
+    without_passages: int
+    fetched: datetime
+    seconds: float
+
+    def said(self) -> dict[str, Any]:
+        """What run.json says about it; the bad rows are there already."""
+        return self.model_dump(mode="json", exclude={"bad_rows", "source"})
+
+    def added_to(self, read: SamplesResult) -> SamplesResult:
+        """The rows that were read, with the bad rows of the question set beside them."""
+        return read.model_copy(
+            update={
+                "rows_read": self.rows_read,
+                "bad_rows": (*self.bad_rows, *read.bad_rows),
+                "bad_row_count": self.bad_row_count + read.bad_row_count,
+            }
+        )
+
+
+class Awaited(Settings):
+    """Contexts that are not there yet.
+
+    Args:
+        index: the index that is to be asked.
+        rows: how many questions it is to be asked.
+        bad_row_count: rows of the question set that are no questions.
+    """
+
+    index: str
+    rows: int
+    bad_row_count: int
+
+
+class _Questions:
+    """The rows of a question set, and the name under which what was fetched for them is kept."""
+
+    def __init__(self, settings: RetrievalSettings, index: str) -> None:
+        options = SourceOptions(
+            column_map=settings.column_map,
+            id_column=settings.id_column,
+            limit=settings.limit,
+            on_bad_row=settings.on_bad_row,
+            batch_rows=_ROWS_AT_ONCE,
+        )
+        self.reader = read_samples(settings.source, options, {"retriever": (c.USER_INPUT,)})
+        which = settings.retriever.model_dump(mode="json", include=_WHICH)
+        self._digest = hashlib.sha256(json.dumps([index, which], sort_keys=True).encode())
+
+    def batches(self) -> Iterator[list[dict[str, Any]]]:
+        """The rows, some at a time."""
+        for table in self.reader:
+            batch = table.to_pylist()
+            self._digest.update(json.dumps(batch).encode())
+            yield batch
+
+    @property
+    def record(self) -> str:
+        """The name of the record, once all rows have been read."""
+        return f"{self._digest.hexdigest()[:16]}.fetched.json"
+
+
+def fetch_contexts(settings: RetrievalSettings, tables: str) -> Retrieval:
+    """Fetches the contexts of a question set.
+
+    Args:
+        settings: which questions, and which index.
+        tables: root of the store of stage tables, beside which the rows are written.
+
+    Raises:
+        SourceError: the questions can not be read, or have no reply while the run is to stop at that.
+        AssayError: the index can not be used at all.
+    """
+    start = time.monotonic()
+    fetcher = Fetcher(settings.retriever)
+    questions = _Questions(settings, fetcher.identity)
+    rows: list[dict[str, Any]] = []
+    problems: list[BadRowNote] = []
+    without_passages = 0
+    for batch in questions.batches():
+        for row, fetched in zip(batch, fetcher.fetch([row[c.USER_INPUT] for row in batch]), strict=True):
+            if fetched.problem is not None:
+                number = int(row["row_number"])
+                problems.append(BadRowNote(number=number, column=c.RETRIEVED_CONTEXTS, problem=fetched.problem))
+                continue
+            without_passages += not fetched.passages
+            rows.append(_row(row, fetched))
+    source = handed_over(rows, tables)
+    _check(rows, problems, settings, fetcher.identity, source)
+    reader = questions.reader
+    bad = map(BadRowNote.of, reader.bad_rows)
+    found = Retrieval(
+        source=source,
+        questions=settings.source,
+        index=fetcher.identity,
+        rows_read=reader.rows_read,
+        bad_rows=tuple((*bad, *problems)[:MOST_DETAILS]),
+        bad_row_count=reader.bad_row_count + len(problems),
+        without_passages=without_passages,
+        fetched=datetime.now(UTC).replace(microsecond=0),
+        seconds=round(time.monotonic() - start, 3),
+    )
+    fs, folder = filesystem(posixpath.join(tables, SOURCES))
+    write_whole(fs, posixpath.join(folder, questions.record), found.model_dump_json().encode())
+    return found
+
+
+def contexts_at_hand(settings: RetrievalSettings, tables: str) -> Retrieval | Awaited:
+    """The contexts that were fetched last for these questions, by this or another run. The index is not asked.
+
+    Args:
+        settings: as for `fetch_contexts`.
+        tables: as for `fetch_contexts`.
+
+    Returns:
+        What was fetched; where nothing is kept, what is to be fetched.
+
+    Raises:
+        SourceError: the questions can not be read.
+        AssayError: the index is named wrongly.
+    """
+    index = Fetcher(settings.retriever).identity
+    questions = _Questions(settings, index)
+    rows = sum(map(len, questions.batches()))
+    fs, folder = filesystem(posixpath.join(tables, SOURCES))
+    try:
+        record = posixpath.join(folder, questions.record)
+        found = Retrieval.model_validate_json(fs.cat_file(record))
+        if fs.exists(rows_path := filesystem(found.source)[1]):
+            touch(fs, record)
+            touch(fs, rows_path)
+            return found
+    except (FileNotFoundError, ValidationError):
+        pass
+    return Awaited(index=index, rows=rows, bad_row_count=questions.reader.bad_row_count)
+
+
+retrieval = Task(fetch_contexts, name="retrieval", cache_policy=NO_CACHE, persist_result=False)
+
+
+def _check(
+    rows: Sequence[Any], problems: Sequence[BadRowNote], settings: RetrievalSettings, index: str, source: str
+) -> None:
+    if not problems or (rows and settings.on_bad_row == "skip"):
+        return
+    lines = "".join(f"\n  row {note.number}: {note.problem}" for note in problems[:_SHOWN])
+    more = f"\n  and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
+    way_out = f"; --on-bad-row skip leaves them out, and what it gave for the others is in {source}" if rows else ""
+    raise SourceError(
+        f"the index {index} gave nothing usable for {len(problems)} of {len(rows) + len(problems)} rows of "
+        f"{settings.source}{way_out}:{lines}{more}"
+    )
+
+
+def _row(row: Mapping[str, Any], fetched: Fetched) -> dict[str, Any]:
+    """The row of a sample, by its columns' own names; what was not given stays out."""
+    replaced: dict[str, Any] = {c.RETRIEVED_CONTEXTS: [passage.text for passage in fetched.passages]}
+    ids = [passage.id for passage in fetched.passages]
+    replaced[c.RETRIEVED_CONTEXT_IDS] = ids if all(name is not None for name in ids) else None
+    if fetched.response is not None:
+        replaced[c.RESPONSE] = fetched.response
+    kept = {"row_id": row["row_id"], **{name: row[name] for name in c.COLUMNS}, **replaced}
+    if kept[c.RUBRICS] is not None:
+        kept[c.RUBRICS] = {rubric["key"]: rubric["description"] for rubric in kept[c.RUBRICS]}
+    extras = json.loads(row["extras"]) if row["extras"] else {}
+    return dict(_said({**extras, **kept}))
+
+
+def _said(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    yield from ((name, value) for name, value in row.items() if value is not None)

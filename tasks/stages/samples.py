@@ -1,0 +1,109 @@
+"""The stage `samples`: the rows to evaluate, checked, with ids, in shards."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from metric_core.schemas import SAMPLES
+from metric_core.stages import Stage
+from tasks.options.model_options import Settings
+from tasks.sources import BadRow, SourceOptions, read_samples
+from tasks.stages.base import prefect_task, report
+from tasks.tables.table_store import StageRef, TableStore
+
+
+class SamplesSettings(Settings):
+    """Where the rows come from and what is asked of them.
+
+    Args:
+        source: a path, an fsspec URL, a pattern of either, or `hub:owner/name`.
+        column_map: column of the data -> column of a sample.
+        id_column: the column with the rows' ids.
+        limit: take the first rows only.
+        on_bad_row: stop, or leave bad rows out and count them.
+        empty_text: whether a row with an empty text in a required column is a bad row.
+        shard_rows: rows a shard.
+        required: metric -> the columns it needs.
+    """
+
+    source: str
+    column_map: dict[str, str] = Field(default_factory=dict)
+    id_column: str | None = None
+    limit: int | None = None
+    on_bad_row: Literal["fail", "skip"] = "fail"
+    empty_text: Literal["bad", "keep"] = "bad"
+    shard_rows: int = 2000
+    required: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+
+    @property
+    def options(self) -> SourceOptions:
+        """The same, for the reader."""
+        return SourceOptions(
+            column_map=self.column_map,
+            id_column=self.id_column,
+            limit=self.limit,
+            on_bad_row=self.on_bad_row,
+            empty_text=self.empty_text,
+            batch_rows=self.shard_rows,
+        )
+
+
+class BadRowNote(Settings):
+    """A row that was left out, for the manifest."""
+
+    number: int
+    column: str | None
+    problem: str
+
+    @classmethod
+    def of(cls, bad: BadRow) -> "BadRowNote":
+        """A note of a bad row. The problem ends with what the number alone does not tell: the line, the file."""
+        return cls(
+            number=bad.number,
+            column=bad.column,
+            problem=f"{bad.problem} ({bad.detail})" if bad.detail else bad.problem,
+        )
+
+
+class SamplesResult(Settings):
+    """The shards, and what was found on the way.
+
+    Args:
+        refs: the shards' tables.
+        rows_read: rows in the source, bad ones included.
+        bad_rows: the rows left out.
+        bad_row_count: how many those are; the list may be cut.
+        warnings: what a person should know about the data.
+    """
+
+    refs: tuple[StageRef, ...]
+    rows_read: int
+    bad_rows: tuple[BadRowNote, ...]
+    bad_row_count: int
+    warnings: tuple[str, ...]
+
+
+def read_shards(settings: SamplesSettings, tables: str) -> SamplesResult:
+    """Reads the source and stores it in shards.
+
+    Args:
+        settings: where the rows come from and what is asked of them.
+        tables: root of the store of stage tables.
+    """
+    store = TableStore(tables)
+    reader = read_samples(settings.source, settings.options, settings.required)
+    tell = report(Stage.SAMPLES)
+    refs = []
+    for table in reader:
+        tell(table.num_rows, table.num_rows)
+        refs.append(store.write(table, SAMPLES))
+    return SamplesResult(
+        refs=tuple(refs),
+        rows_read=reader.rows_read,
+        bad_rows=tuple(map(BadRowNote.of, reader.bad_rows)),
+        bad_row_count=reader.bad_row_count,
+        warnings=tuple(reader.warnings),
+    )
+
+
+samples = prefect_task(Stage.SAMPLES, 1, read_shards, str(Stage.SAMPLES))

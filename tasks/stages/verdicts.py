@@ -1,0 +1,220 @@
+"""The stage `verdicts`: does a premise support a claim, is a passage useful, which context sentences are relevant.
+
+One verdict a (claim, premise), each asked by itself. Claims against each single context are asked in three
+rounds, because noise sensitivity reads few of them: contexts only for response claims that the reference does not
+support, and a context's relevance only where such a claim was found in it; none where the reference claims nothing.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+from metric_core.evidence import BY_REFERENCE, BY_USER_INPUT, SUPPORTS, context_premise, premise_text
+from metric_core.judge_questions import (
+    YES,
+    ChoiceQuestion,
+    QuestionKind,
+    ask_relevant_sentences,
+    ask_usefulness_for_reference,
+    ask_usefulness_for_response,
+    ask_verdict,
+)
+from metric_core.records import AnswerStatus, Sample, Side, VerdictKind
+from metric_core.stages import Product, Stage
+from tasks.judges.batching import Asker
+from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
+from tasks.models.models import judge_of
+from tasks.options.model_options import JudgedSettings
+from tasks.stages.answer_cells import panel_cell, reply_cell
+from tasks.stages.base import StageOutput, Tables, report, stage
+from tasks.tables.records import samples_of, table_of
+
+EMPTY_PREMISE = "empty premise"
+EMPTY_TARGET = "nothing to be useful for"
+
+Claims: TypeAlias = Mapping[Side, Mapping[str, str]]
+"""Claim id -> text, a side."""
+
+
+class VerdictsSettings(JudgedSettings):
+    """What the stage computes, and with what.
+
+    Args:
+        products: the verdicts to give.
+        every_context: ask every claim against each context, not only where noise sensitivity reads a 0/1 verdict.
+    """
+
+    asks: ClassVar[tuple[QuestionKind, ...]] = (
+        QuestionKind.VERDICT,
+        QuestionKind.USEFULNESS_FOR_REFERENCE,
+        QuestionKind.USEFULNESS_FOR_RESPONSE,
+        QuestionKind.RELEVANT_SENTENCES,
+    )
+
+    products: tuple[Product, ...]
+    every_context: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A verdict to be asked for, or already known because there is nothing to ask."""
+
+    row_id: str
+    kind: VerdictKind
+    claim_id: str
+    premise: str
+    question: ChoiceQuestion | None
+    known: str | None = None
+
+
+@stage(Stage.VERDICTS, version=3)
+def verdicts(tables: Tables, settings: VerdictsSettings) -> StageOutput:
+    """Gives every verdict that a product asks for."""
+    samples = samples_of(tables[Stage.SAMPLES])
+    claims = _claims_by_row(tables[Stage.CLAIMS].to_pylist() if Stage.CLAIMS in tables else ())
+    judge = judge_of(settings)
+    asker = Asker(judge, report(Stage.VERDICTS))
+    rows = _ask([p for s in samples for p in _first_round(s, claims.get(s.row_id, {}), settings.products)], asker)
+    if Product.CLAIMS_BY_EACH_CONTEXT in settings.products:
+        rows += _each_context_rows(samples, claims, rows, asker, settings.every_context)
+    if Product.SENTENCE_RELEVANCE in settings.products:
+        rows += _relevance_rows(samples, claims, asker)
+    return StageOutput(table_of(Stage.VERDICTS, rows), asker.usage)
+
+
+def _claims_by_row(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[Side, dict[str, str]]]:
+    found: dict[str, dict[Side, dict[str, str]]] = {}
+    for row in rows:
+        if row["claim_id"] is not None:
+            found.setdefault(row["row_id"], {}).setdefault(Side(row["side"]), {})[row["claim_id"]] = row["text"]
+    return found
+
+
+def _first_round(sample: Sample, claims: Claims, products: Sequence[Product]) -> list[_Pending]:
+    pending: list[_Pending] = []
+    for side, premise in (SUPPORTS[product] for product in products if product in SUPPORTS):
+        text = premise_text(sample, premise)
+        pending += [_support(sample, claim_id, claim, premise, text) for claim_id, claim in _of(claims, side)]
+    if Product.USEFULNESS_FOR_REFERENCE in products:
+        pending += _usefulness(sample, VerdictKind.USEFULNESS_FOR_REFERENCE, sample.reference or "")
+    if Product.USEFULNESS_FOR_RESPONSE in products:
+        pending += _usefulness(sample, VerdictKind.USEFULNESS_FOR_RESPONSE, sample.response or "")
+    return pending
+
+
+def _of(claims: Claims, side: Side) -> list[tuple[str, str]]:
+    return list(claims.get(side, {}).items())
+
+
+def _support(sample: Sample, claim_id: str, claim: str, premise: str, text: str) -> _Pending:
+    if not text.strip():
+        return _Pending(sample.row_id, VerdictKind.SUPPORT, claim_id, premise, None, EMPTY_PREMISE)
+    return _Pending(sample.row_id, VerdictKind.SUPPORT, claim_id, premise, ask_verdict(claim, text))
+
+
+def _usefulness(sample: Sample, kind: VerdictKind, target: str) -> list[_Pending]:
+    ask = ask_usefulness_for_reference if kind is VerdictKind.USEFULNESS_FOR_REFERENCE else ask_usefulness_for_response
+    pending = []
+    for i, passage in enumerate(sample.retrieved_contexts or ()):
+        known = EMPTY_PREMISE if not passage.strip() else EMPTY_TARGET if not target.strip() else None
+        question = None if known else ask(passage, sample.user_input or "", target)
+        pending.append(_Pending(sample.row_id, kind, "", context_premise(i), question, known))
+    return pending
+
+
+def _each_context_rows(
+    samples: Sequence[Sample],
+    claims: Mapping[str, Claims],
+    first: Sequence[Mapping[str, Any]],
+    asker: Asker,
+    every: bool,
+) -> list[dict[str, Any]]:
+    by_reference = {
+        (row["row_id"], row["claim_id"]): row["verdict"]
+        for row in first
+        if row["kind"] == VerdictKind.SUPPORT and row["premise"] == BY_REFERENCE
+    }
+    if not every:
+        samples = [sample for sample in samples if _of(claims.get(sample.row_id, {}), Side.REFERENCE)]
+    second = [
+        _support(sample, claim_id, claim, context_premise(i), passage)
+        for sample in samples
+        for i, passage in enumerate(sample.retrieved_contexts or ())
+        for claim_id, claim in _of(claims.get(sample.row_id, {}), Side.RESPONSE)
+        if every or by_reference.get((sample.row_id, claim_id)) == 0
+    ]
+    rows = _ask(second, asker)
+    found_in = {(row["row_id"], row["premise"]) for row in rows if every or row["verdict"] == 1}
+    third = [
+        _support(sample, claim_id, claim, context_premise(i), passage)
+        for sample in samples
+        for i, passage in enumerate(sample.retrieved_contexts or ())
+        if (sample.row_id, context_premise(i)) in found_in
+        for claim_id, claim in _of(claims.get(sample.row_id, {}), Side.REFERENCE)
+    ]
+    return rows + _ask(third, asker)
+
+
+def _ask(pending: Sequence[_Pending], asker: Asker) -> list[dict[str, Any]]:
+    answers = iter(asker.choose([verdict.question for verdict in pending if verdict.question is not None]))
+    return [_known_row(verdict) if verdict.question is None else _row(verdict, next(answers)) for verdict in pending]
+
+
+def _known_row(verdict: _Pending) -> dict[str, Any]:
+    return {
+        **_key(verdict.row_id, verdict.kind, verdict.claim_id, verdict.premise),
+        "verdict": 0,
+        "probability": 0.0,
+        "status": AnswerStatus.ANSWERED,
+        "reason": verdict.known,
+    }
+
+
+def _row(verdict: _Pending, answer: ChoiceAnswer) -> dict[str, Any]:
+    row = _key(verdict.row_id, verdict.kind, verdict.claim_id, verdict.premise)
+    row["panel"] = panel_cell(answer)
+    if answer.status is not AnswerStatus.ANSWERED:
+        return {**row, "verdict": None, "status": answer.status, "reason": answer.reason, "reply": reply_cell(answer)}
+    probability = None if answer.probabilities is None else answer.probabilities.get(YES)
+    return {
+        **row,
+        "verdict": int(answer.label == YES),
+        "probability": probability,
+        "status": AnswerStatus.ANSWERED,
+    }
+
+
+def _key(row_id: str, kind: VerdictKind, claim_id: str, premise: str) -> dict[str, Any]:
+    return {"row_id": row_id, "kind": kind, "claim_id": claim_id, "premise": premise}
+
+
+def _relevance_rows(samples: Sequence[Sample], claims: Mapping[str, Claims], asker: Asker) -> list[dict[str, Any]]:
+    asked = [
+        (sample, sentences)
+        for sample in samples
+        if (sentences := _of(claims.get(sample.row_id, {}), Side.CONTEXT_SENTENCE))
+    ]
+    answers = asker.generate(
+        [ask_relevant_sentences([text for _, text in sentences], s.user_input or "") for s, sentences in asked]
+    )
+    return [
+        row
+        for (sample, sentences), answer in zip(asked, answers, strict=True)
+        for row in _sentence_rows(sample, sentences, answer)
+    ]
+
+
+def _sentence_rows(
+    sample: Sample, sentences: Sequence[tuple[str, str]], answer: GenerateAnswer
+) -> list[dict[str, Any]]:
+    relevant = set(answer.value["relevant"]) if answer.status is AnswerStatus.ANSWERED else set()
+    return [
+        {
+            **_key(sample.row_id, VerdictKind.RELEVANCE, claim_id, BY_USER_INPUT),
+            "verdict": int(number in relevant) if answer.status is AnswerStatus.ANSWERED else None,
+            "status": answer.status,
+            "reason": answer.reason,
+            "reply": reply_cell(answer) if number == 1 else None,
+        }
+        for number, (claim_id, _) in enumerate(sentences, start=1)
+    ]

@@ -1,0 +1,54 @@
+"""Convert between Arrow tables and the records that stages work on."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from metric_core.records import Sample
+from metric_core.schemas import SCHEMAS
+from metric_core.stages import Stage
+
+
+def samples_of(table: pa.Table) -> list[Sample]:
+    """The samples of a samples table, in its order."""
+    return [_sample(row) for row in table.to_pylist()]
+
+
+def table_of(stage: Stage, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """A stage's table from rows as mappings; a column that a row does not name is null.
+
+    A model may write half of a character, which no table can hold: a question mark takes its place.
+    """
+    schema = SCHEMAS[stage].arrow
+    try:
+        return pa.Table.from_pylist(list(rows), schema=schema)
+    except UnicodeEncodeError:
+        return pa.Table.from_pylist([_of_whole_characters(row) for row in rows], schema=schema)
+
+
+def _of_whole_characters(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, Mapping):
+        return {name: _of_whole_characters(held) for name, held in value.items()}
+    return [_of_whole_characters(held) for held in value] if isinstance(value, list) else value
+
+
+def _sample(row: Mapping[str, Any]) -> Sample:
+    rubrics = row["rubrics"]
+    return Sample(
+        row_id=row["row_id"],
+        user_input=row["user_input"],
+        response=row["response"],
+        retrieved_contexts=_texts(row["retrieved_contexts"]),
+        reference=row["reference"],
+        reference_contexts=_texts(row["reference_contexts"]),
+        retrieved_context_ids=_texts(row["retrieved_context_ids"]),
+        reference_context_ids=_texts(row["reference_context_ids"]),
+        rubrics=None if rubrics is None else {rubric["key"]: rubric["description"] for rubric in rubrics},
+    )
+
+
+def _texts(values: list[str] | None) -> tuple[str, ...] | None:
+    return None if values is None else tuple(values)

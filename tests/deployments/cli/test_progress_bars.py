@@ -1,0 +1,31 @@
+"""Progress where stderr is no terminal."""
+
+import pytest
+
+from deployments.cli._support.progress_bars import stage_progress
+from metric_core.stages import Stage
+from tasks.runtime.progress import advance
+
+
+def test_a_stage_says_that_it_begins_and_then_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seconds = iter((0.0, 1.0, 20.0, 21.0))
+    monkeypatch.setattr("deployments.cli._support.progress_bars.monotonic", lambda: next(seconds))
+    with stage_progress([Stage.VERDICTS]):
+        advance(Stage.VERDICTS, 0, 4000)
+        advance(Stage.VERDICTS, 100)
+        advance(Stage.VERDICTS, 900)
+        advance(Stage.VERDICTS, 10)
+    assert capsys.readouterr().err.splitlines() == ["verdicts", "verdicts: 1,000 of 4,000, 50.0/s, 60 s left"]
+
+
+def test_the_first_units_are_no_measure_of_the_rest(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seconds = iter((0.0, 16.0))
+    monkeypatch.setattr("deployments.cli._support.progress_bars.monotonic", lambda: next(seconds))
+    with stage_progress([Stage.QUESTIONS]):
+        advance(Stage.QUESTIONS, 0, 1350)
+        advance(Stage.QUESTIONS, 1)
+    assert capsys.readouterr().err.splitlines() == ["questions", "questions: 1 of 1,350"]

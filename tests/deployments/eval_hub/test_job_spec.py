@@ -1,0 +1,298 @@
+"""Jobs of eval-hub: the documented one there and back, and what is said about those that can not be run."""
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any, ClassVar
+
+import httpx
+import pytest
+
+from deployments.cli.main import main
+from deployments.eval_hub.hub_callback import Reporter
+from deployments.eval_hub.job_config import DataFolders, JobOptions, config_of
+from deployments.eval_hub.job_results import JobResults
+from deployments.eval_hub.job_spec import BENCHMARKS, JobSpec
+from metric_core.errors import ConfigError, SourceError, UnknownMetricError
+from tests.tasks.embedders.embedding_server import EmbeddingServer
+from tests.tasks.judges.openai.fake_server import FakeServer
+
+PAGE = Path(__file__).parents[2] / "docs" / "eval-hub.md"
+ROWS = [
+    {
+        "asked": f"What is rule {number}?",
+        "told": f"Rule {number} is to be kind.",
+        "retrieved_contexts": [f"Rule {number}: be kind."],
+        "reference": f"Rule {number} says: be kind.",
+    }
+    for number in range(7)
+]
+
+
+def documented() -> dict[str, Any]:
+    found = re.search(r"^```json\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return dict(json.loads(found[1]))
+
+
+def minimal(**parameters: Any) -> dict[str, Any]:
+    model = {"url": "http://127.0.0.1:9", "name": "m"}
+    return {"id": "1", "benchmark_id": "ragas_rag_default", "model": model, "parameters": parameters}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    lines = [json.dumps(row) for row in ROWS]
+    lines.insert(1, json.dumps({"told": "nobody asked"}))
+    (folder / "handbook.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def embeddings() -> Iterator[EmbeddingServer]:
+    server = EmbeddingServer()
+    yield server
+    server.stop()
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+@pytest.mark.usefixtures("prefect_server")
+def test_the_documented_job_there_and_back(
+    data: Path,
+    embeddings: EmbeddingServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    job = documented()
+    with FakeServer(models=[job["model"]["name"]]) as judge:
+        job["model"]["url"] = judge.url.removesuffix("/v1")
+        job["parameters"] |= {"embedding_url": embeddings.url, "embedding_model": "embedder"}
+        file = tmp_path / "job.json"
+        file.write_text(json.dumps(job), encoding="utf-8")
+        options = ["--data", str(data), "--out", str(tmp_path / "run"), "--quiet"]
+        monkeypatch.setattr(sys, "argv", ["assay", "job", str(file), *options])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert not ended.value.code
+    captured = capsys.readouterr()
+    results = JobResults.model_validate_json(captured.out)
+    assert JobResults.model_validate_json((tmp_path / "run/job_results.json").read_text(encoding="utf-8")) == results
+    assert (results.id, results.benchmark_id, results.model_name) == (job["id"], job["benchmark_id"], "Qwen/Qwen3-8B")
+    assert [result.metric_name for result in results.results] == job["parameters"]["metrics"]
+    by_name = {result.metric_name: result for result in results.results}
+    # The judge takes the first label of each question: yes to every claim, 0 as every rating.
+    assert (by_name["faithfulness"].metric_value, by_name["faithfulness"].confidence_interval) == (1.0, (1.0, 1.0))
+    assert by_name["answer_accuracy"].metric_value == 0.0
+    assert all(result.num_samples + result.metadata["failed"] == 4 for result in results.results)
+    assert (results.num_examples_evaluated, results.evaluation_metadata["bad_rows"]) == (4, 1)
+    parts = [r.metric_value if r.metadata["direction"] == "higher" else 1 - r.metric_value for r in results.results]
+    counted = results.evaluation_metadata["overall_score_of"]
+    assert results.overall_score == pytest.approx(
+        sum(part for part, name in zip(parts, by_name, strict=True) if name in counted) / len(counted)
+    )
+    assert results.evaluation_metadata["primary_score"]["passed"] is True
+    rows = [json.loads(line) for line in (tmp_path / "run/results.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["user_input"] for row in rows] == [ROWS[number]["asked"] for number in range(4)]
+    assert {body["temperature"] for body in judge.asked} == {0.1, 0.7}
+
+
+def test_every_field_reaches_the_configuration(data: Path) -> None:
+    config = config_of(JobSpec.of(documented()), JobOptions("runs/x", "env:KEY", DataFolders(data=data)))
+    judge, embedder = config.judge.server, config.embedder.server
+    assert judge is not None
+    assert embedder is not None
+    assert (judge.urls, judge.model, judge.api_key) == (("http://127.0.0.1:8000/v1",), "Qwen/Qwen3-8B", "env:KEY")
+    assert (judge.max_output_tokens, judge.temperature, judge.concurrency) == (512, 0.1, 128)
+    assert (embedder.urls, embedder.model, embedder.api_key) == (("http://127.0.0.1:8001/v1",), "BAAI/bge-m3", None)
+    assert (config.limit, config.column_map) == (5, {"asked": "user_input", "told": "response"})
+    assert (config.source, config.out, config.on_bad_row) == (str(data / "handbook.jsonl"), "runs/x", "skip")
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_a_job_without_metrics_computes_those_of_its_benchmark(benchmark: str, data: Path) -> None:
+    job = JobSpec.of(minimal() | {"benchmark_id": benchmark})
+    requests = config_of(job, JobOptions(folders=DataFolders(data / "none", data))).requests()
+    assert requests is not None
+    assert tuple(request.key for request in requests) == BENCHMARKS[benchmark]
+
+
+def test_older_names_of_fields_are_known(data: Path) -> None:
+    older = minimal()
+    older["benchmark_config"] = older.pop("parameters") | {"scoring_functions": ["nv_accuracy"], "max_workers": 3}
+    job = JobSpec.of(older | {"timeout_seconds": 60})
+    config = config_of(job, JobOptions(folders=DataFolders(data=data)))
+    assert job.metrics == ("nv_accuracy",)
+    assert config.judge.server is not None
+    assert config.judge.server.concurrency == 3
+    assert job.unused == ("timeout_seconds",)
+
+
+def test_the_judges_server_embeds_only_where_vectors_are_compared(data: Path) -> None:
+    folders = DataFolders(data=data)
+    backends = [
+        config_of(JobSpec.of(minimal(**parameters)), JobOptions(folders=folders)).embedder.backend
+        for parameters in (
+            {"metrics": ["faithfulness"]},
+            {"metrics": ["answer_relevancy"]},
+            {"metrics": ["answer_relevancy"], "embedding_model": "minilm"},
+        )
+    ]
+    assert backends == ["minilm", "server", "minilm"]
+
+
+def test_data_are_looked_for_in_the_documented_order(tmp_path: Path) -> None:
+    folders = DataFolders(tmp_path / "test_data", tmp_path / "data")
+    with pytest.raises(SourceError, match="neither"):
+        folders.find(None)
+    for folder, name in (("data", "b.json"), ("data", "dataset.jsonl"), ("test_data", "z.jsonl")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / name).touch()
+        assert folders.find(None) == tmp_path / folder / name
+    (tmp_path / "test_data" / "a.json").touch()
+    assert folders.find(None).name == "a.json"
+    (tmp_path / "test_data" / "dataset.jsonl").touch()
+    assert folders.find(None) == tmp_path / "test_data" / "dataset.jsonl"
+    assert folders.find("b.json") == tmp_path / "data" / "b.json"
+    assert folders.find(str(tmp_path / "test_data" / "z.jsonl")).name == "z.jsonl"
+    with pytest.raises(SourceError, match=r"data_path 'c\.json' does not exist"):
+        folders.find("c.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ([], "valid dictionary"),
+        ({"benchmark_id": "b"}, r"id: is missing\n  model: is missing"),
+        (minimal(metrics=[]), r"parameters\.metrics: .*names no metric"),
+        (minimal(metrcs=["a"]), r"parameters\.metrcs: there is no such parameter; there are: metrics$"),
+        (minimal(metrics=["a"], scoring_functions=["b"]), "two names of one field; keep metrics"),
+        (minimal() | {"benchmark_config": {}}, "two names of one field; keep parameters"),
+        (minimal() | {"provider_id": "lm_eval"}, "for the provider 'lm_eval', this is ragas or rag-assay"),
+        (minimal() | {"callback_url": "http://me:pw@h"}, "callback_url: .* must hold no password"),
+        (minimal() | {"num_examples": 0}, "num_examples: Input should be greater than or equal to 1"),
+    ],
+)
+def test_a_job_that_can_not_be_read_is_refused(content: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        JobSpec.of(content)
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "message"),
+    [
+        (minimal(metrics=["faithfullness"]), UnknownMetricError, "Did you mean faithfulness"),
+        (minimal() | {"benchmark_id": "ragas_rag_ful"}, ConfigError, "there are: ragas_rag_full"),
+        (minimal() | {"model": {"url": "http://me:pw@h", "name": "m"}}, ConfigError, "must hold no user, password"),
+        (
+            minimal() | {"model": {"url": "http://h", "name": "m", "auth": {"secret_ref": "judge-key"}}},
+            ConfigError,
+            "wants the secret 'judge-key'; .* --api-key env:NAME",
+        ),
+    ],
+)
+def test_a_job_that_can_not_be_run_is_refused(
+    content: dict[str, Any], error: type[Exception], message: str, data: Path
+) -> None:
+    with pytest.raises(error, match=message) as caught:
+        config_of(JobSpec.of(content), JobOptions(folders=DataFolders(data=data)))
+    assert "pw" not in str(caught.value)
+
+
+class Hub(BaseHTTPRequestHandler):
+    """Listens as eval-hub does."""
+
+    told: ClassVar[list[tuple[str, str | None, dict[str, Any]]]] = []
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.told.append((self.path, self.headers["Authorization"], body["benchmark_status_event"]))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+def test_the_hub_is_told_how_the_job_is_doing(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("pod-token\n", encoding="utf-8")
+    hub = HTTPServer(("127.0.0.1", 0), Hub)
+    Thread(target=hub.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{hub.server_port}/"
+    reporter = Reporter(JobSpec.of(minimal() | {"callback_url": url}), tmp_path / "token")
+    with pytest.raises(SourceError), reporter.running():
+        raise SourceError("no data")
+    done = {"benchmark_id": "b", "benchmark_index": 0, "model_name": "m", "num_examples_evaluated": 1}
+    scored = [{"metric_name": "faithfulness", "metric_value": 0.5, "num_samples": 1}]
+    times = {"duration_seconds": 1.5, "completed_at": "2026-01-02T03:04:05Z"}
+    reporter.completed(JobResults.model_validate({"id": "1", "results": scored, "overall_score": 0.5, **done, **times}))
+    hub.shutdown()
+    hub.server_close()
+    paths, tokens, events = zip(*Hub.told, strict=True)
+    assert {*paths} == {"/api/v1/evaluations/jobs/1/events"}
+    assert {*tokens} == {"Bearer pod-token"}
+    assert [event["state"] for event in events] == ["running", "failed", "completed"]
+    assert events[2]["metrics"] == {"faithfulness": 0.5}
+    assert events[1]["error_message"]["message"] == "no data"
+    assert reporter.problems == []
+
+
+def told_of(callback_url: str, error: Exception, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What a hub is told of a job that ends with an error."""
+    told: list[dict[str, Any]] = []
+
+    def post(url: str, **more: Any) -> httpx.Response:
+        told.append({"url": url, **more["json"]["benchmark_status_event"]})
+        return httpx.Response(204, request=httpx.Request("POST", url))
+
+    monkeypatch.setattr(httpx, "post", post)
+    reporter = Reporter(JobSpec.of(minimal() | {"id": "a/../b", "callback_url": callback_url}))
+    with pytest.raises(type(error)), reporter.running():
+        raise error
+    return told
+
+
+def test_the_hub_is_told_the_kind_only_of_errors_that_are_not_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, failed = told_of("http://hub", ValueError("https://host/?token=geheim"), monkeypatch)
+    assert failed["error_message"]["message"] == "ValueError; the job's log has more"
+    assert failed["url"] == "http://hub/api/v1/evaluations/jobs/a%2F..%2Fb/events"
+
+
+def test_the_hub_is_told_of_a_job_that_can_not_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "job.json"
+    file.write_text(json.dumps(minimal(data_path="none.jsonl") | {"callback_url": "http://hub"}), encoding="utf-8")
+    told: list[str] = []
+
+    def tell(_: Reporter, state: str, *__: Any, **___: Any) -> None:
+        told.append(state)
+
+    monkeypatch.setattr(Reporter, "_tell", tell)
+    monkeypatch.setattr(sys, "argv", ["assay", "job", str(file), "--data", str(tmp_path), "--tell"])
+    with pytest.raises(SystemExit):
+        main()
+    assert told == ["running", "failed"]
+    assert "data_path 'none.jsonl' does not exist" in capsys.readouterr().err
+
+
+def test_a_hub_that_does_not_listen_is_a_problem_and_no_failure() -> None:
+    reporter = Reporter(JobSpec.of(minimal() | {"callback_url": "http://127.0.0.1:9"}))
+    with reporter.running():
+        pass
+    assert reporter.problems == ["eval-hub could not be told that the job is running (ConnectError)"]
+
+
+def test_a_file_that_is_no_job_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "job.json").write_text("{", encoding="utf-8")
+    with pytest.raises(ConfigError, match="can not be read as JSON"):
+        JobSpec.from_file(tmp_path / "job.json")
+    with pytest.raises(ConfigError, match="EVALHUB_JOB_SPEC_PATH"):
+        JobSpec.from_file(tmp_path / "none.json")

@@ -1,0 +1,131 @@
+"""A real kept server: started, shared, left idle, lost, stopped."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import httpx
+import pytest
+from prefect import flow
+from prefect.client.orchestration import get_client
+
+from deployments.local_server import ensure_server, server_status, start_server, stop_server, use_server
+from deployments.local_server import find_server as control
+from deployments.local_server import start as starting
+from deployments.local_server.server_process import ALREADY_KEPT, DONE
+from metric_core.errors import AssayError
+
+pytestmark = pytest.mark.prefect
+
+
+@pytest.fixture(scope="module")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home whose database is there already: making it is most of a first start."""
+    home = tmp_path_factory.mktemp("home")
+    yield home
+    stop_server(home)
+
+
+@pytest.fixture
+def home(migrated: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A home without a running server."""
+    monkeypatch.setattr(starting, "configured_api_url", lambda: None)
+    stop_server(migrated)
+    yield migrated
+    stop_server(migrated)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def pid_of(home: Path) -> int:
+    record = server_status(home).record
+    assert record is not None
+    return record.pid
+
+
+def test_a_server_is_started_once_used_by_flows_and_stopped(home: Path) -> None:
+    @flow
+    def answer() -> int:
+        return 42
+
+    url = ensure_server(home)
+    pid = pid_of(home)
+    assert httpx.get(f"{url}/health").json() is True
+    with use_server(url):
+        assert answer() == 42
+        with get_client(sync_client=True) as client:
+            assert [run.state_name for run in client.read_flow_runs()] == ["Completed"]
+    assert ensure_server(home) == url
+    assert pid_of(home) == pid
+    assert f"Prefect {version('prefect')}" in str(server_status(home))
+    assert stop_server(home)
+    assert not server_status(home).running
+    assert not (home / "prefect" / "server.json").exists()
+
+
+def test_callers_at_the_same_time_share_one_server(home: Path) -> None:
+    handles = [start_server(home) for _ in range(3)]
+    assert len({handle.wait() for handle in handles}) == 1
+    ended = [handle for handle in handles if handle.process is not None and handle.process.pid != pid_of(home)]
+    assert [handle.process.wait() for handle in ended if handle.process] == [ALREADY_KEPT] * 2
+
+
+def test_it_ends_when_left_idle(home: Path) -> None:
+    handle = start_server(home, idle_minutes=0.01)
+    handle.wait()
+    assert handle.process is not None
+    assert handle.process.wait(timeout=60) == DONE
+    assert not server_status(home).running
+
+
+def test_a_killed_server_is_replaced(home: Path) -> None:
+    ensure_server(home)
+    pid = pid_of(home)
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not server_status(home).running)
+    assert (home / "prefect" / "server.json").exists()
+    ensure_server(home)
+    assert pid_of(home) != pid
+
+
+def test_a_hanging_server_is_replaced(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(control, "STOP_SECONDS", 1.0)
+    ensure_server(home)
+    pid = pid_of(home)
+    os.kill(pid, signal.SIGSTOP)
+    ensure_server(home)
+    assert pid_of(home) != pid
+
+
+def test_an_idle_server_of_another_version_is_replaced(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ensure_server(home)
+    pid = pid_of(home)
+    monkeypatch.setattr(control, "version", lambda _package: "4.0.0")
+    assert start_server(home).api_url is None
+    monkeypatch.undo()
+    wait_until(lambda: server_status(home).running)
+    assert pid_of(home) != pid
+
+
+def test_a_server_that_can_not_start_shows_its_log(tmp_path: Path, home: Path) -> None:
+    del home  # only its fixture's setting is wanted
+    (tmp_path / "prefect" / "prefect.db").mkdir(parents=True)
+    with pytest.raises(
+        AssayError, match=r"(?s)ended with exit code 3.*assay server stop.*unable to open database file"
+    ):
+        ensure_server(tmp_path)
+
+
+def test_a_server_of_the_user_is_used_and_none_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:4321/api")
+    assert ensure_server(tmp_path) == "http://127.0.0.1:4321/api"
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,202 @@
+"""The table of deployments: what it says of a configuration, and that `prefect.yaml` is what it says."""
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prefect.events.schemas.deployment_triggers import DeploymentEventTrigger
+from prefect.flows import load_flow_from_entrypoint
+from pydantic import ValidationError
+
+from deployments.registry.apply import Place, apply
+from deployments.registry.schedules import schedule_of
+from deployments.registry.specs import Deployed, as_parameter, deployments_of
+from flows.config.loading import load_config
+from flows.config.run_config import RunConfig
+from metric_core.errors import ConfigError
+from tests.deployments.cli.conftest import assay as assay  # noqa: PLC0414 a fixture here too
+
+ROOT = Path(__file__).parents[2]
+PREFECT_YAML = ROOT / "deployments" / "prefect.yaml"
+CONFIG = ROOT / "examples" / "deployed.toml"
+TABLE = deployments_of(RunConfig(source="/data/sources/rows.jsonl"))
+
+
+def test_the_deployments_are_these() -> None:
+    assert [each.full_name for each in TABLE] == [
+        "evaluate/evaluate",
+        "index-rebuilt/index-rebuilt",
+        "rerun-stage/rerun-stage",
+        "compare/compare-and-gate",
+        "calibrate/calibrate",
+        "prune/prune",
+        "rerun-crashed/rerun-crashed",
+    ]
+
+
+@pytest.mark.parametrize("deployed", TABLE, ids=lambda each: each.name)
+def test_the_flow_takes_what_the_deployment_gives(deployed: Deployed) -> None:
+    flow: Any = load_flow_from_entrypoint(deployed.entrypoint, use_placeholder_flow=False)
+    assert flow.name == deployed.flow
+    taken = inspect.signature(flow.fn).parameters
+    given = {*deployed.parameters, *(name for trigger in deployed.triggers for name in trigger["parameters"])}
+    assert given <= taken.keys()
+
+
+def test_prefect_yaml_is_what_the_command_writes(assay: Callable[..., Any]) -> None:
+    done = assay("deploy", str(CONFIG), "--pool", "rag-assay", "--working-dir", "/data", "--yaml")
+    assert (done.code, done.err) == (0, "")
+    assert PREFECT_YAML.read_text(encoding="utf-8") == done.out
+
+
+def test_prefect_yaml_has_triggers_that_prefect_takes() -> None:
+    content = yaml.safe_load(PREFECT_YAML.read_text(encoding="utf-8"))
+    triggers = [trigger for each in content["deployments"] for trigger in each.get("triggers", ())]
+    assert [DeploymentEventTrigger.model_validate(trigger).name for trigger in triggers] == [
+        "rag-assay: index-rebuilt",
+        "rag-assay: index-rebuilt: long burst",
+        "rag-assay: rerun-crashed",
+    ]
+
+
+def test_a_configuration_survives_as_a_parameter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gate.toml").write_text('absolute = ["faithfulness.mean >= 0.8"]', encoding="utf-8")
+    (tmp_path / "assay.toml").write_text(
+        'source = "rows.jsonl"\nmetrics = ["faithfulness"]\n'
+        '[deploy]\ngate = "gate.toml"\nbaselines = "accepted"\nalerts = {webhook = "env:HOOK"}\n',
+        encoding="utf-8",
+    )
+    parameter = as_parameter(load_config(Path("assay.toml")))
+    assert parameter["source"] == str(tmp_path / "rows.jsonl")
+    assert parameter["deploy"]["baselines"] == str(tmp_path / "accepted")
+    again = RunConfig.model_validate(parameter)
+    assert again.deploy.gate is not None
+    assert again.deploy.gate.absolute[0].at_least == 0.8
+    assert as_parameter(again) == parameter
+
+
+def test_names_of_two_configurations_do_not_meet() -> None:
+    one, other = deployments_of(RunConfig(source="a")), deployments_of(RunConfig(source="b"), "-b")
+    assert not {each.full_name for each in one} & {each.full_name for each in other}
+    names = [{trigger["name"] for each in table for trigger in each.triggers} for table in (one, other)]
+    assert not names[0] & names[1]
+
+
+@pytest.mark.parametrize(
+    ("cron", "timezone"),
+    [("every day", "UTC"), ("0 6 * * *", "Mars/Olympus"), ("0 6 * * *", ""), ("0 6 * * * *", "UTC"), ("", "UTC")],
+)
+def test_a_schedule_that_is_none_is_refused(cron: str, timezone: str) -> None:
+    config = RunConfig.model_validate({"source": "a", "deploy": {"cron": cron, "timezone": timezone}})
+    with pytest.raises(ConfigError, match="a schedule is a cron expression"):
+        deployments_of(config)
+
+
+def test_a_schedule_without_any_date_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"'0 6 31 2 \*' has no date"):
+        schedule_of("0 6 31 2 *", "UTC")
+    assert schedule_of("@daily", "Europe/Berlin") == {"cron": "@daily", "timezone": "Europe/Berlin"}
+
+
+@pytest.mark.parametrize("name", ["a/b", "a b", "*", "-a", "a%", "n" * 101])
+def test_a_name_that_names_of_prefect_can_not_hold_is_refused(assay: Callable[..., Any], name: str) -> None:
+    done = assay("deploy", str(CONFIG), "--yaml", f"--name={name}")
+    assert (done.code, done.out) == (2, "")
+    assert "a name is up to 100 letters, digits" in done.err
+
+
+@pytest.mark.parametrize("variable", ["env=3", "=3", "nothing"])
+def test_job_variables_that_can_not_be_used_are_refused(assay: Callable[..., Any], variable: str) -> None:
+    done = assay("deploy", str(CONFIG), "--yaml", "--job-variable", variable)
+    assert (done.code, done.out) == (2, "")
+    assert "job variable" in done.err
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("baselines", "s3://key:geheim@bucket/x"), ("link", "https://me:geheim@reports.example/{name}")],
+)
+def test_addresses_hold_no_secrets(tmp_path: Path, option: str, value: str) -> None:
+    path = tmp_path / "assay.toml"
+    table = "deploy.alerts" if option == "link" else "deploy"
+    path.write_text(f'[{table}]\n{option} = "{value}"', encoding="utf-8")
+    with pytest.raises(ConfigError, match="must hold no password") as refused:
+        load_config(path)
+    assert "geheim" not in str(refused.value)
+
+
+def test_a_table_that_can_not_be_used_is_not_repeated(tmp_path: Path) -> None:
+    path = tmp_path / "assay.toml"
+    path.write_text("[deploy]\nquiet_seconds = 20\nlongest_wait_seconds = 40\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="deploy: longest_wait_seconds must be at least four times") as refused:
+        load_config(path)
+    assert "{" not in str(refused.value)
+
+
+def test_every_place_of_a_parameter_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    launch = {"python": ".venv-vllm/bin/python", "model": "Qwen/Qwen3-8B"}
+    said = {"calibration": "labelled/calibration.json", "judge": {"backend": "server", "launch": launch}}
+    written = as_parameter(RunConfig.model_validate({"source": "rows.jsonl", "verdict": "probability", **said}))
+    assert written["calibration"] == str(tmp_path / "labelled" / "calibration.json")
+    assert written["judge"]["launch"] == launch | {"python": str(tmp_path / ".venv-vllm" / "bin" / "python")}
+    assert (
+        as_parameter(RunConfig(source="rows.jsonl", verdict="probability", calibration="kept"))["calibration"] == "kept"
+    )
+
+
+def test_variables_of_a_launched_judge_are_refused_and_not_deployed_as_asterisks() -> None:
+    launch = {"python": "python", "model": "m", "environment": {"VLLM_API_KEY": "geheim"}}
+    config = RunConfig.model_validate({"source": "a", "judge": {"backend": "server", "launch": launch}})
+    with pytest.raises(ConfigError, match="set the variables in the environment of the worker") as refused:
+        deployments_of(config)
+    assert "geheim" not in str(refused.value)
+
+
+def test_an_index_that_no_event_can_have_is_refused() -> None:
+    for index in ("", "a b", "hand/book", "!handbook"):
+        with pytest.raises(ValidationError, match=r"deploy\.index"):
+            RunConfig.model_validate({"deploy": {"index": index}})
+    assert RunConfig.model_validate({"deploy": {"index": "handbook-*"}}).deploy.index == "handbook-*"
+
+
+def test_secrets_are_named_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "assay.toml"
+    path.write_text('[deploy.alerts]\nwebhook = "https://hooks.example/T0/secret"', encoding="utf-8")
+    with pytest.raises(ConfigError, match="a secret is named, not written") as refused:
+        load_config(path)
+    assert "hooks.example" not in str(refused.value)
+
+
+def test_without_a_server_there_is_nothing_to_deploy_to(
+    assay: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    monkeypatch.chdir(tmp_path)
+    done = assay("deploy", "rows.jsonl")
+    assert done.code == 2
+    assert "set PREFECT_API_URL" in done.err
+
+
+def test_a_schedule_needs_data(assay: Callable[..., Any]) -> None:
+    done = assay("deploy", "--cron", "0 6 * * *")
+    assert done.code == 2
+    assert "name a source in the configuration" in done.err
+
+
+@pytest.mark.prefect
+@pytest.mark.usefixtures("prefect_server")
+def test_pools_of_images_need_one_and_pools_of_processes_take_none() -> None:
+    config = RunConfig(source="a")
+    with pytest.raises(ConfigError, match="--image NAME"):
+        apply(config, Place(pool="images", pool_type="kubernetes"))
+    with pytest.raises(ConfigError, match="runs no images"):
+        apply(config, Place(pool="processes", pool_type="process", image="x:1"))
+    done = apply(config, Place(pool="images", pool_type="docker", image="rag-assay:local"))
+    assert done[0].detail == "docker"
+    with pytest.raises(ConfigError, match="is of type docker, not process"):
+        apply(config, Place(pool="images", pool_type="process"))

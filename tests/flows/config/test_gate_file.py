@@ -1,0 +1,102 @@
+"""Gate files: both ways to write a rule, and what is told about mistakes."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from flows.config.gate_file import GateSettings, load_gate
+from metric_core.errors import ConfigError
+from metric_core.gates.rules import AbsoluteRule, Bar, Count, CoverageRule, JudgeRule, RegressionRule, Statistic
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "gate.toml"
+
+
+def gate_file(folder: Path, text: str) -> Path:
+    path = folder / "gate.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_rule_can_be_written_short_or_long(tmp_path: Path) -> None:
+    gate = load_gate(
+        gate_file(
+            tmp_path,
+            """
+            absolute = [
+                "faithfulness.mean >= 0.8",
+                "noise_sensitivity(mode=irrelevant) <= .2",
+                { metric = "context_recall", statistic = "least", at_least = 0.1 },
+            ]
+            regression = { max_drop = 0.02, metrics = "all" }
+            coverage = { failed_at_most = 0.01 }
+            """,
+        )
+    ).gate()
+    assert gate.absolute == (
+        AbsoluteRule("faithfulness", Statistic.MEAN, Bar(0.8)),
+        AbsoluteRule("noise_sensitivity(mode=irrelevant)", Statistic.MEAN, Bar(0.2, is_floor=False)),
+        AbsoluteRule("context_recall", Statistic.LEAST, Bar(0.1)),
+    )
+    assert gate.regression == (RegressionRule(None, 0.02),)
+    assert gate.coverage == (CoverageRule(None, Count.FAILED, Bar(0.01, is_floor=False)),)
+
+
+def test_the_documented_gate_can_be_read(tmp_path: Path) -> None:
+    text = (EXAMPLE.parents[1] / "docs" / "compare.md").read_text(encoding="utf-8")
+    [written] = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    settings = load_gate(gate_file(tmp_path, written))
+    assert (len(settings.gate().absolute), settings.inconclusive) == (3, "failed")
+
+
+def test_tables_may_be_repeated(tmp_path: Path) -> None:
+    text = '[[regression]]\nmax_drop = 0.02\n[[regression]]\nmax_drop = 0.5\nmetrics = ["rubrics"]\n'
+    assert len(load_gate(gate_file(tmp_path, text)).gate().regression) == 2
+
+
+def test_a_gate_may_ask_for_a_judge_that_agrees_with_people(tmp_path: Path) -> None:
+    rule = 'absolute = ["faithfulness >= 0.8"]\n'
+    gate = load_gate(gate_file(tmp_path, f"{rule}[judge]\nmin_agreement = 0.6\nmetrics = ['faithfulness']")).gate()
+    assert gate.judge == JudgeRule(("faithfulness",), Bar(0.6), 100)
+    assert load_gate(gate_file(tmp_path, rule)).gate().judge is None
+    with pytest.raises(ConfigError, match=r"judge.min_agreement: Field required"):
+        load_gate(gate_file(tmp_path, f"{rule}[judge]\nmin_rows = 50"))
+    with pytest.raises(ConfigError, match="has no rule"):
+        load_gate(gate_file(tmp_path, "[judge]\nmin_agreement = 0.6"))
+
+
+def test_a_ceiling_of_0_is_a_ceiling() -> None:
+    [rule] = GateSettings.model_validate({"absolute": [{"metric": "m", "at_most": 0.0}]}).gate().absolute
+    assert rule.bar == Bar(0.0, is_floor=False)
+
+
+def test_the_example_can_be_used() -> None:
+    assert load_gate(EXAMPLE).gate().needs_baseline
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "has no rule"),
+        ("min_rows = 10", "has no rule"),
+        ("[coverage]", "has no rule"),
+        ('absolute = ["faithfulness > 0.8"]', "metric.mean >= 0.8"),
+        ('absolute = ["faithfulness >= high"]', "absolute.0.at_least"),
+        ('absolute = ["faithfulness >= nan"]', "finite number"),
+        ('absolute = [{ metric = "m", at_least = 1, at_most = 2 }]', "one of at_least and at_most"),
+        ('absolute = [{ metric = "m" }]', "one of at_least and at_most"),
+        ("regression = { max_drop = -1 }", "regression.0.max_drop"),
+        ("regression = { max_fall = 1 }", "max_fall"),
+        ("coverage = { scored_at_least = 90 }", "coverage.0.scored_at_least"),
+        ("level = 95", "level"),
+        ("absolute = [", "can not be read"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_gate(gate_file(tmp_path, text))
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"there is no gate file .*gate\.toml"):
+        load_gate(tmp_path / "gate.toml")

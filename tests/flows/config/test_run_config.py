@@ -1,0 +1,201 @@
+"""The configuration: file, environment and command line in rising order, and errors that name the option."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from deployments.cli._support.config_template import starter_config
+from flows.config.loading import load_config
+from flows.config.run_config import RunConfig
+from metric_core.errors import ConfigError, MetricParameterError, UnknownMetricError
+from tasks.runtime.home import assay_home
+
+SCHEMA = Path(__file__).parents[3] / "docs" / "config.schema.json"
+
+
+def write(folder: Path, text: str, name: str = "assay.toml") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_command_line_wins_over_the_environment_and_that_over_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(tmp_path, 'limit = 1\non_bad_row = "skip"\nshard_rows = 7')
+    monkeypatch.setenv("ASSAY_LIMIT", "2")
+    monkeypatch.setenv("ASSAY_ON_BAD_ROW", "fail")
+    config = load_config(file, {"limit": 3, "metrics": None})
+    assert (config.limit, config.on_bad_row, config.shard_rows) == (3, "fail", 7)
+
+
+@pytest.mark.parametrize(
+    ("said", "rows"),
+    [
+        ({}, 2000),
+        ({"judge": "http://localhost:8000/v1"}, 25),
+        ({"judge": {"launch": {"model": "m", "python": "python"}}}, 25),
+        ({"panel": ["http://localhost:8000/v1"]}, 25),
+        ({"judge": "http://localhost:8000/v1", "shard_rows": 700}, 700),
+    ],
+)
+def test_shards_are_small_where_a_server_judges(said: dict[str, object], rows: int) -> None:
+    assert load_config(None, said).rows_a_shard() == rows
+
+
+@pytest.mark.parametrize(
+    ("said", "stages"),
+    [
+        ({}, 4),
+        ({"judge": "http://localhost:8000/v1"}, 8),
+        ({"judge": "http://localhost:8000/v1", "runner": "dask"}, 4),
+        ({"judge": "http://localhost:8000/v1", "workers": 3}, 3),
+    ],
+)
+def test_more_stages_run_at_once_where_a_server_judges(said: dict[str, object], stages: int) -> None:
+    assert load_config(None, said).stages_at_once() == stages
+
+
+def test_tables_are_merged_option_by_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = write(tmp_path, '[embedder]\nbackend = "huggingface"\nmodel = "from-file"')
+    monkeypatch.setenv("ASSAY_EMBEDDER__MODEL", "from-environment")
+    config = load_config(file)
+    assert (config.embedder.backend, config.embedder.model) == ("huggingface", "from-environment")
+
+
+def test_metrics_are_split_at_commas_outside_parentheses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_METRICS", "faithfulness, factual_correctness(mode=recall,beta=2)")
+    requests = load_config().requests()
+    assert requests is not None
+    assert [request.metric.name for request in requests] == ["faithfulness", "factual_correctness"]
+    assert requests[1].parameters["beta"] == 2
+
+
+def test_a_metric_may_be_a_table_with_a_key_of_its_own(tmp_path: Path) -> None:
+    text = 'metrics = [{metric = "aspect_critic", key = "kind", parameters = {definition = "Is it kind?"}}]'
+    requests = load_config(write(tmp_path, text)).requests()
+    assert requests is not None
+    assert (requests[0].key, requests[0].parameters["definition"]) == ("kind", "Is it kind?")
+
+
+def test_columns_are_mapped_by_pairs_or_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_COLUMN_MAP", "prompt=user_input, out = response")
+    assert load_config().column_map == {"prompt": "user_input", "out": "response"}
+    monkeypatch.setenv("ASSAY_COLUMN_MAP", '{"prompt": "user_input"}')
+    assert load_config().column_map == {"prompt": "user_input"}
+
+
+def test_yaml_is_read_too_and_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+    config = load_config(write(tmp_path, "source: data.jsonl\nmetrics: [faithfulness]\n", "assay.yaml"))
+    assert config.source == str(tmp_path / "data.jsonl")
+    assert config.metrics == ("faithfulness",)
+
+
+def test_every_path_of_a_file_is_relative_to_it(tmp_path: Path) -> None:
+    text = (
+        'tables = "kept/tables"\ncalibration = "kept"\n[judge]\nbackend = "scripted"\nscript = "answers.json"\n'
+        '[deploy]\nbaselines = "accepted"\nalerts = {file = "alerts.jsonl"}\n'
+    )
+    config = load_config(write(tmp_path, text))
+    found = (config.tables, config.judge.script, config.deploy.baselines, config.deploy.alerts.file)
+    assert found == tuple(str(tmp_path / name) for name in ("kept/tables", "answers.json", "accepted", "alerts.jsonl"))
+    assert config.calibration == "kept"
+
+
+@pytest.mark.parametrize("source", ["s3://bucket/data.jsonl", "hub:owner/name", "~/data.jsonl"])
+def test_urls_stay_as_they_are(tmp_path: Path, source: str) -> None:
+    assert load_config(write(tmp_path, f'source = "{source}"')).source == source
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("limits = 3", "limits: there is no such option"),
+        ("limit = 0", "limit: .*greater than or equal to 1, got 0"),
+        ('[judge]\nbackend = "oracle"', "judge.backend: .*'builtin'.*got 'oracle'"),
+        ('column_map = "prompt"', "column_map: .*comma-separated, got 'prompt'$"),
+        ("limit = ", "can not be read"),
+    ],
+)
+def test_what_can_not_be_used_is_named(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_config(write(tmp_path, text))
+
+
+def test_a_file_that_is_not_there_is_an_error_that_says_how_to_get_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="assay init"):
+        load_config(tmp_path / "nowhere.toml")
+
+
+def test_an_unknown_metric_suggests_the_nearest() -> None:
+    with pytest.raises(UnknownMetricError, match="Did you mean faithfulness"):
+        RunConfig(metrics=("faithfulnes",)).requests()
+
+
+def test_an_unknown_parameter_lists_the_known_ones() -> None:
+    with pytest.raises(MetricParameterError, match="it has: mode"):
+        RunConfig(metrics=("noise_sensitivity(modus=relevant)",)).requests()
+
+
+def test_the_home_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ASSAY_HOME", str(tmp_path))
+    assert assay_home() == tmp_path
+
+
+def test_the_published_schema_is_the_configurations() -> None:
+    assert json.loads(SCHEMA.read_text(encoding="utf-8")) == RunConfig.model_json_schema()
+
+
+@pytest.mark.parametrize("source", [None, "examples/handbook.jsonl"])
+def test_a_starter_configuration_is_valid_as_written_and_with_every_line_uncommented(
+    source: str | None, tmp_path: Path
+) -> None:
+    written = starter_config(source, Path())
+    assert load_config(write(tmp_path, written)).source is not None
+    uncommented = re.sub(r"^# (?=\w+ = |\[)", "", written, flags=re.MULTILINE)
+    assert "\n[judge]\n" in uncommented
+    RunConfig.model_validate(tomllib.loads(uncommented))
+
+
+def test_a_starter_configuration_names_the_metrics_that_the_data_allows() -> None:
+    config = RunConfig.model_validate(tomllib.loads(starter_config("examples/handbook.jsonl", Path())))
+    assert config.metrics is not None
+    assert "faithfulness" in config.metrics
+    assert "id_context_recall" not in config.metrics
+
+
+def test_a_judge_is_named_by_a_word_or_by_the_url_of_its_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_JUDGE", "http://localhost:8000")
+    judge = load_config().judge
+    assert judge.server is not None
+    assert (judge.backend, judge.server.urls) == ("server", ("http://localhost:8000/v1",))
+    assert load_config(overrides={"judge": {"backend": "builtin"}}).judge.backend == "builtin"
+
+
+def test_a_password_in_a_judges_url_is_refused_and_not_repeated() -> None:
+    with pytest.raises(ConfigError, match="must hold no user, password") as caught:
+        load_config(overrides={"judge": "http://me:hunter2@localhost:8000/v1"})
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_panel_is_named_by_words_urls_and_tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ASSAY_PANEL", "builtin, http://gpu2:8000/v1")
+    assert [judge.backend for judge in load_config().panel] == ["builtin", "server"]
+    monkeypatch.delenv("ASSAY_PANEL")
+    file = write(tmp_path, 'panel = ["builtin", {backend = "scripted", script = "answers.json"}]\n')
+    assert [judge.script for judge in load_config(file).panel] == [None, "answers.json"]
+
+
+def test_a_password_in_a_panels_url_is_refused_and_not_repeated() -> None:
+    with pytest.raises(ConfigError, match=r"panel\.0\.server\.urls.*must hold no user, password") as caught:
+        load_config(overrides={"panel": ["http://me:hunter2@localhost:8000/v1"]})
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_panels_further_judges_are_not_launched_by_the_run() -> None:
+    launched = {"backend": "server", "launch": {"python": "python", "model": "m"}}
+    with pytest.raises(ConfigError, match="launches its lead judge only"):
+        load_config(overrides={"panel": [launched]})

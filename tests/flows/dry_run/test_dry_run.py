@@ -1,0 +1,136 @@
+"""What a plan tells is what the run then does: a judge server that counts is the witness."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.config.run_config import RunConfig
+from flows.dry_run.dry_run import forecast_of
+from flows.dry_run.dry_run_result import Certainty, Forecast
+from flows.evaluate import run_evaluation
+from flows.execution.plan import plan_of
+from metric_core.stages import Stage
+from tests.tasks.judges.openai.fake_server import FakeServer
+
+pytestmark = [pytest.mark.prefect, pytest.mark.models]
+
+ROWS: Sequence[Mapping[str, Any]] = [
+    {
+        "id": f"r{number}",
+        "user_input": f"Who repairs bike {number}?",
+        "response": f"Bikes are repaired in hall {number}. Nobody else repairs bike {number}.",
+        "retrieved_contexts": [f"Hall {number} repairs bikes.", "The canteen serves soup."],
+        "reference": f"Hall {number} does.",
+    }
+    for number in range(4)
+]
+METRICS = ("faithfulness", "answer_relevancy", "nv_accuracy")
+
+
+def say(body: dict[str, Any]) -> dict[str, Any] | None:
+    """Claims are the sentences of the response that is asked about."""
+    constraint = body.get("structured_outputs") or {}
+    schema = body.get("response_format", {}).get("json_schema", {}).get("schema") or constraint.get("json") or {}
+    if "claims" not in schema.get("properties", {}):
+        return None
+    text = body["messages"][-1]["content"]
+    number = next(n for n in range(100) if f"hall {n}." in text or f"Hall {n} does" in text)
+    if f"Hall {number} does." in text:
+        return {"content": json.dumps({"claims": [f"Hall {number} does."]})}
+    claims = [f"Bikes are repaired in hall {number}.", f"Nobody else repairs bike {number}."]
+    return {"content": json.dumps({"claims": claims})}
+
+
+@pytest.fixture
+def judge() -> Iterator[FakeServer]:
+    with FakeServer(say=say) as server:
+        yield server
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> dict[str, Any]:
+    return {"tables": str(tmp_path / "tables"), "answers": str(tmp_path / "answers.db")}
+
+
+def config(judge: FakeServer, folder: Path, rows: Sequence[Mapping[str, Any]] = ROWS, **options: Any) -> RunConfig:
+    source = folder / "rows.jsonl"
+    source.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    values = {"source": str(source), "metrics": METRICS, "out": str(folder / "run"), "shard_rows": 2} | options
+    return RunConfig.model_validate({"judge": judge.url} | values)
+
+
+def told_and_done(judge: FakeServer, options: RunConfig) -> tuple[Forecast, int, dict[str, Any]]:
+    """What the plan tells, how many requests the run sends, and what its manifest says of its stages."""
+    before = len(judge.asked)
+    forecast = forecast_of(options, plan_of(options))
+    assert len(judge.asked) == before
+    run = Path(run_evaluation(options).folder)
+    return forecast, len(judge.asked) - before, json.loads((run / "run.json").read_text())["stages"]
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_a_plan_tells_what_the_run_asks(judge: FakeServer, tmp_path: Path, stores: dict[str, Any]) -> None:
+    cold, requests, stages = told_and_done(judge, config(judge, tmp_path, **stores))
+    assert cold.tally.requests == requests > 0
+    assert (cold.certainty, cold.rows, cold.shards) == (Certainty.ESTIMATED, 4, 2)
+    for stage in cold.stages:
+        if stage.judged:
+            assert (stage.tally.questions, stage.kept) == (stages[stage.stage]["questions"], 0)
+            assert (stage.tally.prompt_tokens > 0, stage.tally.output_tokens > 0) == (True, True)
+
+    warm, requests, _ = told_and_done(judge, config(judge, tmp_path, **stores))
+    assert (warm.tally.requests, warm.tally.questions, requests) == (0, 0, 0)
+    assert {(stage.kept, stage.missing, stage.unknown) for stage in warm.stages} == {(2, 0, 0)}
+    assert warm.certainty is Certainty.EXACT
+
+    changed = [{**ROWS[0], "response": "Bikes are repaired in hall 9. Nobody else repairs bike 9."}, *ROWS[1:]]
+    told, requests, stages = told_and_done(judge, config(judge, tmp_path, changed, **stores))
+    assert told.tally.requests == requests > 0
+    claims = next(stage for stage in told.stages if stage.stage is Stage.CLAIMS)
+    assert (claims.kept, claims.missing) == (1, 1)
+    assert (claims.tally.questions, claims.tally.stored, claims.tally.asked) == (2, 1, 1)
+
+    more = config(judge, tmp_path, changed, metrics=(*METRICS, "answer_correctness"), **stores)
+    told, requests, _ = told_and_done(judge, more)
+    assert told.tally.requests == requests > 0
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_tables_that_are_gone_are_made_of_stored_answers(
+    judge: FakeServer, tmp_path: Path, stores: dict[str, Any]
+) -> None:
+    told_and_done(judge, config(judge, tmp_path, **stores))
+    stores["tables"] = str(tmp_path / "elsewhere")
+    told, requests, _ = told_and_done(judge, config(judge, tmp_path, **stores))
+    assert (told.tally.requests, requests) == (0, 0)
+    assert told.tally.stored == told.tally.questions > 0
+    assert told.certainty is Certainty.EXACT
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_a_refreshed_stage_is_asked_whole(judge: FakeServer, tmp_path: Path, stores: dict[str, Any]) -> None:
+    told_and_done(judge, config(judge, tmp_path, **stores))
+    told, requests, _ = told_and_done(judge, config(judge, tmp_path, refresh=("ratings",), **stores))
+    assert told.tally.requests == requests == 8
+
+
+def test_where_answers_decide_what_is_asked_next_the_numbers_are_the_least(
+    judge: FakeServer, tmp_path: Path, stores: dict[str, Any]
+) -> None:
+    options = config(judge, tmp_path, metrics=("noise_sensitivity",), explain="all", **stores)
+    told = {stage.stage: stage.certainty for stage in forecast_of(options, plan_of(options)).stages}
+    assert told[Stage.CLAIMS] is Certainty.EXACT
+    assert told[Stage.VERDICTS] is Certainty.AT_LEAST
+
+
+def test_a_judge_that_is_out_of_reach_leaves_a_plan(tmp_path: Path, stores: dict[str, Any]) -> None:
+    with FakeServer() as gone:
+        options = config(gone, tmp_path, **stores)
+    told = forecast_of(options, plan_of(options))
+    assert "can not be used" in told.problems[0]
+    claims = next(stage for stage in told.stages if stage.stage is Stage.CLAIMS)
+    assert (claims.kept, claims.missing, claims.unknown, claims.tally.asked) == (0, 0, 2, 4)
+    assert claims.certainty is Certainty.ESTIMATED

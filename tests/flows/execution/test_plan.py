@@ -1,0 +1,103 @@
+"""The plan: each shared product once, two levels of judging, and clear words where a metric can not run."""
+
+import pytest
+
+from flows.config.run_config import RunConfig
+from flows.execution.plan import BEFORE, LEVELS, Plan, make_plan
+from metric_core.columns import COLUMNS
+from metric_core.errors import ConfigError, SourceError
+from metric_core.registry import METRICS
+from metric_core.stages import PRODUCTS, Product, Stage
+
+REFERENCE_DATA = ("user_input", "response", "retrieved_contexts", "reference")
+JUDGED = {Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS, Stage.VERDICTS}
+
+
+def plan(*metrics: str, columns: tuple[str, ...] = REFERENCE_DATA) -> Plan:
+    return make_plan(RunConfig(metrics=metrics or None), columns)
+
+
+def test_a_metric_brings_what_its_products_are_made_from() -> None:
+    made = plan("faithfulness")
+    assert made.stages == (Stage.SAMPLES, Stage.CLAIMS, Stage.VERDICTS, Stage.AGGREGATION, Stage.REPORTING)
+    assert made.products_of(Stage.CLAIMS) == (Product.RESPONSE_CLAIMS,)
+    assert made.before(Stage.VERDICTS) == (Stage.SAMPLES, Stage.CLAIMS)
+
+
+def test_a_shared_product_is_in_the_plan_once() -> None:
+    made = plan("faithfulness", "factual_correctness", "answer_correctness", "noise_sensitivity")
+    assert made.products_of(Stage.CLAIMS) == (Product.RESPONSE_CLAIMS, Product.REFERENCE_CLAIMS)
+    assert made.users_of(Product.RESPONSE_CLAIMS_BY_REFERENCE) == (
+        "factual_correctness",
+        "answer_correctness",
+        "noise_sensitivity",
+    )
+
+
+def test_parameters_decide_what_is_needed() -> None:
+    assert Product.REFERENCE_CLAIMS not in plan("factual_correctness(mode=precision)").products
+    assert Product.REFERENCE_SENTENCES in plan("context_recall(unit=sentence)").products
+    assert Product.REFERENCE_CLAIMS not in plan("context_recall(unit=sentence)").products
+
+
+def test_no_judge_stage_is_planned_for_metrics_without_a_judge() -> None:
+    made = plan("answer_similarity", "context_entity_recall", "string_similarity")
+    assert not JUDGED & set(made.stages)
+
+
+def test_judging_has_two_levels_whatever_is_asked() -> None:
+    requests = [name for name, metric in METRICS.items() if metric.in_default_suite]
+    made = plan(*requests, columns=tuple(COLUMNS))
+    judged = [[stage for stage in level if stage in made.stages and stage in JUDGED] for level in LEVELS]
+    assert [level for level in judged if level] == [[Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS], [Stage.VERDICTS]]
+
+
+def test_a_stage_reads_only_stages_of_earlier_levels() -> None:
+    order = {stage: number for number, level in enumerate(LEVELS) for stage in level}
+    for stage, earlier in BEFORE.items():
+        assert all(order[before] < order[stage] for before in earlier), stage
+
+
+def test_every_product_is_made_from_products_of_earlier_or_the_same_stages() -> None:
+    order = {stage: number for number, level in enumerate(LEVELS) for stage in level}
+    for spec in PRODUCTS.values():
+        for required in spec.requires:
+            assert order[PRODUCTS[required].stage] <= order[spec.stage]
+
+
+def test_the_most_questions_that_any_metric_wants_are_asked() -> None:
+    assert plan("answer_relevancy", "answer_relevancy(strictness=5)").question_count == 5
+    assert plan("faithfulness").question_count == 0
+
+
+def test_without_names_the_columns_choose_and_the_rest_is_told() -> None:
+    made = plan(columns=("user_input", "response"))
+    assert [request.key for request in made.requests] == ["answer_relevancy"]
+    assert made.left_out["faithfulness"] == ("retrieved_contexts",)
+
+
+def test_data_that_no_metric_can_work_on_is_an_error_that_names_its_columns() -> None:
+    with pytest.raises(SourceError, match=r"has the columns rubrics_of_mine.*column_map"):
+        plan(columns=("rubrics_of_mine",))
+
+
+def test_a_metric_asked_for_twice_is_refused() -> None:
+    with pytest.raises(ConfigError, match="asked for twice"):
+        plan("faithfulness", "faithfulness")
+
+
+def test_one_metric_with_two_settings_is_two_metrics() -> None:
+    made = plan("noise_sensitivity", "noise_sensitivity(mode=irrelevant)")
+    assert [request.key for request in made.requests] == ["noise_sensitivity", "noise_sensitivity(mode=irrelevant)"]
+
+
+def test_explanations_are_planned_where_they_are_wanted_and_there_are_verdicts_on_claims() -> None:
+    wanted = RunConfig(metrics=("faithfulness",), explain="unsupported")
+    made = make_plan(wanted, REFERENCE_DATA)
+    assert Stage.EXPLANATIONS in made.stages
+    assert made.before(Stage.EXPLANATIONS) == (Stage.SAMPLES, Stage.CLAIMS, Stage.VERDICTS)
+    assert Stage.EXPLANATIONS not in made.before(Stage.AGGREGATION)
+    assert Stage.EXPLANATIONS not in plan("faithfulness").stages
+    for metric in ("context_precision", "context_relevancy", "answer_similarity"):
+        without = make_plan(wanted.model_copy(update={"metrics": (metric,)}), REFERENCE_DATA)
+        assert Stage.EXPLANATIONS not in without.stages

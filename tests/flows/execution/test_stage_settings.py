@@ -1,0 +1,35 @@
+"""What stages are told: for whom claims are asked against every context."""
+
+from dataclasses import replace
+
+import pytest
+
+from flows.config.run_config import RunConfig
+from flows.execution.plan import Plan
+from flows.execution.stage_settings import stage_settings
+from metric_core.metric import MetricRequest
+from metric_core.registry import parse_request
+from metric_core.stages import Stage, closure
+from tasks.stages.verdicts import VerdictsSettings
+
+NOISE = parse_request("noise_sensitivity")
+OWN = replace(NOISE, key="own", metric=replace(NOISE.metric, name="own", origin="package.module:own"))
+
+
+def every_context(verdict: str, *requests: MetricRequest) -> bool:
+    products = closure([product for request in requests for product in request.products])
+    config = RunConfig.model_validate({"verdict": verdict})
+    settings = stage_settings(config, Plan(requests, products, {}, "none"))[Stage.VERDICTS]
+    assert isinstance(settings, VerdictsSettings)
+    return settings.every_context
+
+
+@pytest.mark.parametrize(
+    ("verdict", "requests", "is_every"),
+    [("binary", [NOISE], False), ("probability", [NOISE], True), ("binary", [NOISE, OWN], True)],
+    ids=["noise sensitivity reads few", "probabilities need all", "what a metric of the user's reads nobody knows"],
+)
+def test_claims_meet_every_context_where_a_metric_may_read_them(
+    verdict: str, requests: list[MetricRequest], is_every: bool
+) -> None:
+    assert every_context(verdict, *requests) is is_every

@@ -1,0 +1,103 @@
+"""The store of answers in runs: how it is named, that it is used, and that it gives nothing away."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from flows.config.loading import load_config
+from flows.config.run_config import RunConfig
+from flows.evaluate import run_evaluation
+from flows.execution.plan import plan_of
+from flows.execution.stage_settings import stage_settings
+from metric_core.errors import ConfigError
+from metric_core.stages import Stage
+from tasks.cache.maintenance import statistics
+from tasks.models.models import open_store
+from tasks.stages.fingerprint import identity_of
+from tests.tasks.builders import says, script
+
+ROW = {
+    "id": "r1",
+    "user_input": "Where are bikes repaired?",
+    "response": "Bikes are repaired in Dublin.",
+    "retrieved_contexts": ["Repairs happen in Dublin.", "The canteen serves soup."],
+    "reference": "In Dublin.",
+}
+ANSWERS = (
+    says("claims", answer={"claims": ["Bikes are repaired in Dublin."]}),
+    says("verdict", answer={"yes": 0.8, "no": 0.2}),
+)
+METRICS = ("faithfulness", "context_recall", "answer_similarity", "context_entity_recall")
+
+
+def configured(folder: Path, **options: Any) -> RunConfig:
+    """The configuration of a run over one row with a scripted judge, whose stage tables nobody has computed."""
+    source = folder / "rows.jsonl"
+    source.write_text(json.dumps(ROW), encoding="utf-8")
+    judge = script(folder, *ANSWERS).model_dump()
+    values = {"source": str(source), "metrics": METRICS, "judge": judge, "out": str(folder / "run")} | options
+    return RunConfig.model_validate(values)
+
+
+def test_a_file_is_relative_to_the_configuration_and_a_url_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "assay.toml"
+    path.write_text('answers = "kept.db"', encoding="utf-8")
+    assert load_config(path).answers == str(tmp_path / "kept.db")
+    monkeypatch.setenv("ASSAY_ANSWERS", "postgresql://assay@db.example/answers")
+    assert load_config(path).answers == "postgresql://assay@db.example/answers"
+
+
+def test_a_password_is_refused_and_not_repeated() -> None:
+    url = "postgresql://assay:hunter2@db.example/answers"
+    with pytest.raises(ConfigError, match="PGPASSWORD") as told_by_file:
+        load_config(overrides={"answers": url})
+    with pytest.raises(ConfigError, match="PGPASSWORD") as told_by_model:
+        RunConfig(answers=url)
+    assert "hunter2" not in f"{told_by_file.value}{told_by_model.value}"
+
+
+def test_it_travels_in_the_settings_and_changes_no_key(tmp_path: Path) -> None:
+    here, there = (configured(tmp_path, answers=str(tmp_path / name)) for name in ("here.db", "there.db"))
+    for stage, settings in stage_settings(here, plan_of(here)).items():
+        if stage is not Stage.AGGREGATION:
+            assert getattr(settings, "answers", None) == here.answers
+            assert identity_of(settings) == identity_of(stage_settings(there, plan_of(there))[stage])
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+def test_what_was_answered_costs_nothing_again(prefect_server: str, tmp_path: Path) -> None:  # noqa: ARG001
+    answers = str(tmp_path / "answers.db")
+    usages, scores = [], []
+    for number in (1, 2):
+        out, tables = tmp_path / f"run-{number}", tmp_path / f"tables-{number}"
+        run_evaluation(configured(tmp_path, answers=answers, out=str(out), tables=str(tables)))
+        usages.append(json.loads((out / "run.json").read_text(encoding="utf-8"))["usage"])
+        scores.append(pq.read_table(out / "scores.parquet"))
+    assert usages[0]["stored"] < usages[0]["questions"] == usages[1]["questions"] == usages[1]["stored"]
+    assert scores[0].equals(scores[1])
+    assert {kind.step for kind in statistics(open_store(answers))} == {"choice", "generate", "vector", "entities"}
+
+
+@pytest.mark.prefect
+def test_a_store_that_was_asked_for_and_can_not_be_used_stops_the_run(
+    prefect_server: str,  # noqa: ARG001
+    tmp_path: Path,
+) -> None:
+    nowhere = f"postgresql://assay@/answers?host={tmp_path}"
+    with pytest.raises(ConfigError, match=r"store of answers .* can not be used"):
+        run_evaluation(configured(tmp_path, answers=nowhere))
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+def test_a_run_on_postgresql(prefect_server: str, postgres_url: str, tmp_path: Path) -> None:  # noqa: ARG001
+    run_evaluation(configured(tmp_path, answers=postgres_url))
+    assert sum(kind.count for kind in statistics(open_store(postgres_url))) > 0
+    assert not list(tmp_path.glob("*.db"))

@@ -1,0 +1,145 @@
+"""A stage's table is computed once under its key, and anew when anything changes that it depends on."""
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
+
+from flows.config.run_config import RunConfig
+from flows.evaluate import judge_at_hand, run_evaluation
+from metric_core.errors import JudgeError
+from tasks.cache.answer_cache import AnswerStore
+from tasks.cache.cache_address import engine_url
+from tasks.models.models import open_store
+from tests.tasks.builders import fails, says, script
+
+pytestmark = [pytest.mark.prefect, pytest.mark.models]
+
+ROWS: Sequence[Mapping[str, Any]] = [
+    {
+        "id": f"r{number}",
+        "user_input": f"Where are bikes number {number} repaired?",
+        "response": f"Bikes are repaired at door {number}.",
+        "retrieved_contexts": [f"Repairs {number} happen in Dublin.", "The canteen serves soup."],
+        "reference": f"In Dublin, at door {number}.",
+    }
+    for number in range(4)
+]
+ANSWERS = (
+    says("claims", answer={"claims": ["Bikes are repaired in Dublin."]}),
+    says("questions", answer={"questions": [{"question": "Where are bikes repaired?", "noncommittal": False}]}),
+    says("verdict", answer={"yes": 0.8, "no": 0.2}),
+    says("usefulness_for_reference", answer="yes"),
+)
+METRICS = ("faithfulness", "answer_relevancy", "context_precision")
+KEPT = {"claims", "questions", "verdicts", "similarity"}
+
+
+class Runs:
+    """Runs over ROWS with a scripted judge and a home of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._number = 0
+
+    def evaluate(
+        self, rows: Sequence[Mapping[str, Any]] = ROWS, answers: Iterable[Mapping[str, Any]] = ANSWERS, **options: Any
+    ) -> Path:
+        """Runs the flow; returns the run folder."""
+        self._number += 1
+        source = self._folder / "rows.jsonl"
+        source.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+        judge = script(self._folder, *answers).model_dump()
+        values = {
+            "source": str(source),
+            "metrics": METRICS,
+            "judge": judge,
+            "tables": str(self._folder / "tables"),
+            "out": str(self._folder / f"run-{self._number}"),
+        }
+        return Path(run_evaluation(RunConfig.model_validate(values | options)).folder)
+
+    def computed(self, *arguments: Any, **options: Any) -> set[str]:
+        """The stages whose tables the next run computes although they could be kept."""
+        folder = self.evaluate(*arguments, **options)
+        manifest = json.loads((folder / "run.json").read_text())
+        expected = len(manifest["stages"]) + len(("reporting",))
+        with get_client(sync_client=True) as client:
+            for _ in range(300):  # the server learns of the states of task runs a little later
+                chosen = FlowRunFilter(id=FlowRunFilterId(any_=[manifest["run_id"]]))
+                task_runs = client.read_task_runs(flow_run_filter=chosen)
+                if len(task_runs) == expected and all(run.state and run.state.is_final() for run in task_runs):
+                    return {run.name.split("-")[0] for run in task_runs if run.state_name != "Cached"} & KEPT
+                time.sleep(0.1)
+        raise AssertionError(f"the server knows {[(run.name, run.state_name) for run in task_runs]}")
+
+
+@pytest.fixture
+def runs(prefect_server: str, tmp_path: Path) -> Runs:
+    """Runs with their own tables."""
+    del prefect_server
+    return Runs(tmp_path)
+
+
+def test_the_same_run_again_computes_nothing_and_scores_the_same(runs: Runs) -> None:
+    first = runs.evaluate()
+    assert runs.computed() == set()
+    second = first.with_name("run-2")
+    assert pq.read_table(first / "scores.parquet").equals(pq.read_table(second / "scores.parquet"))
+
+
+def test_another_judge_computes_what_it_answers(runs: Runs) -> None:
+    runs.evaluate()
+    changed = (*ANSWERS[:2], says("verdict", answer="no"), ANSWERS[3])
+    assert runs.computed(answers=changed) >= {"verdicts"}
+
+
+def test_a_metric_more_leaves_the_stages_that_it_does_not_use(runs: Runs) -> None:
+    runs.evaluate(metrics=("faithfulness",))
+    assert runs.computed(metrics=("faithfulness", "answer_relevancy")) == {"questions", "similarity"}
+
+
+def test_of_a_changed_row_only_what_changed_is_asked(runs: Runs) -> None:
+    runs.evaluate(shard_rows=2)
+    changed = [*ROWS[:3], {**ROWS[3], "response": "At the north gate."}]
+    folder = runs.evaluate(changed, shard_rows=2)
+    stages = json.loads((folder / "run.json").read_text())["stages"]
+    assert stages["claims"]["stored"] == 3
+    assert stages["claims"]["questions"] == 4
+
+
+def test_refresh_computes_the_named_stage_anew(runs: Runs) -> None:
+    runs.evaluate()
+    assert runs.computed(refresh=("claims",)) == {"claims"}
+
+
+def test_what_failed_is_asked_again_by_the_next_run(runs: Runs) -> None:
+    broken = (*ANSWERS[:2], fails("verdict", reason="cut off"), ANSWERS[3])
+    runs.evaluate(answers=broken)
+    assert runs.computed(answers=broken) == {"verdicts"}
+
+
+def test_a_damaged_table_is_computed_anew(runs: Runs, tmp_path: Path) -> None:
+    first = runs.evaluate()
+    (damaged,) = (tmp_path / "tables" / "verdicts").glob("*.parquet")
+    damaged.write_bytes(damaged.read_bytes()[:-30])
+    assert runs.computed() == {"verdicts"}
+    assert pq.read_table(first / "scores.parquet").equals(pq.read_table(tmp_path / "run-2" / "scores.parquet"))
+
+
+def test_answers_that_wait_are_kept_at_the_end_even_of_a_run_that_fails(tmp_path: Path) -> None:
+    path = tmp_path / "answers.db"
+    config = RunConfig(answers=str(path))
+    path.mkdir()
+    with suppress(JudgeError), judge_at_hand(config):
+        open_store(config.answers).add("test", {b"key": b"paid"})
+        path.rmdir()
+        raise JudgeError("the judge is lost")
+    assert AnswerStore(engine_url(str(path))).find([b"key"], bytes) == {b"key": b"paid"}

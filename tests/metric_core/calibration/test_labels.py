@@ -1,0 +1,63 @@
+"""What people said, as numbers: every way in which files write yes and no, and what can not be read."""
+
+from typing import Any
+
+import pytest
+
+from metric_core.calibration.labels import LabelRules, Scale, read_labels
+from metric_core.errors import ConfigError, SourceError
+
+
+def read(*cells: Any, **rules: Any) -> tuple[Scale, list[float], int]:
+    found = read_labels(dict(zip("abcdefgh", cells, strict=False)), LabelRules("label", **rules))
+    return found.scale, list(found.values.values()), found.unlabelled
+
+
+@pytest.mark.parametrize("cells", [(1, 0), (True, False), ("yes", "No "), ("TRUE", "false"), ("1", "0"), (1.0, "no")])
+def test_yes_and_no_in_any_writing(cells: tuple[Any, Any]) -> None:
+    assert read(*cells) == (Scale.BINARY, [1.0, 0.0], 0)
+
+
+@pytest.mark.parametrize(
+    ("positive", "cells"),
+    [
+        ("supported", ("Supported", "partly")),
+        ("0", (0, 1)),
+        ("false", (False, True)),
+        ("1", (1.0, 3)),
+        ("no", ("no", "yes")),
+    ],
+)
+def test_the_label_that_means_yes_can_be_named(positive: str, cells: tuple[Any, Any]) -> None:
+    assert read(*cells, positive=positive) == (Scale.BINARY, [1.0, 0.0], 0)
+
+
+def test_grades_stay_what_they_are() -> None:
+    assert read(1, "2.5", 4) == (Scale.GRADED, [1.0, 2.5, 4.0], 0)
+    assert read(0, 1, span=(0, 2))[0] is Scale.GRADED
+
+
+def test_empty_cells_are_no_labels() -> None:
+    assert read(1, None, 0, "", " ", float("nan")) == (Scale.BINARY, [1.0, 0.0], 4)
+
+
+@pytest.mark.parametrize(
+    ("cells", "rules", "words"),
+    [
+        (("good", "bad"), {}, "the label 'good' in 'label' is neither a number nor yes, no, true or false"),
+        (([1, 0], 1), {}, "is neither a number"),
+        ((float("inf"), 1), {}, "is neither a number"),
+        ((1, 1, 1), {}, "all 3 labels in 'label' are the same"),
+        ((None, ""), {}, "has no labels: all 2 rows are empty there"),
+    ],
+)
+def test_labels_that_can_not_be_used_say_why(cells: tuple[Any, ...], rules: dict[str, Any], words: str) -> None:
+    with pytest.raises(SourceError, match=words.replace("[", r"\[")):
+        read(*cells, **rules)
+
+
+def test_rules_that_do_not_fit_say_what_there_is() -> None:
+    with pytest.raises(ConfigError, match="no label in 'label' is 'fine'; there are bad, good"):
+        read("good", "bad", positive="fine")
+    with pytest.raises(ConfigError, match="go from 1 to 5, which is outside of the range 1 to 4"):
+        read(1, 5, span=(1, 4))

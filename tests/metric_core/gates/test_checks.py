@@ -1,0 +1,204 @@
+"""Gates: the outcomes of every kind of rule, and of rules together."""
+
+import numpy as np
+import pytest
+
+from metric_core.errors import ConfigError
+from metric_core.gates.checks import check_gate
+from metric_core.gates.rules import (
+    AbsoluteRule,
+    Bar,
+    Check,
+    Count,
+    CoverageRule,
+    Gate,
+    Outcome,
+    RegressionRule,
+    Statistic,
+)
+from metric_core.gates.thresholds import share_against_bar
+from metric_core.records import Direction, Score
+from metric_core.statistics.pairs import ScoreColumns
+
+Cells = dict[str, Score]
+
+
+def cells(values: list[float]) -> Cells:
+    return {f"row {i:03}": Score.scored(value) for i, value in enumerate(values)}
+
+
+GOOD, FAIR, POOR = (cells([level, level + 0.1] * 30) for level in (0.85, 0.75, 0.4))
+
+
+def columns(b: Cells, a: Cells | None = None, direction: Direction = Direction.HIGHER) -> ScoreColumns:
+    return ScoreColumns(metric="faithfulness", direction=direction, a=a or {}, b=b)
+
+
+def checked(gate: Gate, *found: ScoreColumns) -> list[Check]:
+    return list(check_gate(gate, found).checks)
+
+
+def mean_rule(bar: float, is_floor: bool = True) -> Gate:
+    return Gate(absolute=(AbsoluteRule("faithfulness", Statistic.MEAN, Bar(bar, is_floor)),))
+
+
+@pytest.mark.parametrize(
+    ("b", "outcome"), [(GOOD, Outcome.PASSED), (FAIR, Outcome.INCONCLUSIVE), (POOR, Outcome.FAILED)]
+)
+def test_a_mean_passes_fails_or_straddles_its_bar(b: Cells, outcome: Outcome) -> None:
+    result = check_gate(mean_rule(0.8), [columns(b)])
+    assert result.outcome is outcome
+    [check] = result.checks
+    assert check.interval is not None
+    assert check.interval.low <= (check.observed or 0) <= check.interval.high
+
+
+def test_a_ceiling_is_a_floor_turned_over() -> None:
+    found = ScoreColumns(metric="noise_sensitivity", direction=Direction.LOWER, a={}, b=POOR)
+    rule = AbsoluteRule("noise_sensitivity", Statistic.MEAN, Bar(0.2, is_floor=False))
+    assert check_gate(Gate(absolute=(rule,)), [found]).outcome is Outcome.FAILED
+
+
+def test_too_few_rows_tell_nothing() -> None:
+    few = dict(list(POOR.items())[:29])
+    [check] = checked(mean_rule(0.8), columns(few))
+    assert (check.outcome, check.reason) == (Outcome.INCONCLUSIVE, "29 rows, wanted at least 30 rows")
+
+
+def test_all_ones_are_no_proof_of_a_high_bar_when_rows_are_few() -> None:
+    ones = cells([1.0] * 30)
+    assert check_gate(mean_rule(0.95), [columns(ones)]).outcome is Outcome.INCONCLUSIVE
+    assert check_gate(mean_rule(0.9), [columns(ones)]).outcome is Outcome.PASSED
+    assert check_gate(mean_rule(1.0), [columns(ones)]).outcome is Outcome.PASSED
+    assert check_gate(mean_rule(1.0), [columns({**ones, "row 000": Score.scored(0)})]).outcome is Outcome.FAILED
+
+
+def test_the_exact_limits_of_a_share_against_published_values() -> None:
+    # Clopper and Pearson: 8 of 10 at 95 % two-sided are 0.444 to 0.975, so each end alone holds at 97.5 %.
+    found = share_against_bar(np.array([1.0] * 8 + [0.0] * 2), Bar(0.5), 0.975)
+    assert (found.interval.low, found.interval.high) == pytest.approx((0.4439, 0.9748), abs=1e-4)
+
+
+def test_the_least_value_is_a_fact() -> None:
+    rule = AbsoluteRule("faithfulness", Statistic.LEAST, Bar(0.5))
+    found = {**dict(list(GOOD.items())[:3]), "bad": Score.scored(0.1)}
+    [check] = checked(Gate(absolute=(rule,)), columns(found))
+    assert (check.outcome, check.observed, check.interval) == (Outcome.FAILED, 0.1, None)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "direction", "outcome"),
+    [
+        (GOOD, GOOD, Direction.HIGHER, Outcome.PASSED),
+        (GOOD, POOR, Direction.HIGHER, Outcome.FAILED),
+        (POOR, GOOD, Direction.HIGHER, Outcome.PASSED),
+        (POOR, GOOD, Direction.LOWER, Outcome.FAILED),
+        (GOOD, POOR, Direction.LOWER, Outcome.PASSED),
+    ],
+)
+def test_a_regression_is_what_is_worse(a: Cells, b: Cells, direction: Direction, outcome: Outcome) -> None:
+    gate = Gate(regression=(RegressionRule(None, 0.02),))
+    assert check_gate(gate, [columns(b, a, direction)]).outcome is outcome
+
+
+def test_equal_runs_pass_without_any_margin() -> None:
+    gate = Gate(regression=(RegressionRule(None, 0.0),))
+    assert check_gate(gate, [columns(GOOD, GOOD)]).outcome is Outcome.PASSED
+
+
+def test_a_noisy_small_drop_is_inconclusive() -> None:
+    generator = np.random.default_rng(1)
+    b = cells(list(np.array([0.85, 0.95] * 30) - generator.normal(0.02, 0.1, size=60)))
+    gate = Gate(regression=(RegressionRule(None, 0.02),))
+    assert check_gate(gate, [columns(b, GOOD)]).outcome is Outcome.INCONCLUSIVE
+
+
+def test_a_rule_of_its_own_replaces_that_for_all() -> None:
+    gate = Gate(regression=(RegressionRule(None, 0.02), RegressionRule(("faithfulness",), 0.9)))
+    found = checked(gate, columns(POOR, GOOD))
+    assert [(check.rule, check.outcome) for check in found] == [("worse by at most 0.9", Outcome.PASSED)]
+
+
+def test_a_metric_of_the_baseline_that_went_missing_does_not_pass() -> None:
+    gate = Gate(regression=(RegressionRule(None, 0.02),))
+    assert check_gate(gate, [columns({}, GOOD)]).outcome is Outcome.INCONCLUSIVE
+
+
+def test_a_metric_that_nobody_could_score_is_no_regression() -> None:
+    undefined = {row: Score.undefined("needs a language-model judge") for row in GOOD}
+    gate = Gate(regression=(RegressionRule(None, 0.02),))
+    assert checked(gate, columns(undefined, undefined)) == []
+
+
+def test_coverage_counts_rows() -> None:
+    b: Cells = {**GOOD, "f": Score.failed("no usable reply"), "u": Score.undefined("no claims")}
+    rules = (
+        CoverageRule(None, Count.SCORED, Bar(0.99)),
+        CoverageRule(None, Count.FAILED, Bar(0.02, is_floor=False)),
+        CoverageRule(None, Count.PAIRED, Bar(0.5)),
+    )
+    found = checked(Gate(coverage=rules), columns(b, {**GOOD, "gone": Score.scored(1.0)}))
+    assert [(check.outcome, check.reason) for check in found] == [
+        (Outcome.FAILED, "60 of 62 rows"),
+        (Outcome.PASSED, "1 of 62 rows"),
+        (Outcome.PASSED, "60 of 61 rows"),
+    ]
+
+
+def test_pairs_are_counted_of_every_metric_that_the_baseline_has_scored() -> None:
+    gate = Gate(coverage=(CoverageRule(None, Count.PAIRED, Bar(0.5)),))
+    [missing] = checked(gate, columns({}, GOOD))
+    assert (missing.outcome, missing.observed, missing.reason) == (Outcome.FAILED, 0.0, "0 of 60 rows")
+    assert checked(gate, columns(GOOD)) == []
+
+
+def test_rounding_does_not_break_a_bar() -> None:
+    b = cells([0.1 + 0.2] * 40)  # 0.30000000000000004
+    rules = tuple(AbsoluteRule("faithfulness", statistic, Bar(0.3, is_floor=False)) for statistic in Statistic)
+    assert {check.outcome for check in checked(Gate(absolute=rules), columns(b))} == {Outcome.PASSED}
+
+
+def test_aliases_name_a_metric() -> None:
+    found = ScoreColumns(metric="answer_similarity", direction=Direction.HIGHER, a={}, b=GOOD)
+    rule = AbsoluteRule("semantic_similarity", Statistic.MEAN, Bar(0.8))
+    assert check_gate(Gate(absolute=(rule,)), [found]).outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(
+    "gate",
+    [
+        Gate(absolute=(AbsoluteRule("context_recall", Statistic.MEAN, Bar(0.8)),)),
+        Gate(regression=(RegressionRule(("faithfullness",), 0.1),)),
+        Gate(coverage=(CoverageRule(("nothing",), Count.SCORED, Bar(0.5)),)),
+    ],
+)
+def test_a_rule_about_a_metric_that_is_not_there_is_an_error(gate: Gate) -> None:
+    with pytest.raises(ConfigError, match="the run has only: faithfulness"):
+        check_gate(gate, [columns(GOOD, GOOD)])
+
+
+def test_what_has_no_better_or_number_can_not_be_gated() -> None:
+    labels = {row: Score.labelled("formal") for row in GOOD}
+    with pytest.raises(ConfigError, match="answers with a category"):
+        check_gate(mean_rule(0.5), [columns(labels)])
+    with pytest.raises(ConfigError, match="no value is better"):
+        check_gate(Gate(regression=(RegressionRule(("faithfulness",), 0.1),)), [columns(GOOD, GOOD, Direction.NEITHER)])
+
+
+def test_any_failure_fails_the_gate_and_else_any_doubt_leaves_it_open() -> None:
+    gate = Gate(
+        absolute=(
+            AbsoluteRule("faithfulness", Statistic.MEAN, Bar(0.8)),
+            AbsoluteRule("faithfulness", Statistic.LEAST, Bar(0.7)),
+        )
+    )
+    assert check_gate(gate, [columns(FAIR)]).outcome is Outcome.INCONCLUSIVE
+    failing = Gate(absolute=(*gate.absolute, AbsoluteRule("faithfulness", Statistic.LEAST, Bar(0.8))))
+    assert check_gate(failing, [columns(FAIR)]).outcome is Outcome.FAILED
+
+
+def test_the_same_seed_gives_the_same_result() -> None:
+    gate = Gate(regression=(RegressionRule(None, 0.02),))
+    generator = np.random.default_rng(1)
+    b = cells(list(generator.random(60)))
+    assert check_gate(gate, [columns(b, GOOD)], 3) == check_gate(gate, [columns(dict(reversed(b.items())), GOOD)], 3)

@@ -1,0 +1,45 @@
+"""Questions are told apart by all that a prompt or a reply follows from."""
+
+from dataclasses import replace
+
+import pytest
+
+from metric_core.judge_questions import (
+    GenerateQuestion,
+    JudgeQuestion,
+    QuestionKind,
+    ask_explanation,
+    ask_verdict,
+    object_schema,
+    question_digest,
+)
+
+ASKED = GenerateQuestion(
+    QuestionKind.CRITERIA_NUMBER,
+    {"response": "So."},
+    {"properties": {"why": {"type": "string"}, "value": {"type": "number"}}},
+    {"name": "clarity", "definition": "How clear is it?"},
+)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(ASKED, kind=QuestionKind.CRITERIA_INTEGER),
+        replace(ASKED, texts={"response": "So. "}),
+        replace(ASKED, texts={"reference": "So."}),
+        replace(ASKED, schema={"properties": dict(reversed(list(ASKED.schema["properties"].items())))}),
+        replace(ASKED, schema=object_schema(ASKED.schema["properties"])),
+        replace(ASKED, instructions=dict(reversed(list(ASKED.instructions.items())))),
+        ask_explanation("It rains.", "Rain.", "yes"),
+    ],
+)
+def test_what_differs_has_another_digest(other: JudgeQuestion) -> None:
+    assert question_digest(other) != question_digest(ASKED)
+    assert question_digest(replace(other)) == question_digest(other)
+
+
+def test_votes_and_labels_belong_to_a_choice() -> None:
+    asked = ask_verdict("It rains.", "Rain.")
+    others = [replace(asked, votes=3), replace(asked, labels=("no", "yes")), asked]
+    assert len({question_digest(question) for question in others}) == 3

@@ -1,0 +1,117 @@
+"""What several tests of the store of answers share: keys, questions, and a judge that counts."""
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from metric_core.errors import JudgeError
+from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind, ask_claims, ask_verdict
+from metric_core.records import AnswerStatus
+from tasks.judges.protocol import (
+    ChoiceAnswer,
+    GenerateAnswer,
+    JudgeIdentity,
+    KeepChoice,
+    KeepGenerate,
+)
+from tasks.runtime.usage import Usage
+
+
+def key_of(text: str) -> bytes:
+    """The key of a value."""
+    return hashlib.sha256(text.encode()).digest()
+
+
+def verdicts(*claims: str) -> list[ChoiceQuestion]:
+    """A question about each claim."""
+    return [ask_verdict(claim, "The premise.") for claim in claims]
+
+
+def numbered(first: int, last: int) -> list[ChoiceQuestion]:
+    """Questions about numbered claims."""
+    return verdicts(*(f"claim {number}" for number in range(first, last)))
+
+
+def decompositions(*texts: str) -> list[GenerateQuestion]:
+    """A request to decompose each text."""
+    return [ask_claims(text, None) for text in texts]
+
+
+class CountingJudge:
+    """Says yes to everything, one question after the other, and notes each question in a file shared by processes.
+
+    Args:
+        log: the file, one line a question.
+        seconds: how long it thinks about a question.
+        fails: claims that get no usable answer.
+        breaks_at: the claim at which it can not be used any more.
+    """
+
+    def __init__(
+        self, log: Path, seconds: float = 0.0, fails: Sequence[str] = (), breaks_at: str | None = None
+    ) -> None:
+        self._log = log
+        self._seconds = seconds
+        self._fails = fails
+        self._breaks_at = breaks_at
+        self.revision = "1"
+
+    @property
+    def identity(self) -> JudgeIdentity:
+        return JudgeIdentity("test", "counting", self.revision, "Counts.", language_model=True)
+
+    @property
+    def asked(self) -> list[str]:
+        """The texts that any process has asked about."""
+        return self._log.read_text(encoding="utf-8").splitlines() if self._log.exists() else []
+
+    def can_answer(self, kind: QuestionKind) -> bool:  # noqa: ARG002
+        return True
+
+    def fingerprint(self, kind: QuestionKind) -> str:
+        return f"{kind}/{self.revision}"
+
+    def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:
+        answers = []
+        for position, question in enumerate(questions):
+            text = self._note(question.texts["claim"])
+            usage = Usage(requests=1, prompt_tokens=7, output_tokens=1, seconds=0.5)
+            if text in self._fails:
+                answer = ChoiceAnswer(AnswerStatus.FAILED, reason="cut off", usage=usage)
+            else:
+                answer = ChoiceAnswer(
+                    AnswerStatus.ANSWERED, ("yes",), {"yes": 0.9, "no": 0.1}, reply="yes", usage=usage
+                )
+            answers.append(answer)
+            if keep is not None:
+                keep(position, answer)
+        return answers
+
+    def generate(self, questions: Sequence[GenerateQuestion], keep: KeepGenerate | None = None) -> list[GenerateAnswer]:
+        answers = []
+        for position, question in enumerate(questions):
+            text = self._note(question.texts["text"])
+            answer = GenerateAnswer(AnswerStatus.ANSWERED, {"claims": [text, "né à 東京 \ud800"]})
+            answers.append(answer)
+            if keep is not None:
+                keep(position, answer)
+        return answers
+
+    def _note(self, text: str) -> str:
+        if text == self._breaks_at:
+            raise JudgeError("the judge is lost")
+        time.sleep(self._seconds)
+        line = os.open(self._log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(line, f"{text}\n".encode("utf-8", "replace"))
+        os.close(line)
+        return text
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Returns as soon as the condition holds; fails after a long time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.02)

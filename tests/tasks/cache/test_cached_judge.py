@@ -1,0 +1,107 @@
+"""A judge is asked once, whoever asks; only answers are kept."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from metric_core.errors import JudgeError
+from metric_core.judge_questions import QuestionKind
+from metric_core.records import AnswerStatus
+from tasks.cache.answer_cache import AnswerStore
+from tasks.cache.cached_judge import StoredJudge
+from tasks.judges.protocol import ChoiceAnswer
+from tests.tasks.cache.helpers import CountingJudge, decompositions, verdicts
+
+
+@pytest.fixture
+def judge(tmp_path: Path) -> CountingJudge:
+    return CountingJudge(tmp_path / "asked", fails=("unclear",))
+
+
+def test_what_was_answered_is_not_asked_again(store: AnswerStore, judge: CountingJudge) -> None:
+    stored = StoredJudge(judge, store)
+    first = stored.choose(verdicts("a", "b"))
+    again = stored.choose(verdicts("b", "c", "a"))
+    assert judge.asked == ["a", "b", "c"]
+    assert [answer.stored for answer in (*first, *again)] == [False, False, True, False, True]
+    assert again[2] == replace(first[0], stored=True)
+    assert first[0].usage.prompt_tokens == 7
+
+
+def test_generated_values_come_back_as_they_were(store: AnswerStore, judge: CountingJudge) -> None:
+    stored = StoredJudge(judge, store)
+    first = stored.generate(decompositions("a", "\ud800 b"))
+    again = stored.generate(decompositions("a", "\ud800 b"))
+    assert again == [replace(answer, stored=True) for answer in first]
+    assert again[0].value == {"claims": ["a", "né à 東京 \ud800"]}
+
+
+def test_what_failed_is_asked_again(store: AnswerStore, judge: CountingJudge) -> None:
+    stored = StoredJudge(judge, store)
+    for _ in range(2):
+        clear, unclear = stored.choose(verdicts("clear", "unclear"))
+        assert (clear.status, unclear.status) == (AnswerStatus.ANSWERED, AnswerStatus.FAILED)
+        assert unclear.reason == "cut off"
+    assert judge.asked == ["clear", "unclear", "unclear"]
+
+
+@pytest.mark.parametrize(
+    "change", [lambda judge: setattr(judge, "revision", "2"), lambda judge: setattr(judge, "fingerprint", str.upper)]
+)
+def test_another_judge_finds_nothing(
+    store: AnswerStore, judge: CountingJudge, change: Callable[[CountingJudge], None]
+) -> None:
+    StoredJudge(judge, store).choose(verdicts("a"))
+    change(judge)
+    StoredJudge(judge, store).choose(verdicts("a"))
+    assert judge.asked == ["a", "a"]
+
+
+def test_any_difference_of_the_question_counts(store: AnswerStore, judge: CountingJudge) -> None:
+    question = verdicts("a")[0]
+    others = [
+        replace(question, votes=3),
+        replace(question, labels=("yes", "no", "unknown")),
+        replace(question, instructions={"definition": "x"}),
+        replace(question, kind=QuestionKind.ASPECT),
+    ]
+    StoredJudge(judge, store).choose([question, *others])
+    assert len(judge.asked) == 5
+
+
+def test_refreshing_asks_again(store: AnswerStore, judge: CountingJudge) -> None:
+    StoredJudge(judge, store).choose(verdicts("a"))
+    (answer,) = StoredJudge(judge, store, refresh=True).choose(verdicts("a"))
+    assert judge.asked == ["a", "a"]
+    assert not answer.stored
+
+
+def test_a_judge_that_is_lost_has_not_answered_for_nothing(store: AnswerStore, tmp_path: Path) -> None:
+    breaking = CountingJudge(tmp_path / "asked", breaks_at="c")
+    with pytest.raises(JudgeError):
+        StoredJudge(breaking, store).choose(verdicts("a", "b", "c", "d"))
+    answers = StoredJudge(CountingJudge(tmp_path / "asked"), store).choose(verdicts("a", "b", "c", "d"))
+    assert [answer.stored for answer in answers] == [True, True, False, False]
+    assert breaking.asked == ["a", "b", "c", "d"]
+
+
+def test_answers_are_told_of_as_they_come(store: AnswerStore, judge: CountingJudge) -> None:
+    stored = StoredJudge(judge, store)
+    stored.choose(verdicts("b"))
+    told: list[tuple[int, bool]] = []
+
+    def keep(position: int, answer: ChoiceAnswer) -> None:
+        told.append((position, answer.stored))
+
+    stored.choose(verdicts("a", "b", "unclear"), keep)
+    assert told == [(1, True), (0, False), (2, False)]
+
+
+def test_it_is_the_judge_to_everybody_else(store: AnswerStore, judge: CountingJudge) -> None:
+    stored = StoredJudge(judge, store)
+    assert stored.identity == judge.identity
+    assert stored.fingerprint(QuestionKind.VERDICT) == judge.fingerprint(QuestionKind.VERDICT)
+    assert stored.can_answer(QuestionKind.VERDICT)
+    assert stored.features is None

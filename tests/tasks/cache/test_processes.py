@@ -1,0 +1,100 @@
+"""Several processes on one store: nothing is lost, nothing locks up, and an overlap is asked about once."""
+
+import json
+import multiprocessing
+import os
+import signal
+import threading
+from pathlib import Path
+
+from tasks.cache import leases
+from tasks.cache.answer_cache import AnswerStore
+from tasks.cache.cached_judge import StoredJudge
+from tests.tasks.cache.helpers import CountingJudge, numbered, wait_until
+
+PROCESSES = multiprocessing.get_context("spawn")
+
+
+def judge_some(url: str, log: Path, first: int, last: int, seconds: float) -> None:
+    """Judges numbered questions in portions, and writes down what it got."""
+    stored = StoredJudge(CountingJudge(log, seconds), AnswerStore(url))
+    labels = []
+    for start in range(first, last, 100):
+        labels += [answer.label for answer in stored.choose(numbered(start, min(start + 100, last)))]
+    log.with_name(f"labels-{first}-{last}").write_text(json.dumps(labels), encoding="utf-8")
+
+
+def test_four_processes_ask_an_overlap_once(url: str, tmp_path: Path) -> None:
+    log = tmp_path / "asked"
+    ranges = [(0, 600), (200, 800), (400, 1000), (0, 1000)]
+    workers = [PROCESSES.Process(target=judge_some, args=(url, log, *some, 0.001)) for some in ranges]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0] * 4
+    for first, last in ranges:
+        labels = json.loads(log.with_name(f"labels-{first}-{last}").read_text(encoding="utf-8"))
+        assert labels == ["yes"] * (last - first)
+    asked = CountingJudge(log).asked
+    assert len(asked) == len(set(asked)) == 1000
+    again = StoredJudge(CountingJudge(log), AnswerStore(url)).choose(numbered(0, 1000))
+    assert all(answer.stored for answer in again)
+
+
+def judge_until_killed(url: str, log: Path) -> None:
+    """Judges slowly, with claims that end soon after its death."""
+    leases.LEASE_SECONDS = 3.0
+    judge_some(url, log, 0, 100, 0.02)
+
+
+def test_a_killed_process_loses_little(url: str, tmp_path: Path) -> None:
+    log = tmp_path / "asked"
+    worker = PROCESSES.Process(target=judge_until_killed, args=(url, log))
+    worker.start()
+    wait_until(lambda: len(CountingJudge(log).asked) >= 50)
+    os.kill(worker.pid or 0, signal.SIGKILL)
+    worker.join()
+    before = len(CountingJudge(log).asked)
+    # The rest stays claimed by the dead for some seconds, and is then asked.
+    answers = StoredJudge(CountingJudge(log), AnswerStore(url)).choose(numbered(0, 100))
+    found = sum(answer.stored for answer in answers)
+    assert len(answers) == 100
+    assert 10 <= found <= before < 100
+    assert len(CountingJudge(log).asked) == before + 100 - found
+
+
+def fork_and_judge(url: str, log: Path) -> None:
+    """Judges, forks while another thread is opening the database, and has the child judge too."""
+    store = AnswerStore(url)
+    stored = StoredJudge(CountingJudge(log), store)
+    stored.choose(numbered(0, 10))
+    child = multiprocessing.get_context("fork").Process(target=stored.choose, args=(numbered(5, 15),))
+    opening = vars(store.database)["_opening"]
+    held, forked = threading.Event(), threading.Event()
+
+    def open_slowly() -> None:
+        with opening:
+            held.set()
+            forked.wait()
+
+    thread = threading.Thread(target=open_slowly)
+    thread.start()
+    held.wait()
+    child.start()
+    forked.set()
+    thread.join()
+    child.join(60)
+    child.kill()
+    assert child.exitcode == 0
+    assert [answer.stored for answer in stored.choose(numbered(0, 20))] == [True] * 15 + [False] * 5
+
+
+def test_a_forked_process_opens_its_own_connections(url: str, tmp_path: Path) -> None:
+    log = tmp_path / "asked"
+    # From a process of its own: threads of Prefect that other tests left in this one do not survive a fork.
+    parent = PROCESSES.Process(target=fork_and_judge, args=(url, log))
+    parent.start()
+    parent.join()
+    assert parent.exitcode == 0
+    assert len(CountingJudge(log).asked) == 20

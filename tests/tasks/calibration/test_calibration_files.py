@@ -1,0 +1,102 @@
+"""Kept calibrations: written whole, read back, and refused where they are damaged or of another judge."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metric_core.errors import ConfigError
+from tasks.calibration import calibration_files as calibrations
+from tasks.calibration.calibration_files import Calibration, JudgeName
+from tasks.reports.calibration.calibration_text import agreement_lines, count_line, markdown
+
+JUDGE = JudgeName(backend="server", model="org/judge 7B", revision="r1")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home without calibrations."""
+    monkeypatch.setenv("ASSAY_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def made(**changes: Any) -> Calibration:
+    values = {
+        "created": "2026-11-21T16:04:00+00:00",
+        "identity": "ab" * 32,
+        "judge": JUDGE,
+        "metric": "factual_correctness(mode=recall)",
+        "name": "factual_correctness",
+        "parameters": {"mode": "recall"},
+        "verdict": "binary",
+        "source": "data/labels.jsonl",
+        "data": "cd" * 32,
+        "label": "correct",
+        "scale": "binary",
+        "counts": {"rows": 9, "unlabelled": 1, "undefined": 0, "failed": 2, "compared": 6, "positive": 4},
+        "figures": {"kappa": {"value": 0.5, "low": 0.25, "high": 0.75}, "brier": {"value": 0.125}},
+        "map": {"slope": 0.5, "intercept": -0.25},
+        "seed": 1,
+    }
+    return Calibration.model_validate({**values, **changes})
+
+
+def test_a_kept_calibration_is_found_again_under_its_judge(home: Path) -> None:
+    path = calibrations.keep(made())
+    assert path.parent.parent == home / "calibrations"
+    assert path.parent.name == "server-org-judge-7B"
+    assert calibrations.kept() == [made()]
+
+
+def test_a_newer_one_of_the_same_judge_replaces_it_and_another_judge_s_stays() -> None:
+    calibrations.keep(made())
+    calibrations.keep(made(created="2026-11-22T16:04:00+00:00"))
+    calibrations.keep(made(identity="ef" * 32, created="2026-11-20T16:04:00+00:00"))
+    assert [found.created[:10] for found in calibrations.kept()] == ["2026-11-22", "2026-11-20"]
+
+
+def test_a_damaged_one_is_nobody_s_and_a_named_one_an_error() -> None:
+    path = calibrations.keep(made())
+    path.write_text("{", encoding="utf-8")
+    assert calibrations.kept() == []
+    with pytest.raises(ConfigError, match="can not be used; make it anew with `assay calibrate`"):
+        calibrations.read(path)
+    with pytest.raises(ConfigError, match="there is no calibration"):
+        calibrations.read(path.with_name("other.json"))
+    path.write_text(json.dumps(made(format=2).model_dump(mode="json")), encoding="utf-8")
+    with pytest.raises(ConfigError, match="has format 2, this rag-assay reads 1"):
+        calibrations.read(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"model": "other"}, None),
+        ({"revision": "r2"}, "of revision r1, not r2"),
+        ({}, "of other prompts, sampling, models or code"),
+    ],
+)
+def test_why_a_calibration_does_not_hold(changes: dict[str, str], why: str | None) -> None:
+    assert calibrations.difference(made(), JUDGE.model_copy(update=changes)) == why
+
+
+def test_a_run_tells_each_metric_s_agreement_and_which_have_none() -> None:
+    entry = {"metrics": {"faithfulness": made().facts("binary", applied=False)}, "not_covered": ["a note"]}
+    metrics = [{"key": key} for key in ("faithfulness", "a", "b")]
+    assert agreement_lines({"calibration": entry, "metrics": metrics, "config": {"verdict": "binary"}}) == [
+        "faithfulness: kappa 0.500 (0.250 to 0.750), 6 rows of labels.jsonl, 2026-11-21",
+        "not calibrated: a, b",
+        "a note",
+    ]
+    many = agreement_lines({"calibration": entry, "metrics": metrics + [{"key": str(number)} for number in range(9)]})
+    assert many[1] == "not calibrated: 11 others"
+
+
+def test_a_calibration_as_markdown_has_its_counts_and_figures() -> None:
+    assert count_line(made()) == "6 of 9 rows compared (4 yes, 2 no); 1 unlabelled, 2 failed"
+    assert count_line(made(counts={**made().counts.model_dump(), "positive": None})).startswith("6 of 9 rows compared;")
+    assert markdown(made()).splitlines()[-2:] == [
+        "| Cohen's kappa at the best threshold | 0.500 | 0.250 to 0.750 |",
+        "| Brier score | 0.125 |  |",
+    ]

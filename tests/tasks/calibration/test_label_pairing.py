@@ -1,0 +1,107 @@
+"""Labels and scores brought together: what can be compared, and why something can not."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from metric_core.calibration.labels import LabelRules, read_labels
+from metric_core.calibration.platt import ProbabilityMap
+from metric_core.errors import AssayError, ConfigError, SourceError
+from metric_core.records import Direction, Score
+from metric_core.registry import parse_request
+from metric_core.stages import Stage
+from tasks.calibration.label_pairing import Compared, LabelledData, compared
+from tasks.runs.finished_run import EarlierRun
+from tests.tasks.reports import folders
+
+RULES = LabelRules("label")
+IDS = [f"r{number}" for number in range(6)]
+
+
+def run_of(folder: Path, *scores: Score) -> EarlierRun:
+    """A finished run with one metric and, for each row, a claim whose verdict has a probability of 0.8."""
+    key = {"kind": "support", "claim_id": "response:0", "premise": "contexts", "status": "answered"}
+    stages: dict[Stage, list[dict[str, Any]]] = {
+        Stage.SAMPLES: [
+            {"row_id": i, "row_number": n, "response": "Yes.", "retrieved_contexts": ["Yes."]}
+            for n, i in enumerate(IDS)
+        ],
+        Stage.CLAIMS: [
+            {"row_id": i, "side": "response", "claim_id": "response:0", "text": "Yes.", "status": "answered"}
+            for i in IDS
+        ],
+        Stage.VERDICTS: [{"row_id": i, "verdict": 1, "probability": 0.8, **key} for i in IDS],
+    }
+    cells = {row_id: {"faithfulness": score} for row_id, score in zip(IDS, scores, strict=True)}
+    entry = {"faithfulness": {"direction": Direction.HIGHER, "bounds": [0, 1]}}
+    path = folders.write_run(folder / "run", cells, stages, entry, {"status": "completed"})
+    return EarlierRun(path)
+
+
+def compare(run: EarlierRun, *labels: Any) -> Compared:
+    data = LabelledData(read_labels(dict(zip(IDS, labels, strict=False)), RULES), None)
+    return compared(run, parse_request("faithfulness"), data, RULES)
+
+
+def test_rows_with_a_label_and_a_score_are_compared_and_the_others_counted(tmp_path: Path) -> None:
+    scored, undefined, failed = Score.scored(1), Score.undefined("no claims"), Score.failed("cut off")
+    found = compare(run_of(tmp_path, scored, scored, scored, scored, undefined, failed), 1, 0, 1, 1, 1, 0)
+    counts = found.counts
+    assert (counts.rows, counts.compared, counts.positive, counts.undefined, counts.failed) == (6, 4, 3, 1, 1)
+    assert found.judged.labels.tolist() == [1, 0, 1, 1]
+    assert found.judged.probabilities is not None
+    assert found.judged.predict is not None
+    assert found.judged.probabilities.tolist() == [0.8] * 4
+    assert found.judged.predict(ProbabilityMap(1.0, -np.log(4)), np.array([0])) == pytest.approx([0.5])
+    assert found.warnings == ("4 rows are few: the intervals are wide, and say less than they seem to",)
+
+
+def test_a_map_is_not_fitted_where_the_metric_would_read_verdicts_that_nobody_gave(tmp_path: Path) -> None:
+    """A claim that the reference supports for sure is asked about no context; mapped, it would have to be."""
+    claim = {"claim_id": "response:0", "text": "Yes.", "status": "answered"}
+    verdict = {"kind": "support", "claim_id": "response:0", "premise": "reference", "status": "answered"}
+    sample = {"response": "Yes.", "reference": "Yes.", "retrieved_contexts": ["Yes."]}
+    stages: dict[Stage, list[dict[str, Any]]] = {
+        Stage.SAMPLES: [{"row_id": i, "row_number": n, **sample} for n, i in enumerate(IDS)],
+        Stage.CLAIMS: [
+            {"row_id": i, **claim, "side": side, "claim_id": f"{side}:0"}
+            for i in IDS
+            for side in ("response", "reference")
+        ],
+        Stage.VERDICTS: [{"row_id": i, "verdict": 1, "probability": 1.0, **verdict} for i in IDS],
+    }
+    cells = {row_id: {"noise_sensitivity": Score.scored(0)} for row_id in IDS}
+    entry = {"noise_sensitivity": {"direction": Direction.LOWER, "bounds": [0, 1]}}
+    run = EarlierRun(folders.write_run(tmp_path / "run", cells, stages, entry, {"status": "completed"}))
+    data = LabelledData(read_labels(dict(zip(IDS, (1, 0, 1, 0), strict=False)), RULES), None)
+    judged = compared(run, parse_request("noise_sensitivity"), data, RULES).judged
+    assert judged.predict is None
+    assert judged.probabilities is not None
+    assert judged.probabilities.tolist() == [0] * 4
+
+
+def test_grades_lie_on_the_metric_s_range_or_are_put_there(tmp_path: Path) -> None:
+    run = run_of(tmp_path, *[Score.scored(n / 5) for n in range(6)])
+    inside = compare(run, 0, 0.5, 1, 0.25, 0, 1)
+    assert (inside.span, inside.judged.labels[:3].tolist()) == ((0, 1), [0, 0.5, 1])
+    outside = compare(run, 1, 2, 5, 3, 3, 4)
+    assert (outside.span, outside.judged.labels[:3].tolist()) == ((1, 5), [0, 0.25, 1])
+    assert outside.warnings[-1].startswith("grades are taken to go from 1 to 5, as they occur")
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels", "error", "words"),
+    [
+        ([Score.scored(1)] * 6, (1, 0, 1), SourceError, "of 6 rows, only 3 can be compared: 3 have no label"),
+        ([Score.failed("x")] * 6, (1, 0, 1, 0), SourceError, "of 4 the judge gave nothing usable"),
+        ([Score.failed("x")] + [Score.scored(1)] * 5, (0, 1, 1, 1, 1), SourceError, "all with the same label"),
+        ([Score.labelled("formal")] * 6, (1, 0, 1, 0), ConfigError, "answers with categories"),
+    ],
+)
+def test_what_can_not_be_compared_says_why(
+    tmp_path: Path, scores: list[Score], labels: tuple[int, ...], error: type[AssayError], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        compare(run_of(tmp_path, *scores), *labels)

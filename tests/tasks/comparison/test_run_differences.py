@@ -1,0 +1,117 @@
+"""What differs between two runs, and which differences make them not like for like."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.comparison.run_differences import RunDifferences, differences
+from tasks.comparison.run_pair import Matching, RunPair
+from tasks.runs.finished_run import EarlierRun
+from tests.tasks import compared
+
+JUDGE = {"backend": "server", "model": "big", "revision": "r1"}
+
+
+def differing(tmp_path: Path, a: dict[str, Any], b: dict[str, Any]) -> RunDifferences:
+    runs = [EarlierRun(compared.write_run(tmp_path / name, 0.5, **more)) for name, more in (("a", a), ("b", b))]
+    return differences(RunPair.of(runs[0], runs[1], Matching()))
+
+
+def test_equal_runs_differ_in_nothing(tmp_path: Path) -> None:
+    found = differing(tmp_path, {}, {})
+    assert found.settings == ()
+    assert found.serious == ()
+    assert (found.rows.both, found.rows.changed, found.rows.columns) == (compared.ROWS, 0, {})
+
+
+def calibrated(created: str, applied: bool = True) -> dict[str, Any]:
+    return {"metrics": {"m": {"created": created, "applied": applied}}, "not_covered": []}
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "reason"),
+    [
+        ({"judge": JUDGE}, {"judge": {**JUDGE, "model": "small"}}, "judge model: big in A, small in B"),
+        ({"judge": JUDGE}, {"judge": {**JUDGE, "revision": "r2"}}, "judge revision: r1 in A, r2 in B"),
+        ({"config": {"verdict": "binary"}}, {"config": {"verdict": "probability"}}, "verdict: binary in A, prob"),
+        (
+            {"config": {"judge": {"server": {"temperature": 0.0}}}},
+            {"config": {"judge": {"server": {"temperature": 0.7}}}},
+            "judge temperature: 0.0 in A, 0.7 in B",
+        ),
+        (
+            {"judge_fingerprints": {"verdict": "1", "claims": "1"}},
+            {"judge_fingerprints": {"verdict": "2", "claims": "1", "questions": "1"}},
+            r"how the judge is asked: one way \(verdict\) in A",
+        ),
+        (
+            {"judge_fingerprints": {"verdict": "1"}, "config": {"judge": {"server": {"seed": 0}}}},
+            {"judge_fingerprints": {"verdict": "2"}, "config": {"judge": {"server": {"seed": 1}}}},
+            "judge seed: 0 in A, 1 in B",
+        ),
+        ({"embedder": {"model": "x"}}, {"embedder": {"model": "y"}}, "embedder model: x in A, y in B"),
+    ],
+)
+def test_another_yardstick_is_not_like_for_like(
+    tmp_path: Path, a: dict[str, Any], b: dict[str, Any], reason: str
+) -> None:
+    found = differing(tmp_path, a, b)
+    assert len(found.serious) == 1
+    with pytest.raises(AssertionError, match=reason):
+        raise AssertionError(found.serious[0])
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "name"),
+    [
+        ({"source": "v1.jsonl", "config": {"source": "v1.jsonl"}}, {"config": {"source": "v2.jsonl"}}, "source"),
+        ({"versions": {"prefect": "1"}}, {"versions": {"prefect": "2"}}, "version of prefect"),
+        (
+            {"judge_fingerprints": {"verdict": "1"}, "config": {"judge": {"server": {"seed": 0}}}},
+            {"judge_fingerprints": {"verdict": "1"}, "config": {"judge": {"server": {"seed": 1}}}},
+            "judge seed",
+        ),
+        ({"judge": {**JUDGE, "note": "x"}}, {"judge": {**JUDGE, "note": "y"}}, None),
+        ({"config": {"out": "x", "workers": 1}}, {"config": {"out": "y", "workers": 2}}, None),
+        (
+            {"calibration": calibrated("1 May", applied=False)},
+            {"calibration": calibrated("2 May", applied=False)},
+            None,
+        ),
+        (
+            {"config": {"judge": {"server": {"urls": ["http://a/v1"], "concurrency": 1}}}},
+            {"config": {"judge": {"server": {"urls": ["http://b/v1"], "concurrency": 9}}}},
+            None,
+        ),
+    ],
+)
+def test_what_can_not_change_a_score_is_told_or_left_out(
+    tmp_path: Path, a: dict[str, Any], b: dict[str, Any], name: str | None
+) -> None:
+    found = differing(tmp_path, a, b)
+    assert found.serious == ()
+    assert [item.name for item in found.settings] == ([name] if name else [])
+
+
+def test_probabilities_mapped_by_another_calibration_are_serious(tmp_path: Path) -> None:
+    found = differing(tmp_path, {"calibration": calibrated("1 May")}, {"calibration": calibrated("2 May")})
+    assert found.serious == ("calibration applied to m: made 1 May in A, made 2 May in B",)
+
+
+def test_another_parameter_of_a_metric_is_serious_and_a_missing_metric_is_not(tmp_path: Path) -> None:
+    def entry(**more: Any) -> dict[str, Any]:
+        return {"key": "m", "name": "m", "direction": "higher", "bounds": None, "parameters": more}
+
+    other = {**entry(), "key": "n"}
+    found = differing(tmp_path, {"metrics": [entry(mode="a")]}, {"metrics": [entry(mode="b"), other]})
+    assert found.serious == ("m: mode: a in A, b in B",)
+    assert [item.name for item in found.settings] == ["m: mode", "metric n"]
+
+
+def test_another_answer_is_what_is_compared_and_another_question_is_not(tmp_path: Path) -> None:
+    a = compared.write_run(tmp_path / "a", 0.5)
+    b = compared.write_run(tmp_path / "b", 0.5, answer="In Cork.")
+    found = differences(RunPair.of(EarlierRun(a), EarlierRun(b), Matching()))
+    assert found.serious == ()
+    assert dict(found.rows.columns) == {"response": compared.ROWS}

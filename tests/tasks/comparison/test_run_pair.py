@@ -1,0 +1,77 @@
+"""Two runs row beside row: matching, grouping, and what is told when that can not be."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from metric_core.errors import ConfigError
+from metric_core.records import Direction, Score, Status
+from metric_core.stages import Stage
+from tasks.comparison.run_pair import Matching, RunPair
+from tasks.runs.finished_run import EarlierRun
+from tests.tasks import compared
+from tests.tasks.reports import folders
+
+
+def pair_of(a: Path, b: Path, **matching: str) -> RunPair:
+    return RunPair.of(EarlierRun(a), EarlierRun(b), Matching(**matching))
+
+
+def renamed(folder: Path, **columns: str) -> Path:
+    """A run of two rows with ids of its own."""
+    samples = [
+        {"row_id": f"{folder.name}-{i}", "row_number": i, "user_input": f"Why {i}?", "response": "So.", **columns}
+        for i in (1, 2)
+    ]
+    scores = {str(sample["row_id"]): {"faithfulness": Score.scored(0.5)} for sample in samples}
+    metrics = {"faithfulness": compared.METRICS["faithfulness"]}
+    return folders.write_run(folder, scores, {Stage.SAMPLES: samples}, metrics, {"status": "completed"})
+
+
+def test_every_metric_has_its_cells_and_direction(tmp_path: Path) -> None:
+    pair = pair_of(compared.write_run(tmp_path / "a", 0.5), compared.write_run(tmp_path / "b", 0.7))
+    columns = {column.metric: column for column in pair.columns()}
+    assert list(columns) == list(compared.METRICS)
+    assert columns["noise_sensitivity"].direction is Direction.LOWER
+    assert columns["faithfulness"].b["row-01"].value == pytest.approx(0.75)
+    assert columns["nv_accuracy"].a["row-01"].status is Status.UNDEFINED
+    assert columns["faithfulness"].groups is None
+
+
+def test_rows_can_be_matched_by_a_column(tmp_path: Path) -> None:
+    a, b = renamed(tmp_path / "a"), renamed(tmp_path / "b")
+    with pytest.raises(ConfigError, match=r"no row in common: no id is in both.*--match user_input"):
+        pair_of(a, b)
+    [column] = pair_of(a, b, match="user_input").columns()
+    assert list(column.a) == list(column.b) == ["Why 1?", "Why 2?"]
+
+
+def test_rows_that_a_column_does_not_tell_apart_can_not_be_matched(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="can not be matched by response: two rows of"):
+        pair_of(renamed(tmp_path / "a"), renamed(tmp_path / "b"), match="response")
+
+
+def test_rows_are_grouped_by_a_column_of_the_users_own(tmp_path: Path) -> None:
+    pair = pair_of(compared.write_run(tmp_path / "a", 0.5), compared.write_run(tmp_path / "b", 0.7), by="topic")
+    groups = pair.columns()[0].groups
+    assert groups is not None
+    assert len(set(groups.values())) == 10
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [("subject", "there are: user_input, response, reference, topic"), ("retrieved_contexts", "holds no single text")],
+)
+def test_a_column_that_can_not_group_is_named(tmp_path: Path, column: str, message: str) -> None:
+    a = compared.write_run(tmp_path / "a", 0.5)
+    with pytest.raises(ConfigError, match=message):
+        pair_of(a, a, by=column)
+
+
+def test_changes_are_told_by_column(tmp_path: Path) -> None:
+    pair = pair_of(compared.write_run(tmp_path / "a", 0.5), compared.write_run(tmp_path / "b", 0.7, answer="In Cork."))
+    changes = pair.changes()
+    assert set(changes.changed.values()) == {("response",)}
+    assert len(changes.changed) == compared.ROWS
+    json.dumps(dict(changes.changed))

@@ -1,0 +1,37 @@
+"""How many requests a plan counts for a question is how many the judge sends."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from metric_core.judge_questions import ChoiceQuestion, QuestionKind
+from tasks.cache.answer_cache import AnswerStore
+from tasks.cache.cached_judge import StoredJudge
+from tasks.dry_run.counting_judge import Ledger, PlanningJudge
+from tasks.judges.openai.openai_judge import ServerJudge
+from tasks.options.judge_server_options import ServerJudgeOptions
+from tasks.options.model_options import JudgeSettings
+from tests.tasks.judges.openai.fake_server import FULL, FakeServer
+
+VOTED = ChoiceQuestion(QuestionKind.ASPECT, {"response": "r"}, ("1", "0"), {"definition": "Is it kind?"}, votes=3)
+
+
+@pytest.fixture(params=[FULL, FULL - {"n"}], ids=["several answers a request", "one answer a request"])
+def server(request: pytest.FixtureRequest) -> Iterator[FakeServer]:
+    with FakeServer(request.param, refuses=True) as running:
+        yield running
+
+
+@pytest.mark.parametrize("votes_temperature", [0.0, 0.7])
+def test_votes_are_counted_as_they_are_asked_for(server: FakeServer, votes_temperature: float, tmp_path: Path) -> None:
+    options = ServerJudgeOptions(urls=(server.url,), votes_temperature=votes_temperature)
+    judge = ServerJudge(options)
+    stored = StoredJudge(judge, AnswerStore(f"sqlite:///{tmp_path}/answers.db"))
+    ledger = Ledger()
+    PlanningJudge(ledger, JudgeSettings(backend="server", server=options), lambda: stored).choose([VOTED])
+    assert server.asked == []
+    (answer,) = stored.choose([VOTED])
+    judge.close()
+    assert answer.votes == ("1", "1", "1")
+    assert ledger.taken().requests == len(server.asked) == answer.usage.requests

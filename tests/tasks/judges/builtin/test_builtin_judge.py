@@ -1,0 +1,149 @@
+"""The builtin judge as a judge: what it answers, what it leaves to others, that batches change nothing."""
+
+from dataclasses import replace
+
+import pytest
+
+from metric_core import reasons
+from metric_core.judge_questions import (
+    YES_NO,
+    ChoiceQuestion,
+    GenerateQuestion,
+    QuestionKind,
+    ask_claims,
+    ask_questions,
+    ask_relevant_sentences,
+    ask_usefulness_for_reference,
+    ask_usefulness_for_response,
+    ask_verdict,
+    object_schema,
+)
+from metric_core.records import AnswerStatus
+from tasks.embedders.minilm import MiniLm
+from tasks.embedders.protocol import EmbedderIdentity
+from tasks.judges.builtin.builtin_judge import BuiltinJudge
+from tasks.judges.protocol import Judge
+from tasks.recognizers.spacy_pipeline import SpacyPipeline
+
+pytestmark = pytest.mark.models
+
+PASSAGE = "Full-time employees have 25 vacation days a year. Travel requests are approved by Maria Lopez."
+OTHER = "The cafeteria serves soup on Fridays. Bicycles can be parked behind the building."
+CHOICES = [
+    ask_verdict("Full-time employees have 25 vacation days.", PASSAGE),
+    ask_verdict("Full-time employees have 30 vacation days.", PASSAGE),
+    ask_usefulness_for_reference(PASSAGE, "Who approves travel requests?", "Maria Lopez approves them."),
+    ask_usefulness_for_reference(OTHER, "Who approves travel requests?", "Maria Lopez approves them."),
+    ask_usefulness_for_response(PASSAGE, "Who approves travel requests?", "Maria Lopez does."),
+    ask_usefulness_for_response(OTHER, "Who approves travel requests?", "Maria Lopez does."),
+]
+ANSWERABLE = {
+    QuestionKind.CLAIMS,
+    QuestionKind.QUESTIONS,
+    QuestionKind.VERDICT,
+    QuestionKind.USEFULNESS_FOR_REFERENCE,
+    QuestionKind.USEFULNESS_FOR_RESPONSE,
+    QuestionKind.RELEVANT_SENTENCES,
+}
+
+
+@pytest.fixture(scope="module")
+def judge() -> Judge:
+    return BuiltinJudge(MiniLm(), SpacyPipeline())
+
+
+def test_identity(judge: Judge) -> None:
+    identity = judge.identity
+    assert (identity.backend, identity.language_model) == ("builtin", False)
+    assert "baseline" in identity.note
+    assert "MiniLM" in identity.model
+
+
+@pytest.mark.parametrize("kind", QuestionKind)
+def test_it_says_what_it_can_answer(judge: Judge, kind: QuestionKind) -> None:
+    assert judge.can_answer(kind) is (kind in ANSWERABLE)
+
+
+def test_choices(judge: Judge) -> None:
+    answers = judge.choose(CHOICES)
+    assert [answer.label for answer in answers] == ["yes", "no", "yes", "no", "yes", "no"]
+    for answer in answers:
+        assert answer.status is AnswerStatus.ANSWERED
+        assert answer.probabilities is not None
+        assert sum(answer.probabilities.values()) == pytest.approx(1)
+        assert answer.label == max(answer.probabilities, key=lambda label: (answer.probabilities or {})[label])
+        assert answer.reply is None
+
+
+def test_an_answer_does_not_depend_on_its_batch(judge: Judge) -> None:
+    together = [answer.probabilities for answer in judge.choose(CHOICES)]
+    alone = [judge.choose([question])[0].probabilities for question in CHOICES]
+    for one, other in zip(together, alone, strict=True):
+        assert one == pytest.approx(other, abs=1e-5)
+
+
+def test_votes_are_all_the_same(judge: Judge) -> None:
+    question = ChoiceQuestion(QuestionKind.VERDICT, CHOICES[0].texts, YES_NO, votes=3)
+    assert judge.choose([question])[0].votes == ("yes",) * 3
+
+
+def test_what_needs_a_language_model_is_undefined(judge: Judge) -> None:
+    choice = ChoiceQuestion(QuestionKind.ASPECT, {"response": "Hi."}, YES_NO)
+    written = GenerateQuestion(QuestionKind.RUBRIC, {"response": "Hi."}, object_schema({}))
+    chosen = judge.choose([choice, CHOICES[0]])
+    replies = judge.generate([written, ask_claims("It is free.", None)])
+    assert [answer.status.value for answer in chosen] == ["undefined", "answered"]
+    assert [answer.status.value for answer in replies] == ["undefined", "answered"]
+    assert chosen[0].reason == replies[0].reason == reasons.NEEDS_LANGUAGE_MODEL
+
+
+def test_replies_fit_their_schemas(judge: Judge) -> None:
+    claims, questions, relevant = judge.generate(
+        [
+            ask_claims("Staff have 25 days and get a bonus.", "How many days?"),
+            ask_questions("Staff have 25 vacation days.", 3),
+            ask_relevant_sentences(
+                ["The cafeteria serves soup.", "Staff have 25 vacation days a year."],
+                "How many vacation days are there?",
+            ),
+        ]
+    )
+    assert claims.value == {"claims": ["Staff have 25 days.", "Staff get a bonus."]}
+    assert len(questions.value["questions"]) == 3
+    assert all(set(question) == {"question", "noncommittal"} for question in questions.value["questions"])
+    assert relevant.value == {"relevant": [2]}
+
+
+@pytest.mark.parametrize(
+    ("claim", "premise"), [("", PASSAGE), ("It is free.", ""), ("", ""), ("...", "?!"), ("a" * 5000, "b")]
+)
+def test_odd_texts_get_a_no(judge: Judge, claim: str, premise: str) -> None:
+    assert judge.choose([ask_verdict(claim, premise)])[0].label == "no"
+
+
+def test_empty_batches(judge: Judge) -> None:
+    assert judge.choose([]) == []
+    assert judge.generate([]) == []
+
+
+def test_no_sentences_none_relevant(judge: Judge) -> None:
+    assert judge.generate([ask_relevant_sentences([], "Why?")])[0].value == {"relevant": []}
+
+
+def test_it_tells_of_every_answer(judge: Judge) -> None:
+    told: list[object] = []
+    choices = judge.choose(CHOICES, lambda *what: told.append(what))
+    claims = judge.generate([ask_claims(PASSAGE, None)], lambda *what: told.append(what))
+    assert told == [*enumerate(choices), *enumerate(claims)]
+
+
+def test_the_fingerprint_follows_what_it_works_with(judge: Judge) -> None:
+    class OtherVectors(MiniLm):
+        @property
+        def identity(self) -> EmbedderIdentity:
+            return replace(super().identity, revision="another")
+
+    one = judge.fingerprint(QuestionKind.VERDICT)
+    assert one == BuiltinJudge(MiniLm(), SpacyPipeline()).fingerprint(QuestionKind.VERDICT)
+    assert one != judge.fingerprint(QuestionKind.CLAIMS)
+    assert one != BuiltinJudge(OtherVectors(), SpacyPipeline()).fingerprint(QuestionKind.VERDICT)

@@ -1,0 +1,57 @@
+"""Questions regenerated from a response, and whether it avoids an answer."""
+
+import pytest
+
+from tasks.embedders.minilm import MiniLm
+from tasks.judges.builtin.question_writing import regenerate
+from tasks.recognizers.spacy_pipeline import SpacyPipeline
+
+pytestmark = pytest.mark.models
+
+ANSWER = "Full-time employees have 25 vacation days. Unused days expire in March. Managers approve every request."
+
+
+@pytest.fixture(scope="module")
+def pipeline() -> SpacyPipeline:
+    return SpacyPipeline()
+
+
+@pytest.mark.parametrize("response", [ANSWER, "Paris.", "Lee approves trips.", "It was opened in 2015.", "25"])
+def test_as_many_distinct_questions_as_wanted(pipeline: SpacyPipeline, response: str) -> None:
+    (found,) = regenerate([response], [2], pipeline)
+    assert len(set(found.questions)) == 2
+    assert all(question.endswith("?") for question in found.questions)
+
+
+def test_a_statement_becomes_a_question(pipeline: SpacyPipeline) -> None:
+    (found,) = regenerate(["Lee approves trips."], [3], pipeline)
+    assert found.questions[0] == "Does Lee approve trips?"
+    assert "Who approves trips?" in found.questions
+
+
+def test_a_short_response_still_gets_the_number(pipeline: SpacyPipeline) -> None:
+    (found,) = regenerate(["Yes"], [9], pipeline)
+    assert len(found.questions) == 9
+
+
+@pytest.mark.parametrize(
+    ("response", "noncommittal"),
+    [
+        (ANSWER, False),
+        ("I don't know.", True),
+        ("The provided documents do not contain the answer.", True),
+        ("Sorry, I am not able to answer that. Please ask your manager.", True),
+        (f"{ANSWER} The text does not say more.", False),
+        ("The plan does not cover dental care.", False),
+    ],
+)
+def test_noncommittal(pipeline: SpacyPipeline, response: str, noncommittal: bool) -> None:
+    assert regenerate([response], [3], pipeline)[0].noncommittal is noncommittal
+
+
+def test_questions_are_near_the_one_that_was_asked(pipeline: SpacyPipeline) -> None:
+    (found,) = regenerate([ANSWER], [3], pipeline)
+    vectors = MiniLm().embed(["How many days of vacation do employees have?", "Who won the match?", *found.questions])
+    near, far = vectors[2:] @ vectors[0], vectors[2:] @ vectors[1]
+    assert near.mean() > 0.5
+    assert far.mean() < 0.2

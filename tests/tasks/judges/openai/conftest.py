@@ -1,0 +1,38 @@
+"""Servers and judges for the tests, always stopped and closed."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from tasks.judges.openai.openai_judge import ServerJudge
+from tasks.options.judge_server_options import ServerJudgeOptions
+from tests.tasks.judges.openai.fake_server import FakeServer
+
+OpenJudge = Callable[..., ServerJudge]
+Serve = Callable[..., FakeServer]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Starts a fake server."""
+    with ExitStack() as stack:
+        yield lambda *args, **options: stack.enter_context(FakeServer(*args, **options))
+
+
+@pytest.fixture
+def open_judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenJudge]:
+    """Opens a judge that does not wait long between tries."""
+    monkeypatch.setattr("tasks.model_clients.backoff.FIRST", 0.01)
+    monkeypatch.setattr("tasks.model_clients.replica_pool.FIRST_LOOK", 0.02)
+    monkeypatch.setattr("tasks.model_clients.replica_pool.LONGEST_LOOK", 0.05)
+    opened: list[ServerJudge] = []
+
+    def open_one(*servers: FakeServer, **options: Any) -> ServerJudge:
+        opened.append(ServerJudge(ServerJudgeOptions(urls=tuple(server.url for server in servers), **options)))
+        return opened[-1]
+
+    yield open_one
+    for judge in opened:
+        judge.close()

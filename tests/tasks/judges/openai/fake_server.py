@@ -1,0 +1,248 @@
+"""A chat server on a port of its own, whose abilities and faults a test chooses: real HTTP, no model."""
+
+import asyncio
+import json
+import math
+import socket
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+from aiohttp import web
+
+from tasks.model_clients.event_loop import Background
+
+FULL = frozenset(
+    {"structured_outputs", "response_format", "logprobs", "n", "seed", "system", "switch", "tokenize", "max_tokens"}
+    | {"prompt_lists"}
+)
+"""What vLLM can do."""
+
+PLAIN = frozenset({"system", "max_tokens"})
+"""A server that can do nothing special."""
+
+_NEEDS = {
+    "structured_outputs": {"structured_outputs"},
+    "guided_choice": {"guided_choice"},
+    "guided_json": {"guided_json"},
+    "response_format": {"response_format"},
+    "logprobs": {"logprobs"},
+    "top_logprobs": {"logprobs"},
+    "n": {"n"},
+    "seed": {"seed"},
+    "chat_template_kwargs": {"switch"},
+    "max_tokens": {"max_tokens"},
+    "max_completion_tokens": {"max_completion_tokens"},
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What happens instead of an answer: a status with a body, silence, or a broken connection."""
+
+    status: int = 500
+    body: Any = field(default_factory=lambda: {"error": {"message": "scripted fault"}})
+    headers: dict[str, str] = field(default_factory=dict)
+    silence: bool = False
+    hang_up: bool = False
+
+
+Say = Callable[[dict[str, Any]], dict[str, Any] | Fault | None]
+"""Body -> parts of the answer that differ from the usual one (`content`, `finish_reason`, ...), a fault, or neither."""
+
+
+class FakeServer:
+    """Serves while it is entered.
+
+    Args:
+        abilities: what it can do.
+        refuses: whether it refuses a field that it does not know; else it ignores it.
+        say: decides the answer to requests whose last message does not come from probing.
+        models: their names.
+        window: their context window, if it tells.
+        key: the key that it asks for.
+    """
+
+    def __init__(
+        self,
+        abilities: Iterable[str] = FULL,
+        refuses: bool = False,
+        *,
+        say: Say = lambda _body: None,
+        models: Iterable[str] = ("judge-model",),
+        window: int | None = None,
+        key: str | None = None,
+    ) -> None:
+        self.abilities = set(abilities)
+        self.refuses = refuses
+        self.say = say
+        self.models = list(models)
+        self.window = window
+        self.key = key
+        self.delay = 0.0
+        self.shape: Callable[[dict[str, Any]], dict[str, Any]] = lambda reply: reply
+        self.out_of_order = False
+        self.stumbles_over: str | None = None
+        self.bodies: list[dict[str, Any]] = []
+        self.tokenized: list[dict[str, Any]] = []
+        self.authorizations: set[str | None] = set()
+        self.most_in_flight = 0
+        self._in_flight = 0
+        self._background = Background("fake-server")
+        self._runner: web.AppRunner | None = None
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def asked(self) -> list[dict[str, Any]]:
+        """The bodies of chat requests, without those of probing."""
+        return [body for body in self.bodies if not _is_probe(body)]
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+        self._background.close()
+
+    def start(self) -> None:
+        """Starts, on the port it had before if it had one."""
+        self._background.run(self._start())
+
+    def stop(self) -> None:
+        """Stops at once: open requests are cut off."""
+        if self._runner is not None:
+            self._background.run(self._runner.cleanup())
+            self._runner = None
+
+    async def _start(self) -> None:
+        app = web.Application()
+        app.router.add_get("/v1/models", self._list)
+        app.router.add_get("/version", self._version)
+        app.router.add_post("/tokenize", self._tokenize)
+        app.router.add_post("/v1/chat/completions", self._chat)
+        app.router.add_post("/v1/completions", self._complete)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.0, handler_cancellation=True)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
+        await site.start()
+        self.port = site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
+
+    async def _list(self, request: web.Request) -> web.Response:
+        if self.key is not None and request.headers.get("Authorization") != f"Bearer {self.key}":
+            return web.json_response({"error": {"message": "no such key"}}, status=401)
+        window = {} if self.window is None else {"max_model_len": self.window}
+        cards = [{"id": name, "object": "model", "owned_by": "vllm", **window} for name in self.models]
+        return web.json_response({"object": "list", "data": cards})
+
+    async def _version(self, _request: web.Request) -> web.Response:
+        return web.json_response({"version": "0.33.0"})
+
+    async def _tokenize(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        if "tokenize" not in self.abilities:
+            return web.json_response({"detail": "Not Found"}, status=404)
+        self.tokenized.append(body)
+        return web.json_response({"count": sum(len(m["content"].split()) for m in body["messages"])})
+
+    async def _complete(self, request: web.Request) -> web.Response:
+        if "prompt_lists" not in self.abilities:
+            return web.json_response({"detail": "Not Found"}, status=404)
+        prompts = (await request.json())["prompt"]
+        return web.json_response({"choices": [{"index": i, "text": "hello"} for i in range(len(prompts))]})
+
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        self.bodies.append(body)
+        self.authorizations.add(request.headers.get("Authorization"))
+        self._in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self._in_flight)
+        try:
+            await asyncio.sleep(self.delay)
+            return await self._answer(request, body)
+        finally:
+            self._in_flight -= 1
+
+    async def _answer(self, request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
+        unknown = [name for name in body if not _NEEDS.get(name, set()) <= self.abilities]
+        if (unknown and self.refuses) or (body["messages"][0]["role"] == "system" and "system" not in self.abilities):
+            return web.json_response({"error": {"message": f"unknown: {unknown}"}}, status=400)
+        if body.get("n", 1) > 1 and not body["temperature"]:
+            return web.json_response({"error": {"message": "n must be 1 when using greedy sampling"}}, status=400)
+        if self.out_of_order or self.stumbles_over in body:
+            return web.json_response({"error": "out of order"}, status=500)
+        said = None if _is_probe(body) else self.say(body)
+        if isinstance(said, Fault):
+            return await _fail(request, said)
+        known = {name: value for name, value in body.items() if name not in unknown}
+        return web.json_response(self.shape(_completion(known, said or {})))
+
+
+async def _fail(request: web.Request, fault: Fault) -> web.StreamResponse:
+    if fault.silence:
+        await asyncio.sleep(30)
+    if fault.hang_up and request.transport is not None:
+        request.transport.abort()
+    if isinstance(fault.body, str):
+        return web.Response(status=fault.status, text=fault.body, headers=fault.headers)
+    return web.json_response(fault.body, status=fault.status, headers=fault.headers)
+
+
+def _is_probe(body: dict[str, Any]) -> bool:
+    return bool(body["messages"][-1]["content"].endswith("Reply with the word hello."))
+
+
+def _completion(body: dict[str, Any], said: dict[str, Any]) -> dict[str, Any]:
+    content = said.get("content", _content(body))
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": content} | said.get("message", {}),
+        "finish_reason": said.get("finish_reason", "stop"),
+        "logprobs": {"content": said.get("steps", [step(content, {content: 1.0})])} if body.get("logprobs") else None,
+    }
+    return {
+        "object": "chat.completion",
+        "choices": said.get("choices", [choice] * body.get("n", 1)),
+        "usage": said.get("usage", {"prompt_tokens": 100, "completion_tokens": 1, "prompt_tokens_details": None}),
+    }
+
+
+def _content(body: dict[str, Any]) -> str:
+    constraint = body.get("structured_outputs") or {}
+    labels = constraint.get("choice") or body.get("guided_choice")
+    if labels:
+        return str(labels[0])
+    schema = constraint.get("json") or body.get("guided_json")
+    if "response_format" in body:
+        schema = body["response_format"]["json_schema"]["schema"]
+    return "hello" if schema is None else json.dumps(_value(schema))
+
+
+def _value(schema: dict[str, Any]) -> Any:
+    if "enum" in schema:
+        return schema["enum"][0]
+    if schema["type"] == "object":
+        return {name: _value(member) for name, member in schema["properties"].items()}
+    if schema["type"] == "array":
+        return [_value(schema["items"])] * schema.get("minItems", 2)
+    return {"string": "It rains.", "integer": 1, "number": 0.5, "boolean": False}[schema["type"]]
+
+
+def step(text: str, top: dict[str, float]) -> dict[str, Any]:
+    """A token with its log-probabilities as the chat API shows them."""
+    ranked = [{"token": token, "logprob": math.log(p) if p else -9999.0} for token, p in top.items()]
+    return {"token": text, "logprob": math.log(top[text]) if text in top else -9999.0, "top_logprobs": ranked}
+
+
+def free_port() -> int:
+    """A port that nobody uses at the moment."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])

@@ -1,0 +1,98 @@
+"""The server judge against the stub judge of the peer benchmark, a process of its own, where that is at hand."""
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+
+from metric_core.judge_questions import ask_claims, ask_questions, ask_verdict
+from metric_core.records import AnswerStatus
+from tasks.judges.openai import reply_parsing as answers
+from tasks.judges.openai.openai_judge import ServerJudge
+from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint
+from tasks.options.judge_server_options import ServerJudgeOptions
+from tests.tasks.judges.openai.fake_server import free_port
+
+STUB = Path(__file__).parents[5] / "shared" / "peer" / "judge_stub.py"
+
+pytestmark = pytest.mark.skipif(not STUB.is_file(), reason="the stub judge of the peer benchmark is not at hand")
+
+Start = Callable[..., subprocess.Popen[bytes]]
+VERDICTS = [ask_verdict(f"claim {i}", f"context {i % 7}") for i in range(50)]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts a stub on a port and waits until it serves; ends it by its process id."""
+    running: list[subprocess.Popen[bytes]] = []
+
+    def start_one(port: int, *options: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, str(STUB), "--port", str(port), "--latency-ms", "2", "--max-seconds", "60", *options]
+        running.append(subprocess.Popen(command, stdout=subprocess.DEVNULL))
+        for _ in range(200):
+            try:
+                urlopen(f"http://127.0.0.1:{port}/health", timeout=1).close()
+            except URLError:
+                time.sleep(0.05)
+            else:
+                return running[-1]
+        raise AssertionError("the stub judge does not start")
+
+    yield start_one
+    for process in running:
+        process.kill()
+        process.wait()
+
+
+def _judge(port: int, **options: object) -> ServerJudge:
+    return ServerJudge(ServerJudgeOptions.model_validate({"urls": (f"http://127.0.0.1:{port}",), **options}))
+
+
+def test_all_kinds_of_questions(start: Start) -> None:
+    port = free_port()
+    start(port)
+    judge = _judge(port)
+    assert judge.features.choice is ChoiceConstraint.STRUCTURED_OUTPUTS
+    assert judge.features.json is JsonConstraint.RESPONSE_FORMAT
+    for answer in judge.choose(VERDICTS):
+        assert answer.probabilities is not None
+        assert answer.label == max(answer.probabilities, key=lambda label: (answer.probabilities or {})[label])
+    claims, questions = judge.generate([ask_claims("It rains.", None), ask_questions("It rains.", 3)])
+    assert len(claims.value["claims"]) == 4
+    assert len(questions.value["questions"]) == 3
+    judge.close()
+
+
+def test_faults(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasks.model_clients.backoff.FIRST", 0.01)
+    port = free_port()
+    start(port, "--fail-every", "7", "--fail-status", "500", "--bad-json-every", "5")
+    judge = _judge(port)
+    assert {answer.status for answer in judge.choose(VERDICTS)} == {AnswerStatus.ANSWERED}
+    replies = judge.generate([ask_claims(f"It rains {i}.", None) for i in range(50)])
+    assert {answer.reason for answer in replies} == {None, answers.NO_JSON}
+    judge.close()
+
+
+def test_a_killed_and_restarted_process(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasks.model_clients.backoff.FIRST", 0.01)
+    port = free_port()
+    process = start(port, "--latency-ms", "20")
+    judge = _judge(port, concurrency=2)
+    results: list[str | None] = []
+    run = threading.Thread(target=lambda: results.extend(answer.label for answer in judge.choose(VERDICTS)))
+    run.start()
+    time.sleep(0.1)
+    process.kill()
+    process.wait()
+    start(port)
+    run.join(30)
+    assert len(results) == len(VERDICTS)
+    assert None not in results
+    judge.close()

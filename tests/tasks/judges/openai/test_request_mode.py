@@ -1,0 +1,144 @@
+"""What the key of an answer depends on is what is sent for its question: no more, and above all no less."""
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from itertools import product
+from typing import Any
+
+import pytest
+
+from metric_core.judge_questions import (
+    RATING_KINDS,
+    ChoiceQuestion,
+    GenerateQuestion,
+    JudgeQuestion,
+    QuestionKind,
+    ask_verdict,
+    object_schema,
+    questions_schema,
+)
+from metric_core.prompts.prompt_set import RenderedPrompt
+from tasks.judges.openai.request_body import choice_bodies, generate_body
+from tasks.judges.openai.request_mode import Manner, determinants, manner_of, manners
+from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures
+from tasks.options.judge_server_options import ServerJudgeOptions
+
+PROMPT = RenderedPrompt("Judge.", "It rains.", "It")
+SCHEMA = object_schema({"value": {"type": "integer"}})
+ASPECT = ChoiceQuestion(QuestionKind.ASPECT, {}, ("1", "0"))
+INTEGER = GenerateQuestion(QuestionKind.CRITERIA_INTEGER, {}, SCHEMA)
+QUESTIONS: dict[str, JudgeQuestion] = {
+    "verdict": ask_verdict("c", "p"),
+    "voted label": replace(ASPECT, votes=3),
+    "JSON": INTEGER,
+    "voted JSON": replace(INTEGER, schema=SCHEMA | {"title": "vote 2"}),
+    "regenerated questions": GenerateQuestion(QuestionKind.QUESTIONS, {}, questions_schema(3)),
+}
+ABLE = ServerFeatures(
+    "m",
+    thinking_switch=True,
+    choice=ChoiceConstraint.STRUCTURED_OUTPUTS,
+    json=JsonConstraint.RESPONSE_FORMAT,
+    top_logprobs=20,
+    several=True,
+    seed=True,
+)
+FEATURES = [
+    ABLE,
+    ServerFeatures("m"),
+    replace(ABLE, seed=False),
+    replace(ABLE, several=False),
+    replace(ABLE, thinking_switch=False),
+]
+OTHER_FEATURES: dict[str, Any] = {
+    "model": "other",
+    "system_role": False,
+    "thinking_switch": False,
+    "choice": ChoiceConstraint.JSON_SCHEMA,
+    "json": JsonConstraint.GUIDED_JSON,
+    "top_logprobs": 5,
+    "several": False,
+    "seed": False,
+}
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"temperature": 0.5, "seed": 3},
+    {"votes_temperature": 0.0, "questions_temperature": 0.0},
+    {"thinking": True, "max_output_tokens": 64},
+]
+OTHER_OPTIONS: dict[str, Any] = {
+    "max_output_tokens": 100,
+    "temperature": 1.5,
+    "questions_temperature": 1.5,
+    "votes_temperature": 1.5,
+    "seed": 7,
+    "thinking": True,
+}
+
+
+def options_of(**options: Any) -> ServerJudgeOptions:
+    return ServerJudgeOptions(urls=("http://host/v1",), **options)
+
+
+def sent(question: JudgeQuestion, features: ServerFeatures, options: ServerJudgeOptions) -> list[dict[str, Any]]:
+    if isinstance(question, ChoiceQuestion):
+        return choice_bodies(PROMPT, question, features, options)
+    return [generate_body(PROMPT, question, features, options)]
+
+
+def changes(features: ServerFeatures, options: dict[str, Any]) -> Iterator[tuple[ServerFeatures, dict[str, Any]]]:
+    """What comes of changing one thing."""
+    yield from ((replace(features, **{name: value}), options) for name, value in OTHER_FEATURES.items())
+    yield from ((features, options | {name: value}) for name, value in OTHER_OPTIONS.items())
+
+
+@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
+def test_the_key_changes_if_and_only_if_what_is_sent_does(question: JudgeQuestion) -> None:
+    manner = manner_of(question)
+    for features, options in product(FEATURES, OPTIONS):
+        mine = options_of(**options)
+        for other_features, other_options in changes(features, options):
+            theirs = options_of(**other_options)
+            is_same = sent(question, features, mine) == sent(question, other_features, theirs)
+            # How many log-probabilities were asked for also says how a reply is read.
+            reads_alike = manner.is_written or features.top_logprobs == other_features.top_logprobs
+            keys_agree = determinants(manner, features, mine) == determinants(manner, other_features, theirs)
+            assert keys_agree == (is_same and reads_alike), (features, options, other_features, other_options)
+
+
+def test_the_revision_counts_and_where_the_server_is_does_not() -> None:
+    for question in QUESTIONS.values():
+        manner = manner_of(question)
+        own = determinants(manner, ABLE, options_of())
+        assert determinants(manner, ABLE, options_of(revision="2")) != own
+        assert determinants(manner, ABLE, options_of(concurrency=3, timeout=7, window=512, model="m")) == own
+        assert determinants(manner, replace(ABLE, software="s", tokenizer=True, window=5), options_of()) == own
+
+
+def test_every_feature_and_option_is_thought_of() -> None:
+    client = {"software", "window", "limit_field", "tokenizer", "cached_tokens", "prompt_lists"}
+    assert {field.name for field in fields(ServerFeatures)} == client | set(OTHER_FEATURES)
+    assert set(options_of().determining()) == {"model", "revision", "language", "window", *OTHER_OPTIONS}
+
+
+def test_a_kind_stands_for_all_manners_in_which_its_questions_are_put() -> None:
+    for kind in QuestionKind:
+        found = set(manners(kind))
+        assert len(found) == (4 if kind in RATING_KINDS else 1)
+        assert {manner.kind for manner in found} == {kind}
+    assert set(manners(QuestionKind.VERDICT)) == {manner_of(ask_verdict("c", "p"))}
+    assert set(manners(QuestionKind.CLAIMS)) == {Manner(QuestionKind.CLAIMS, is_written=True)}
+
+
+def test_votes_that_can_not_differ_are_asked_for_one_by_one() -> None:
+    """Servers such as vLLM refuse several answers of one greedy request."""
+    greedy = sent(QUESTIONS["voted label"], ABLE, options_of(votes_temperature=0.0))
+    assert ["n" in body or body["temperature"] for body in greedy] == [0.0, 0.0, 0.0]
+    assert [body["n"] for body in sent(QUESTIONS["voted label"], ABLE, options_of())] == [3]
+
+
+def test_a_schema_with_a_name_of_its_own_is_no_vote() -> None:
+    named = replace(INTEGER, schema=SCHEMA | {"title": "Rating"})
+    assert sent(named, ABLE, options_of())[0]["temperature"] == 0.0
+    (voted,) = sent(QUESTIONS["voted JSON"], ABLE, options_of(seed=5))
+    assert (voted["temperature"], voted["seed"]) == (0.7, 7)

@@ -1,0 +1,56 @@
+"""Settings that launch the small server, and a home whose judge is stopped after the test."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tasks.launcher import LaunchSettings, stop_judge
+from tasks.launcher import stop as ending
+from tasks.launcher.processes import has_members
+from tests.tasks.launcher import fake_vllm
+
+ROOT = Path(__file__).parents[3]
+
+Settings = Callable[..., LaunchSettings]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A home whose judge is stopped after the test, the stubborn ones soon."""
+    monkeypatch.setattr(ending, "STOP_SECONDS", 1.0)
+    home = tmp_path / "home"
+    yield home
+    stop_judge(home)
+
+
+@pytest.fixture
+def settings() -> Settings:
+    """Settings of the small server, by its behaviour."""
+
+    def of(behaviour: str = "", **others: object) -> LaunchSettings:
+        environment = {"PYTHONPATH": str(ROOT), "FAKE_VLLM": behaviour, **dict(others.pop("environment", {}))}  # type: ignore[call-overload]
+        values = {"python": sys.executable, "model": "tiny", "entry": fake_vllm.__name__, "start_timeout": 30.0}
+        return LaunchSettings.model_validate({**values, "environment": environment, **others})
+
+    return of
+
+
+@pytest.fixture
+def wait_until() -> Callable[[Callable[[], bool]], None]:
+    """Waits until something is so."""
+
+    def wait(condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 30
+        while not condition():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+    return wait
+
+
+def is_gone(pid: int) -> bool:
+    """Whether no process is left of a judge."""
+    return not has_members(pid)

@@ -1,0 +1,168 @@
+"""Objects of a user's own, most of them with a mistake."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from metric_core.evidence import Evidence
+from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind, RatingRequest, ask_verdict
+from metric_core.metric import Metric, MetricRequest, Parameters, always
+from metric_core.records import AnswerStatus, Sample, Score
+from metric_core.stages import Product
+from tasks.embedders.protocol import EmbedderIdentity
+from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, KeepChoice
+from tasks.recognizers.protocol import RecognizerIdentity
+
+NUMBER = 3
+
+
+def length(_request: MetricRequest, evidence: Evidence) -> Score:
+    return Score.scored(len(evidence.column("response")))
+
+
+GOOD = Metric(
+    name="letters",
+    summary="How many letters.",
+    source="nobody",
+    family="own",
+    columns=always("response"),
+    products=always(),
+    compute=length,
+    bounds=always(0.0, 10.0),
+    undefined={},
+)
+TAKEN = replace(GOOD, name="semantic_similarity")
+SHOUTED = replace(GOOD, name="Letters!")
+NO_COLUMN = replace(GOOD, columns=always("answer"))
+NO_PRODUCT = replace(GOOD, products=always("response claim"))
+NO_QUESTIONS = replace(GOOD, products=always(Product.RATINGS))
+
+
+def no_score(_request: MetricRequest, _evidence: Evidence) -> Any:
+    return 0.5
+
+
+def broken(_request: MetricRequest, _evidence: Evidence) -> Score:
+    raise ZeroDivisionError("no words")
+
+
+NO_SCORE = replace(GOOD, compute=no_score)
+BROKEN = replace(GOOD, compute=broken)
+
+
+def asking(*wanted: RatingRequest) -> Metric:
+    def ask(_sample: Sample, _parameters: Parameters) -> Sequence[RatingRequest]:
+        return wanted
+
+    return replace(GOOD, ratings=ask, products=always(Product.RATINGS))
+
+
+ASPECT = ChoiceQuestion(QuestionKind.ASPECT, {}, ("1", "0"), {"definition": "short"})
+TWICE = asking(RatingRequest("one", ASPECT), RatingRequest("one", ASPECT))
+NO_RATING = asking(RatingRequest("one", ask_verdict("a", "b")))
+NO_VALUE = asking(RatingRequest("one", GenerateQuestion(QuestionKind.RUBRIC, {}, {"properties": {"mark": {}}})))
+NO_REQUEST = asking(ASPECT)  # type: ignore[arg-type]
+
+
+def _raising(_parameters: Parameters) -> Any:
+    raise RuntimeError("no such thing")
+
+
+COLUMNS_TUPLE = replace(GOOD, columns=("response",))  # type: ignore[arg-type]
+COLUMNS_TEXT = replace(GOOD, columns=lambda _: "response")  # type: ignore[arg-type,return-value]
+PRODUCTS_NONE = replace(GOOD, products=lambda _: None)  # type: ignore[arg-type,return-value]
+BOUNDS_RAISE = replace(GOOD, bounds=_raising)
+BOUNDS_ONE = replace(GOOD, bounds=lambda _: (1,))  # type: ignore[arg-type,return-value]
+NO_NAME = replace(GOOD, name=None)  # type: ignore[arg-type]
+PLAIN_PARAMETER = replace(GOOD, parameters={"most": 5})  # type: ignore[dict-item]
+UPWARDS = replace(GOOD, direction="higher")  # type: ignore[arg-type]
+ASKS_NOTHING = replace(GOOD, ratings=lambda _sample, _parameters: None, products=always(Product.RATINGS))  # type: ignore[arg-type,return-value]
+
+
+class Judge:
+    """Answers as it is told."""
+
+    identity = JudgeIdentity("own", "judge", "1", "A judge.", language_model=True)
+
+    def __init__(self, says: Any = "yes", api_key: str = "") -> None:
+        self.says = says
+        self.key = api_key
+
+    def can_answer(self, _kind: QuestionKind) -> bool:
+        return True
+
+    def fingerprint(self, _kind: QuestionKind) -> str:
+        return "1"
+
+    def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> Any:
+        if self.says == "raise":
+            raise RuntimeError("out of order")
+        if self.says == "nothing":
+            return []
+        if self.says == "text":
+            return ["yes"] * len(questions)
+        answers = [ChoiceAnswer(AnswerStatus.ANSWERED, (self.says,), {self.says: 1.0}) for _ in questions]
+        if keep is not None:
+            keep(0, answers[0])
+        return answers
+
+    def generate(self, questions: Sequence[GenerateQuestion], _keep: Any = None) -> list[GenerateAnswer]:
+        return [GenerateAnswer(AnswerStatus.ANSWERED, self.says) for _ in questions]
+
+
+READY = Judge()
+
+
+class Answering(Judge):
+    """Gives one answer, whatever it is asked."""
+
+    answer: Any = None
+
+    def choose(self, questions: Sequence[ChoiceQuestion], _keep: Any = None) -> Any:
+        return [self.answer] * len(questions)
+
+    def generate(self, questions: Sequence[GenerateQuestion], _keep: Any = None) -> Any:
+        return [self.answer] * len(questions)
+
+
+class Deaf(Judge):
+    """Takes no `keep`."""
+
+    def choose(self, questions: Sequence[ChoiceQuestion]) -> Any:  # type: ignore[override]
+        return questions
+
+
+class NoMethod(Judge):
+    """Has a text where a method is wanted."""
+
+    fingerprint = "1"  # type: ignore[assignment]
+
+
+class Embedder:
+    """Gives vectors of the shape that it is told."""
+
+    identity = EmbedderIdentity("own", "embedder", "1", 2)
+
+    def __init__(self, shape: Sequence[int] = (), fill: float = 1.0) -> None:
+        self.shape = tuple(shape)
+        self.fill = fill
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        return np.full(self.shape or (len(texts), 2), self.fill)
+
+
+class Recognizer:
+    """Finds texts instead of entities."""
+
+    identity = RecognizerIdentity("own", "recogniser", "1")
+
+    def entities(self, texts: Sequence[str]) -> Any:
+        return [[text] for text in texts]
+
+
+class NoIdentity(Recognizer):
+    """Has no identity to speak of."""
+
+    identity = "me"  # type: ignore[assignment]

@@ -1,0 +1,132 @@
+"""The worked example of docs/extending.md, run as it is written."""
+
+import json
+import re
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.cli.main import main
+from flows.results.run_result import open_run
+from tasks.plugins import instantiate as making
+from tasks.plugins import load_object as loading
+from tasks.plugins import metric_lookup as metrics
+
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "extending.md"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ROWS = [
+    {
+        "question": "Where do ships load?",
+        "answer": "Ships load in Porto. Trains are painted green.",
+        "contexts": ["All ships load in Porto, says the port authority."],
+        "ground_truth": "Ships load in Porto.",
+    },
+    {
+        "question": "Who runs the office?",
+        "answer": "As the handbook says, Ana runs the Lisbon office.",
+        "contexts": ["Handbook: Ana runs the Lisbon office.", "Nobody lives there."],
+        "ground_truth": "Ana runs the Lisbon office in Porto.",
+    },
+]
+
+
+def blocks(language: str) -> list[str]:
+    return [text for kind, text in BLOCK.findall(PAGE.read_text(encoding="utf-8")) if kind == language]
+
+
+@pytest.fixture
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The working folder of somebody who has copied the page's files."""
+    for text in [*blocks("python"), *blocks("toml")]:
+        if name := re.match(r"# (\S+\.\w+)\n", text):
+            (tmp_path / name[1]).write_text(text, encoding="utf-8")
+    lines = "".join(json.dumps(row) + "\n" for row in ROWS)
+    (tmp_path / "answers.jsonl").write_text(lines, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setenv("HOUSE_KEY", "a-house-secret")
+    yield tmp_path
+    for module in ("house", "house_models"):
+        sys.modules.pop(module, None)
+    for cached in (loading.find, metrics._own, making._made):
+        cached.cache_clear()
+
+
+@pytest.fixture
+def assay(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    def call(line: str) -> None:
+        monkeypatch.setattr(sys, "argv", shlex.split(line))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert not ended.value.code
+
+    return call
+
+
+def cells(run: str) -> dict[tuple[int, str], Any]:
+    table = open_run(run).scores().to_pylist()
+    order = list(dict.fromkeys(row["row_id"] for row in table))
+    return {(order.index(row["row_id"]), row["metric"]): row["value"] for row in table}
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+@pytest.mark.usefixtures("prefect_server", "example")
+def test_the_commands_of_the_page_give_what_it_says(
+    assay: Callable[[str], None], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    first, second = blocks("bash")
+    assay(first.strip())
+    assert {metric for _, metric in cells("runs/one")} == {"faithfulness", "unsupported_claims(most=5)"}
+    shown = capsys.readouterr().out
+    assert "unsupported_claims(most=5) ↓" in shown
+    assay(second.strip())
+    found = cells("runs/two")
+    assert [found[row, "unsupported_claims"] for row in (0, 1)] == [1.0, 0.0]
+    assert [found[row, "names_source"] for row in (0, 1)] == [0.0, 1.0]
+    assert [found[row, "context_entity_recall"] for row in (0, 1)] == [1.0, 0.5]
+    assert 0 < found[0, "answer_similarity"] < 1
+    manifest = json.loads((tmp_path / "runs/two/run.json").read_text(encoding="utf-8"))
+    assert manifest["judge"]["backend"] == "house_models:OverlapJudge"
+    assert manifest["recognizer"]["model"] == "gazetteer"
+    asked = manifest["usage"]["questions"]
+    assay(f"{second.strip()} --json")
+    again = json.loads(capsys.readouterr().out.partition("\n{")[2].join(["{", ""]))
+    assert (again["usage"]["questions"], again["usage"]["stored"]) == (asked, asked)
+    assay("assay rerun runs/two --stage ratings --rows all --out runs/three")
+    assert cells("runs/three") == found
+    report = (tmp_path / "runs/two/report.html").read_text(encoding="utf-8")
+    assert "unsupported_claims" in report
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert [path for path in written if b"a-house-secret" in path.read_bytes()] == []
+
+
+@pytest.mark.usefixtures("example")
+def test_a_formula_is_tried_without_a_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tried,) = [text for text in blocks("python") if not text.startswith("# ")]
+    exec(compile(tried, str(PAGE), "exec"), {})
+
+
+def test_as_a_package_its_names_are_enough(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import tomllib
+
+    project = tomllib.loads((example / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    info = example / f"{project['name']}-{project['version']}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    points = [
+        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in entries.items())
+        for group, entries in project["entry-points"].items()
+    ]
+    (info / "entry_points.txt").write_text("\n".join(points), encoding="utf-8")
+    monkeypatch.syspath_prepend(str(example))
+    assert metrics.requested("Unsupported-Claims(most=2)").key == "unsupported_claims(most=2)"
+    assert [metric.name for metric in metrics.packaged_metrics()] == ["unsupported_claims"]
+    made = making.made(loading.Group.JUDGES, "overlap", {"least": 0.9})
+    assert made.thing.fingerprint("verdict") == "overlap 1 0.9"

@@ -1,0 +1,74 @@
+"""Slots at a judge: names, limits on a real server, and that no more stages than allowed are at work at once."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from threading import Lock
+
+import pytest
+from prefect.client.orchestration import get_client
+
+from tasks.options.model_options import JudgedSettings, JudgeSettings, Settings
+from tasks.prefect_support.concurrency_limits import limit_name, limits_of, make_limits, slot
+
+
+def judge(url: str, slots: int | None = None) -> JudgeSettings:
+    return JudgeSettings.model_validate(
+        {"backend": "server", "server": {"urls": [url], "model": "A/b"}, "slots": slots}
+    )
+
+
+def test_a_limit_is_named_for_the_judge_not_for_how_it_is_asked() -> None:
+    one, same, other = judge("http://a:1/v1", 4), judge("http://a:1", 2), judge("http://b:1/v1", 4)
+    assert limit_name(one) == limit_name(same)
+    assert limit_name(one) != limit_name(other)
+    assert limit_name(one).startswith("assay-judge-a-b-")
+
+
+def test_a_judge_without_slots_has_no_limit() -> None:
+    assert limits_of([judge("http://a:1/v1")]) == {}
+    with slot(JudgedSettings(judge=judge("http://a:1/v1"))), slot(Settings()):
+        pass  # no server is asked: none is there
+
+
+@pytest.mark.prefect
+@pytest.mark.usefixtures("prefect_server")
+class TestOnAServer:
+    """With a Prefect server."""
+
+    def test_limits_are_made_once_and_changed_only_on_deployment(self) -> None:
+        name = limit_name(judge("http://made:1/v1"))
+        make_limits([judge("http://made:1/v1", 2)], update=False)
+        make_limits([judge("http://made:1/v1", 5)], update=False)
+        assert self.slots(name) == 2
+        assert make_limits([judge("http://made:1/v1", 5)], update=True) == {name: 5}
+        assert self.slots(name) == 5
+
+    def test_no_more_stages_than_slots_are_at_work(self) -> None:
+        settings = JudgedSettings(judge=judge("http://busy:1/v1", 1))
+        make_limits([settings.judge], update=True)
+        lock, at_once, most = Lock(), 0, 0
+
+        def work() -> None:
+            nonlocal at_once, most
+            with slot(settings):
+                with lock:
+                    at_once += 1
+                    most = max(most, at_once)
+                time.sleep(0.05)
+                with lock:
+                    at_once -= 1
+
+        with ThreadPoolExecutor(3) as pool:
+            # As Prefect runs tasks: a thread has the settings of the flow that it works for.
+            for done in [pool.submit(copy_context().run, work) for _ in range(3)]:
+                done.result(timeout=60)
+        assert most == 1
+
+    def test_a_name_without_a_limit_is_refused(self) -> None:
+        with pytest.raises(Exception, match="assay-judge"), slot(JudgedSettings(judge=judge("http://none:1/v1", 1))):
+            pass
+
+    def slots(self, name: str) -> int:
+        with get_client(sync_client=True) as client:
+            return client.read_global_concurrency_limit_by_name(name).limit

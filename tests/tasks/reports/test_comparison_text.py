@@ -1,0 +1,123 @@
+"""A comparison as Markdown, and a gate as JUnit XML."""
+
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from flows.config.gate_file import GateSettings
+from flows.execution.gated_comparison import CompareOptions, compare_runs
+from metric_core.gates.rules import Check, GateResult, Outcome, RuleKind
+from tasks.reports.comparison.comparison_passages import passages_side_by_side
+from tasks.reports.comparison.comparison_text import markdown
+from tasks.reports.comparison.junit import junit
+from tasks.reports.comparison.word_diff import word_diff
+from tests.tasks import compared
+from tests.tasks.reports import folders
+
+GATE = GateSettings.model_validate({"absolute": ["faithfulness >= 0.5"], "regression": {"max_drop": 0.02}})
+
+
+def text_of(tmp_path: Path, level: float) -> str:
+    a, b = compared.write_run(tmp_path / "a", 0.8), compared.write_run(tmp_path / "b", level, answer="In Cork.")
+    return markdown(compare_runs(a, b, CompareOptions(gate=GATE, top=1)))
+
+
+def test_the_markdown_says_what_differs_then_the_gate_then_the_scores(tmp_path: Path) -> None:
+    lines = text_of(tmp_path, 0.2).splitlines()
+    assert lines[:3] == ["## Comparison of two runs", "", "**Gate: ❌ failed**"]
+    assert "**2 metrics worse, 1 not compared**" in lines
+    assert "- 40 rows in both (what differs: response in 40)" in lines
+    faithfulness = "0.849 | 0.249 | -0.600 | -0.600 to -0.600 | <0.001 | - | 40 | 🔴 worse |"
+    assert any(line.startswith("| `faithfulness` |") and line.endswith(faithfulness) for line in lines)
+    noise = "0.051 | 0.651 | +0.600 | +0.600 to +0.600 | <0.001 | - | 40 | 🔴 worse |"
+    assert any(line.startswith("| `noise_sensitivity ↓` |") and line.endswith(noise) for line in lines)
+    assert "| `faithfulness` | `row-00` | 0.800 | 0.200 | -0.600 |" in lines
+
+
+def test_rows_that_came_and_went_are_told_to_be_matched_by_a_column(tmp_path: Path) -> None:
+    a, b = (compared.write_run(tmp_path / name, 0.8, first=first) for name, first in (("a", 0), ("b", 10)))
+    text = markdown(compare_runs(a, b, CompareOptions()))
+    assert "30 rows in both, 10 only in A, 10 only in B" in text
+    assert "--match user_input" in text
+
+
+def test_hostile_data_stays_in_code_spans(tmp_path: Path) -> None:
+    a, b = compared.write_hostile_pair(tmp_path)
+    text = markdown(compare_runs(a, b, CompareOptions()))
+    assert "> [!WARNING]" in text
+    outside = "".join(part for line in text.splitlines() for part in line.split("`")[::2])
+    assert "<img" not in outside
+    assert "<script" not in outside
+    assert text.count("`") % 2 == 0
+
+
+def test_a_command_of_a_reason_stays_in_a_code_span(tmp_path: Path) -> None:
+    run = compared.write_run(tmp_path / "a", 0.8)
+    hostile = "m`|<img>"
+    reason = f"it was never measured <b>; measure it with `assay calibrate --metric '{hostile}'`, and <b>again"
+    found = replace(
+        compare_runs(run, run, CompareOptions(gate=GATE)),
+        gate=GateResult.of([check(Outcome.INCONCLUSIVE, reason)], 0.95),
+    )
+    [line] = [line for line in markdown(found).splitlines() if "never measured" in line]
+    assert "measured &lt;b&gt;; measure it with `assay calibrate --metric 'm'\\|<img>'`, and &lt;b&gt;again" in line
+
+
+def check(outcome: Outcome, reason: str = "why") -> Check:
+    return Check(
+        kind=RuleKind.ABSOLUTE,
+        metric=f"m \x00 <{outcome}>",
+        rule="mean at least 0.8",
+        outcome=outcome,
+        observed=0.5,
+        interval=None,
+        p=None,
+        rows=9,
+        reason=reason,
+    )
+
+
+def test_junit_has_a_case_a_rule() -> None:
+    checks = [check(outcome, folders.ATTACK) for outcome in Outcome]
+    root = ET.fromstring(junit(GateResult.of(checks, 0.95), "runs/b"))
+    [suite] = root
+    counts = {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": "3", "failures": "1", "errors": "0", "skipped": "1"}
+    assert [case.get("classname") for case in suite] == ["gate.absolute"] * 3
+    failure = suite.find("testcase/failure")
+    assert failure is not None
+    assert "observed 0.500" in (failure.text or "")
+
+
+def test_what_is_to_fail_when_inconclusive_is_a_failure() -> None:
+    result = GateResult(Outcome.FAILED, (check(Outcome.INCONCLUSIVE),), 0.95)
+    root = ET.fromstring(junit(result, "runs/b"))
+    assert (root.get("failures"), root.get("skipped")) == ("1", "0")
+
+
+def test_words_that_differ_are_marked_on_their_side() -> None:
+    a, b = word_diff("You must use them by 31 May.", "You must use them by 31 March.")
+    assert [piece.text for piece in a if piece.is_changed] == ["May"]
+    assert [piece.text for piece in b if piece.is_changed] == ["March"]
+    assert "".join(piece.text for piece in a) == "You must use them by 31 May."
+
+
+@pytest.mark.parametrize(("a", "b"), [("same", "same"), ("", "new"), ("All of it is gone.", "x"), ("w " * 3000, "v")])
+def test_texts_with_nothing_in_common_are_not_marked(a: str, b: str) -> None:
+    assert [piece.is_changed for piece in word_diff(a, b)[0]] == [False]
+
+
+def test_passages_stay_move_change_come_and_go() -> None:
+    old = ["Stays where it is.", "Moves up.", "Was told in these few words.", "Goes away.", "Moves."]
+    new = ["Stays where it is.", "Moves.", "Was told in these many words.", "Moves up.", "Something else entirely"]
+    found = [(p["kind"], p["rank_a"], p["rank_b"]) for p in passages_side_by_side(old, new)]
+    assert found == [
+        ("same", 1, 1),
+        ("moved", 5, 2),
+        ("changed", 3, 3),
+        ("moved", 2, 4),
+        ("new", None, 5),
+        ("gone", 4, None),
+    ]

@@ -1,0 +1,132 @@
+"""Ranking, colours and histograms of score tables."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from metric_core.errors import RunFolderError
+from metric_core.records import Direction, Score
+from metric_core.stages import Stage
+from tasks.reports.run.score_table import NEUTRAL, TONES, Yardstick, histogram, read_cells, read_rows, worst_first
+from tests.tasks.reports import folders
+
+FAITHFULNESS = Yardstick("faithfulness", Direction.HIGHER, (0, 1))
+NOISE = Yardstick("noise", Direction.LOWER, (0, 1))
+STYLE = Yardstick("style", Direction.NEITHER, (0, 1))
+OPEN = Yardstick("open", Direction.HIGHER, None)
+
+
+def cells_of(rows: dict[str, dict[str, Score]]) -> pa.Table:
+    cells = [(row, metric, score) for row, scores in rows.items() for metric, score in scores.items()]
+    return pa.table(
+        {
+            "row_id": pa.array([row for row, _, _ in cells], pa.string()),
+            "metric": pa.array([metric for _, metric, _ in cells], pa.string()),
+            "value": pa.array([score.value for _, _, score in cells], pa.float64()),
+            "status": pa.array([str(score.status) for _, _, score in cells], pa.string()),
+        }
+    )
+
+
+def order(rows: dict[str, dict[str, Score]]) -> list[str]:
+    return worst_first(cells_of(rows), [FAITHFULNESS, NOISE, STYLE, OPEN])
+
+
+def test_a_low_value_is_worse_where_more_is_better() -> None:
+    assert order({"a": {"faithfulness": Score.scored(0.9)}, "b": {"faithfulness": Score.scored(0.1)}}) == ["b", "a"]
+
+
+def test_a_high_value_is_worse_where_less_is_better() -> None:
+    assert order({"a": {"noise": Score.scored(0.1)}, "b": {"noise": Score.scored(0.9)}}) == ["b", "a"]
+
+
+def test_a_failed_cell_counts_as_the_worst_value() -> None:
+    rows = {
+        "a": {"faithfulness": Score.scored(0.5), "noise": Score.scored(0.6)},
+        "b": {"faithfulness": Score.scored(0.8), "noise": Score.failed("no reply")},
+    }
+    assert order(rows) == ["b", "a"]
+
+
+def test_an_undefined_cell_does_not_count() -> None:
+    rows = {
+        "a": {"faithfulness": Score.scored(0.5), "noise": Score.undefined("no contexts")},
+        "b": {"faithfulness": Score.scored(0.4), "noise": Score.scored(0.0)},
+    }
+    assert order(rows) == ["a", "b"]
+
+
+def test_values_without_direction_or_range_do_not_count() -> None:
+    rows = {
+        "a": {"faithfulness": Score.scored(0.5), "style": Score.scored(0.0), "open": Score.scored(-100)},
+        "b": {"faithfulness": Score.scored(0.4), "style": Score.scored(1.0), "open": Score.scored(100)},
+    }
+    assert order(rows) == ["b", "a"]
+
+
+def test_rows_with_nothing_that_counts_come_last_in_their_order() -> None:
+    nothing = {"faithfulness": Score.undefined("no claims")}
+    assert order({"a": nothing, "b": {"faithfulness": Score.scored(1)}, "c": nothing}) == ["b", "a", "c"]
+
+
+def test_equally_good_rows_keep_their_order() -> None:
+    same = {"faithfulness": Score.scored(0.5)}
+    assert order(dict.fromkeys("zaym", same)) == list("zaym")
+
+
+def test_no_rows_have_no_order() -> None:
+    assert order({}) == []
+
+
+@pytest.mark.parametrize(
+    ("yardstick", "value", "tone"),
+    [
+        (FAITHFULNESS, 0.0, TONES[0]),
+        (FAITHFULNESS, 0.5, "mid"),
+        (FAITHFULNESS, 1.0, TONES[-1]),
+        (NOISE, 0.0, TONES[-1]),
+        (NOISE, 1.0, TONES[0]),
+        (STYLE, 1.0, NEUTRAL),
+        (OPEN, 1.0, NEUTRAL),
+        (FAITHFULNESS, None, NEUTRAL),
+        (Yardstick("scale", Direction.HIGHER, (1, 5)), 3.0, "mid"),
+        (Yardstick("single", Direction.HIGHER, (1, 1)), 1.0, NEUTRAL),
+        (Yardstick("cosine", Direction.HIGHER, (-1, 1)), -0.5, TONES[0]),
+        (Yardstick("cosine", Direction.HIGHER, (-1, 1)), 0.5, "mid"),
+        (Yardstick("temperature", Direction.HIGHER, (-5, 5)), 0.0, "mid"),
+    ],
+)
+def test_tones_follow_direction_and_range(yardstick: Yardstick, value: float | None, tone: str) -> None:
+    assert yardstick.tone(value) == tone
+
+
+def test_goodness_stays_in_its_range() -> None:
+    assert FAITHFULNESS.goodness(np.array([-3.0, 7.0])).tolist() == [0.0, 1.0]
+
+
+def test_a_histogram_counts_the_values_of_its_metric() -> None:
+    rows = {str(i): {"faithfulness": Score.scored(value)} for i, value in enumerate([0.0, 0.01, 0.5, 1.0])}
+    rows["x"] = {"faithfulness": Score.failed("no reply"), "noise": Score.scored(0.5)}
+    counts = histogram(cells_of(rows), "faithfulness", 0, 1)
+    assert sum(counts) == 4
+    assert (counts[0], counts[10], counts[-1]) == (2, 1, 1)
+
+
+def test_rows_are_read_from_all_batches(tmp_path: Path) -> None:
+    folder = folders.write_large_run(tmp_path / "run", rows=9000)
+    found = read_rows(folder / "stages" / "samples.parquet", Stage.SAMPLES, ["row-8999", "row-0", "absent"])
+    assert {row_id: [row["row_number"] for row in rows] for row_id, rows in found.items()} == {
+        "row-0": [1],
+        "row-8999": [9000],
+    }
+
+
+def test_a_table_that_was_not_needed_has_no_rows(tmp_path: Path) -> None:
+    assert read_rows(tmp_path / "ratings.parquet", Stage.RATINGS, ["a"]) == {}
+
+
+def test_a_missing_score_table_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match=r"scores\.parquet can not be read"):
+        read_cells(tmp_path / "scores.parquet")

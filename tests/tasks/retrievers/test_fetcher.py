@@ -1,0 +1,98 @@
+"""An index is asked patiently, by several at once, and each reply that can not be used has a reason."""
+
+from collections.abc import Mapping
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from metric_core.errors import ConfigError, ExtensionError
+from tasks.options.retriever_options import RetrieverOptions
+from tasks.retrievers.fetcher import Fetched, Fetcher
+from tasks.retrievers.protocol import Passage
+from tests.json_endpoint import JsonEndpoint, Reply
+
+OWN = "tests.tasks.retrievers.own_index:Halls"
+
+
+def fetched(reply: Reply, *queries: str, **options: Any) -> tuple[list[Fetched], JsonEndpoint]:
+    with JsonEndpoint(reply) as server:
+        fetcher = Fetcher(RetrieverOptions(index=server.url, **options), sleep=lambda _: None)
+        return list(fetcher.fetch(queries)), server
+
+
+def test_passages_come_in_the_order_of_the_queries() -> None:
+    def reply(sent: Mapping[str, Any], before: int) -> tuple[int, Any]:
+        del before
+        return 200, {"passages": [{"text": f"about {sent['query']}", "id": 7}, "more", "too many"]}
+
+    found, server = fetched(reply, "a", "b", "c", top_k=2)
+    assert [each.passages[0].text for each in found] == ["about a", "about b", "about c"]
+    assert found[0].passages == (Passage("about a", "7"), Passage("more"))
+    assert server.received[0].keys() == {"query", "top_k"}
+
+
+def test_the_key_is_read_where_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INDEX_KEY", "k-123")
+    _, server = fetched(lambda *_: (200, []), "a", api_key="env:INDEX_KEY")
+    assert server.keys == {"Bearer k-123"}
+
+
+def test_a_busy_index_is_asked_again() -> None:
+    found, server = fetched(lambda _, before: (503, {}) if before < 2 else (200, ["at last"]), "a")
+    assert found == [Fetched((Passage("at last"),))]
+    assert len(server.received) == 3
+
+
+@pytest.mark.parametrize(
+    ("status", "reply", "problem"),
+    [
+        (503, {}, "replied with status 503"),
+        (400, {}, "status 400"),
+        (200, b"no JSON", "the reply is no JSON"),
+        (200, {"hits": []}, "the reply has no 'passages', it has 'hits'"),
+        (200, "text", "got str, wanted a list of passages"),
+        (200, [{"body": "?"}], "passage 1 is dict, wanted a text or"),
+    ],
+)
+def test_a_reply_that_can_not_be_used_has_a_reason(status: int, reply: Any, problem: str) -> None:
+    (found,), _ = fetched(lambda *_: (status, reply), "a", max_retries=1)
+    assert found.passages == ()
+    assert problem in (found.problem or "")
+
+
+def test_a_wrong_address_ends_it_all() -> None:
+    with pytest.raises(ConfigError, match="replied with status 404; look at its URL and api_key"):
+        fetched(lambda *_: (404, {}), "a")
+
+
+def test_as_many_queries_as_allowed_are_asked_at_once() -> None:
+    together = Barrier(3)
+
+    def reply(*_: Any) -> tuple[int, Any]:
+        together.wait(timeout=20)
+        return 200, []
+
+    assert len(fetched(reply, *"abc", concurrency=3)[0]) == 3
+
+
+def test_an_index_of_ones_own_and_what_answers_with_it() -> None:
+    options = RetrieverOptions(
+        index=OWN, generator="tests.tasks.retrievers.own_index:Speaker", options={"opens": "ten"}, top_k=1
+    )
+    good, bad = Fetcher(options).fetch(["What does hall 1 do?", "What does hall 13 do?"])
+    assert good.passages == (Passage("Hall 1 repairs bikes. It opens at ten.", "h1"),)
+    assert good.response == good.passages[0].text
+    assert bad.problem == "ValueError: there is no hall 13"
+
+
+def test_what_answers_nothing_is_refused() -> None:
+    with pytest.raises(ExtensionError, match="it has no method generate"):
+        Fetcher(RetrieverOptions(index=OWN, generator=OWN))
+
+
+@pytest.mark.parametrize("index", ["ftp://host/search", "http://user:secret@host/search", "http://host/?key=secret"])
+def test_a_url_with_secrets_is_refused_without_being_repeated(index: str) -> None:
+    with pytest.raises(ValueError, match=r"reached by http|must hold no user") as refused:
+        RetrieverOptions(index=index)
+    assert "secret" not in str(refused.value)

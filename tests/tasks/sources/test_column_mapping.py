@@ -1,0 +1,185 @@
+"""Which column of a source becomes which column of a sample, and what is said where one is missing."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from metric_core.errors import ConfigError, SourceError
+from tasks.sources import SourceOptions, available_columns, read_samples
+from tasks.sources.column_mapping import resolve
+from tests.tasks.sources.helpers import column, read, write_lines
+
+ROW = {"user_input": "q", "response": "r", "retrieved_contexts": ["c"], "reference": "g"}
+
+
+@pytest.mark.parametrize("question", ["question", "query", "user_query", "user_input", "Question", "USER_INPUT"])
+def test_aliases_and_other_case(question: str, tmp_path: Path) -> None:
+    row = {question: "q", "answer": "r", "contexts": ["c"], "ground_truth": "g"}
+    path = write_lines(tmp_path / "log.jsonl", [row])
+    reader, table = read(path, {"all": tuple(ROW)})
+    assert table.select(list(ROW)).to_pylist() == [ROW]
+    assert available_columns(path, SourceOptions()) == reader.columns == tuple(ROW)
+    assert reader.warnings == []
+
+
+def test_the_map_wins_over_names_and_aliases(tmp_path: Path) -> None:
+    rows = [ROW | {"gold": "right", "ground_truth": "left"}]
+    reader, table = read(
+        write_lines(tmp_path / "log.jsonl", rows), {"all": tuple(ROW)}, column_map={"gold": "reference"}
+    )
+    assert column(table, "reference") == ["right"]
+    assert column(table, "extras") == ['{"reference": "g", "ground_truth": "left"}']
+    assert reader.warnings == [
+        "column 'reference' is kept in extras: 'reference' is read from 'gold'",
+        "column 'ground_truth' is kept in extras: 'reference' is read from 'gold'",
+    ]
+
+
+def test_a_canonical_name_wins_over_an_alias() -> None:
+    assert resolve(["answer", "Response"], {}).bindings == {"response": "Response"}
+    assert resolve(["QUERY", "query"], {}).bindings == {"user_input": "query"}
+    assert resolve(["query", "question"], {}).bindings == {"user_input": "question"}
+
+
+def test_a_mapped_column_means_nothing_else() -> None:
+    assert resolve(["response", "answer"], {"response": "reference"}).bindings == {
+        "response": "answer",
+        "reference": "response",
+    }
+
+
+def test_a_mapped_column_is_not_replaced_by_an_alias_in_rows_without_it(tmp_path: Path) -> None:
+    rows = [{"response": "r", "gold": "g"}, {"response": "r", "ground_truth": "other"}]
+    reader, _ = read(
+        write_lines(tmp_path / "log.jsonl", rows),
+        {"recall": ("reference",)},
+        column_map={"gold": "reference"},
+        on_bad_row="skip",
+    )
+    assert [(bad.number, bad.column) for bad in reader.bad_rows] == [(2, "reference")]
+
+
+def test_an_alias_never_fills_in_for_the_column_itself(tmp_path: Path) -> None:
+    rows = [{"user_input": "q", "answer": "gold"}, {"user_input": "q", "response": "r", "answer": "gold"}]
+    reader, table = read(write_lines(tmp_path / "log.jsonl", rows), {"any": ("response",)}, on_bad_row="skip")
+    assert column(table, "response") == ["r"]
+    assert [bad.number for bad in reader.bad_rows] == [1]
+
+
+def test_a_column_that_comes_late_is_met_with_a_warning(tmp_path: Path) -> None:
+    rows = [{"answer": f"r{n}"} for n in range(1200)] + [{"response": "r", "id": "x", "extra": 1}]
+    reader, table = read(write_lines(tmp_path / "log.jsonl", rows), {"any": ("response",)})
+    assert column(table, "response")[-2:] == ["r1199", "r"]
+    assert column(table, "extras")[-1] == '{"id": "x", "extra": 1}'
+    assert pa.concat_tables(list(reader)).equals(table)
+    assert reader.warnings == [
+        "'response' is read from 'response' from line 1201 on, and from 'answer' before",
+        "the ids in 'id', a column from line 1201 on, are not used: the rows before have none",
+        "column 'answer' is kept in extras: 'response' is read from 'response'",
+    ]
+
+
+def test_a_needed_column_that_comes_late_is_found(tmp_path: Path) -> None:
+    rows = [{"response": f"r{n}"} for n in range(1200)] + [{"response": "r", "reference": "g"}]
+    path = write_lines(tmp_path / "log.jsonl", rows)
+    assert available_columns(path, SourceOptions()) == ("response",)
+    reader, table = read(path, {"recall": ("reference",)}, on_bad_row="skip")
+    assert column(table, "reference") == ["g"]
+    assert reader.bad_row_count == 1200
+
+
+def test_generated_names_do_not_pile_up(tmp_path: Path) -> None:
+    rows = [{"response": f"r{n}", f"key {n}": n} for n in range(3000)]
+    reader, table = read(write_lines(tmp_path / "log.jsonl", rows), {"any": ("response",)})
+    assert column(table, "extras")[-1] == '{"key 2999": 2999}'
+    assert len(reader._seen.names) <= 1001
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [(["one"], "one"), (["one", "two"], "one\ntwo"), ("one", "one")],
+)
+def test_several_reference_answers_are_joined(value: object, wanted: str, tmp_path: Path) -> None:
+    needed = {"recall": ("reference",)}
+    path = write_lines(tmp_path / "log.jsonl", [{"ground_truths": value}])
+    assert column(read(path, needed)[1], "reference") == [wanted]
+    (tmp_path / "log.csv").write_text(f'ground_truths,note\n"{value}",x\n')
+    assert column(read(tmp_path / "log.csv", needed)[1], "reference") == [wanted]
+    (tmp_path / "log.csv").write_text(f'Ground_Truths,note\n"{value}",x\n')
+    assert column(read(tmp_path / "log.csv", needed)[1], "reference") == [wanted]
+
+
+def test_a_missing_column_names_metrics_columns_and_the_way_out(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "log.jsonl", [{"user_input": "q", "refrence": "g", "prompt_id": 1}])
+    needed = {"recall": ("user_input", "reference"), "accuracy": ("reference", "response")}
+    with pytest.raises(SourceError) as caught:
+        read_samples(path, SourceOptions(), needed)
+    way_out = (
+        "It has: 'user_input', 'refrence', 'prompt_id'. If one of these is meant, map it: "
+        "column_map = {'refrence': 'reference'}, or --column-map refrence=reference"
+    )
+    assert str(caught.value).splitlines() == [
+        f"{path} lacks columns that the metrics need:",
+        "  'response', for accuracy",
+        "  'reference', for recall, accuracy (did you mean its column 'refrence'?)",
+        way_out,
+    ]
+
+
+def test_a_source_without_any_column_of_a_sample_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("prompt text,answer given\na,b\n", encoding="utf-8")
+    with pytest.raises(SourceError, match="it has: 'prompt text', 'answer given'") as refused:
+        available_columns(path, SourceOptions())
+    assert "--column-map 'answer given=response'" in str(refused.value)
+
+
+def test_names_like_an_alias_are_suggested(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "log.jsonl", [{"questions": "q"}])
+    with pytest.raises(SourceError, match="did you mean its column 'questions'"):
+        read_samples(path, SourceOptions(), {"any": ("user_input",)})
+
+
+def test_a_mapped_column_must_exist(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "log.jsonl", [{"gold": "g"}])
+    with pytest.raises(SourceError, match=r"has no column 'golf' to map; it has: 'gold'. Did you mean 'gold'\?"):
+        read_samples(path, SourceOptions(column_map={"golf": "reference"}), {})
+
+
+@pytest.mark.parametrize(
+    ("column_map", "message"),
+    [
+        ({"gold": "refrence"}, "Did you mean 'reference'?"),
+        ({"gold": "ground_truth"}, "Did you mean 'reference'?"),
+        ({"gold": "zzz"}, "There are: 'user_input', 'response'"),
+        ({"uid": "row_id"}, "set id_column to 'uid'"),
+        ({"reference": "gold"}, "own name comes first: {'gold': 'reference'}"),
+        ({"gold": "reference", "best": "reference"}, "for two columns, 'gold', 'best'"),
+    ],
+)
+def test_a_column_map_must_name_sample_columns(column_map: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        SourceOptions(column_map=column_map)
+    assert message in str(caught.value)
+
+
+def test_metrics_can_need_only_sample_columns(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "log.jsonl", [ROW])
+    with pytest.raises(ConfigError, match="mine needs the column 'history'"):
+        read_samples(path, SourceOptions(), {"mine": ("history",)})
+
+
+@pytest.mark.parametrize("header", ["response,response", "response,a,a"])
+def test_two_columns_of_one_name_are_refused(header: str, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(f"{header}\nx,y,z\n")
+    with pytest.raises(SourceError, match="two columns named"):
+        read_samples(tmp_path / "log.csv", SourceOptions(), {})
+
+
+def test_a_column_whose_name_can_not_be_printed_is_named_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(rb'{"half \ud800": "a"}')
+    with pytest.raises(SourceError, match="none of the columns") as caught:
+        read(path, {})
+    assert rb"--column-map 'half \ud800=user_input'" in str(caught.value).encode()

@@ -1,0 +1,41 @@
+"""Single columns of a source: found by the ids that rows have in a run."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metric_core.errors import SourceError
+from tasks.sources import SourceOptions
+from tasks.sources.single_columns import other_columns
+
+
+def write(folder: Path, *rows: Any) -> str:
+    path = folder / "rows.jsonl"
+    path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows), encoding="utf-8")
+    return str(path)
+
+
+def test_cells_come_by_row_id_and_bad_rows_are_left_out(tmp_path: Path) -> None:
+    source = write(tmp_path, {"id": "a", "answer": "Yes.", "good": 1}, "{broken", {"id": "b", "answer": "", "more": 2})
+    found = other_columns(source, SourceOptions(), ["good", "more"])
+    assert found == {"good": {"a": 1, "b": None}, "more": {"a": None, "b": 2}}
+
+
+def test_a_column_of_samples_is_known_by_their_name_for_it(tmp_path: Path) -> None:
+    found = other_columns(write(tmp_path, {"id": "a", "answer": "Yes."}), SourceOptions(), ["response"])
+    assert found == {"response": {"a": "Yes."}}
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("godo", "Did you mean 'good'"),
+        ("xyz", "Beside the samples' own columns it has: 'good'"),
+        ("reference", "the data has no column 'reference'"),
+    ],
+)
+def test_a_column_that_is_not_there_is_told_with_those_that_are(tmp_path: Path, name: str, words: str) -> None:
+    with pytest.raises(SourceError, match=words):
+        other_columns(write(tmp_path, {"answer": "Yes.", "good": 1}), SourceOptions(), [name])

@@ -1,0 +1,38 @@
+"""Lists and mappings in the cells of CSV files."""
+
+from typing import Any
+
+import pytest
+
+from tasks.sources.bad_rows import UnfitError
+from tasks.sources.text_cells import parsed
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        ('["a", "b"]', ["a", "b"]),
+        (" ['a', \"it's\"] ", ["a", "it's"]),
+        ("('a', 'b')", ("a", "b")),
+        ("[]", []),
+        ("['a' \"it's\"\n 'c, d']", ["a", "it's", "c, d"]),
+        ("['one alone']", ["one alone"]),
+        (r"['back\\slash', '\d']", ["back\\slash", r"\d"]),
+        ("[1, 2]", [1, 2]),
+        ("[1 2\n 3]", [1, 2, 3]),
+        ("{'score1_description': 'bad'}", {"score1_description": "bad"}),
+        ('{"score1_description": "bad"}', {"score1_description": "bad"}),
+        ("['a', None]", ["a", None]),
+        ("plain text", "plain text"),
+        ("[see the guide] it says so", "[see the guide] it says so"),
+        ("[open('x')]", "[open('x')]"),
+        ("[" * 500, "[" * 500),
+    ],
+)
+def test_what_cells_hold(cell: str, value: Any) -> None:
+    assert parsed(cell) == value
+
+
+def test_texts_glued_together_by_a_forgotten_comma_are_refused() -> None:
+    with pytest.raises(UnfitError, match="a comma is missing"):
+        parsed("['a' 'b', 'c']")

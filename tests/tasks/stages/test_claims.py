@@ -1,0 +1,68 @@
+"""The stage `claims`: every text decomposed once, and every text without claims accounted for."""
+
+from pathlib import Path
+
+import pytest
+
+from metric_core import reasons
+from metric_core.stages import Product, Stage
+from tasks.stages.claims import ClaimsSettings, claims
+from tests.tasks.builders import cells, fails, samples_table, says, script
+
+
+def test_claims_are_numbered_by_side(tmp_path: Path) -> None:
+    judge = script(
+        tmp_path,
+        says("claims", "A and B.", answer={"claims": ["A.", " ", "B."]}),
+        says("claims", "C.", answer={"claims": ["C."]}),
+    )
+    settings = ClaimsSettings(products=(Product.RESPONSE_CLAIMS, Product.REFERENCE_CLAIMS), judge=judge)
+    output = claims.compute({Stage.SAMPLES: samples_table({"response": "A and B.", "reference": "C."})}, settings)
+    assert cells(output.table, "row_id", "side", "claim_id", "text") == [
+        ("row-1", "response", "response:0", "A."),
+        ("row-1", "response", "response:1", "B."),
+        ("row-1", "reference", "reference:0", "C."),
+    ]
+
+
+def test_a_text_without_claims_a_blank_text_and_a_failed_reply_are_told_apart(tmp_path: Path) -> None:
+    judge = script(
+        tmp_path, says("claims", "Hello!", answer={"claims": []}), fails("claims", "Long.", reason="cut off")
+    )
+    table = samples_table({"response": "Hello!"}, {"response": " \n"}, {"response": "Long."})
+    settings = ClaimsSettings(products=(Product.RESPONSE_CLAIMS,), judge=judge)
+    output = claims.compute({Stage.SAMPLES: table}, settings)
+    assert cells(output.table, "row_id", "claim_id", "status", "reason") == [
+        ("row-1", None, "undefined", reasons.NO_RESPONSE_CLAIMS),
+        ("row-2", None, "undefined", reasons.empty_column("response")),
+        ("row-3", None, "failed", "cut off"),
+    ]
+    assert output.usage.failed == {"cut off": 1}
+
+
+def test_an_equal_answer_to_an_equal_question_is_asked_about_once(tmp_path: Path) -> None:
+    judge = script(tmp_path, says("claims", "A.", answer={"claims": ["A."]}))
+    table = samples_table(*[{"user_input": "Q?", "response": "A."}] * 3)
+    output = claims.compute({Stage.SAMPLES: table}, ClaimsSettings(products=(Product.RESPONSE_CLAIMS,), judge=judge))
+    assert output.table.num_rows == 3
+    assert output.usage.questions == 1
+
+
+@pytest.mark.models
+def test_sentences_need_no_judge_and_are_numbered_by_context(tmp_path: Path) -> None:
+    table = samples_table(
+        {"reference": "Dogs bark. Cats meow.", "retrieved_contexts": ["One thing. Another thing.", "A third thing."]},
+        {"reference": "", "retrieved_contexts": []},
+    )
+    settings = ClaimsSettings(products=(Product.REFERENCE_SENTENCES, Product.CONTEXT_SENTENCES), judge=script(tmp_path))
+    output = claims.compute({Stage.SAMPLES: table}, settings)
+    assert cells(output.table, "claim_id", "text", "reason") == [
+        ("reference_sentence:0", "Dogs bark.", None),
+        ("reference_sentence:1", "Cats meow.", None),
+        (None, None, reasons.NO_REFERENCE_SENTENCES),
+        ("context_sentence:0:0", "One thing.", None),
+        ("context_sentence:0:1", "Another thing.", None),
+        ("context_sentence:1:0", "A third thing.", None),
+        (None, None, reasons.NO_CONTEXTS),
+    ]
+    assert output.usage.questions == 0

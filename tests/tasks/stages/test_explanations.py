@@ -1,0 +1,108 @@
+"""The stage `explanations`: why a verdict is what it is, for the verdicts that the judge was asked for."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from metric_core import reasons
+from metric_core.stages import Stage
+from tasks.options.model_options import JudgeSettings
+from tasks.stages.explanations import ExplanationsSettings, explanations
+from tasks.tables.records import table_of
+from tests.tasks.builders import cells, fails, samples_table, says, script
+
+SAMPLE = {"retrieved_contexts": ["It rains.", "It snows."], "reference": "It is dry.", "response": "It pours."}
+CLAIMS = {"response:0": "It is wet.", "response:1": "It is warm."}
+
+
+def verdict(claim: str, premise: str, given: int | None, **more: Any) -> dict[str, Any]:
+    status = "failed" if given is None else "answered"
+    return {"kind": "support", "claim_id": claim, "premise": premise, "verdict": given, "status": status, **more}
+
+
+VERDICTS = (
+    verdict("response:0", "contexts", 1),
+    verdict("response:1", "contexts", 0),
+    verdict("response:0", "reference", 0),
+    verdict("response:1", "context:1", 0),
+    verdict("response:1", "reference", None, reason="the reply was cut off"),
+    verdict("response:0", "context:0", 0, reason="empty premise"),
+    {**verdict("", "context:0", 0), "kind": "usefulness_for_reference"},
+    {**verdict("context_sentence:0:0", "user_input", 0), "kind": "relevance"},
+)
+UNSUPPORTED = [("response:1", "contexts"), ("response:0", "reference"), ("response:1", "context:1")]
+
+
+def tables(rows: int = 1) -> dict[Stage, pa.Table]:
+    ids = [f"row-{number}" for number in range(1, rows + 1)]
+    claims = [
+        {"row_id": row_id, "side": "response", "claim_id": claim, "text": text, "status": "answered"}
+        for row_id in ids
+        for claim, text in CLAIMS.items()
+    ]
+    return {
+        Stage.SAMPLES: samples_table(*[SAMPLE] * rows),
+        Stage.CLAIMS: table_of(Stage.CLAIMS, claims),
+        Stage.VERDICTS: table_of(Stage.VERDICTS, [{"row_id": row_id, **row} for row_id in ids for row in VERDICTS]),
+    }
+
+
+def test_the_verdicts_that_do_not_support_a_claim_are_explained_with_their_premise(tmp_path: Path) -> None:
+    judge = script(
+        tmp_path,
+        says(
+            "explanation", "It is warm.", "It rains.\nIt snows.", answer={"explanation": "Rain says nothing of heat."}
+        ),
+        says("explanation", "It is wet.", "It is dry.", answer={"explanation": "Dry is not wet."}),
+        says("explanation", "It is warm.", "It snows.", answer={"explanation": "Snow is cold."}),
+    )
+    output = explanations.compute(tables(), ExplanationsSettings(judge=judge))
+    assert cells(output.table, "claim_id", "premise", "text", "status") == [
+        (*UNSUPPORTED[0], "Rain says nothing of heat.", "answered"),
+        (*UNSUPPORTED[1], "Dry is not wet.", "answered"),
+        (*UNSUPPORTED[2], "Snow is cold.", "answered"),
+    ]
+    assert output.usage.questions == 3
+
+
+def test_all_explains_every_verdict_on_a_claim_that_was_asked_for(tmp_path: Path) -> None:
+    judge = script(tmp_path, says("explanation", answer={"explanation": "So it is."}))
+    output = explanations.compute(tables(), ExplanationsSettings(judge=judge, explained="all"))
+    assert cells(output.table, "claim_id", "premise") == [("response:0", "contexts"), *UNSUPPORTED]
+
+
+def test_a_failed_reply_is_no_explanation(tmp_path: Path) -> None:
+    judge = script(
+        tmp_path,
+        says("explanation", answer={"explanation": "Why not."}),
+        fails("explanation", "It is wet.", "It is dry."),
+    )
+    output = explanations.compute(tables(), ExplanationsSettings(judge=judge))
+    assert cells(output.table, "text", "status", "reason") == [
+        ("Why not.", "answered", None),
+        (None, "failed", "the reply was cut off"),
+        ("Why not.", "answered", None),
+    ]
+    assert output.usage.failed == {"the reply was cut off": 1}
+
+
+@pytest.mark.models
+def test_a_judge_that_writes_no_texts_is_not_asked() -> None:
+    output = explanations.compute(tables(), ExplanationsSettings(judge=JudgeSettings()))
+    outcome = (None, "undefined", reasons.NEEDS_LANGUAGE_MODEL)
+    assert cells(output.table, "text", "status", "reason") == [outcome] * 3
+    assert output.usage.questions == 0
+
+
+def test_shards_change_nothing(tmp_path: Path) -> None:
+    judge = script(tmp_path, says("explanation", answer={"explanation": "So it is."}))
+    settings = ExplanationsSettings(judge=judge, explained="all")
+    whole = tables(rows=3)
+    shards = [
+        {stage: table.filter(pa.compute.equal(table["row_id"], f"row-{number}")) for stage, table in whole.items()}
+        for number in (1, 2, 3)
+    ]
+    parts = pa.concat_tables([explanations.compute(shard, settings).table for shard in shards])
+    assert explanations.compute(whole, settings).table.equals(parts)

@@ -1,0 +1,72 @@
+"""A table's key has everything that determines the table: models in folders by what lies there, and both encoders."""
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import spacy
+
+from metric_core.stages import Product
+from tasks.embedders.huggingface_embedder import HuggingFaceEmbedder
+from tasks.embedders.protocol import EmbedderIdentity
+from tasks.options.model_options import EmbedderSettings
+from tasks.recognizers.spacy_pipeline import SpacyPipeline
+from tasks.runtime.model_folder import folder_revision
+from tasks.stages import fingerprint as identity
+from tasks.stages.fingerprint import identity_of
+from tasks.stages.similarity import SimilaritySettings
+
+
+def test_a_folder_is_known_by_its_content(tmp_path: Path) -> None:
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights" / "model.bin").write_bytes(b"one")
+    (tmp_path / "config.json").write_text("{}")
+    first = folder_revision(tmp_path)
+    (tmp_path / ".cache").mkdir()
+    (tmp_path / ".cache" / "lock").touch()
+    assert folder_revision(tmp_path) == first
+    (tmp_path / "weights" / "model.bin").write_bytes(b"two")
+    second = folder_revision(tmp_path)
+    (tmp_path / "weights" / "model.bin").rename(tmp_path / "model.bin")
+    assert len({first, second, folder_revision(tmp_path)}) == 3
+
+
+def test_a_pipeline_trained_anew_in_its_folder_is_another(tmp_path: Path) -> None:
+    folder = tmp_path / "pipeline"
+    spacy.blank("en").to_disk(folder)
+    first = SpacyPipeline(str(folder)).identity
+    changed = spacy.blank("en")
+    changed.add_pipe("entity_ruler").add_patterns([{"label": "ORG", "pattern": "Assay"}])  # type: ignore[attr-defined]
+    changed.to_disk(folder)
+    assert SpacyPipeline(str(folder)).identity.revision != first.revision
+
+
+def test_an_embedder_trained_anew_in_its_folder_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = SimpleNamespace(from_pretrained=lambda *_, **__: SimpleNamespace(hidden_size=8, _commit_hash=None))
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "transformers", SimpleNamespace(AutoConfig=config))
+    (tmp_path / "model.bin").write_bytes(b"one")
+    first = HuggingFaceEmbedder(str(tmp_path)).identity
+    (tmp_path / "model.bin").write_bytes(b"two")
+    assert HuggingFaceEmbedder(str(tmp_path)).identity.revision != first.revision
+    assert HuggingFaceEmbedder("owner/model", "v2").identity.revision == "v2"
+
+
+def test_a_cross_encoder_counts_by_its_commit_where_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = ["one"]
+
+    def opened(_settings: EmbedderSettings) -> SimpleNamespace:
+        return SimpleNamespace(identity=EmbedderIdentity("huggingface", "cross", commit[0], 1))
+
+    monkeypatch.setattr(identity, "open_cross_encoder", opened)
+    embedder = EmbedderSettings(cross_encoder="cross")
+
+    def keys() -> list[str]:
+        products = (Product.ANSWER_SIMILARITY, Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER)
+        return [identity_of(SimilaritySettings(products=products[:count], embedder=embedder)) for count in (1, 2)]
+
+    before = keys()
+    commit[0] = "two"
+    after = keys()
+    assert (before[0] == after[0], before[1] == after[1]) == (True, False)

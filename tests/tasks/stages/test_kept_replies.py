@@ -1,0 +1,136 @@
+"""The judge's own words in the stage tables: once a reply, never too long, and only where the row does not say it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from metric_core.judge_questions import JudgeQuestion
+from metric_core.records import AnswerStatus
+from metric_core.registry import resolve
+from metric_core.schemas import LONGEST_REPLY, SCHEMAS
+from metric_core.stages import Product, Stage
+from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
+from tasks.judges.scripted import ScriptedJudge
+from tasks.options.model_options import MetricSettings
+from tasks.stages import claims, explanations, questions, ratings, verdicts
+from tasks.stages.answer_cells import reply_cell
+from tasks.tables.records import table_of
+from tests.tasks.builders import cells, samples_table
+
+VALUES: dict[str, Any] = {
+    "claims": {"claims": ["It rains.", "It pours."]},
+    "questions": {
+        "questions": [{"question": "Why?", "noncommittal": False}, {"question": "Who?", "noncommittal": True}]
+    },
+    "relevant_sentences": {"relevant": [2]},
+    "rubric": {"feedback": "Short.", "score": "2"},
+    "explanation": {"explanation": "It says so."},
+}
+SAMPLE = {
+    "user_input": "Does it rain?",
+    "response": "It rains and pours.",
+    "retrieved_contexts": ["It rains. It is warm.", "It snows."],
+}
+
+
+def answer(question: JudgeQuestion) -> Any:
+    """A reply in words, beside what is made of it; labels for choices."""
+    kind = str(question.kind)
+    if kind in VALUES:
+        return GenerateAnswer(AnswerStatus.ANSWERED, VALUES[kind], reply=f"<{kind}>")
+    return ChoiceAnswer(AnswerStatus.ANSWERED, (getattr(question, "labels", ("",))[0],) * 1, reply="the label")
+
+
+def failure(question: JudgeQuestion) -> Any:
+    """Nothing usable, but words."""
+    kind = GenerateAnswer if str(question.kind) in VALUES else ChoiceAnswer
+    return kind(AnswerStatus.FAILED, reason="reply cut off", reply=f"<{question.kind}")
+
+
+@pytest.fixture(params=[answer, failure])
+def judge(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The words that the judge of all stages begins its replies with."""
+    for module in (claims, explanations, questions, ratings, verdicts):
+        monkeypatch.setattr(module, "judge_of", lambda _: ScriptedJudge(request.param))
+    return ">" if request.param is answer else ""
+
+
+def replies(stage: Stage, tables: dict[Stage, pa.Table], settings: Any) -> Sequence[Any]:
+    module = {Stage.CLAIMS: claims.claims, Stage.QUESTIONS: questions.questions, Stage.RATINGS: ratings.ratings}
+    task = {**module, Stage.VERDICTS: verdicts.verdicts, Stage.EXPLANATIONS: explanations.explanations}[stage]
+    return [reply for (reply,) in cells(task.compute(tables, settings).table, "reply")]  # type: ignore[attr-defined]
+
+
+def test_a_list_of_claims_or_questions_has_its_reply_once(judge: str) -> None:
+    tables = {Stage.SAMPLES: samples_table(SAMPLE)}
+    settings = claims.ClaimsSettings(products=(Product.RESPONSE_CLAIMS,))
+    assert replies(Stage.CLAIMS, tables, settings) == [f"<claims{judge}", None][: 2 if judge else 1]
+    settings_of_questions = questions.QuestionsSettings(count=2)
+    assert replies(Stage.QUESTIONS, tables, settings_of_questions) == [f"<questions{judge}", None][: 2 if judge else 1]
+
+
+def test_a_written_rating_and_an_explanation_have_their_reply(judge: str) -> None:
+    metrics = (MetricSettings.of(resolve("rubrics").request({}, key="rubrics")),)
+    tables = {Stage.SAMPLES: samples_table(SAMPLE)}
+    assert replies(Stage.RATINGS, tables, ratings.RatingsSettings(metrics=metrics)) == [f"<rubric{judge}"]
+    claim = {"row_id": "row-1", "claim_id": "response:0", "status": "answered"}
+    tables[Stage.CLAIMS] = table_of(Stage.CLAIMS, [{**claim, "side": "response", "text": "It rains."}])
+    verdict = {**claim, "kind": "support", "premise": "contexts", "verdict": 0}
+    tables[Stage.VERDICTS] = table_of(Stage.VERDICTS, [verdict])
+    assert replies(Stage.EXPLANATIONS, tables, explanations.ExplanationsSettings()) == [f"<explanation{judge}"]
+
+
+def test_a_label_is_its_own_reply_and_a_failed_one_is_kept(judge: str) -> None:
+    found = [
+        {"row_id": "row-1", "side": side, "claim_id": f"{side}:{number}", "text": text, "status": "answered"}
+        for side, number, text in (
+            ("response", "0", "It rains."),
+            ("context_sentence", "0:0", "It rains."),
+            ("context_sentence", "0:1", "It is warm."),
+        )
+    ]
+    tables = {Stage.SAMPLES: samples_table(SAMPLE), Stage.CLAIMS: table_of(Stage.CLAIMS, found)}
+    products = (Product.RESPONSE_CLAIMS_BY_CONTEXTS, Product.SENTENCE_RELEVANCE)
+    label, first, second = replies(Stage.VERDICTS, tables, verdicts.VerdictsSettings(products=products))
+    assert label == (None if judge else "<verdict")
+    assert (first, second) == (f"<relevant_sentences{judge}", None)
+
+
+def test_votes_without_a_label_keep_the_words_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    votes = ChoiceAnswer(AnswerStatus.ANSWERED, ("1", None, None), reply="1\nPerhaps.\nWho knows.")
+    monkeypatch.setattr(ratings, "judge_of", lambda _: ScriptedJudge(lambda _: votes))
+    metrics = (MetricSettings.of(resolve("aspect_critic").request({"definition": "Kind?", "strictness": 3}, "kind")),)
+    found = replies(Stage.RATINGS, {Stage.SAMPLES: samples_table(SAMPLE)}, ratings.RatingsSettings(metrics=metrics))
+    assert found == [None, votes.reply, None]
+
+
+def test_a_long_reply_is_cut_and_says_so() -> None:
+    cell = reply_cell(GenerateAnswer(AnswerStatus.FAILED, reply="x" * 5000))
+    assert cell == "x" * LONGEST_REPLY + " [... cut: the reply has 5,000 characters]"
+
+
+def test_half_a_character_does_not_break_a_table() -> None:
+    reply = reply_cell(GenerateAnswer(AnswerStatus.ANSWERED, reply="a\ud83d"))
+    row = {"row_id": "1", "side": "response", "claim_id": "response:0", "text": "\ud83d b", "status": "answered"}
+    table = table_of(Stage.CLAIMS, [{**row, "reply": reply}, {**row, "text": "c"}])
+    assert cells(table, "text", "reply") == [("? b", "a?"), ("c", None)]
+    vote = {"row_id": "1", "metric": "m", "template": "t", "vote": 0, "status": "answered"}
+    table = table_of(Stage.RATINGS, [{**vote, "panel": [{"judge": "\udc00", "label": "1", "probability": 0.5}]}])
+    assert cells(table, "panel") == [([{"judge": "?", "label": "1", "probability": 0.5}],)]
+
+
+def test_an_empty_reply_is_none() -> None:
+    assert reply_cell(GenerateAnswer(AnswerStatus.FAILED, reply="")) is None
+
+
+def test_tables_with_replies_have_a_version_of_their_own() -> None:
+    versions = {stage: schema.version for stage, schema in SCHEMAS.items() if "reply" in schema.arrow.names}
+    assert versions == {
+        Stage.CLAIMS: 2,
+        Stage.QUESTIONS: 2,
+        Stage.VERDICTS: 3,
+        Stage.EXPLANATIONS: 2,
+        Stage.RATINGS: 3,
+    }

@@ -1,0 +1,165 @@
+"""The stage `verdicts`: one a (claim, premise), and only those that a score depends on."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from metric_core.stages import Product, Stage
+from tasks.options.model_options import JudgeSettings
+from tasks.stages.verdicts import VerdictsSettings, verdicts
+from tasks.tables.records import table_of
+from tests.tasks.builders import cells, fails, samples_table, says, script
+
+
+def claims_table(**claims: str) -> pa.Table:
+    """Claims of row-1: response_0="..." is the first claim of the response."""
+    rows = []
+    for name, text in claims.items():
+        side, _, number = name.rpartition("_")
+        rows.append(
+            {"row_id": "row-1", "side": side, "claim_id": f"{side}:{number}", "text": text, "status": "answered"}
+        )
+    return table_of(Stage.CLAIMS, rows)
+
+
+def given(
+    judge: JudgeSettings, sample: Mapping[str, Any], claims: pa.Table, *products: Product, every_context: bool = False
+) -> dict[tuple[str, str, str], tuple[int | None, str]]:
+    """(kind, claim, premise) -> (verdict, status) of a stage run."""
+    tables = {Stage.SAMPLES: samples_table(sample), Stage.CLAIMS: claims}
+    output = verdicts.compute(tables, VerdictsSettings(products=products, judge=judge, every_context=every_context))
+    rows = cells(output.table, "kind", "claim_id", "premise", "verdict", "status")
+    return {(kind, claim, premise): (verdict, status) for kind, claim, premise, verdict, status in rows}
+
+
+def test_contexts_are_joined_into_one_premise(tmp_path: Path) -> None:
+    judge = script(tmp_path, says("verdict", "It rains.", "one\ntwo", answer="yes"))
+    found = given(
+        judge,
+        {"retrieved_contexts": ["one", "two"]},
+        claims_table(response_0="It rains."),
+        Product.RESPONSE_CLAIMS_BY_CONTEXTS,
+    )
+    assert found == {("support", "response:0", "contexts"): (1, "answered")}
+
+
+def test_an_empty_premise_supports_nothing_and_is_not_asked_about(tmp_path: Path) -> None:
+    found = given(
+        script(tmp_path),
+        {"retrieved_contexts": [], "reference": " "},
+        claims_table(response_0="It rains."),
+        Product.RESPONSE_CLAIMS_BY_CONTEXTS,
+        Product.RESPONSE_CLAIMS_BY_REFERENCE,
+    )
+    assert set(found.values()) == {(0, "answered")}
+
+
+def test_a_failed_answer_is_no_verdict(tmp_path: Path) -> None:
+    found = given(
+        script(tmp_path, fails("verdict")),
+        {"reference": "It is dry."},
+        claims_table(response_0="It rains."),
+        Product.RESPONSE_CLAIMS_BY_REFERENCE,
+    )
+    assert found == {("support", "response:0", "reference"): (None, "failed")}
+
+
+NOISE = (Product.RESPONSE_CLAIMS_BY_REFERENCE, Product.CLAIMS_BY_EACH_CONTEXT)
+NOISY = {"retrieved_contexts": ["first", "second"], "reference": "truth"}
+
+
+def test_contexts_are_asked_only_about_claims_that_the_reference_does_not_support(tmp_path: Path) -> None:
+    judge = script(
+        tmp_path,
+        says("verdict", answer="no"),
+        says("verdict", "right", "truth", answer="yes"),
+        says("verdict", "wrong", "second", answer="yes"),
+    )
+    found = given(judge, NOISY, claims_table(response_0="right", response_1="wrong", reference_0="covered"), *NOISE)
+    assert set(found) == {
+        ("support", "response:0", "reference"),
+        ("support", "response:1", "reference"),
+        ("support", "response:1", "context:0"),
+        ("support", "response:1", "context:1"),
+        ("support", "reference:0", "context:1"),
+    }
+
+
+def test_no_context_is_asked_about_where_the_reference_claims_nothing(tmp_path: Path) -> None:
+    found = given(script(tmp_path, says("verdict", answer="no")), NOISY, claims_table(response_0="wrong"), *NOISE)
+    assert set(found) == {("support", "response:0", "reference")}
+
+
+def test_every_context_is_asked_where_probabilities_count(tmp_path: Path) -> None:
+    judge = script(tmp_path, says("verdict", answer={"yes": 0.9, "no": 0.1}))
+    found = given(judge, NOISY, claims_table(response_0="right", reference_0="covered"), *NOISE, every_context=True)
+    assert {(claim, premise) for _, claim, premise in found} == {
+        ("response:0", "reference"),
+        ("response:0", "context:0"),
+        ("response:0", "context:1"),
+        ("reference:0", "context:0"),
+        ("reference:0", "context:1"),
+    }
+
+
+def test_the_probability_of_yes_is_kept(tmp_path: Path) -> None:
+    judge = script(tmp_path, says("verdict", answer={"yes": 0.25, "no": 0.75}))
+    tables = {Stage.SAMPLES: samples_table({"reference": "truth"}), Stage.CLAIMS: claims_table(response_0="claim")}
+    output = verdicts.compute(tables, VerdictsSettings(products=(Product.RESPONSE_CLAIMS_BY_REFERENCE,), judge=judge))
+    assert cells(output.table, "verdict", "probability") == [(0, 0.25)]
+
+
+def test_usefulness_is_asked_of_every_passage_that_says_something(tmp_path: Path) -> None:
+    judge = script(
+        tmp_path,
+        says("usefulness_for_reference", "good", answer="yes"),
+        says("usefulness_for_reference", "bad", answer="no"),
+    )
+    found = given(
+        judge,
+        {"user_input": "Q?", "reference": "truth", "retrieved_contexts": ["good", " ", "bad"]},
+        claims_table(),
+        Product.USEFULNESS_FOR_REFERENCE,
+    )
+    assert [verdict for verdict, _ in found.values()] == [1, 0, 0]
+    assert [premise for _, _, premise in found] == ["context:0", "context:1", "context:2"]
+
+
+def test_relevant_sentences_are_marked_by_number(tmp_path: Path) -> None:
+    judge = script(tmp_path, says("relevant_sentences", answer={"relevant": [2, 9]}))
+    rows = [
+        {
+            "row_id": "row-1",
+            "side": "context_sentence",
+            "claim_id": f"context_sentence:0:{i}",
+            "text": text,
+            "status": "answered",
+        }
+        for i, text in enumerate(["One.", "Two."])
+    ]
+    found = given(judge, {"user_input": "Q?"}, table_of(Stage.CLAIMS, rows), Product.SENTENCE_RELEVANCE)
+    assert found == {
+        ("relevance", "context_sentence:0:0", "user_input"): (0, "answered"),
+        ("relevance", "context_sentence:0:1", "user_input"): (1, "answered"),
+    }
+
+
+def test_a_failed_list_of_relevant_sentences_fails_every_sentence(tmp_path: Path) -> None:
+    rows = [
+        {
+            "row_id": "row-1",
+            "side": "context_sentence",
+            "claim_id": "context_sentence:0:0",
+            "text": "One.",
+            "status": "answered",
+        }
+    ]
+    found = given(
+        script(tmp_path, fails("relevant_sentences")),
+        {"user_input": "Q?"},
+        table_of(Stage.CLAIMS, rows),
+        Product.SENTENCE_RELEVANCE,
+    )
+    assert found == {("relevance", "context_sentence:0:0", "user_input"): (None, "failed")}

@@ -1,0 +1,46 @@
+"""The rows of two runs, compared."""
+
+from typing import Any
+
+from tasks.tables.row_changes import Changes, compare
+from tests.tasks.builders import samples_table
+
+ROW: dict[str, Any] = {
+    "user_input": "Where?",
+    "response": "Here.",
+    "retrieved_contexts": ["One.", "Two."],
+    "rubrics": [{"key": "score1", "description": "bad"}],
+}
+
+
+def test_equal_rows_are_unchanged_in_whatever_shards_and_order() -> None:
+    earlier = [samples_table({**ROW, "row_id": "a"}, {**ROW, "row_id": "b"})]
+    later = [samples_table({**ROW, "row_id": "b"}), samples_table({**ROW, "row_id": "a"})]
+    assert compare(earlier, later) == Changes(added=(), removed=(), changed={}, unchanged=2)
+
+
+def test_each_column_that_differs_is_named() -> None:
+    earlier = samples_table({**ROW, "row_id": "a"}, {**ROW, "row_id": "b"}, {**ROW, "row_id": "c"})
+    later = samples_table(
+        {**ROW, "row_id": "a", "retrieved_contexts": ["Two.", "One."]},
+        {**ROW, "row_id": "b", "response": None, "rubrics": [{"key": "score1", "description": "good"}]},
+        {**ROW, "row_id": "c", "extras": '{"ticket": 4}'},
+    )
+    assert compare([earlier], [later]).changed == {
+        "a": ("retrieved_contexts",),
+        "b": ("response", "rubrics"),
+        "c": ("extras",),
+    }
+
+
+def test_no_text_an_empty_text_and_the_word_null_are_three_things() -> None:
+    values = (None, "", "null")
+    tables = [samples_table({**ROW, "row_id": "a", "reference": value}) for value in values]
+    found = [compare([earlier], [later]).unchanged for earlier in tables for later in tables]
+    assert found == [1, 0, 0, 0, 1, 0, 0, 0, 1]
+
+
+def test_rows_that_came_and_went_are_listed_in_order() -> None:
+    earlier = samples_table({**ROW, "row_id": "z"}, {**ROW, "row_id": "a"}, {**ROW, "row_id": "k"})
+    later = samples_table({**ROW, "row_id": "y"}, {**ROW, "row_id": "a"}, {**ROW, "row_id": "b"})
+    assert compare([earlier], [later]) == Changes(added=("y", "b"), removed=("z", "k"), changed={}, unchanged=1)

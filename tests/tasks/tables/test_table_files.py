@@ -1,0 +1,101 @@
+"""Files are there as a whole or not at all, and what is missing is named with the command that installs it."""
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+
+import fsspec
+import pytest
+from fsspec.registry import _registry
+
+from metric_core.errors import AssayError, MissingDependencyError
+from metric_core.schemas import SAMPLES
+from metric_core.stages import Stage
+from tasks.prefect_support.stage_results import StageResults
+from tasks.tables.prune_tables import prune_tables
+from tasks.tables.table_files import filesystem, write_whole
+from tasks.tables.table_store import StageRef, TableStore, read
+from tests.tasks.builders import samples_table
+
+
+class _ObjectStore(fsspec.AbstractFileSystem):  # type: ignore[misc] # fsspec has no types
+    """Remembers what it was asked for."""
+
+    protocol = "s3"
+    cachable = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+
+    def pipe_file(self, path: str, *_: object, **__: object) -> None:
+        self.asked.append(f"put {path}")
+
+    def makedirs(self, path: str, *_: object, **__: object) -> None:
+        self.asked.append(f"make {path}")
+
+
+def test_an_object_is_put_once_and_no_folder_is_made() -> None:
+    store = _ObjectStore()
+    write_whole(store, "bucket/claims/ab.parquet", b"content")
+    assert store.asked == ["put bucket/claims/ab.parquet"]
+
+
+def test_a_local_file_is_renamed_into_place(tmp_path: Path) -> None:
+    fs, path = filesystem(str(tmp_path / "claims" / "ab.parquet"))
+    write_whole(fs, path, b"content")
+    assert [file.name for file in (tmp_path / "claims").iterdir()] == ["ab.parquet"]
+    assert Path(path).read_bytes() == b"content"
+
+
+def test_a_place_that_can_not_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "claims").write_text("a file where a folder should be")
+    fs, path = filesystem(str(tmp_path / "claims" / "ab.parquet"))
+    with pytest.raises(AssayError, match="can not be written"):
+        write_whole(fs, path, b"content")
+
+
+def test_a_store_whose_client_is_not_installed_is_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    monkeypatch.delitem(_registry, "s3", raising=False)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'rag-assay\[s3\]'"):
+        filesystem("s3://bucket/assay")
+
+
+def test_an_unknown_protocol_is_refused() -> None:
+    with pytest.raises(AssayError, match="can not be opened"):
+        filesystem("nowhere://bucket/assay")
+
+
+class _NoCredentialsError(Exception):
+    """As a client of object stores has it: no OSError."""
+
+
+@pytest.fixture
+def unreachable(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of a store whose client finds no credentials."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise _NoCredentialsError("Unable to locate credentials")
+
+    monkeypatch.setitem(sys.modules, "botocore.exceptions", SimpleNamespace(BotoCoreError=_NoCredentialsError))
+    for name in ("pipe_file", "cat_file", "_open", "mv", "exists"):
+        monkeypatch.setattr(fsspec.get_filesystem_class("memory"), name, refused)
+    return "memory://bucket/assay"
+
+
+def test_an_error_of_a_client_is_a_message(unreachable: str) -> None:
+    fs, path = filesystem(unreachable)
+    with pytest.raises(AssayError, match=r"can not be written: Unable to locate credentials\..*`tables`"):
+        write_whole(fs, path, b"content")
+    with pytest.raises(AssayError, match="can not be written: Unable to locate credentials"):
+        TableStore(unreachable).write(samples_table({"response": "It rains."}), SAMPLES)
+    ref = StageRef(
+        stage=Stage.SAMPLES, path=f"{unreachable}/a.parquet", digest="", rows=1, schema_version=SAMPLES.version
+    )
+    with pytest.raises(AssayError, match="can not be reached: Unable to locate credentials"):
+        read(ref)
+    assert StageResults(root=unreachable).find("key") is None
+    with pytest.raises(AssayError, match="can not be read: Unable to locate credentials"):
+        prune_tables(unreachable, before=datetime.now(UTC))
