@@ -22,7 +22,7 @@ from metric_core.judge_questions import (
 )
 from metric_core.records import AnswerStatus, Sample, Score
 from metric_core.registry import resolve
-from tasks.judges.openai.openai_judge import ServerJudge
+from tasks.judges.openai.openai_judge import OpenAIJudge
 from tasks.options.judge_server_options import ServerJudgeOptions
 
 RATED = ("nv_accuracy", "nv_context_relevance", "nv_response_groundedness")
@@ -34,7 +34,7 @@ def main() -> None:
     options = ServerJudgeOptions(urls=(url,))
     if concurrency:
         options = options.model_copy(update={"concurrency": int(concurrency[0])})
-    judge = ServerJudge(options)
+    judge = OpenAIJudge(options)
     with Path(rows).open(encoding="utf-8") as lines:
         asked = [question for line in islice(lines, int(samples)) for question in _questions(json.loads(line))]
     choices = [question for question in asked if isinstance(question, ChoiceQuestion)]

@@ -1,6 +1,6 @@
 """How often the corrected mean holds what people say, beside the plain mean, on data that people have labelled.
 
-    PYTHONPATH=. python benchmarks/judge_error.py
+    PYTHONPATH=. python benchmarks/estimate_judge_error.py
 
 Evaluates each data set with the packaged judge, then again and again: half of the groups are the labelled rows, rows of
 the other half are drawn as a run, with the same share of good rows, with more, and with fewer. Needs the labelled data
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from benchmarks.labelled_examples import DATA, rows
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
-from metric_core.calibration.judge_error import corrected_mean, judge_error
+from metric_core.calibration.judge_error import correct_mean, estimate_judge_error
 from metric_core.statistics.resampling import Units
 from metric_core.statistics.summary import mean_interval
 from tasks.runs.run_folder import SCORES
@@ -85,11 +85,11 @@ def _tries(
         weights /= weights.sum()
         truth = float(weights @ labels[~known])
         run = generator.choice(scores[~known], size=int((~known).sum()), p=weights)
-        error = judge_error(labels[known], scores[known], groups[known].tolist())
+        error = estimate_judge_error(labels[known], scores[known], groups[known].tolist())
         plain = mean_interval(run)
         if error is None or plain is None:
             continue
-        corrected = corrected_mean(error, Units.of(run))
+        corrected = correct_mean(error, Units.of(run))
         low, high = corrected.interval.low, corrected.interval.high
         middle = (low + high) / 2 if corrected.value is None else corrected.value
         is_held = plain.low <= truth <= plain.high, low <= truth <= high

@@ -11,7 +11,7 @@ from benchmarks.everyday_pairs import EVERYDAY_PAIRS
 from benchmarks.perturbations import names_in, perturbed
 from metric_core.judge_questions import ChoiceQuestion, ask_usefulness_for_reference, ask_verdict
 from tasks.judges.builtin.premises import Premise
-from tasks.judges.builtin.tokens import words
+from tasks.judges.builtin.tokens import tokenize
 from tasks.recognizers.spacy_pipeline import SpacyPipeline
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "meta_eval"
@@ -104,7 +104,7 @@ def perturbations(examples: Sequence[Example], pipeline: SpacyPipeline) -> list[
 
 def _shortened(claim: str, sentences: Sequence[str]) -> Iterable[str]:
     """The neighbouring sentences, and the one sentence, that hold most of the claim's words, if they hold enough."""
-    match = Premise(sentences).match(words(claim).tokens)
+    match = Premise(sentences).match(tokenize(claim).tokens)
     if match.in_window >= 0.6:
         yield " ".join(sentences[index] for index in match.window)
     if match.in_sentence >= 0.7:

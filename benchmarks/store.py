@@ -19,7 +19,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from tasks.cache.answer_cache import AnswerStore, checksum_of
+from tasks.cache.answer_cache import AnswerCache, checksum_bytes
 from tasks.cache.cache_address import engine_url
 from tasks.cache.codec import CHOICES
 from tests.postgres import new_database, running_postgres
@@ -42,10 +42,10 @@ def rows(first: int, last: int) -> Iterator[tuple[Any, ...]]:
     now = int(time.time())
     for number in range(first, last):
         key = key_of(number)
-        yield key, "choice", checksum_of(key, VALUE), now, now, VALUE
+        yield key, "choice", checksum_bytes(key, VALUE), now, now, VALUE
 
 
-def fill(store: AnswerStore, first: int, last: int) -> None:
+def fill(store: AnswerCache, first: int, last: int) -> None:
     """Adds rows the fast way."""
     names = ", ".join(COLUMNS)
 
@@ -75,7 +75,7 @@ def rate(work: Callable[[int], int]) -> float:
     return done / (time.perf_counter() - started)
 
 
-def measure(store: AnswerStore, size: int) -> tuple[float, float, float, float]:
+def measure(store: AnswerCache, size: int) -> tuple[float, float, float, float]:
     """Look-ups found, look-ups missed, claims and additions a second in a store of a size."""
     step = max(1, size // LOOKED_UP)
 
@@ -104,14 +104,14 @@ def measure(store: AnswerStore, size: int) -> tuple[float, float, float, float]:
 
 
 @contextmanager
-def opened(database: str) -> Iterator[AnswerStore]:
+def opened(database: str) -> Iterator[AnswerCache]:
     """An empty store."""
     if database == "sqlite":
         with tempfile.TemporaryDirectory() as folder:
-            yield AnswerStore(engine_url(str(Path(folder, "answers.db"))))
+            yield AnswerCache(engine_url(str(Path(folder, "answers.db"))))
     else:
         with running_postgres() as server:
-            yield AnswerStore(engine_url(new_database(server)))
+            yield AnswerCache(engine_url(new_database(server)))
 
 
 def main() -> None:

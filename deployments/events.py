@@ -9,7 +9,7 @@ from prefect.events.schemas.events import Event
 from prefect.exceptions import PrefectHTTPStatusError
 from prefect.settings import get_current_settings
 
-from deployments.local_server import shown_url
+from deployments.local_server import mask_url
 from flows.index_events.index_event import EVENT, RESOURCE, IndexRebuilt
 from metric_core.errors import AssayError, ConfigError
 
@@ -50,7 +50,7 @@ def emit_index_rebuilt(index: str, version: str, dataset: str, *, announced: dat
             client.request("POST", "/events", json=[event.model_dump(mode="json")])
     except (httpx.HTTPError, PrefectHTTPStatusError) as error:
         raise AssayError(
-            f"the Prefect server at {shown_url(url)} did not take the event ({type(error).__name__}); "
+            f"the Prefect server at {mask_url(url)} did not take the event ({type(error).__name__}); "
             "the index was not announced"
         ) from error
     return event.id

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from deployments.local_server import ensure_server, use_server
-from flows.results.comparison_result import ComparedRuns, compare
-from flows.results.run_result import Run, open_run
+from flows.results.comparison_result import ComparisonResult, compare
+from flows.results.run_result import RunResult, open_run
 
-__all__ = ["ComparedRuns", "Run", "compare", "evaluate", "open_run"]
+__all__ = ["ComparisonResult", "RunResult", "compare", "evaluate", "open_run"]
 
 
-def evaluate(data: Any, *, metrics: Sequence[str] | None = None, **options: Any) -> Run:
+def evaluate(data: Any, *, metrics: Sequence[str] | None = None, **options: Any) -> RunResult:
     """Evaluates data.
 
     Args:
@@ -37,20 +37,20 @@ def evaluate(data: Any, *, metrics: Sequence[str] | None = None, **options: Any)
     from flows.config.loading import load_config  # noqa: PLC0415 keeps the import of this module quick
     from flows.config.run_config import tables_root  # noqa: PLC0415 keeps the import of this module quick
     from tasks.runtime.home import assay_home  # noqa: PLC0415
-    from tasks.sources.handed_over import handed_over  # noqa: PLC0415
+    from tasks.sources.handed_over import save_rows  # noqa: PLC0415
 
     named = None if metrics is None else list(metrics)
     config = load_config(None, {"metrics": named, **options})
-    source = str(data) if isinstance(data, (str, Path)) else handed_over(data, tables_root(config))
+    source = str(data) if isinstance(data, (str, Path)) else save_rows(data, tables_root(config))
     config = config.model_copy(update={"source": source})
-    _quiet()
+    _silence()
     with use_server(ensure_server(assay_home())):
         from flows.evaluate import run_evaluation  # noqa: PLC0415 Prefect reads its settings when it is imported
 
-        return Run(run_evaluation(config).folder)
+        return RunResult(run_evaluation(config).folder)
 
 
-def _quiet() -> None:
+def _silence() -> None:
     """Prefect's log is for those who ask for it, by PREFECT_LOGGING_LEVEL."""
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     for worker in ("APILogWorker", "EventsWorker"):

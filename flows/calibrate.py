@@ -12,10 +12,10 @@ from prefect.artifacts import create_markdown_artifact
 from pydantic import Field
 
 from flows.config.run_config import RunConfig
-from flows.evaluate import evaluate, judge_at_hand
-from flows.execution.calibration_lookup import identity_of_metric, judge_name
-from metric_core.calibration.calibrate import Figure, HumanAgreement, agreement_with_people
-from metric_core.calibration.judge_error import judge_error
+from flows.evaluate import evaluate, running_judge
+from flows.execution.calibration_lookup import judge_name, metric_fingerprint
+from metric_core.calibration.calibrate import Figure, HumanAgreement, measure_agreement
+from metric_core.calibration.judge_error import estimate_judge_error
 from metric_core.calibration.labels import LabelRules, Scale
 from metric_core.errors import ConfigError
 from metric_core.metric import MetricRequest
@@ -23,12 +23,12 @@ from metric_core.registry import default_suite
 from metric_core.statistics.resampling import SEED
 from tasks.calibration import calibration_files as calibrations
 from tasks.calibration.calibration_files import Calibration, KeptConfusion, KeptFigure, KeptMap
-from tasks.calibration.label_pairing import Compared, LabelledData, compared, read_labelled
+from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
 from tasks.options.model_options import Settings
-from tasks.reports.calibration.calibration_text import markdown
+from tasks.reports.calibration.calibration_text import calibration_markdown
 from tasks.reports.run.report_page import write_report
 from tasks.runs import run_folder
-from tasks.runs.finished_run import EarlierRun
+from tasks.runs.finished_run import FinishedRun
 from tasks.sources import SourceOptions, available_columns
 
 ARTIFACT = "assay-calibration"
@@ -82,14 +82,16 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
         AssayError: anything that the user can put right; the message says how.
     """
     ready = prepare(request)
-    with judge_at_hand(ready.config) as config:
+    with running_judge(ready.config) as config:
         evaluation = evaluate(config)
         found = _calibration(ready, config, Path(evaluation.folder))
     folder = Path(evaluation.folder)
-    calibrations.write(found, folder / run_folder.CALIBRATION)
-    kept = calibrations.keep(found) if request.keep else None
-    _told_in_run(folder, found)
-    create_markdown_artifact(markdown(found), key=ARTIFACT, description=f"{found.metric} beside {found.label}")
+    calibrations.save(found, folder / run_folder.CALIBRATION)
+    kept = calibrations.save_latest(found) if request.keep else None
+    _write_to_run(folder, found)
+    create_markdown_artifact(
+        calibration_markdown(found), key=ARTIFACT, description=f"{found.metric} beside {found.label}"
+    )
     return CalibrationResult(folder=evaluation.folder, calibration=found, kept=None if kept is None else str(kept))
 
 
@@ -126,12 +128,12 @@ def prepare(request: CalibrationRequest) -> Ready:
     if request.metric is not None:
         config = config.model_copy(update={"metrics": (request.metric,)})
     named = config.requests() or default_suite(available_columns(config.source, options))
-    metric = named[0] if len(named) == 1 else _meant(request, named)
+    metric = named[0] if len(named) == 1 else _suggest(request, named)
     metrics = (metric.key,) if config.metrics is None else (config.metrics[named.index(metric)],)
     return Ready(request, config.model_copy(update={"metrics": metrics}), metric, data)
 
 
-def _meant(request: CalibrationRequest, possible: Sequence[MetricRequest]) -> MetricRequest:
+def _suggest(request: CalibrationRequest, possible: Sequence[MetricRequest]) -> MetricRequest:
     """The metric that the labels are about, by the name of their column."""
     label = request.label.casefold().replace("-", "_")
     for prefix in _PREFIXES:
@@ -150,12 +152,12 @@ def _is_about(label: str, request: MetricRequest) -> bool:
 
 def _calibration(ready: Ready, config: RunConfig, folder: Path) -> Calibration:
     request, metric = ready.request, ready.metric
-    run = EarlierRun(folder)
-    rows = compared(run, metric, ready.data, request.rules)
-    found = agreement_with_people(rows.judged, request.seed)
+    run = FinishedRun(folder)
+    rows = pair_labels(run, metric, ready.data, request.rules)
+    found = measure_agreement(rows.judged, request.seed)
     return Calibration(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        identity=identity_of_metric(config, metric),
+        identity=metric_fingerprint(config, metric),
         judge=judge_name(config),
         metric=metric.key,
         name=metric.metric.name,
@@ -174,10 +176,10 @@ def _calibration(ready: Ready, config: RunConfig, folder: Path) -> Calibration:
     )
 
 
-def _findings(found: HumanAgreement, rows: Compared) -> dict[str, Any]:
+def _findings(found: HumanAgreement, rows: PairedLabels) -> dict[str, Any]:
     judged = rows.judged
     has_ends = judged.scale is Scale.BINARY or rows.span is not None
-    error = judge_error(judged.labels, judged.scores, judged.groups) if has_ends else None
+    error = estimate_judge_error(judged.labels, judged.scores, judged.groups) if has_ends else None
     return {
         "figures": {name: _figure(figure) for name, figure in found.figures.items()},
         "best": None if found.best is None else KeptConfusion(**asdict(found.best)),
@@ -193,12 +195,12 @@ def _figure(figure: Figure) -> KeptFigure:
     return KeptFigure(value=figure.value, **ends)
 
 
-def _data_digest(run: EarlierRun, data: LabelledData) -> str:
+def _data_digest(run: FinishedRun, data: LabelledData) -> str:
     digests = run.manifest["stages"]["samples"]["digests"]
-    return calibrations.digest_of([*digests, *sorted(data.labels.values.items())])
+    return calibrations.digest_rows([*digests, *sorted(data.labels.values.items())])
 
 
-def _told_in_run(folder: Path, found: Calibration) -> None:
+def _write_to_run(folder: Path, found: Calibration) -> None:
     """The run that a calibration was made from says what came out of it."""
     manifest = run_folder.read_json(folder, run_folder.MANIFEST)
     facts = found.facts(found.verdict, applied=False)

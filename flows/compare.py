@@ -13,7 +13,7 @@ from metric_core.gates.rules import Outcome
 from metric_core.statistics.resampling import SEED
 from tasks.comparison.run_pair import Matching
 from tasks.options.model_options import Settings
-from tasks.reports.comparison.comparison_text import markdown
+from tasks.reports.comparison.comparison_text import comparison_markdown
 
 ARTIFACT = "assay-comparison"
 
@@ -61,7 +61,7 @@ def compare(comparison: Comparison) -> State[str]:
         allow_different=comparison.allow_different,
     )
     found = compare_runs(Path(comparison.baseline), Path(comparison.run), options)
-    text = markdown(found)
+    text = comparison_markdown(found)
     create_markdown_artifact(text, key=ARTIFACT, description=f"{comparison.run} beside {comparison.baseline}")
     outcome = None if found.gate is None else found.gate.outcome
     if outcome is Outcome.FAILED:

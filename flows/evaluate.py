@@ -9,38 +9,38 @@ from typing import TYPE_CHECKING, Any
 from prefect import flow
 from prefect.runtime import flow_run
 
-from flows.config.run_config import RunConfig, served, tables_root
-from flows.execution.artifacts import progress_shown, publish
-from flows.execution.baseline_changes import against
+from flows.config.run_config import RunConfig, tables_root, with_launched_judge
+from flows.execution.artifacts import publish, show_progress
+from flows.execution.baseline_changes import compare_with_baseline
 from flows.execution.calibration_lookup import with_maps
-from flows.execution.plan import Plan, plan_of
-from flows.execution.run_record import folder_of, kept_settings, manifest_of, recorded
-from flows.execution.runners import running_stages
+from flows.execution.plan import Plan, plan_run
+from flows.execution.run_record import build_manifest, choose_folder, record_run, settings_for_manifest
+from flows.execution.runners import start_runner
 from flows.execution.shards import Shards, Submitted, Way
 from flows.execution.stage_settings import (
     STAGE_TASKS,
-    keeping_of,
     metrics_of,
     retrieval_settings,
     samples_settings,
     stage_settings,
-    with_contexts,
+    storage_of,
+    use_fetched_contexts,
 )
 from metric_core.stages import Stage
-from tasks.launcher import owned_judge
-from tasks.models.models import meet_run, open_store
+from tasks.launcher import launch_for_scope
+from tasks.models.models import open_cache, reset_clients_for_run
 from tasks.options.model_options import Settings
-from tasks.prefect_support.concurrency_limits import make_limits
+from tasks.prefect_support.concurrency_limits import create_limits
 from tasks.runs import run_folder
-from tasks.runs.finished_run import EarlierRun
+from tasks.runs.finished_run import FinishedRun
 from tasks.runtime.home import assay_home
-from tasks.sources.in_memory import saved
+from tasks.sources.in_memory import save_dataset
 from tasks.stages.base import run_here
 from tasks.stages.reporting import ReportingSettings, reporting
 from tasks.stages.retrieval import retrieval
 from tasks.stages.samples import SamplesResult, samples
 from tasks.tables.table_store import StageRef
-from tasks.tables.tables_in_use import in_use as tables_in_use
+from tasks.tables.tables_in_use import mark_in_use as tables_in_use
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -75,38 +75,38 @@ def evaluate(config: RunConfig) -> Evaluation:
     Raises:
         AssayError: anything that the user can put right; the message says how.
     """
-    plan = plan_of(config)
-    baseline = EarlierRun(config.baseline) if config.baseline is not None else None
+    plan = plan_run(config)
+    baseline = FinishedRun(config.baseline) if config.baseline is not None else None
     if config.answers is not None:
-        open_store(config.answers).ensure()
-    folder = folder_of(config)
-    with run_folder.owned(folder), judge_at_hand(config) as ready:
-        manifest = manifest_of(ready, plan)
+        open_cache(config.answers).ensure()
+    folder = choose_folder(config)
+    with run_folder.lock_folder(folder), running_judge(config) as ready:
+        manifest = build_manifest(ready, plan)
         in_use = tables_in_use(tables_root(ready), manifest["run_id"])
-        with recorded(folder, manifest), in_use, progress_shown(), running_stages(ready):
+        with record_run(folder, manifest), in_use, show_progress(), start_runner(ready):
             return _evaluate(ready, plan, folder, manifest, baseline)
 
 
 @contextmanager
-def judge_at_hand(config: RunConfig) -> Iterator[RunConfig]:
+def running_judge(config: RunConfig) -> Iterator[RunConfig]:
     """The configuration with its judge at hand: one that is to be launched runs as long as the block.
 
     Answers that could not be kept while the judge worked are kept at the end, if that is possible now.
     """
-    meet_run(str(flow_run.id))
-    make_limits((config.judge, *config.panel), update=False)
+    reset_clients_for_run(str(flow_run.id))
+    create_limits((config.judge, *config.panel), update=False)
     try:
         if config.judge.launch is None:
             yield config
             return
-        with owned_judge(config.judge.launch, assay_home()) as running:
-            yield served(config, running.url)
+        with launch_for_scope(config.judge.launch, assay_home()) as running:
+            yield with_launched_judge(config, running.url)
     finally:
-        open_store(config.answers).settle()
+        open_cache(config.answers).settle()
 
 
 def _evaluate(
-    config: RunConfig, plan: Plan, folder: Path, manifest: Mapping[str, Any], baseline: EarlierRun | None
+    config: RunConfig, plan: Plan, folder: Path, manifest: Mapping[str, Any], baseline: FinishedRun | None
 ) -> Evaluation:
     started = time.monotonic()
     tables = tables_root(config)
@@ -115,13 +115,13 @@ def _evaluate(
         read = run_here(samples, samples_settings(config, plan), tables)
     else:
         fetched = retrieval(retrieval_settings(config, config.retriever), tables)
-        config = with_contexts(config, fetched.source)
+        config = use_fetched_contexts(config, fetched.source)
         read = fetched.added_to(run_here(samples, samples_settings(config, plan), tables))
-        findings |= {"config": kept_settings(config), "retrieval": fetched.said()}
+        findings |= {"config": settings_for_manifest(config), "retrieval": fetched.said()}
     refs = [*read.refs, *_run_shards(read, config, plan)]
     findings["seconds"] = round(time.monotonic() - started, 3)
     if baseline is not None:
-        findings["baseline"] = against(baseline, refs)
+        findings["baseline"] = compare_with_baseline(baseline, refs)
     return finish(read, refs, plan, folder, {**manifest, **findings})
 
 
@@ -159,14 +159,14 @@ def run_evaluation(config: RunConfig, dataset: "Dataset | None" = None) -> Evalu
         dataset: a `datasets.Dataset` to evaluate instead of the configuration's source.
     """
     if dataset is not None:
-        config = config.model_copy(update={"source": saved(dataset, tables_root(config))})
+        config = config.model_copy(update={"source": save_dataset(dataset, tables_root(config))})
     return evaluate(config)
 
 
 def _run_shards(read: SamplesResult, config: RunConfig, plan: Plan) -> list[StageRef]:
     settings = with_maps(stage_settings(config, plan), config, plan)
     stages = [stage for stage in plan.stages if stage in STAGE_TASKS]
-    keeping = {stage: keeping_of(stage, settings[stage], config) for stage in stages}
+    keeping = {stage: storage_of(stage, settings[stage], config) for stage in stages}
     shards = Shards(config, dict.fromkeys(stages, sum(ref.rows for ref in read.refs)))
 
     def way(number: int, samples: StageRef) -> Way:

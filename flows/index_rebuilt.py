@@ -21,20 +21,20 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
 from flows.compare import ARTIFACT
-from flows.config.deploy_options import usual_gate
+from flows.config.deploy_options import default_gate
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution.gated_comparison import CompareOptions, compare_runs
 from flows.index_events.alerts import Alert, link_to, send
-from flows.index_events.debounce import take_up
+from flows.index_events.debounce import claim_newest
 from flows.index_events.index_event import FROM_INDEX, IndexRebuilt
 from metric_core.errors import AssayError, ConfigError
 from metric_core.gates.rules import Outcome
 from metric_core.statistics.comparison import Verdict
 from tasks.comparison.run_comparison import RunComparison
 from tasks.reports.comparison.comparison_page import comparison_page
-from tasks.reports.comparison.comparison_text import markdown
-from tasks.reports.comparison.comparison_words import interval_text, numbers, title
+from tasks.reports.comparison.comparison_text import comparison_markdown
+from tasks.reports.comparison.comparison_words import format_interval, numbers, title
 from tasks.runs.baselines import Baseline, Baselines
 
 COMPARISON = "comparison.html"
@@ -65,32 +65,32 @@ def index_rebuilt(  # noqa: PLR0913, PLR0917 they are what a person fills in
         AssayError: anything that the user can put right; the message says how.
     """
     said = {"index": index, "version": version, "dataset": dataset}
-    with _told_of_errors(config, said):
-        rebuilt = _newest(config, said, announced, event)
+    with _alert_on_error(config, said):
+        rebuilt = _newest_version(config, said, announced, event)
         if rebuilt is None:
-            return _taken_by_another(said)
+            return _is_claimed_elsewhere(said)
         said.update(rebuilt.payload)
         baselines = Baselines(config.deploy.baselines)
         before = baselines.current(rebuilt.index)
         if before is not None and before.place.is_newer_than(rebuilt.place):
-            return _superseded(rebuilt, before)
-        folder = _evaluated(config, rebuilt, None if before is None else baselines.run_folder(before))
+            return _report_superseded(rebuilt, before)
+        folder = _evaluate(config, rebuilt, None if before is None else baselines.run_folder(before))
         before = baselines.current(rebuilt.index)  # another version may have been accepted meanwhile
         if before is None:
             return _accept(baselines, _baseline(rebuilt, folder, "first"), "it is the first of its index")
         if before.place.is_newer_than(rebuilt.place):
-            return _superseded(rebuilt, before)
-        found = _compared(config, rebuilt, (baselines.run_folder(before), folder))
+            return _report_superseded(rebuilt, before)
+        found = _compare(config, rebuilt, (baselines.run_folder(before), folder))
         if found.gate is None or found.gate.outcome is Outcome.PASSED:
             why = f"the gate passed beside version {before.version}"
             return _accept(baselines, _baseline(rebuilt, folder, "passed"), why)
         return _refuse(config, rebuilt, before.version, found)
 
 
-def _newest(config: RunConfig, said: Mapping[str, str], announced: str, event: str) -> IndexRebuilt | None:
+def _newest_version(config: RunConfig, said: Mapping[str, str], announced: str, event: str) -> IndexRebuilt | None:
     """The version to evaluate: of a run that an event has started, the newest that waits, if any does."""
     when = _time(announced)
-    found = IndexRebuilt.checked(said, when) if not event else _taken_up(config, said, when, UUID(event))
+    found = IndexRebuilt.checked(said, when) if not event else _claim(config, said, when, UUID(event))
     if found is None:
         return None
     if found.version != said["version"]:
@@ -103,16 +103,16 @@ def _newest(config: RunConfig, said: Mapping[str, str], announced: str, event: s
     return found
 
 
-def _taken_up(config: RunConfig, said: Mapping[str, str], when: datetime, event: UUID) -> IndexRebuilt | None:
+def _claim(config: RunConfig, said: Mapping[str, str], when: datetime, event: UUID) -> IndexRebuilt | None:
     quiet, longest = (timedelta(seconds=each) for each in (config.deploy.quiet_seconds, config.deploy.longest_wait))
-    found = take_up(said["index"], when, event, quiet, _LOOK_BACK + longest)
+    found = claim_newest(said["index"], when, event, quiet, _LOOK_BACK + longest)
     try:
         IndexRebuilt.checked(said, when)
     except ConfigError as error:
         # Of a burst there is this run only, so an event that can not be used must not take the others with it.
         if found is None:
             raise
-        _tell(config, said, str(error))
+        _alert(config, said, str(error))
     return found
 
 
@@ -126,19 +126,19 @@ def _time(announced: str) -> datetime:
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
-def _evaluated(config: RunConfig, rebuilt: IndexRebuilt, baseline: Path | None) -> Path:
+def _evaluate(config: RunConfig, rebuilt: IndexRebuilt, baseline: Path | None) -> Path:
     changes: dict[str, Any] = {"baseline": None if baseline is None else str(baseline), "out": None}
     if rebuilt.dataset != FROM_INDEX:
         changes |= {"source": rebuilt.dataset, "retriever": None}
     return Path(run_evaluation(config.model_copy(update=changes)).folder)
 
 
-def _compared(config: RunConfig, rebuilt: IndexRebuilt, folders: tuple[Path, Path]) -> RunComparison:
+def _compare(config: RunConfig, rebuilt: IndexRebuilt, folders: tuple[Path, Path]) -> RunComparison:
     """Holds a run against the baseline by the gate, and leaves a page about it in the run folder."""
-    found = compare_runs(*folders, CompareOptions(gate=config.deploy.gate or usual_gate()))
+    found = compare_runs(*folders, CompareOptions(gate=config.deploy.gate or default_gate()))
     (folders[1] / COMPARISON).write_text(comparison_page(found), encoding="utf-8", errors="replace")
     about = f"index {rebuilt.index}, version {rebuilt.version} beside its baseline"
-    create_markdown_artifact(markdown(found), key=ARTIFACT, description=about)
+    create_markdown_artifact(comparison_markdown(found), key=ARTIFACT, description=about)
     return found
 
 
@@ -149,7 +149,7 @@ def _refuse(config: RunConfig, rebuilt: IndexRebuilt, baseline: str, found: RunC
         index=rebuilt.index,
         version=rebuilt.version,
         outcome="failed" if has_failed else "inconclusive",
-        worse=tuple(_worse(found)),
+        worse=tuple(_describe_worse(found)),
         baseline=baseline,
         folder=str(folder),
         report=link_to(folder, COMPARISON, config.deploy.alerts),
@@ -188,25 +188,25 @@ def _baseline(rebuilt: IndexRebuilt, folder: Path, why: Literal["first", "passed
     )
 
 
-def _taken_by_another(said: Mapping[str, str]) -> State[dict[str, Any]]:
+def _is_claimed_elsewhere(said: Mapping[str, str]) -> State[dict[str, Any]]:
     message = (
         f"version {said['version']} of index {said['index']} was taken up by another run, with others of its burst"
     )
     return Completed(name="Superseded", message=message, data={**said, "accepted": False})
 
 
-def _superseded(rebuilt: IndexRebuilt, newer: Baseline) -> State[dict[str, Any]]:
+def _report_superseded(rebuilt: IndexRebuilt, newer: Baseline) -> State[dict[str, Any]]:
     message = f"version {rebuilt.version} of index {rebuilt.index} is older than its baseline, version {newer.version}"
     told = {**rebuilt.payload, "accepted": False, "baseline": newer.version}
     return Completed(name="Superseded", message=message, data=told)
 
 
-def _worse(found: RunComparison) -> Iterator[str]:
+def _describe_worse(found: RunComparison) -> Iterator[str]:
     """What the gate does not accept, and which metrics are worse beyond chance."""
     for check in found.gate.checks if found.gate else ():
         if check.outcome is not Outcome.PASSED:
             observed = "nothing" if check.observed is None else f"{check.observed:.3f}"
-            interval = f" ({interval_text(check.interval)})" if check.interval else ""
+            interval = f" ({format_interval(check.interval)})" if check.interval else ""
             yield f"{check.metric}: {check.rule}, observed {observed}{interval} over {check.rows} rows: {check.reason}"
     for metric in found.metrics:
         if metric.verdict is Verdict.WORSE:
@@ -215,18 +215,18 @@ def _worse(found: RunComparison) -> Iterator[str]:
 
 
 @contextmanager
-def _told_of_errors(config: RunConfig, said: Mapping[str, str]) -> Iterator[None]:
+def _alert_on_error(config: RunConfig, said: Mapping[str, str]) -> Iterator[None]:
     """Sends an alert about what goes wrong in the block, and lets it go on."""
     try:
         yield
     except Exception as error:
         # An error of ours is written for people; of others only the kind is told, for alerts leave the house.
         reason = str(error) if isinstance(error, AssayError) else f"{type(error).__name__}; the log of the run has more"
-        _tell(config, said, reason)
+        _alert(config, said, reason)
         raise
 
 
-def _tell(config: RunConfig, said: Mapping[str, str], reason: str) -> None:
+def _alert(config: RunConfig, said: Mapping[str, str], reason: str) -> None:
     """Sends an alert about a version that could not be evaluated."""
     alert = Alert(
         index=said["index"] or "?",

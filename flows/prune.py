@@ -6,7 +6,7 @@ from prefect import flow
 
 from metric_core.errors import ConfigError
 from tasks.cache.maintenance import prune as prune_answers
-from tasks.models.models import open_store
+from tasks.models.models import open_cache
 from tasks.options.model_options import Settings
 from tasks.runtime.home import assay_home
 from tasks.tables.prune_tables import prune_tables
@@ -34,7 +34,7 @@ class PruneSettings(Settings):
     dry_run: bool = True
 
 
-class Pruning(Settings):
+class PruneReport(Settings):
     """What was dropped, or would be: how much of what, and the bytes that it takes; and how many runs are under way."""
 
     dry_run: bool
@@ -48,7 +48,7 @@ class Pruning(Settings):
     answers_bytes: int
 
 
-def pruned(settings: PruneSettings) -> Pruning:
+def run_prune(settings: PruneSettings) -> PruneReport:
     """Drops what nothing has used for long, or tells what that would be.
 
     Raises:
@@ -60,9 +60,9 @@ def pruned(settings: PruneSettings) -> Pruning:
     before = datetime.now(UTC) - timedelta(days=settings.older_than_days)
     root = settings.tables or str(assay_home() / "tables")
     tables = prune_tables(root, before=before, size=settings.max_bytes, dry_run=settings.dry_run)
-    store = open_store(settings.answers)
+    store = open_cache(settings.answers)
     answers = prune_answers(store, before=before, size=settings.max_bytes, dry_run=settings.dry_run)
-    return Pruning(
+    return PruneReport(
         dry_run=settings.dry_run,
         records=tables.records,
         tables=tables.tables,
@@ -76,6 +76,6 @@ def pruned(settings: PruneSettings) -> Pruning:
 
 
 @flow(name="prune", persist_result=False, validate_parameters=True)
-def prune(settings: PruneSettings) -> Pruning:
+def prune(settings: PruneSettings) -> PruneReport:
     """As `pruned`, as a flow for deployments; without `dry_run = false` it drops nothing."""
-    return pruned(settings)
+    return run_prune(settings)

@@ -12,25 +12,25 @@ from typing import Any
 from prefect import flow
 
 from flows.config.run_config import RunConfig, tables_root
-from flows.evaluate import Evaluation, finish, judge_at_hand
-from flows.execution.artifacts import progress_shown
+from flows.evaluate import Evaluation, finish, running_judge
+from flows.execution.artifacts import show_progress
 from flows.execution.calibration_lookup import with_maps
 from flows.execution.plan import LEVELS
 from flows.execution.rerun_plan import Rerun, RerunRequest, prepare
-from flows.execution.rerun_warnings import notes_on_kept_rows
-from flows.execution.run_record import folder_of, manifest_of, recorded
-from flows.execution.runners import running_stages
+from flows.execution.rerun_warnings import warn_about_reused_rows
+from flows.execution.run_record import build_manifest, choose_folder, record_run
+from flows.execution.runners import start_runner
 from flows.execution.shards import Shards, Submitted, Way
-from flows.execution.stage_settings import STAGE_TASKS, keeping_of, samples_settings, stage_settings
+from flows.execution.stage_settings import STAGE_TASKS, samples_settings, stage_settings, storage_of
 from metric_core.errors import RunFolderError
 from metric_core.stages import Stage
-from tasks.models.models import open_store
+from tasks.models.models import open_cache
 from tasks.runs import run_folder
-from tasks.runs.row_reuse import Carrier, row_ids
+from tasks.runs.row_reuse import RowReuse, row_ids
 from tasks.stages.base import run_here
 from tasks.stages.samples import BadRowNote, SamplesResult, samples
 from tasks.tables.table_store import StageRef
-from tasks.tables.tables_in_use import in_use as tables_in_use
+from tasks.tables.tables_in_use import mark_in_use as tables_in_use
 
 
 @flow(name="rerun", persist_result=False, validate_parameters=True)
@@ -48,13 +48,13 @@ def rerun(request: RerunRequest) -> Evaluation:
     """
     ready = prepare(request)
     if ready.config.answers is not None:
-        open_store(ready.config.answers).ensure()
+        open_cache(ready.config.answers).ensure()
     folder = _folder_of(ready)
-    with run_folder.owned(folder), judge_at_hand(ready.config) as config:
+    with run_folder.lock_folder(folder), running_judge(ready.config) as config:
         parent = {"run_id": ready.earlier.run_id, "folder": str(ready.earlier.folder)}
-        manifest = {**manifest_of(config, ready.plan), "parent": parent}
+        manifest = {**build_manifest(config, ready.plan), "parent": parent}
         in_use = tables_in_use(tables_root(config), manifest["run_id"])
-        with recorded(folder, manifest), in_use, progress_shown(), running_stages(config):
+        with record_run(folder, manifest), in_use, show_progress(), start_runner(config):
             return _rerun(ready, config, folder, manifest)
 
 
@@ -69,12 +69,12 @@ def run_rerun(request: RerunRequest) -> Evaluation:
 
 def _rerun(ready: Rerun, config: RunConfig, folder: Path, manifest: Mapping[str, Any]) -> Evaluation:
     started = time.monotonic()
-    carrier = Carrier(ready.earlier, tables_root(config))
+    carrier = RowReuse(ready.earlier, tables_root(config))
     read = _read(ready, config, carrier)
     wanted = ready.rows(read)
     work = _Work(ready, config, carrier, wanted)
     refs = work.run(read.refs)
-    notes = notes_on_kept_rows(ready, manifest)
+    notes = warn_about_reused_rows(ready, manifest)
     warnings = (*(words for words in read.warnings if words not in ready.earlier.notes), *notes)
     said = {
         "rows": ready.request.rows,
@@ -87,7 +87,7 @@ def _rerun(ready: Rerun, config: RunConfig, folder: Path, manifest: Mapping[str,
     return finish(read, refs, ready.plan, folder, {**manifest, "rerun": said, "seconds": seconds})
 
 
-def _read(ready: Rerun, config: RunConfig, carrier: Carrier) -> SamplesResult:
+def _read(ready: Rerun, config: RunConfig, carrier: RowReuse) -> SamplesResult:
     """The rows: as the source has them now if it is about changes, else those of the earlier run."""
     if ready.request.rows == "changed":
         read: SamplesResult = run_here(samples, samples_settings(config, ready.plan), carrier.tables)
@@ -112,7 +112,7 @@ class _Work:
         wanted: ids of the rows that are computed anew; None for all.
     """
 
-    def __init__(self, ready: Rerun, config: RunConfig, carrier: Carrier, wanted: frozenset[str] | None) -> None:
+    def __init__(self, ready: Rerun, config: RunConfig, carrier: RowReuse, wanted: frozenset[str] | None) -> None:
         self._ready = ready
         self._plan = ready.plan
         self._config = config
@@ -120,7 +120,7 @@ class _Work:
         self._wanted = wanted
         self._settings = with_maps(stage_settings(config, ready.plan), config, ready.plan)
         self._stages = [stage for stage in ready.plan.stages if stage in STAGE_TASKS]
-        self._keeping = {stage: keeping_of(stage, self._settings[stage], config) for stage in self._stages}
+        self._keeping = {stage: storage_of(stage, self._settings[stage], config) for stage in self._stages}
 
     def rows_named(self, samples: Sequence[StageRef]) -> int:
         """How many rows are to be computed anew."""
@@ -176,4 +176,4 @@ class _Work:
 def _folder_of(ready: Rerun) -> Path:
     if ready.config.out is not None and Path(ready.config.out).expanduser().absolute() == ready.earlier.folder:
         raise RunFolderError(f"{ready.earlier.folder} is the run itself; name another folder for its rerun")
-    return folder_of(ready.config, "-rerun")
+    return choose_folder(ready.config, "-rerun")

@@ -5,7 +5,7 @@ from typing import Literal
 from prefect import flow
 
 from flows.evaluate import Evaluation
-from flows.execution.rerun_plan import request_of
+from flows.execution.rerun_plan import parse_request
 from flows.rerun import run_rerun
 from metric_core.stages import Stage
 
@@ -30,4 +30,4 @@ def rerun_stage(
     Raises:
         AssayError: anything that the user can put right; the message says how.
     """
-    return run_rerun(request_of(run=run, stage=stage, rows=rows, judge=judge, out=out))
+    return run_rerun(parse_request(run=run, stage=stage, rows=rows, judge=judge, out=out))

@@ -4,14 +4,14 @@
     ├── ConfigError                 an option, a configuration file or a combination of both
     │   ├── UnknownMetricError      a metric name nobody registered
     │   ├── MetricParameterError    a parameter that the metric does not have, or a value it can not take
-    │   └── ExtensionError          an object of the user's own: not there, of another kind than wanted, or raising
+    │   └── PluginError          an object of the user's own: not there, of another kind than wanted, or raising
     ├── SourceError                 the data: a file that can not be read, a column that is missing
     │   └── BadRowsError            rows that are not samples, with their numbers
     ├── MissingDependencyError      an optional package; the message has the line that installs it
     ├── JudgeError                  the judge can not be used at all
     ├── EmbedderError               the embedder can not be used, or not for a text
     ├── RunFolderError              a run folder that can not be written or is not one
-    └── NotAlikeError               runs that differ in more than the system under test, where a gate compares them
+    └── NotComparableError               runs that differ in more than the system under test, where a gate compares them
 
 Every message says what was got, what was wanted and what to do.
 """
@@ -46,7 +46,7 @@ class MetricParameterError(ConfigError):
     """A metric parameter that does not exist or a value that it can not take."""
 
 
-class ExtensionError(ConfigError):
+class PluginError(ConfigError):
     """An object of the user's own that is not there, is not what it is used as, or raises."""
 
 
@@ -84,7 +84,7 @@ class RunFolderError(AssayError):
     """A run folder that can not be written, or a folder that is not a run."""
 
 
-class NotAlikeError(AssayError):
+class NotComparableError(AssayError):
     """Two runs that a gate is to compare, but that differ in more than the system under test.
 
     Args:

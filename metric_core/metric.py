@@ -108,7 +108,7 @@ class Metric:
             complete[name] = value
         if self.check is not None and (wanted := self.check(complete)) is not None:
             raise MetricParameterError(f"{self.name} needs {wanted}, got {given!r}")
-        return MetricRequest(self, complete, key or _key(self, complete))
+        return MetricRequest(self, complete, key or _default_key(self, complete))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,19 +164,19 @@ class MetricRequest:
             evidence.column(column)
 
 
-def always(*values: Any) -> Callable[[Parameters], tuple[Any, ...]]:
+def constant(*values: Any) -> Callable[[Parameters], tuple[Any, ...]]:
     """Declares columns or products that do not depend on the parameters.
 
-    >>> always("response", "reference")({})
+    >>> constant("response", "reference")({})
     ('response', 'reference')
     """
     return lambda _: values
 
 
-def number_in(least: float, greatest: float = math.inf) -> Callable[[Any], str | None]:
+def require_number_in(least: float, greatest: float = math.inf) -> Callable[[Any], str | None]:
     """A check that accepts finite numbers from `least` to `greatest`.
 
-    >>> number_in(0, 1)(1.5)
+    >>> require_number_in(0, 1)(1.5)
     'a number from 0 to 1'
     """
 
@@ -189,31 +189,31 @@ def number_in(least: float, greatest: float = math.inf) -> Callable[[Any], str |
     return check
 
 
-def positive_integer(value: Any) -> str | None:
+def require_positive_integer(value: Any) -> str | None:
     """A check that accepts whole numbers from 1.
 
-    >>> positive_integer(0)
+    >>> require_positive_integer(0)
     'a whole number of at least 1'
     """
     good = isinstance(value, int) and not isinstance(value, bool) and value >= 1
     return None if good else "a whole number of at least 1"
 
 
-def non_empty_text(value: Any) -> str | None:
+def require_text(value: Any) -> str | None:
     """A check that accepts texts that are not blank.
 
-    >>> non_empty_text(" ")
+    >>> require_text(" ")
     'a text that is not empty'
     """
     return None if isinstance(value, str) and value.strip() else "a text that is not empty"
 
 
-def or_none(check: Callable[[Any], str | None]) -> Callable[[Any], str | None]:
+def allow_none(check: Callable[[Any], str | None]) -> Callable[[Any], str | None]:
     """A check that accepts None beside what `check` accepts.
 
-    >>> or_none(positive_integer)(None) is None
+    >>> allow_none(require_positive_integer)(None) is None
     True
-    >>> or_none(positive_integer)(0)
+    >>> allow_none(require_positive_integer)(0)
     'a whole number of at least 1 or nothing'
     """
 
@@ -224,9 +224,9 @@ def or_none(check: Callable[[Any], str | None]) -> Callable[[Any], str | None]:
     return check_or_none
 
 
-def _key(metric: Metric, parameters: Parameters) -> str:
+def _default_key(metric: Metric, parameters: Parameters) -> str:
     changed = [
-        f"{name}={_shown(value)}"
+        f"{name}={_format_value(value)}"
         for name, value in parameters.items()
         if value != metric.parameters[name].default and _is_short(value)
     ]
@@ -237,5 +237,5 @@ def _is_short(value: Any) -> bool:
     return isinstance(value, str | int | float | tuple | list) and len(str(value)) <= 32
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return "/".join(map(str, value)) if isinstance(value, tuple | list) else str(value)

@@ -29,7 +29,7 @@ from metric_core.metrics.reference_contexts import (
 )
 from metric_core.metrics.rubrics import INSTANCE_RUBRICS, RUBRICS
 from metric_core.metrics.string_similarity import STRING_SIMILARITY
-from metric_core.suggestions import suggestions
+from metric_core.suggestions import suggest_names
 
 METRICS: dict[str, Metric] = {
     metric.name: metric
@@ -86,14 +86,14 @@ def resolve(name: str) -> Metric:
     """
     wanted = name.strip().casefold().replace("-", "_")
     if wanted not in _BY_ANY_NAME:
-        raise UnknownMetricError(name, _meant(wanted))
+        raise UnknownMetricError(name, _suggest(wanted))
     return _BY_ANY_NAME[wanted]
 
 
-def _meant(wanted: str) -> list[str]:
+def _suggest(wanted: str) -> list[str]:
     """Names near to what was written, each metric once."""
     found: dict[str, str] = {}
-    for name in suggestions(wanted, _BY_ANY_NAME, most=8):
+    for name in suggest_names(wanted, _BY_ANY_NAME, most=8):
         found.setdefault(_BY_ANY_NAME[name].name, name)
     return list(found.values())[:4]
 

@@ -119,10 +119,10 @@ def closure(products: Iterable[Product]) -> frozenset[Product]:
     return frozenset(found)
 
 
-def are_judged(products: Iterable[Product]) -> bool:
+def any_judged(products: Iterable[Product]) -> bool:
     """Whether a judge has a say in products, or in what they are made from.
 
-    >>> are_judged([Product.QUESTION_SIMILARITY]), are_judged([Product.ANSWER_SIMILARITY])
+    >>> any_judged([Product.QUESTION_SIMILARITY]), any_judged([Product.ANSWER_SIMILARITY])
     (True, False)
     """
     return any(PRODUCTS[product].stage in _JUDGED for product in closure(products))

@@ -8,7 +8,7 @@ LEAST_LIKENESS = 72
 """Of 100: what a name must reach to be suggested."""
 
 
-def suggestions(wanted: str, known: Iterable[str], most: int = 4) -> list[str]:
+def suggest_names(wanted: str, known: Iterable[str], most: int = 4) -> list[str]:
     """Known names near to what was written, nearest first.
 
     Args:
@@ -16,19 +16,19 @@ def suggestions(wanted: str, known: Iterable[str], most: int = 4) -> list[str]:
         known: the names that there are.
         most: how many to suggest at most.
 
-    >>> suggestions("noise", ["faithfulness", "noise_sensitivity"])
+    >>> suggest_names("noise", ["faithfulness", "noise_sensitivity"])
     ['noise_sensitivity']
-    >>> suggestions("precison", ["context_recall", "context_precision"])
+    >>> suggest_names("precison", ["context_recall", "context_precision"])
     ['context_precision']
-    >>> suggestions("zzz", ["context_recall"])
+    >>> suggest_names("zzz", ["context_recall"])
     []
     """
-    likeness = {name: _likeness(wanted.casefold(), name.casefold()) for name in known}
+    likeness = {name: _similarity(wanted.casefold(), name.casefold()) for name in known}
     near = [name for name, value in likeness.items() if value >= LEAST_LIKENESS]
     return sorted(near, key=lambda name: (-likeness[name], name))[:most]
 
 
-def _likeness(wanted: str, name: str) -> float:
+def _similarity(wanted: str, name: str) -> float:
     if not wanted:
         return 0.0
     if len(wanted) > 2 and wanted in name:

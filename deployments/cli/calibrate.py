@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from deployments.cli._support.console import print_table, stderr, stdout
-from deployments.cli._support.options import Json, configured_without
+from deployments.cli._support.options import Json, with_config_except
 from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli.run import Verbose, load_models, set_log_levels
 from deployments.local_server import start_server, use_server
@@ -70,7 +70,7 @@ Keep = Annotated[
 ]
 
 
-@configured_without("metrics", "baseline", "explain")
+@with_config_except("metrics", "baseline", "explain")
 def calibrate(
     config: "RunConfig",
     label: Label,
@@ -85,7 +85,7 @@ def calibrate(
 ) -> None:
     """Compare a judge with labels of people: how far it agrees."""
     said = {"label": label, "metric": metric, "positive": positive, "by": by, "keep": keep}
-    result = _calibrated(
+    result = _run_calibration(
         config, {**said, "span": _span(span)} | ({} if seed is None else {"seed": seed}), verbose, as_json
     )
     if as_json:
@@ -95,7 +95,7 @@ def calibrate(
         _print(result)
 
 
-def _calibrated(config: "RunConfig", said: dict[str, Any], verbose: bool, quiet: bool) -> "CalibrationResult":
+def _run_calibration(config: "RunConfig", said: dict[str, Any], verbose: bool, quiet: bool) -> "CalibrationResult":
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     starting = start_server(assay_home())
@@ -103,12 +103,12 @@ def _calibrated(config: "RunConfig", said: dict[str, Any], verbose: bool, quiet:
     with use_server(starting.wait()):
         from flows.calibrate import CalibrationRequest, prepare  # noqa: PLC0415 Prefect reads its settings at import
         from flows.calibrate import calibrate as calibrate_flow  # noqa: PLC0415
-        from flows.execution.plan import plan_of  # noqa: PLC0415
+        from flows.execution.plan import plan_run  # noqa: PLC0415
 
         request = CalibrationRequest(config=config, **said)
         ready = prepare(request)
         load_models(ready.config)
-        with nullcontext() if quiet else stage_progress(plan_of(ready.config).stages):
+        with nullcontext() if quiet else stage_progress(plan_run(ready.config).stages):
             return calibrate_flow(request)
 
 

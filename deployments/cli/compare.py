@@ -81,7 +81,7 @@ def compare(
     the runs are not like for like. docs/compare.md explains the numbers and gate files.
     """
     from flows.config.gate_file import load_gate  # noqa: PLC0415
-    from flows.execution.gated_comparison import CompareOptions, compare_runs, hold_against_gate  # noqa: PLC0415 keeps help quick
+    from flows.execution.gated_comparison import CompareOptions, apply_gate, compare_runs  # noqa: PLC0415 keeps help quick
     from metric_core.statistics.resampling import SEED  # noqa: PLC0415
     from tasks.comparison.run_pair import Matching  # noqa: PLC0415
 
@@ -96,7 +96,7 @@ def compare(
         top=top,
         allow_different=allow_different,
     )
-    found = hold_against_gate(a, options) if b is None else compare_runs(a, b, options)
+    found = apply_gate(a, options) if b is None else compare_runs(a, b, options)
     _write(found, markdown, html, junit)
     _print(found, as_json, top)
     if found.gate is not None:
@@ -105,13 +105,13 @@ def compare(
 
 def _write(found: "RunComparison", markdown: Path | None, html: Path | None, junit: Path | None) -> None:
     if markdown is not None:
-        from tasks.reports.comparison.comparison_text import markdown as as_markdown  # noqa: PLC0415 only needed here
+        from tasks.reports.comparison.comparison_text import comparison_markdown  # noqa: PLC0415 only needed here
 
-        _save(markdown, as_markdown(found))
+        _save(markdown, comparison_markdown(found))
     if junit is not None and found.gate is not None:
-        from tasks.reports.comparison.junit import junit as as_junit  # noqa: PLC0415 only needed here
+        from tasks.reports.comparison.junit import gate_junit_xml  # noqa: PLC0415 only needed here
 
-        _save(junit, as_junit(found.gate, found.b.folder))
+        _save(junit, gate_junit_xml(found.gate, found.b.folder))
     if html is not None:
         from tasks.reports.comparison.comparison_page import comparison_page  # noqa: PLC0415 only needed here
 
@@ -129,9 +129,9 @@ def _save(path: Path, text: str) -> None:
 
 def _print(found: "RunComparison", as_json: bool, top: int) -> None:
     from deployments.cli._support.comparison_table import print_comparison  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.comparison.run_comparison import comparison_content  # noqa: PLC0415
+    from tasks.comparison.run_comparison import comparison_to_dict  # noqa: PLC0415
 
     if as_json:
-        stdout.print_json(json.dumps(comparison_content(found), allow_nan=False))
+        stdout.print_json(json.dumps(comparison_to_dict(found), allow_nan=False))
     else:
         print_comparison(stdout, found, top)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deployments.cli._support.console import stderr, stdout
-from deployments.cli._support.options import Json, configured
-from deployments.local_server import configured_api_url
+from deployments.cli._support.options import Json, with_config
+from deployments.local_server import find_configured_url
 from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from deployments.registry.apply import Applied
+    from deployments.registry.apply import AppliedChanges
     from flows.config.run_config import RunConfig
 
 
@@ -45,7 +45,7 @@ WorkingDir = Annotated[
 ]
 
 
-@configured
+@with_config
 def deploy(
     config: "RunConfig",
     pool: Pool = "rag-assay",
@@ -62,7 +62,7 @@ def deploy(
 ) -> None:
     """Deploy evaluations to a work pool of Prefect."""
     from deployments.registry.apply import Place, apply  # noqa: PLC0415 loads Prefect
-    from deployments.registry.specs import deployments_of, prefect_yaml, suffix_of  # noqa: PLC0415
+    from deployments.registry.specs import build_specs, name_suffix, prefect_yaml  # noqa: PLC0415
 
     scheduled = with_cron(config, cron)
     variables = _variables(job_variable or [])
@@ -73,17 +73,17 @@ def deploy(
         pool_type=None if work_pool_type is None else work_pool_type.value,
         image=image,
         job_variables=variables,
-        suffix=suffix_of(name),
+        suffix=name_suffix(name),
     )
     if as_yaml:
-        typer.echo(prefect_yaml(deployments_of(scheduled, place.suffix), pool, place.variables), nl=False)
+        typer.echo(prefect_yaml(build_specs(scheduled, place.suffix), pool, place.variables), nl=False)
         return
-    if configured_api_url() is None:
+    if find_configured_url() is None:
         raise ConfigError(
             "no Prefect server is set to deploy to: set PREFECT_API_URL (`prefect config set PREFECT_API_URL=...`). "
             "For this machine alone, `assay serve` needs none."
         )
-    print_applied(apply(scheduled, place), as_json)
+    print_changes(apply(scheduled, place), as_json)
     if not as_json:
         stderr.print(f"start a worker where the runs are to be: prefect worker start --pool {pool}", markup=False)
 
@@ -97,7 +97,7 @@ def with_cron(config: "RunConfig", cron: str | None) -> "RunConfig":
     return config
 
 
-def print_applied(done: "Sequence[Applied]", as_json: bool) -> None:
+def print_changes(done: "Sequence[AppliedChanges]", as_json: bool) -> None:
     """Prints what is on the server now."""
     if as_json:
         stdout.print_json(json.dumps([asdict(each) for each in done]))

@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from deployments.cli._support.console import stderr, stdout
-from deployments.cli._support.doctor_checks import Check, Level, checks_of
+from deployments.cli._support.doctor_checks import Check, Level, run_checks
 from deployments.cli._support.options import Json
 from metric_core.errors import AssayError
 
@@ -40,7 +40,7 @@ def doctor(
     """Check all that a run depends on, and say what to do about it."""
     config, problem = _configuration(source, judge, model)
     found = []
-    for check in chain([] if problem is None else [problem], checks_of(config)):
+    for check in chain([] if problem is None else [problem], run_checks(config)):
         found.append(check)
         if not as_json:
             _print(check)
@@ -54,11 +54,11 @@ def doctor(
 
 def _configuration(source: str | None, judge: str | None, model: str | None) -> "tuple[RunConfig | None, Check | None]":
     from flows.config.loading import CONFIG_SUFFIXES, load_config  # noqa: PLC0415 keeps `assay --help` quick
-    from flows.config.run_config import model_named  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.config.run_config import parse_model  # noqa: PLC0415 keeps `assay --help` quick
 
     said: dict[str, Any] = {}
     if judge is not None:
-        said["judge"] = model_named(judge)
+        said["judge"] = parse_model(judge)
     if model is not None:
         said.setdefault("judge", {}).setdefault("server", {})["model"] = model
     try:

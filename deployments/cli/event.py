@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from deployments.cli._support.console import stdout
-from deployments.local_server import configured_api_url, server_status, shown_url, use_server
+from deployments.local_server import find_configured_url, mask_url, server_status, use_server
 from metric_core.errors import ConfigError
 
 app = typer.Typer(help="Say what has happened, such as that an index was rebuilt.", no_args_is_help=True)
@@ -35,7 +35,7 @@ def index_rebuilt(
     from flows.index_events.index_event import IndexRebuilt  # noqa: PLC0415 loads Prefect
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 
-    url = configured_api_url()
+    url = find_configured_url()
     if url is None:
         status = server_status(assay_home())
         if status.record is None:
@@ -46,5 +46,5 @@ def index_rebuilt(
         from deployments.events import emit_index_rebuilt  # noqa: PLC0415
 
         event_id = emit_index_rebuilt(index, version, dataset)
-    said = f"told {shown_url(url)}: index {index} was rebuilt, version {version} (event {event_id})"
+    said = f"told {mask_url(url)}: index {index} was rebuilt, version {version} (event {event_id})"
     stdout.print(said, markup=False, soft_wrap=True)

@@ -35,19 +35,19 @@ def export(
     """Write the scores of a run as CSV, JSON Lines or Parquet."""
     from tasks.reports.run.exports import (  # noqa: PLC0415 keeps `assay --help` quick
         Format,
-        format_named,
-        format_of,
-        shape_named,
-        shaped,
+        guess_format,
+        parse_format,
+        parse_shape,
+        reshape,
         write_export,
     )
 
-    layout = shape_named(shape)
+    layout = parse_shape(shape)
     if file_format is not None:
-        written = format_named(file_format)
+        written = parse_format(file_format)
     else:
-        written = Format.CSV if out == _STDOUT else format_of(Path(out))
-    table = shaped(run, layout)
+        written = Format.CSV if out == _STDOUT else guess_format(Path(out))
+    table = reshape(run, layout)
     if out == _STDOUT:
         _to_stdout(table, written)
         return

@@ -17,7 +17,7 @@ def init(
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of configurations instead.")] = False,
 ) -> None:
     """Write a commented configuration for your data."""
-    from deployments.cli._support.config_template import starter_config  # noqa: PLC0415
+    from deployments.cli._support.config_template import config_template  # noqa: PLC0415
     from flows.config.run_config import RunConfig  # noqa: PLC0415 keeps `assay --help` quick
 
     if schema:
@@ -25,5 +25,5 @@ def init(
         return
     if out.exists() and not force:
         raise ConfigError(f"{out} is there already. Name another file with --out, or replace it with --force.")
-    out.write_text(starter_config(source, out.parent), encoding="utf-8")
+    out.write_text(config_template(source, out.parent), encoding="utf-8")
     stdout.print(f"wrote {out}. Evaluate with: assay run {out}", markup=False, soft_wrap=True)

@@ -15,7 +15,7 @@ from deployments.cli.run import set_log_levels
 from deployments.local_server import start_server, use_server
 
 if TYPE_CHECKING:
-    from deployments.eval_hub.hub_callback import Reporter
+    from deployments.eval_hub.hub_callback import HubCallback
     from deployments.eval_hub.job_results import JobResults
     from flows.config.run_config import RunConfig
     from flows.evaluate import Evaluation
@@ -49,9 +49,9 @@ def job(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress on stderr.")] = False,
 ) -> None:
     """Run a job of eval-hub: JobSpec in, JobResults out."""
-    from deployments.eval_hub.hub_callback import Reporter  # noqa: PLC0415
-    from deployments.eval_hub.job_config import DataFolders, JobOptions, config_of  # noqa: PLC0415 keeps `assay --help` quick
-    from deployments.eval_hub.job_results import results_of  # noqa: PLC0415
+    from deployments.eval_hub.hub_callback import HubCallback  # noqa: PLC0415
+    from deployments.eval_hub.job_config import DataFolders, JobOptions, build_config  # noqa: PLC0415 keeps `assay --help` quick
+    from deployments.eval_hub.job_results import build_results  # noqa: PLC0415
     from deployments.eval_hub.job_spec import JobSpec  # noqa: PLC0415
 
     started = time.monotonic()
@@ -60,18 +60,18 @@ def job(
     options = JobOptions(out, api_key, DataFolders(test_data or usual.test, data or usual.data))
     _warn(f"the job's field {field} is not used" for field in spec.unused)
     tells = os.environ.get("EVALHUB_MODE") == "k8s" if tell is None else tell
-    reporter = Reporter(spec if tells else spec.model_copy(update={"callback_url": None}))
-    with _problems_shown(reporter), reporter.running():
-        evaluation = _evaluate(config_of(spec, options), quiet)
+    reporter = HubCallback(spec if tells else spec.model_copy(update={"callback_url": None}))
+    with _show_problems(reporter), reporter.running():
+        evaluation = _evaluate(build_config(spec, options), quiet)
         _warn(evaluation.warnings)
         folder = Path(evaluation.folder)
-        found = results_of(spec, folder, time.monotonic() - started)
+        found = build_results(spec, folder, time.monotonic() - started)
         _write(found, folder, results)
         reporter.completed(found)
 
 
 @contextmanager
-def _problems_shown(reporter: "Reporter") -> Iterator[None]:
+def _show_problems(reporter: "HubCallback") -> Iterator[None]:
     try:
         yield
     finally:
@@ -84,10 +84,10 @@ def _warn(warnings: Iterable[str]) -> None:
 
 
 def _evaluate(config: "RunConfig", quiet: bool) -> "Evaluation":
-    from flows.execution.plan import plan_of  # noqa: PLC0415
+    from flows.execution.plan import plan_run  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 
-    plan = plan_of(config)
+    plan = plan_run(config)
     set_log_levels(verbose=False)
     server = start_server(assay_home()).wait()
     with use_server(server), nullcontext() if quiet else stage_progress(plan.stages):
@@ -98,13 +98,13 @@ def _evaluate(config: "RunConfig", quiet: bool) -> "Evaluation":
 
 def _write(found: "JobResults", folder: Path, results: Path | None) -> None:
     """The results as JSON, and the scores row by row in the two formats that eval-hub keeps."""
-    from tasks.reports.run.exports import Format, Shape, shaped, write_export  # noqa: PLC0415
+    from tasks.reports.run.exports import Format, Shape, reshape, write_export  # noqa: PLC0415
 
     text = found.model_dump_json(indent=2)
     target = results or folder / f"{RESULTS}.json"
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text + "\n", encoding="utf-8")
-    rows = shaped(folder, Shape.RAGAS)
+    rows = reshape(folder, Shape.RAGAS)
     for file_format in (Format.JSONL, Format.CSV):
         write_export(rows, folder / f"results.{file_format}", file_format)
     stdout.out(text)

@@ -28,25 +28,25 @@ from deployments.cli import (
     server,
     store,
 )
-from deployments.cli._support.cli_errors import Verbs, said_of, said_of_server
+from deployments.cli._support.cli_errors import Verbs, describe_error, describe_server_error
 from deployments.cli._support.console import spare_encoding_errors, stderr
 from metric_core.errors import (
     AssayError,
     ConfigError,
     EmbedderError,
     JudgeError,
-    NotAlikeError,
+    NotComparableError,
     RunFolderError,
     SourceError,
 )
-from tasks.runtime.telemetry import send_nothing_home
+from tasks.runtime.telemetry import disable_telemetry
 
 EXIT_CODES: tuple[tuple[type[AssayError], int], ...] = (
     (SourceError, 3),
     (JudgeError, 4),
     (EmbedderError, 4),
     (RunFolderError, 5),
-    (NotAlikeError, 12),
+    (NotComparableError, 12),
     (ConfigError, 2),
     (AssayError, 2),
 )
@@ -126,14 +126,14 @@ def main() -> None:
     """Runs the command line; an error that the user can put right is a message, not a traceback."""
     _spare_the_processor()
     spare_encoding_errors()
-    send_nothing_home()
+    disable_telemetry()
     try:
         app()
     except AssayError as error:
         stderr.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
     except Exception as error:
-        said = said_of(error) if isinstance(error, OSError) else said_of_server(error)
+        said = describe_error(error) if isinstance(error, OSError) else describe_server_error(error)
         if said is None:
             raise
         stderr.print(f"error: {said}", style="red", markup=False, highlight=False, soft_wrap=True)

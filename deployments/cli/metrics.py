@@ -32,9 +32,9 @@ def metrics(
 ) -> None:
     """List the metrics: what they measure, what they need."""
     from metric_core.registry import METRICS  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.plugins.metric_lookup import metric_named, packaged_metrics  # noqa: PLC0415
+    from tasks.plugins.metric_lookup import find_metric, packaged_metrics  # noqa: PLC0415
 
-    chosen = [metric_named(name)] if name else [*METRICS.values(), *packaged_metrics()]
+    chosen = [find_metric(name)] if name else [*METRICS.values(), *packaged_metrics()]
     if as_json:
         stdout.print_json(json.dumps([_entry(metric) for metric in chosen]))
     elif name:
@@ -86,9 +86,9 @@ def _table(chosen: list[Metric]) -> Table:
 
 
 def _asks_judge(metric: Metric) -> bool:
-    from metric_core.stages import are_judged  # noqa: PLC0415 keeps `assay --help` quick
+    from metric_core.stages import any_judged  # noqa: PLC0415 keeps `assay --help` quick
 
-    return are_judged(metric.products({name: parameter.default for name, parameter in metric.parameters.items()}))
+    return any_judged(metric.products({name: parameter.default for name, parameter in metric.parameters.items()}))
 
 
 def _show(metric: Metric) -> None:

@@ -10,11 +10,11 @@ from rich.table import Table
 from rich.tree import Tree
 
 from deployments.cli._support.console import print_table, stderr, stdout
-from deployments.cli._support.options import Json, configured
+from deployments.cli._support.options import Json, with_config
 
 if TYPE_CHECKING:
     from flows.config.run_config import RunConfig
-    from flows.dry_run.dry_run_result import Contexts, Forecast, StageForecast
+    from flows.dry_run.dry_run_result import DryRun, PendingContexts, StageDryRun
     from flows.execution.plan import Plan
 
 Fetch = Annotated[
@@ -25,15 +25,15 @@ Fetch = Annotated[
 ]
 
 
-@configured
+@with_config
 def plan(config: "RunConfig", fetch: Fetch = False, as_json: Json = False) -> None:
     """Show what a run would do, reuse and ask, without doing it."""
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
-    from flows.dry_run.dry_run import forecast_of  # noqa: PLC0415 keeps `assay --help` quick
-    from flows.execution.plan import plan_of  # noqa: PLC0415
+    from flows.dry_run.dry_run import make_dry_run  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.execution.plan import plan_run  # noqa: PLC0415
 
-    made = plan_of(config)
-    forecast = forecast_of(config, made, fetch=fetch)
+    made = plan_run(config)
+    forecast = make_dry_run(config, made, fetch=fetch)
     if as_json:
         stdout.print_json(json.dumps(_content(made, forecast)))
         return
@@ -41,12 +41,12 @@ def plan(config: "RunConfig", fetch: Fetch = False, as_json: Json = False) -> No
         stderr.print(f"warning: {problem}", style="yellow", markup=False, soft_wrap=True)
     _show(made)
     if forecast.contexts is not None:
-        stdout.print(_said_of(forecast.contexts), soft_wrap=True, markup=False)
+        stdout.print(_describe(forecast.contexts), soft_wrap=True, markup=False)
     if forecast.contexts is None or forecast.contexts.fetched is not None:
-        _show_forecast(forecast)
+        _show_dry_run(forecast)
 
 
-def _content(made: "Plan", forecast: "Forecast") -> dict[str, Any]:
+def _content(made: "Plan", forecast: "DryRun") -> dict[str, Any]:
     found = {stage.stage: _stage_content(stage) for stage in forecast.stages}
     return {
         "metrics": [request.key for request in made.requests],
@@ -68,14 +68,14 @@ def _content(made: "Plan", forecast: "Forecast") -> dict[str, Any]:
     }
 
 
-def _contexts_content(contexts: "Contexts | None") -> dict[str, Any] | None:
+def _contexts_content(contexts: "PendingContexts | None") -> dict[str, Any] | None:
     if contexts is None:
         return None
     fetched = None if contexts.fetched is None else contexts.fetched.isoformat()
     return {"index": contexts.index, "rows": contexts.rows, "fetched": fetched}
 
 
-def _said_of(contexts: "Contexts") -> str:
+def _describe(contexts: "PendingContexts") -> str:
     fetched = f"the contexts of {contexts.rows} rows from {contexts.index}"
     if contexts.fetched is not None:
         return (
@@ -88,7 +88,7 @@ def _said_of(contexts: "Contexts") -> str:
     )
 
 
-def _stage_content(stage: "StageForecast") -> dict[str, Any]:
+def _stage_content(stage: "StageDryRun") -> dict[str, Any]:
     tables = {"kept": stage.kept, "missing": stage.missing, "unknown": stage.unknown}
     return {"tables": tables, "judge": {**asdict(stage.tally), "certainty": stage.certainty} if stage.judged else None}
 
@@ -112,7 +112,7 @@ def _show(made: "Plan") -> None:
         stdout.print(f"left out: {metric} (no {', '.join(columns)})", style="dim")
 
 
-def _show_forecast(forecast: "Forecast") -> None:
+def _show_dry_run(forecast: "DryRun") -> None:
     table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
     table.add_column("stage", no_wrap=True)
     for heading in ("kept", "questions", "stored", "to ask", "tokens in", "out"):
@@ -137,7 +137,7 @@ def _show_forecast(forecast: "Forecast") -> None:
     )
 
 
-def _counts(stage: "StageForecast") -> tuple[str, ...]:
+def _counts(stage: "StageDryRun") -> tuple[str, ...]:
     tally = stage.tally
     counts = (tally.questions, tally.stored, tally.asked, tally.prompt_tokens, tally.output_tokens)
     return tuple(str(count) for count in counts)

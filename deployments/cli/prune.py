@@ -8,7 +8,7 @@ import typer
 
 from deployments.cli._support.console import stdout
 from deployments.cli._support.options import Json
-from deployments.cli._support.sizes import days, shown, size
+from deployments.cli._support.sizes import format_size, parse_days, parse_size
 
 OlderThan = Annotated[str, typer.Option("--older-than", help="How long something may be unused: 12h, 30d, 8w.")]
 MaxSize = Annotated[
@@ -46,21 +46,21 @@ def prune(
 ) -> None:
     """Drop stage tables and answers that nothing has used for long. Without --yes, only tell."""
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
-    age, most = days(older_than), None if max_size is None else size(max_size)
-    from flows.prune import PruneSettings, pruned  # noqa: PLC0415 keeps `assay --help` quick
+    age, most = parse_days(older_than), None if max_size is None else parse_size(max_size)
+    from flows.prune import PruneSettings, run_prune  # noqa: PLC0415 keeps `assay --help` quick
 
     settings = PruneSettings(older_than_days=age, max_bytes=most, tables=tables, answers=answers, dry_run=not yes)
-    done = pruned(settings)
+    done = run_prune(settings)
     if as_json:
         stdout.print_json(json.dumps(done.model_dump()))
         return
     verb = "would drop" if done.dry_run else "dropped"
     dropped = f"{done.records} records, {done.tables} tables, {done.sources} data files"
     stdout.print(
-        f"{verb} {dropped} and {done.temporary} temporary files: {shown(done.tables_bytes)}",
+        f"{verb} {dropped} and {done.temporary} temporary files: {format_size(done.tables_bytes)}",
         soft_wrap=True,
     )
-    stdout.print(f"{verb} {done.answers} answers: {shown(done.answers_bytes)}", soft_wrap=True)
+    stdout.print(f"{verb} {done.answers} answers: {format_size(done.answers_bytes)}", soft_wrap=True)
     if done.runs:
         stdout.print(f"runs under way: {done.runs}; what they may need stays", soft_wrap=True)
     if done.dry_run and done.records + done.tables + done.sources + done.temporary + done.answers:

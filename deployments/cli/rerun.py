@@ -56,20 +56,20 @@ def rerun(
     verbose: Verbose = False,
 ) -> None:
     """Run a finished run again: failed, changed or all rows."""
-    from tasks.runs.finished_run import EarlierRun  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.runs.finished_run import FinishedRun  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 
-    EarlierRun(run)  # what is no run folder needs no server
+    FinishedRun(run)  # what is no run folder needs no server
     first = None if stage is None else _stage(stage)
     starting = start_server(assay_home())
     set_log_levels(verbose)
     with use_server(starting.wait()):
-        from flows.execution.rerun_plan import prepare, request_of  # noqa: PLC0415
+        from flows.execution.rerun_plan import parse_request, prepare  # noqa: PLC0415
         from flows.rerun import run_rerun  # noqa: PLC0415 Prefect reads its settings when it is imported
 
         said = {"metrics": metrics, "judge": judge, "model": model, "answers": answers}
         said |= {"tables": tables, "on_bad_row": on_bad_row, "out": out}
-        request = request_of(run=run, rows=rows.value, stage=first, **said)
+        request = parse_request(run=run, rows=rows.value, stage=first, **said)
         ready = prepare(request)
         load_models(ready.config)
         with nullcontext() if as_json else stage_progress(ready.plan.stages):
@@ -79,11 +79,11 @@ def rerun(
 
 def _stage(name: str) -> "Stage":
     from flows.execution.plan import BEFORE  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.runtime.wording import nearest  # noqa: PLC0415
+    from tasks.runtime.wording import suggest_nearest  # noqa: PLC0415
 
     found = next((stage for stage in BEFORE if stage == name), None)
     if found is None:
-        close = nearest(name, list(BEFORE))
+        close = suggest_nearest(name, list(BEFORE))
         hint = f"Did you mean {close}?" if close else f"There are: {', '.join(BEFORE)}."
         raise ConfigError(f"there is no stage {name!r} to compute anew. {hint}")
     return found

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deployments.cli._support.console import print_table, stderr, stdout
-from deployments.cli._support.options import Json, configured
+from deployments.cli._support.options import Json, with_config
 from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli._support.summary_table import incremental_lines, reason_lines, summary_table
 from deployments.cli._support.usage import agreement_line, usage_lines, usage_table
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's log on stderr.")]
 
 
-@configured
+@with_config
 def run(config: "RunConfig", as_json: Json = False, verbose: Verbose = False) -> None:
     """Evaluate a source: print the summary, write the run folder."""
     print_evaluation(_evaluate(config, verbose, quiet=as_json), as_json)
 
 
 def _evaluate(config: "RunConfig", verbose: bool, quiet: bool) -> "Evaluation":
-    from flows.execution.plan import plan_of  # noqa: PLC0415
+    from flows.execution.plan import plan_run  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
-    plan = plan_of(config)
+    plan = plan_run(config)
     starting = start_server(assay_home())
     set_log_levels(verbose)
     load_models(config)
@@ -102,11 +102,11 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
 def _judge_lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
     """Who judged, and how far it agrees with people and a panel with itself."""
     from tasks.reports.calibration.calibration_text import agreement_lines  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.reports.calibration.correction_text import CorrectionWords  # noqa: PLC0415
+    from tasks.reports.calibration.correction_text import CorrectionText  # noqa: PLC0415
 
     yield f"judge: {manifest['judge']['note']}"
     yield from (f"agreement with people: {line}" for line in agreement_lines(manifest))
     for metric, said in summary.get("people", {}).items():
-        yield f"corrected for the judge's error: {metric}: {CorrectionWords.of(said)}"
+        yield f"corrected for the judge's error: {metric}: {CorrectionText.of(said)}"
     if (agreement := agreement_line(summary)) is not None:
         yield agreement

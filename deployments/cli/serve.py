@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deployments.cli._support.console import stderr
-from deployments.cli._support.options import configured
-from deployments.cli.deploy import Cron, Suffix, print_applied, with_cron
-from deployments.local_server import shown_url, start_server, use_server
+from deployments.cli._support.options import with_config
+from deployments.cli.deploy import Cron, Suffix, print_changes, with_cron
+from deployments.local_server import mask_url, start_server, use_server
 
 if TYPE_CHECKING:
     from uuid import UUID
 
     from prefect.client.orchestration import SyncPrefectClient
 
-    from deployments.registry.apply import Applied
+    from deployments.registry.apply import AppliedChanges
     from flows.config.run_config import RunConfig
 
 POOL = "rag-assay-serve"
@@ -32,7 +32,7 @@ _QUERY_SECONDS = "2"
 _SECONDS_TO_END = 20.0
 
 
-@configured
+@with_config
 def serve(
     config: "RunConfig",
     cron: Cron = None,
@@ -47,19 +47,19 @@ def serve(
     starting = start_server(assay_home())
     with use_server(url := starting.wait()):
         from deployments.registry.apply import Place, apply  # noqa: PLC0415 loads Prefect
-        from deployments.registry.specs import suffix_of  # noqa: PLC0415
+        from deployments.registry.specs import name_suffix  # noqa: PLC0415
 
         place = Place(
             pool=POOL,
             pool_type="process",
             job_variables={"working_dir": str(Path.cwd())},
-            suffix=suffix_of(name),
+            suffix=name_suffix(name),
         )
         done = apply(scheduled, place)
-        print_applied(done, as_json=False)
-        where = shown_url(url)
+        print_changes(done, as_json=False)
+        where = mask_url(url)
         stderr.print(f"serving on {where}; set PREFECT_API_URL to it for other commands. Ctrl-C ends it.", markup=False)
-        with _schedules_running(done):
+        with _running_schedules(done):
             code = _work(at_once)
     if code:
         stderr.print(f"the worker ended with exit code {code}", markup=False)
@@ -67,7 +67,7 @@ def serve(
 
 
 @contextmanager
-def _schedules_running(done: "Sequence[Applied]") -> Iterator[None]:
+def _running_schedules(done: "Sequence[AppliedChanges]") -> Iterator[None]:
     """Schedules run while the block lasts: what nobody runs meanwhile must not pile up.
 
     A process that was killed could not pause them, so what fell due since is dropped first.

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from deployments.cli._support.console import stdout
 from deployments.cli._support.options import Json
-from deployments.cli._support.sizes import shown
+from deployments.cli._support.sizes import format_size
 from deployments.cli.prune import Answers, Tables
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ def store(tables: Tables = None, answers: Answers = None, check: Check = False, 
     """Show what is kept: stage tables, and answers of models. With --check, whether it is whole."""
     from tasks.cache.maintenance import check as check_answers  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.cache.maintenance import statistics  # noqa: PLC0415
-    from tasks.models.models import open_store  # noqa: PLC0415
+    from tasks.models.models import open_cache  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415
     from tasks.tables.inventory import Inventory  # noqa: PLC0415
 
     root = tables or str(assay_home() / "tables")
-    inventory, kept = Inventory(root), open_store(answers)
+    inventory, kept = Inventory(root), open_cache(answers)
     entries = list(inventory.entries())
     content: dict[str, Any] = {
         "tables": {"path": root, "folders": list(_folders(entries))},
@@ -97,5 +97,5 @@ def _table(name: str, rows: list[dict[str, Any]]) -> Table:
     for heading in ("count", "size", "oldest", "newest"):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
-        table.add_row(row[name], str(row["count"]), shown(row["size"]), row["oldest"][:10], row["newest"][:10])
+        table.add_row(row[name], str(row["count"]), format_size(row["size"]), row["oldest"][:10], row["newest"][:10])
     return table

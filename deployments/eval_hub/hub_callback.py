@@ -18,7 +18,7 @@ TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 _SECONDS = 10.0
 
 
-class Reporter:
+class HubCallback:
     """Posts events about one job.
 
     Args:

@@ -71,7 +71,7 @@ class JobOptions:
     folders: DataFolders = DataFolders()
 
 
-def config_of(job: JobSpec, options: JobOptions) -> RunConfig:
+def build_config(job: JobSpec, options: JobOptions) -> RunConfig:
     """The configuration that a job stands for.
 
     Raises:
@@ -102,7 +102,7 @@ def config_of(job: JobSpec, options: JobOptions) -> RunConfig:
                 "column_map": said.column_map or {},
                 "limit": job.num_examples,
                 "on_bad_row": "skip",
-                "judge": {"backend": "server", "server": _given(server)},
+                "judge": {"backend": "server", "server": _given_options(server)},
                 "embedder": _embedder(job, products, options.api_key),
                 "out": options.out,
             }
@@ -125,12 +125,12 @@ def _embedder(job: JobSpec, products: frozenset[Product], api_key: str | None) -
         "model": said.embedding_model or job.model.name,
         "api_key": api_key if same else None,
     }
-    return {"backend": "server", "server": _given(server)}
+    return {"backend": "server", "server": _given_options(server)}
 
 
 def _v1(url: str) -> str:
     return url.rstrip("/") if url.rstrip("/").endswith("/v1") else f"{url.rstrip('/')}/v1"
 
 
-def _given(options: dict[str, Any]) -> dict[str, Any]:
+def _given_options(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}

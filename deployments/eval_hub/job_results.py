@@ -52,7 +52,7 @@ class JobResults(BaseModel):
     mlflow_run_id: str | None = None
 
 
-def results_of(job: JobSpec, folder: Path, seconds: float) -> JobResults:
+def build_results(job: JobSpec, folder: Path, seconds: float) -> JobResults:
     """The results of a job from the folder of its run.
 
     Args:

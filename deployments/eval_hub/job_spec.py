@@ -7,8 +7,8 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from metric_core.errors import ConfigError
-from metric_core.suggestions import suggestions
-from tasks.runtime.credentials import without_secrets
+from metric_core.suggestions import suggest_names
+from tasks.runtime.credentials import refuse_secrets
 
 PROVIDERS = ("ragas", "rag-assay")
 _DEFAULT = ("answer_relevancy", "context_precision", "faithfulness", "context_recall", "answer_correctness")
@@ -21,7 +21,7 @@ BENCHMARKS = {"ragas_rag_default": _DEFAULT, "ragas_rag_full": _FULL}
 """Benchmark -> the metrics that it computes where the job names none."""
 
 
-def _renamed(content: Any, old: str, new: str) -> Any:
+def _rename_fields(content: Any, old: str, new: str) -> Any:
     """The content with a field under its newer name."""
     if not isinstance(content, dict) or old not in content:
         return content
@@ -86,7 +86,7 @@ class JobParameters(_Part):
     @model_validator(mode="before")
     @classmethod
     def _by_one_name(cls, content: Any) -> Any:
-        return _renamed(content, "scoring_functions", "metrics")
+        return _rename_fields(content, "scoring_functions", "metrics")
 
     @field_validator("metrics")
     @classmethod
@@ -108,12 +108,12 @@ class JobSpec(_Part):
     model: JobModel
     parameters: JobParameters = JobParameters()
     num_examples: int | None = Field(None, ge=1)
-    callback_url: Annotated[str, AfterValidator(without_secrets)] | None = None
+    callback_url: Annotated[str, AfterValidator(refuse_secrets)] | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _by_one_name(cls, content: Any) -> Any:
-        return _renamed(content, "benchmark_config", "parameters")
+        return _rename_fields(content, "benchmark_config", "parameters")
 
     @classmethod
     def from_file(cls, path: Path) -> Self:
@@ -161,7 +161,7 @@ class JobSpec(_Part):
         if self.parameters.metrics is not None:
             return self.parameters.metrics
         if self.benchmark_id not in BENCHMARKS:
-            near = suggestions(self.benchmark_id, BENCHMARKS) or list(BENCHMARKS)
+            near = suggest_names(self.benchmark_id, BENCHMARKS) or list(BENCHMARKS)
             raise ConfigError(
                 f"the job names no metrics, and its benchmark {self.benchmark_id!r} is not known; there are: "
                 f"{', '.join(near)}. Name parameters.metrics"
@@ -174,6 +174,6 @@ def problem_line(problem: Any) -> str:
     where = ".".join(map(str, problem["loc"])) or "the job"
     if problem["type"] == "extra_forbidden":
         known = [name for name in JobParameters.model_fields if name != "metrics"]
-        near = ", ".join(suggestions(str(problem["loc"][-1]), ["metrics", *known])) or ", ".join(["metrics", *known])
+        near = ", ".join(suggest_names(str(problem["loc"][-1]), ["metrics", *known])) or ", ".join(["metrics", *known])
         return f"  {where}: there is no such parameter; there are: {near}"
     return f"  {where}: {'is missing' if problem['type'] == 'missing' else problem['msg']}"

@@ -6,16 +6,16 @@ ends by itself after some idle minutes. Whoever has named a Prefect server in Pr
 """
 
 from deployments.local_server.find_server import ServerStatus, server_status, stop_server
-from deployments.local_server.server_address import configured_api_url, shown_url, use_server
+from deployments.local_server.server_address import find_configured_url, mask_url, use_server
 from deployments.local_server.start import ServerHandle, ensure_server, start_server
 
 __all__ = [
     "ServerHandle",
     "ServerStatus",
-    "configured_api_url",
     "ensure_server",
+    "find_configured_url",
+    "mask_url",
     "server_status",
-    "shown_url",
     "start_server",
     "stop_server",
     "use_server",

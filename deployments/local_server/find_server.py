@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from deployments.local_server.server_record import ServerFolder, ServerRecord, ask, read_record
+from deployments.local_server.server_record import ServerFolder, ServerRecord, ask, read_server_record
 from metric_core.errors import AssayError
 
 STOP_SECONDS = 10.0
@@ -52,7 +52,7 @@ def server_folder(home: Path) -> ServerFolder:
 def server_status(home: Path) -> ServerStatus:
     """What the kept server in a home says of itself."""
     folder = server_folder(home)
-    record = read_record(folder)
+    record = read_server_record(folder)
     said = ask(record) if record is not None else None
     if said is None:
         return ServerStatus(folder.path)
@@ -77,7 +77,7 @@ def find_server(folder: ServerFolder) -> str | None:
     Raises:
         AssayError: it is of another Prefect version and in use, or it runs on another machine.
     """
-    record = read_record(folder)
+    record = read_server_record(folder)
     if record is None:
         return None
     said = ask(record, use=True)
@@ -97,7 +97,7 @@ def find_server(folder: ServerFolder) -> str | None:
 
 
 def _stop(folder: ServerFolder) -> bool:
-    record = read_record(folder)
+    record = read_server_record(folder)
     if record is None or not folder.is_held():
         return False
     _check_host(record, folder)

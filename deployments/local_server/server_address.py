@@ -15,7 +15,7 @@ KEPT_RETRIES = 3
 """How often a request to the kept server is repeated, after some 2, 4 and 8 s: it may be busy, or it has ended."""
 
 
-def configured_api_url() -> str | None:
+def find_configured_url() -> str | None:
     """The server that the user's Prefect settings name, or None.
 
     Importing Prefect takes most of a second, so it is only asked where there is something to ask about: a profile, or
@@ -30,24 +30,24 @@ def configured_api_url() -> str | None:
 
         url = get_current_settings().api.url
     if url and not _is_url(url):
-        raise ConfigError(no_url(url))
+        raise ConfigError(missing_url_error(url))
     return url or None
 
 
-def no_url(url: str) -> str:
+def missing_url_error(url: str) -> str:
     """What to say of a setting that is no URL of a server.
 
-    >>> no_url("http://[/api")
+    >>> missing_url_error("http://[/api")
     "PREFECT_API_URL must be like http://127.0.0.1:4200/api, got 'http://[/api'"
     """
     hint = ". It has a user or a password, not shown here; in those, percent-encode / : @ [ ]" if "@" in url else ""
-    return f"{API_URL} must be like http://127.0.0.1:4200/api, got {shown_url(url)!r}{hint}"
+    return f"{API_URL} must be like http://127.0.0.1:4200/api, got {mask_url(url)!r}{hint}"
 
 
-def shown_url(url: str) -> str:
+def mask_url(url: str) -> str:
     """An API URL for messages, without a user and password that it may hold, be they written as they must or not.
 
-    >>> shown_url("https://me:hunter2@prefect.example/api"), shown_url("http://me:hun/ter2@prefect.example/api")
+    >>> mask_url("https://me:hunter2@prefect.example/api"), mask_url("http://me:hun/ter2@prefect.example/api")
     ('https://prefect.example/api', 'http://prefect.example/api')
     """
     scheme, separator, rest = url.partition("://")
@@ -68,7 +68,7 @@ def use_server(url: str) -> Iterator[None]:
     Raises:
         AssayError: the server went away while it was used.
     """
-    is_kept = configured_api_url() != url
+    is_kept = find_configured_url() != url
     before = {name: os.environ.get(name) for name in (API_URL, "DO_NOT_TRACK")}
     os.environ[API_URL] = url  # for processes that the run starts, and for the first import of Prefect
     os.environ.setdefault("DO_NOT_TRACK", "1")
@@ -78,7 +78,7 @@ def use_server(url: str) -> Iterator[None]:
         from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY as HEARTBEAT  # noqa: PLC0415
 
         of_kept = {HEARTBEAT: None, RETRIES: KEPT_RETRIES}
-        with temporary_settings({PREFECT_API_URL: url} | (of_kept if is_kept else {})), _told_if_gone(url):
+        with temporary_settings({PREFECT_API_URL: url} | (of_kept if is_kept else {})), _explain_lost_server(url):
             yield
     finally:
         for name, value in before.items():
@@ -89,7 +89,7 @@ def use_server(url: str) -> Iterator[None]:
 
 
 @contextmanager
-def _told_if_gone(url: str) -> Iterator[None]:
+def _explain_lost_server(url: str) -> Iterator[None]:
     """Has an error of the network on the way to this server say what is left of the work."""
     from httpx import TransportError  # noqa: PLC0415 comes with Prefect
 
@@ -99,7 +99,7 @@ def _told_if_gone(url: str) -> Iterator[None]:
         if not str(error.request.url).startswith(url):
             raise
         raise AssayError(
-            f"the Prefect server at {shown_url(url)} has gone while it was used ({error or type(error).__name__}). "
+            f"the Prefect server at {mask_url(url)} has gone while it was used ({error or type(error).__name__}). "
             "Answers and finished stage tables are kept, and the same command goes on from there."
         ) from error
 

@@ -15,7 +15,7 @@ from secrets import token_hex
 from filelock import FileLock, Timeout
 
 from deployments.local_server.middleware import Activity, RetryBusy
-from deployments.local_server.server_record import ServerFolder, ServerRecord, ask, read_record
+from deployments.local_server.server_record import ServerFolder, ServerRecord, ask, read_server_record
 
 DONE = 0
 FAILED = 3
@@ -59,7 +59,7 @@ def _take(lock: FileLock, folder: ServerFolder) -> bool:
         try:
             lock.acquire(timeout=0.2)
         except Timeout:
-            record = read_record(folder)
+            record = read_server_record(folder)
             if record is not None and ask(record) is not None:
                 return False
         else:

@@ -82,7 +82,7 @@ class ServerRecord:
         temporary.replace(folder.record)
 
 
-def read_record(folder: ServerFolder) -> ServerRecord | None:
+def read_server_record(folder: ServerFolder) -> ServerRecord | None:
     """The record in a folder; None if there is none or it can not be read."""
     try:
         return ServerRecord(**json.loads(folder.record.read_text(encoding="utf-8")))

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from deployments.local_server.find_server import find_server, server_folder
-from deployments.local_server.server_address import configured_api_url
+from deployments.local_server.server_address import find_configured_url
 from deployments.local_server.server_process import ALREADY_KEPT
-from deployments.local_server.server_record import ServerFolder, ask, read_record
+from deployments.local_server.server_record import ServerFolder, ask, read_server_record
 from metric_core.errors import AssayError
 
 Process: TypeAlias = subprocess.Popen[bytes]
@@ -61,7 +61,7 @@ class ServerHandle:
         """
         deadline = time.monotonic() + timeout
         while self.api_url is None:
-            record = read_record(self.folder)
+            record = read_server_record(self.folder)
             if record is not None and ask(record, use=True) is not None:
                 self.api_url = record.api_url
             elif time.monotonic() > deadline:
@@ -103,7 +103,7 @@ def ensure_server(home: Path, idle_minutes: float = 30.0) -> str:
 def start_server(home: Path, idle_minutes: float = 30.0) -> ServerHandle:
     """Like `ensure_server`, but does not wait for a server that has to be started: call `wait` on what is returned."""
     folder = server_folder(home)
-    url = configured_api_url() or find_server(folder)
+    url = find_configured_url() or find_server(folder)
     return ServerHandle(folder, url, lambda: _launch(folder, idle_minutes))
 
 

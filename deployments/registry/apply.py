@@ -21,11 +21,11 @@ from prefect.flows import Flow, load_flow_from_entrypoint
 from prefect.utilities.callables import parameter_schema
 from prefect.workers.utilities import get_default_base_job_template_for_infrastructure_type
 
-from deployments.registry.specs import SLUG, Deployed, deployments_of, environment
+from deployments.registry.specs import SLUG, DeploymentSpec, build_specs, environment
 from deployments.registry.triggers import RUNS_AGAIN, on_silence
 from flows.config.run_config import RunConfig
 from metric_core.errors import AssayError, ConfigError
-from tasks.prefect_support.concurrency_limits import make_limits
+from tasks.prefect_support.concurrency_limits import create_limits
 
 POOL_TYPES = ("process", "docker", "kubernetes")
 
@@ -65,7 +65,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class AppliedChanges:
     """Something that is on the server now.
 
     Args:
@@ -81,7 +81,7 @@ class Applied:
     detail: str = ""
 
 
-def apply(config: RunConfig, place: Place) -> list[Applied]:
+def apply(config: RunConfig, place: Place) -> list[AppliedChanges]:
     """Makes the work pool, the limits of judges, the deployments and their automations; a second time nothing changes.
 
     Args:
@@ -95,17 +95,17 @@ def apply(config: RunConfig, place: Place) -> list[Applied]:
         ConfigError: a pool of another type, an image for a pool of processes, a schedule that is none.
         AssayError: the server can not be reached, or refuses something.
     """
-    deployed = deployments_of(config, place.suffix)
-    with _reached(), get_client(sync_client=True) as client:
+    deployed = build_specs(config, place.suffix)
+    with _translate_server_errors(), get_client(sync_client=True) as client:
         done = [_pool(client, place), *_limits(client, config)]
         for each in deployed:
             deployment_id, change = _deployment(client, each, place)
-            done.append(Applied("deployment", each.full_name, change, _when(each)))
+            done.append(AppliedChanges("deployment", each.full_name, change, _when(each)))
             done += _automations(client, each, place, deployment_id)
         return done
 
 
-def _pool(client: SyncPrefectClient, place: Place) -> Applied:
+def _pool(client: SyncPrefectClient, place: Place) -> AppliedChanges:
     try:
         found = client.read_work_pool(place.pool)
     except ObjectNotFound:
@@ -113,14 +113,14 @@ def _pool(client: SyncPrefectClient, place: Place) -> Applied:
         _check_image(place, kind)
         template = asyncio.run(get_default_base_job_template_for_infrastructure_type(kind))
         client.create_work_pool(WorkPoolCreate(name=place.pool, type=kind, base_job_template=template or {}))
-        return Applied("work pool", place.pool, Change.CREATED, kind)
+        return AppliedChanges("work pool", place.pool, Change.CREATED, kind)
     if place.pool_type not in (None, found.type):
         raise ConfigError(
             f"the work pool {place.pool} is of type {found.type}, not {place.pool_type}; name another pool, or leave "
             "--work-pool-type out"
         )
     _check_image(place, found.type)
-    return Applied("work pool", place.pool, Change.UNCHANGED, found.type)
+    return AppliedChanges("work pool", place.pool, Change.UNCHANGED, found.type)
 
 
 def _check_image(place: Place, kind: str) -> None:
@@ -130,14 +130,14 @@ def _check_image(place: Place, kind: str) -> None:
         raise ConfigError(f"a pool of type {kind} runs images: name one with rag-assay in it, --image NAME")
 
 
-def _limits(client: SyncPrefectClient, config: RunConfig) -> Iterator[Applied]:
+def _limits(client: SyncPrefectClient, config: RunConfig) -> Iterator[AppliedChanges]:
     before = {limit.name: limit.limit for limit in client.read_global_concurrency_limits(limit=200)}
-    for name, slots in make_limits((config.judge, *config.panel), update=True).items():
+    for name, slots in create_limits((config.judge, *config.panel), update=True).items():
         change = Change.UNCHANGED if before.get(name) == slots else Change.UPDATED
-        yield Applied("limit", name, change if name in before else Change.CREATED, f"{slots} slots")
+        yield AppliedChanges("limit", name, change if name in before else Change.CREATED, f"{slots} slots")
 
 
-def _deployment(client: SyncPrefectClient, deployed: Deployed, place: Place) -> tuple[UUID, Change]:
+def _deployment(client: SyncPrefectClient, deployed: DeploymentSpec, place: Place) -> tuple[UUID, Change]:
     wanted: dict[str, Any] = {
         "name": deployed.name,
         "entrypoint": deployed.entrypoint,
@@ -155,7 +155,7 @@ def _deployment(client: SyncPrefectClient, deployed: Deployed, place: Place) -> 
         found: DeploymentResponse | None = client.read_deployment_by_name(deployed.full_name)
     except ObjectNotFound:
         found = None
-    if found is not None and _is_so(found, wanted, deployed):
+    if found is not None and _is_current(found, wanted, deployed):
         return found.id, Change.UNCHANGED
     schedules = [] if deployed.schedule is None else [_schedule(deployed)]
     made = client.create_deployment(
@@ -168,7 +168,7 @@ def _deployment(client: SyncPrefectClient, deployed: Deployed, place: Place) -> 
     return made, Change.CREATED if found is None else Change.UPDATED
 
 
-def _is_so(found: DeploymentResponse, wanted: Mapping[str, Any], deployed: Deployed) -> bool:
+def _is_current(found: DeploymentResponse, wanted: Mapping[str, Any], deployed: DeploymentSpec) -> bool:
     limit = found.global_concurrency_limit.limit if found.global_concurrency_limit is not None else None
     have = found.model_dump(mode="json", include={*wanted} - {"pull_steps"})
     crons = [
@@ -181,18 +181,20 @@ def _is_so(found: DeploymentResponse, wanted: Mapping[str, Any], deployed: Deplo
     return is_same and limit == deployed.at_once and crons == wanted_crons and len(found.schedules) == len(crons)
 
 
-def _schema(deployed: Deployed) -> dict[str, Any]:
+def _schema(deployed: DeploymentSpec) -> dict[str, Any]:
     flow: Flow[..., Any] = load_flow_from_entrypoint(deployed.entrypoint, use_placeholder_flow=False)
     schema: dict[str, Any] = parameter_schema(flow).model_dump(mode="json", exclude_unset=True)
     return schema
 
 
-def _schedule(deployed: Deployed) -> DeploymentScheduleCreate:
+def _schedule(deployed: DeploymentSpec) -> DeploymentScheduleCreate:
     assert deployed.schedule is not None  # noqa: S101 the caller has looked
     return DeploymentScheduleCreate(schedule=CronSchedule(**deployed.schedule), active=True, slug=SLUG)
 
 
-def _automations(client: SyncPrefectClient, deployed: Deployed, place: Place, deployment_id: UUID) -> list[Applied]:
+def _automations(
+    client: SyncPrefectClient, deployed: DeploymentSpec, place: Place, deployment_id: UUID
+) -> list[AppliedChanges]:
     wanted: list[AutomationCore] = []
     for each in deployed.triggers:
         trigger = DeploymentEventTrigger.model_validate(each)
@@ -201,7 +203,7 @@ def _automations(client: SyncPrefectClient, deployed: Deployed, place: Place, de
         if deployed.flow == "rerun-crashed":
             tag = f"{RUNS_AGAIN}{place.suffix}"
             wanted.append(on_silence(f"{each['name']}: silence", tag, f"prefect.deployment.{deployment_id}"))
-    return [Applied("automation", each.name, _automation(client, each)) for each in wanted]
+    return [AppliedChanges("automation", each.name, _automation(client, each)) for each in wanted]
 
 
 def _automation(client: SyncPrefectClient, wanted: AutomationCore) -> Change:
@@ -228,14 +230,14 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _when(deployed: Deployed) -> str:
+def _when(deployed: DeploymentSpec) -> str:
     if deployed.schedule is not None:
         return f"cron {deployed.schedule['cron']} {deployed.schedule['timezone']}"
     return f"on {', '.join(deployed.triggers[0]['expect'])}" if deployed.triggers else "when asked"
 
 
 @contextmanager
-def _reached() -> Iterator[None]:
+def _translate_server_errors() -> Iterator[None]:
     try:
         yield
     except PrefectHTTPStatusError as error:

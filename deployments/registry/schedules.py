@@ -21,13 +21,13 @@ class Schedule(TypedDict):
     timezone: str
 
 
-def schedule_of(cron: str, timezone: str) -> Schedule:
+def parse_schedule(cron: str, timezone: str) -> Schedule:
     """The schedule of a cron expression.
 
     Raises:
         ConfigError: it is none, or there is no such time zone.
 
-    >>> schedule_of("0 6 * * *", "Europe/Berlin")
+    >>> parse_schedule("0 6 * * *", "Europe/Berlin")
     {'cron': '0 6 * * *', 'timezone': 'Europe/Berlin'}
     """
     wanted = (

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from deployments.registry.schedules import Schedule, schedule_of
+from deployments.registry.schedules import Schedule, parse_schedule
 from deployments.registry.triggers import (
     HEARTBEAT_SECONDS,
     RUNS_AGAIN,
@@ -37,7 +37,7 @@ _HERE = ("source", "out", "tables", "answers", "baseline")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deployed:
+class DeploymentSpec:
     """A deployment.
 
     Args:
@@ -73,7 +73,7 @@ class Deployed:
         return [TAG] if self.runs_again is None else [TAG, self.runs_again]
 
 
-def suffix_of(name: str) -> str:
+def name_suffix(name: str) -> str:
     """What the names of deployments end with, where several configurations share a server.
 
     Args:
@@ -82,7 +82,7 @@ def suffix_of(name: str) -> str:
     Raises:
         ConfigError: names of deployments, automations and events can not hold it.
 
-    >>> suffix_of(""), suffix_of("handbook")
+    >>> name_suffix(""), name_suffix("handbook")
     ('', '-handbook')
     """
     if name and _SUFFIX.fullmatch(name) is None:
@@ -93,7 +93,7 @@ def suffix_of(name: str) -> str:
     return f"-{name}" if name else ""
 
 
-def deployments_of(config: RunConfig, suffix: str = "") -> tuple[Deployed, ...]:
+def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ...]:
     """The deployments of a configuration.
 
     Args:
@@ -108,11 +108,11 @@ def deployments_of(config: RunConfig, suffix: str = "") -> tuple[Deployed, ...]:
     again = f"{RUNS_AGAIN}{suffix}"
     stores = {name: written[name] for name in ("tables", "answers") if name in written}
     timed = {
-        name: None if cron is None else schedule_of(cron, settings.timezone)
+        name: None if cron is None else parse_schedule(cron, settings.timezone)
         for name, cron in (("evaluate", settings.cron), ("prune", settings.prune_cron))
     }
     return (
-        Deployed(
+        DeploymentSpec(
             name=f"evaluate{suffix}",
             flow="evaluate",
             entrypoint="flows.evaluate.evaluate",
@@ -122,7 +122,7 @@ def deployments_of(config: RunConfig, suffix: str = "") -> tuple[Deployed, ...]:
             at_once=1,
             runs_again=again,
         ),
-        Deployed(
+        DeploymentSpec(
             name=f"index-rebuilt{suffix}",
             flow="index-rebuilt",
             entrypoint="flows.index_rebuilt.index_rebuilt",
@@ -132,27 +132,27 @@ def deployments_of(config: RunConfig, suffix: str = "") -> tuple[Deployed, ...]:
             at_once=1,
             runs_again=again,
         ),
-        Deployed(
+        DeploymentSpec(
             name=f"rerun-stage{suffix}",
             flow="rerun-stage",
             entrypoint="flows.rerun_stage.rerun_stage",
             description="Runs a finished run again from a stage on. Parameters: run, stage, rows.",
             runs_again=again,
         ),
-        Deployed(
+        DeploymentSpec(
             name=f"compare-and-gate{suffix}",
             flow="compare",
             entrypoint="flows.compare.compare",
             description="Compares two run folders and holds the second against a gate. Parameter: comparison.",
         ),
-        Deployed(
+        DeploymentSpec(
             name=f"calibrate{suffix}",
             flow="calibrate",
             entrypoint="flows.calibrate.calibrate",
             description="Tells how far the judge agrees with people. Parameter: request.",
             runs_again=again,
         ),
-        Deployed(
+        DeploymentSpec(
             name=f"prune{suffix}",
             flow="prune",
             entrypoint="flows.prune.prune",
@@ -161,7 +161,7 @@ def deployments_of(config: RunConfig, suffix: str = "") -> tuple[Deployed, ...]:
             schedule=timed["prune"],
             at_once=1,
         ),
-        Deployed(
+        DeploymentSpec(
             name=f"rerun-crashed{suffix}",
             flow="rerun-crashed",
             entrypoint="flows.resume_crashed.rerun_crashed",
@@ -215,7 +215,7 @@ def environment() -> dict[str, str]:
     return {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_SECONDS), "DO_NOT_TRACK": "1"}
 
 
-def prefect_yaml(deployed: tuple[Deployed, ...], pool: str, job_variables: Mapping[str, Any]) -> str:
+def prefect_yaml(deployed: tuple[DeploymentSpec, ...], pool: str, job_variables: Mapping[str, Any]) -> str:
     """The deployments as `prefect.yaml`, for `prefect deploy`.
 
     Args:
@@ -236,7 +236,7 @@ def prefect_yaml(deployed: tuple[Deployed, ...], pool: str, job_variables: Mappi
     return head + yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=110)
 
 
-def _yaml_entry(deployed: Deployed, pool: str, job_variables: Mapping[str, Any]) -> dict[str, Any]:
+def _yaml_entry(deployed: DeploymentSpec, pool: str, job_variables: Mapping[str, Any]) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "name": deployed.name,
         "entrypoint": deployed.entrypoint,

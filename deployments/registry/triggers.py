@@ -11,7 +11,7 @@ from prefect.client.schemas import StateType
 from prefect.events.actions import ChangeFlowRunState
 from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
 
-from flows.index_events.debounce import taken_event
+from flows.index_events.debounce import claimed_event
 from flows.index_events.index_event import EVENT, RESOURCE
 
 Trigger: TypeAlias = dict[str, Any]
@@ -54,7 +54,7 @@ def on_long_burst(name: str, index: str, deployment: str, seconds: tuple[float, 
         seconds: how long the events are quiet where a burst ends, and how long an event waits at most.
     """
     quiet, longest = seconds
-    return _without(taken_event(deployment), name, index, (longest - quiet) / 2)
+    return _without(claimed_event(deployment), name, index, (longest - quiet) / 2)
 
 
 def _without(expected: str, name: str, index: str, seconds: float) -> Trigger:

@@ -7,18 +7,18 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from flows.config.gate_file import GateSettings, RegressionSettings, load_gate
 from tasks.options.model_options import Settings
-from tasks.runtime.credentials import reference, without_secrets
+from tasks.runtime.credentials import is_reference, refuse_secrets
 
 _LONGEST_WAIT = 600.0
 _LEAST_QUIETS = 4
 
 
-def _gate_read(value: Any) -> Any:
+def _read_gate(value: Any) -> Any:
     """The path of a gate file -> its rules, so that a deployment has them wherever it runs."""
     return load_gate(Path(value)) if isinstance(value, str) else value
 
 
-def usual_gate() -> GateSettings:
+def default_gate() -> GateSettings:
     """The gate where none is named: no metric is worse than in the baseline by more than 0.05, beyond chance."""
     return GateSettings(regression=(RegressionSettings(max_drop=0.05, metrics=None),), inconclusive="passed")
 
@@ -33,7 +33,7 @@ class AlertSettings(Settings):
         link: how a run folder is seen from elsewhere: a URL with `{folder}` or `{name}` in it.
     """
 
-    webhook: Annotated[str, AfterValidator(reference)] | None = Field(
+    webhook: Annotated[str, AfterValidator(is_reference)] | None = Field(
         None, description="where the URL for alerts is: env:NAME, or block:NAME for a Secret block"
     )
     file: str | None = Field(
@@ -42,7 +42,7 @@ class AlertSettings(Settings):
     block: str | None = Field(
         None, description="notification block of the Prefect server", examples=["slack-webhook/rag"]
     )
-    link: Annotated[str, AfterValidator(without_secrets)] | None = Field(
+    link: Annotated[str, AfterValidator(refuse_secrets)] | None = Field(
         None, description="URL of a run folder, for links in alerts", examples=["https://reports.example/{name}"]
     )
 
@@ -82,12 +82,12 @@ class DeploySettings(Settings):
         "quiet_seconds where that is longer",
         examples=[900],
     )
-    gate: Annotated[GateSettings, BeforeValidator(_gate_read)] | None = Field(
+    gate: Annotated[GateSettings, BeforeValidator(_read_gate)] | None = Field(
         None,
         description="rules that a version must keep to be accepted: a gate file, or its content",
         examples=[{"absolute": ["faithfulness.mean >= 0.8"]}],
     )
-    baselines: Annotated[str, AfterValidator(without_secrets)] | None = Field(
+    baselines: Annotated[str, AfterValidator(refuse_secrets)] | None = Field(
         None,
         description="folder or fsspec URL of accepted baselines; default ASSAY_HOME/baselines",
         examples=["s3://bucket/baselines"],

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from flows.config.option_errors import said_of_option
+from flows.config.option_errors import describe_option_error
 from metric_core.errors import ConfigError
 from metric_core.gates.rules import (
     AbsoluteRule,
@@ -41,11 +41,11 @@ def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, dict) else value
 
 
-def _chosen(value: Any) -> Any:
+def _selected(value: Any) -> Any:
     return None if value == "all" else value
 
 
-Metrics = Annotated[tuple[str, ...] | None, BeforeValidator(_chosen), Field(None, description="metrics, or all")]
+Metrics = Annotated[tuple[str, ...] | None, BeforeValidator(_selected), Field(None, description="metrics, or all")]
 Share = Annotated[float | None, Field(None, ge=0, le=1)]
 
 
@@ -180,7 +180,9 @@ def load_gate(path: Path) -> GateSettings:
     except FileNotFoundError as error:
         raise ConfigError(f"there is no gate file {path}. docs/compare.md says how to write one.") from error
     except ValidationError as error:
-        problems = [(".".join(map(str, found["loc"])), said_of_option(found, GateSettings)) for found in error.errors()]
+        problems = [
+            (".".join(map(str, found["loc"])), describe_option_error(found, GateSettings)) for found in error.errors()
+        ]
         lines = [f"  {place}: {message}" for place, message in problems]
         raise ConfigError(f"the gate file {path} can not be used:\n" + "\n".join(lines)) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

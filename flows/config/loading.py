@@ -9,7 +9,7 @@ import yaml
 from pydantic import ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
-from flows.config.option_errors import said_of_option
+from flows.config.option_errors import describe_option_error
 from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
 
@@ -119,6 +119,6 @@ def _explain(error: ValidationError, file: Path | None) -> str:
         is_table = isinstance(problem["input"], Mapping)  # which may hold secrets in options that are right themselves
         is_told = problem["type"] not in ("missing", "extra_forbidden") and not (is_secret or is_table)
         got = f", got {problem['input']!r}" if is_told else ""
-        lines.append(f"  {where}: {said_of_option(problem, RunConfig)}{got}")
+        lines.append(f"  {where}: {describe_option_error(problem, RunConfig)}{got}")
     origin = f"in {file}, the environment or the command line" if file else "in the environment or the command line"
     return f"the configuration ({origin}) can not be used:\n" + "\n".join(lines)

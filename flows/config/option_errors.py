@@ -5,10 +5,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from metric_core.suggestions import suggestions
+from metric_core.suggestions import suggest_names
 
 
-def said_of_option(problem: Mapping[str, Any], model: type[BaseModel]) -> str:
+def describe_option_error(problem: Mapping[str, Any], model: type[BaseModel]) -> str:
     """One problem of pydantic's in words.
 
     Args:
@@ -17,7 +17,7 @@ def said_of_option(problem: Mapping[str, Any], model: type[BaseModel]) -> str:
 
     >>> class Options(BaseModel):
     ...     limit: int = 0
-    >>> said_of_option({"type": "extra_forbidden", "loc": ("limits",), "msg": ""}, Options)
+    >>> describe_option_error({"type": "extra_forbidden", "loc": ("limits",), "msg": ""}, Options)
     'there is no such option. Did you mean limit?'
     """
     if problem["type"] != "extra_forbidden":
@@ -25,7 +25,7 @@ def said_of_option(problem: Mapping[str, Any], model: type[BaseModel]) -> str:
     place = problem["loc"]
     schema = model.model_json_schema()
     known = model.model_fields if len(place) == 1 else set(_beside(place, schema)) or set(_nested(schema))
-    nearest = suggestions(str(place[-1]), known, most=1)
+    nearest = suggest_names(str(place[-1]), known, most=1)
     return "there is no such option" + (f". Did you mean {nearest[0]}?" if nearest else "")
 
 

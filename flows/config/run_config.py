@@ -7,16 +7,16 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from flows.config.deploy_options import DeploySettings
-from flows.config.runner_options import RunnerOptions, runner_named
+from flows.config.runner_options import RunnerOptions, parse_runner
 from metric_core.errors import ConfigError
 from metric_core.metric import MetricRequest
 from metric_core.stages import Stage
-from tasks.cache.cache_address import store_address
+from tasks.cache.cache_address import normalize_address
 from tasks.options.model_options import EmbedderSettings, JudgeSettings, LanguageSettings, Settings
-from tasks.options.retriever_options import RetrieverOptions, retriever_named
+from tasks.options.retriever_options import RetrieverOptions, parse_retriever
 from tasks.options.server_addresses import refuse_bare_host
-from tasks.plugins.metric_lookup import metric_named, requested
-from tasks.runtime.credentials import without_secrets
+from tasks.plugins.metric_lookup import find_metric, parse_metric
+from tasks.runtime.credentials import refuse_secrets
 from tasks.runtime.home import assay_home
 
 SHARD_ROWS, SHARD_ROWS_OF_A_SERVER = 2000, 25
@@ -56,10 +56,10 @@ def _split_names(value: Any) -> Any:
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
-def model_named(value: Any) -> Any:
+def parse_model(value: Any) -> Any:
     """A judge or an embedder by one word -> its settings: a backend such as `builtin`, or the URL of a server.
 
-    >>> model_named("http://localhost:8000/v1")
+    >>> parse_model("http://localhost:8000/v1")
     {'backend': 'server', 'server': {'urls': ['http://localhost:8000/v1']}}
 
     Raises:
@@ -71,14 +71,14 @@ def model_named(value: Any) -> Any:
     return {"backend": "server", "server": {"urls": [value]}} if "://" in value else {"backend": value}
 
 
-def _models_named(value: Any) -> Any:
+def _parse_models(value: Any) -> Any:
     """`builtin,http://gpu2:8000/v1`, or a list of words and tables -> a list of settings."""
     if isinstance(value, str):
         value = json.loads(value) if value.lstrip().startswith("[") else [part.strip() for part in value.split(",")]
-    return [model_named(model) for model in value] if isinstance(value, list | tuple) else value
+    return [parse_model(model) for model in value] if isinstance(value, list | tuple) else value
 
 
-def _running(panel: tuple[JudgeSettings, ...]) -> tuple[JudgeSettings, ...]:
+def _refuse_launched_panel(panel: tuple[JudgeSettings, ...]) -> tuple[JudgeSettings, ...]:
     if any(member.launch is not None for member in panel):
         raise ValueError(
             "a run launches its lead judge only; start the others with `assay judge start`, and give their URLs"
@@ -102,7 +102,7 @@ class MetricChoice(Settings):
     def request(self) -> MetricRequest:
         """The metric request it stands for."""
         key = self.key or self.parameters.get("name")
-        return metric_named(self.metric).request(self.parameters, key)
+        return find_metric(self.metric).request(self.parameters, key)
 
 
 MetricChoices: TypeAlias = Annotated[tuple[str | MetricChoice, ...] | None, BeforeValidator(_split_metrics)]
@@ -112,7 +112,7 @@ MetricChoices: TypeAlias = Annotated[tuple[str | MetricChoice, ...] | None, Befo
 class RunConfig(Settings):
     """What to evaluate, by which metrics, with which models, and where the results go."""
 
-    source: Annotated[str, AfterValidator(without_secrets)] | None = Field(
+    source: Annotated[str, AfterValidator(refuse_secrets)] | None = Field(
         None,
         description="the data: a file, a folder of files, a pattern (logs/*.jsonl), an fsspec URL or hub:owner/name",
     )
@@ -141,10 +141,12 @@ class RunConfig(Settings):
         "or a calibration.json",
         examples=["kept"],
     )
-    judge: Annotated[JudgeSettings, BeforeValidator(model_named)] = Field(
+    judge: Annotated[JudgeSettings, BeforeValidator(parse_model)] = Field(
         JudgeSettings(), description="who answers the judge questions"
     )
-    panel: Annotated[tuple[JudgeSettings, ...], BeforeValidator(_models_named), AfterValidator(_running)] = Field(
+    panel: Annotated[
+        tuple[JudgeSettings, ...], BeforeValidator(_parse_models), AfterValidator(_refuse_launched_panel)
+    ] = Field(
         (),
         description="further judges: labels are decided by the majority of judge and panel, ties by judge",
         examples=[["http://gpu2:8000/v1", "builtin"]],
@@ -152,17 +154,17 @@ class RunConfig(Settings):
     explain: Literal["none", "unsupported", "all"] = Field(
         "none", description="which verdicts on claims the judge explains afterwards"
     )
-    embedder: Annotated[EmbedderSettings, BeforeValidator(model_named)] = Field(
+    embedder: Annotated[EmbedderSettings, BeforeValidator(parse_model)] = Field(
         EmbedderSettings(), description="what turns texts into vectors"
     )
     language: LanguageSettings = Field(LanguageSettings(), description="what finds entities and splits sentences")
     out: str | None = Field(None, description="the run folder; default runs/<time>-<source>", examples=["runs/nightly"])
-    tables: Annotated[str, AfterValidator(without_secrets)] | None = Field(
+    tables: Annotated[str, AfterValidator(refuse_secrets)] | None = Field(
         None,
         description="folder or fsspec URL of the stage tables; default ASSAY_HOME/tables",
         examples=["s3://bucket/assay"],
     )
-    answers: Annotated[str, AfterValidator(store_address)] | None = Field(
+    answers: Annotated[str, AfterValidator(normalize_address)] | None = Field(
         None,
         description="store of answers: a SQLite file or a postgresql:// URL; default ASSAY_HOME/answers.db",
         examples=["postgresql://assay@db.example/answers"],
@@ -182,12 +184,12 @@ class RunConfig(Settings):
         description="stages that run at the same time; default 8 threads where a server judges, else 4",
         examples=[4],
     )
-    runner: Annotated[RunnerOptions, BeforeValidator(runner_named)] = Field(
+    runner: Annotated[RunnerOptions, BeforeValidator(parse_runner)] = Field(
         RunnerOptions(),
         description="where stages are computed: threads, dask or ray, or the address of a cluster",
         examples=["dask", "ray://head.example:10001"],
     )
-    retriever: Annotated[RetrieverOptions, BeforeValidator(retriever_named)] | None = Field(
+    retriever: Annotated[RetrieverOptions, BeforeValidator(parse_retriever)] | None = Field(
         None,
         description="index from which the contexts of the questions are fetched: an http(s) URL or module:attribute",
         examples=["http://localhost:9000/search"],
@@ -225,7 +227,7 @@ class RunConfig(Settings):
         """
         if self.metrics is None:
             return None
-        requests = [requested(m) if isinstance(m, str) else m.request() for m in self.metrics]
+        requests = [parse_metric(m) if isinstance(m, str) else m.request() for m in self.metrics]
         keys = [request.key for request in requests]
         twice = sorted({key for key in keys if keys.count(key) > 1})
         if twice:
@@ -235,7 +237,7 @@ class RunConfig(Settings):
         return requests
 
 
-def served(config: RunConfig, url: str) -> RunConfig:
+def with_launched_judge(config: RunConfig, url: str) -> RunConfig:
     """The configuration with a judge that has been launched."""
     options = config.judge.server.model_dump() if config.judge.server else {}
     judge = {"backend": "server", "server": {**options, "urls": [url]}}

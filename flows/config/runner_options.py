@@ -34,10 +34,10 @@ class RunnerOptions(Settings):
         return self.address is not None
 
 
-def runner_named(value: Any) -> Any:
+def parse_runner(value: Any) -> Any:
     """A runner by one word -> its options: an engine, or the address of a cluster.
 
-    >>> runner_named("dask"), runner_named("ray://head:10001")
+    >>> parse_runner("dask"), parse_runner("ray://head:10001")
     ({'engine': 'dask'}, {'engine': 'ray', 'address': 'ray://head:10001'})
     """
     if not isinstance(value, str):

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from flows.config.run_config import RunConfig, tables_root
-from flows.dry_run.dry_run_result import Certainty, Contexts, Forecast, StageForecast, least_certain
+from flows.dry_run.dry_run_result import Certainty, DryRun, PendingContexts, StageDryRun, least_certain
 from flows.execution.plan import Plan
 from flows.execution.stage_settings import (
     STAGE_TASKS,
@@ -19,24 +19,24 @@ from flows.execution.stage_settings import (
     retrieval_settings,
     samples_settings,
     stage_settings,
-    with_contexts,
+    use_fetched_contexts,
 )
 from metric_core.errors import AssayError, ConfigError
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import Product, Stage
-from tasks.dry_run.counting_judge import Ledger, PlanningJudge, Tally
-from tasks.dry_run.shard_preview import ShardLikeness
-from tasks.models.models import planned_by
+from tasks.dry_run.counting_judge import CountingJudge, Ledger, Tally
+from tasks.dry_run.shard_preview import ShardPreview
+from tasks.models.models import replace_judges
 from tasks.options.model_options import JudgedSettings, Settings
 from tasks.prefect_support.stage_results import StageResults
 from tasks.stages.base import StageTask
-from tasks.stages.fingerprint import identity_of
-from tasks.stages.retrieval import Awaited, contexts_at_hand, fetch_contexts
+from tasks.stages.fingerprint import settings_fingerprint
+from tasks.stages.retrieval import UnfetchedContexts, fetch_contexts, find_fetched_contexts
 from tasks.stages.samples import SamplesResult, read_shards
 from tasks.tables.table_store import TableStore
 
 
-def forecast_of(config: RunConfig, plan: Plan, *, fetch: bool = False) -> Forecast:
+def make_dry_run(config: RunConfig, plan: Plan, *, fetch: bool = False) -> DryRun:
     """What the run of a plan would do. Nothing is asked, but what the judge's server can do.
 
     Where contexts come from a retriever, the plan is made with those that were fetched last for the same questions.
@@ -55,36 +55,36 @@ def forecast_of(config: RunConfig, plan: Plan, *, fetch: bool = False) -> Foreca
     if config.retriever is None:
         if fetch:
             raise ConfigError("there are no contexts to fetch: the configuration has no retriever; leave --fetch out")
-        return _Forecaster(config, plan).forecast(read_shards(samples_settings(config, plan), tables_root(config)))
+        return _DryRun(config, plan).forecast(read_shards(samples_settings(config, plan), tables_root(config)))
     settings, root = retrieval_settings(config, config.retriever), tables_root(config)
-    found = fetch_contexts(settings, root) if fetch else contexts_at_hand(settings, root)
-    if isinstance(found, Awaited):
-        return _before_the_contexts(config, plan, found)
-    config = with_contexts(config, found.source)
+    found = fetch_contexts(settings, root) if fetch else find_fetched_contexts(settings, root)
+    if isinstance(found, UnfetchedContexts):
+        return _without_contexts(config, plan, found)
+    config = use_fetched_contexts(config, found.source)
     read = found.added_to(read_shards(samples_settings(config, plan), root))
-    forecast = _Forecaster(config, plan).forecast(read)
+    forecast = _DryRun(config, plan).forecast(read)
     for stage in forecast.stages:
         stage.certainty = least_certain((stage.certainty, Certainty.ESTIMATED))
-    return replace(forecast, contexts=Contexts(found.index, forecast.rows, found.fetched))
+    return replace(forecast, contexts=PendingContexts(found.index, forecast.rows, found.fetched))
 
 
-def _before_the_contexts(config: RunConfig, plan: Plan, awaited: Awaited) -> Forecast:
+def _without_contexts(config: RunConfig, plan: Plan, awaited: UnfetchedContexts) -> DryRun:
     shards = -(-awaited.rows // config.rows_a_shard())
     settings = stage_settings(config, plan)
     stages = tuple(
-        StageForecast(stage, isinstance(settings[stage], JudgedSettings), unknown=shards, certainty=Certainty.AT_LEAST)
-        for stage in kept_stages(plan)
+        StageDryRun(stage, isinstance(settings[stage], JudgedSettings), unknown=shards, certainty=Certainty.AT_LEAST)
+        for stage in cached_stages(plan)
     )
-    contexts = Contexts(awaited.index, awaited.rows, None)
-    return Forecast(awaited.rows, awaited.bad_row_count, shards, stages, (), contexts)
+    contexts = PendingContexts(awaited.index, awaited.rows, None)
+    return DryRun(awaited.rows, awaited.bad_row_count, shards, stages, (), contexts)
 
 
-def kept_stages(plan: Plan) -> list[Stage]:
+def cached_stages(plan: Plan) -> list[Stage]:
     """The stages of a plan whose tables are kept: scores are computed by every run, and cost nothing."""
     return [stage for stage in plan.stages if stage in STAGE_TASKS and stage is not Stage.AGGREGATION]
 
 
-class _Forecaster:
+class _DryRun:
     def __init__(self, config: RunConfig, plan: Plan) -> None:
         self._config = config
         self._plan = plan
@@ -92,19 +92,19 @@ class _Forecaster:
         self._settings = stage_settings(config, plan)
         self._problems: list[str] = []
         self._ledger = Ledger()
-        self._identities = {stage: self._identity(self._settings[stage]) for stage in kept_stages(plan)}
+        self._identities = {stage: self._identity(self._settings[stage]) for stage in cached_stages(plan)}
 
-    def forecast(self, samples: SamplesResult) -> Forecast:
+    def forecast(self, samples: SamplesResult) -> DryRun:
         stages = {
-            stage: StageForecast(stage, isinstance(self._settings[stage], JudgedSettings)) for stage in self._identities
+            stage: StageDryRun(stage, isinstance(self._settings[stage], JudgedSettings)) for stage in self._identities
         }
         for ref in samples.refs:
-            shard = ShardLikeness({Stage.SAMPLES: ref})
+            shard = ShardPreview({Stage.SAMPLES: ref})
             for stage, found in stages.items():
                 self._look(stage, shard, found)
         rows = sum(ref.rows for ref in samples.refs)
         problems = tuple(Counter(self._problems))
-        return Forecast(rows, samples.bad_row_count, len(samples.refs), tuple(stages.values()), problems)
+        return DryRun(rows, samples.bad_row_count, len(samples.refs), tuple(stages.values()), problems)
 
     def _identity(self, settings: Settings) -> str | None:
         if isinstance(settings, JudgedSettings) and settings.judge.launch is not None:
@@ -114,13 +114,13 @@ class _Forecaster:
         if isinstance(settings, JudgedSettings) and self._ledger.offline:
             return None
         try:
-            return identity_of(settings)
+            return settings_fingerprint(settings)
         except AssayError as error:
             self._problems.append(str(error))
             self._ledger.offline = self._ledger.offline or isinstance(settings, JudgedSettings)
             return None
 
-    def _look(self, stage: Stage, shard: ShardLikeness, found: StageForecast) -> None:
+    def _look(self, stage: Stage, shard: ShardPreview, found: StageDryRun) -> None:
         task, identity = STAGE_TASKS[stage], self._identities[stage]
         before = shard.refs_of(self._plan.before(stage))
         kept = None
@@ -137,10 +137,10 @@ class _Forecaster:
         if found.judged:
             self._count(task, shard, found)
 
-    def _count(self, task: StageTask[Any], shard: ShardLikeness, found: StageForecast) -> None:
+    def _count(self, task: StageTask[Any], shard: ShardPreview, found: StageDryRun) -> None:
         """Runs the stage with a judge that counts; what it gives is the table itself if nothing had to be asked."""
         stage, before = found.stage, self._plan.before(found.stage)
-        with planned_by(partial(PlanningJudge, self._ledger)):
+        with replace_judges(partial(CountingJudge, self._ledger)):
             output = task.compute(shard.tables_of(before), self._settings[stage])
         tally = self._ledger.taken()
         found.tally += tally

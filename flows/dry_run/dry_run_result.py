@@ -27,7 +27,7 @@ def least_certain(found: Iterable[Certainty]) -> Certainty:
 
 
 @dataclass(slots=True)
-class StageForecast:
+class StageDryRun:
     """What a run would do in one stage.
 
     Args:
@@ -51,7 +51,7 @@ class StageForecast:
 
 
 @dataclass(frozen=True, slots=True)
-class Contexts:
+class PendingContexts:
     """The contexts of a run that fetches them.
 
     Args:
@@ -66,7 +66,7 @@ class Contexts:
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class DryRun:
     """What a run would do.
 
     Args:
@@ -81,9 +81,9 @@ class Forecast:
     rows: int
     bad_rows: int
     shards: int
-    stages: tuple[StageForecast, ...]
+    stages: tuple[StageDryRun, ...]
     problems: tuple[str, ...]
-    contexts: Contexts | None = None
+    contexts: PendingContexts | None = None
 
     @property
     def tally(self) -> Tally:

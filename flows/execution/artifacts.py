@@ -25,7 +25,7 @@ from prefect.artifacts import (
 from metric_core.stages import Stage
 from tasks.runs import run_folder
 from tasks.runs.summary_rows import SUMMARY_HEADINGS, USAGE_HEADINGS, summary_rows, usage_rows
-from tasks.runtime.progress import listening
+from tasks.runtime.progress import listen
 
 USAGE, SUMMARY, REPORT = "usage", "summary", "report"
 PERIOD = 2.0
@@ -56,18 +56,18 @@ def publish(folder: Path) -> tuple[str, ...]:
         SUMMARY: lambda: create_table_artifact(metrics, SUMMARY, f"The metrics over {summary['rows']} rows"),
         REPORT: lambda: create_markdown_artifact(places, REPORT, "Where the results are"),
     }
-    return tuple(warning for key, write in writers.items() if (warning := _tried(key, write)) is not None)
+    return tuple(warning for key, write in writers.items() if (warning := _ignore_errors(key, write)) is not None)
 
 
 @contextmanager
-def progress_shown() -> Iterator[None]:
+def show_progress() -> Iterator[None]:
     """Shows on the run's page how far each long stage is, until the block ends."""
     board, ended = _Board(), Event()
     # The context says to which run the artifacts belong. Stages report from threads that must not wait for Prefect.
     thread = Thread(
         target=copy_context().run, args=(board.publish_until, ended), name="progress-artifacts", daemon=True
     )
-    with listening(board.note):
+    with listen(board.note):
         thread.start()
         try:
             yield
@@ -108,9 +108,9 @@ class _Board:
         """Publishes now and then what has changed, and a last time at the end, if the server has taken it before."""
         warning = None
         while not ended.wait(PERIOD):
-            warning = _tried("progress", self._publish)
+            warning = _ignore_errors("progress", self._publish)
         if warning is None:
-            _tried("progress", lambda: self._publish(is_last=True))
+            _ignore_errors("progress", lambda: self._publish(is_last=True))
 
     def _publish(self, is_last: bool = False) -> None:
         with self._lock:
@@ -125,7 +125,7 @@ class _Board:
             bar.shown = percent
 
 
-def _tried(key: str, write: Callable[[], object]) -> str | None:
+def _ignore_errors(key: str, write: Callable[[], object]) -> str | None:
     """Writes an artifact; the warning if that fails."""
     try:
         write()

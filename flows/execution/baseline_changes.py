@@ -5,32 +5,32 @@ from collections.abc import Sequence
 from typing import Any
 
 from metric_core.stages import Stage
-from tasks.runs.finished_run import EarlierRun
-from tasks.runs.row_reuse import changes
+from tasks.runs.finished_run import FinishedRun
+from tasks.runs.row_reuse import find_changes
 from tasks.runtime.usage import StageUsage
-from tasks.tables.row_changes import Changes
+from tasks.tables.row_changes import RowChanges
 from tasks.tables.table_store import StageRef
 
 _MOST_ROWS = 1000
 """Changed rows that are listed one by one; all are counted."""
 
 
-def against(earlier: EarlierRun, refs: Sequence[StageRef]) -> dict[str, Any]:
+def compare_with_baseline(earlier: FinishedRun, refs: Sequence[StageRef]) -> dict[str, Any]:
     """The manifest's entry about the baseline.
 
     Args:
         earlier: the baseline.
         refs: the tables of all stages of this run.
     """
-    found = changes(earlier, [ref for ref in refs if ref.stage is Stage.SAMPLES])
+    found = find_changes(earlier, [ref for ref in refs if ref.stage is Stage.SAMPLES])
     usage = sum((ref.usage for ref in refs), StageUsage())
     return {"folder": str(earlier.folder), "run_id": earlier.run_id, **rows_entry(found), **questions_entry(usage)}
 
 
-def rows_entry(found: Changes) -> dict[str, Any]:
+def rows_entry(found: RowChanges) -> dict[str, Any]:
     """The counts of rows, those of changed columns, and the first rows that changed.
 
-    >>> rows_entry(Changes(("d",), (), {"a": ("response",)}, 2))["rows"]
+    >>> rows_entry(RowChanges(("d",), (), {"a": ("response",)}, 2))["rows"]
     {'added': 1, 'removed': 0, 'changed': 1, 'unchanged': 2}
     """
     return {

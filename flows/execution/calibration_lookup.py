@@ -19,14 +19,14 @@ from metric_core.metric import MetricRequest
 from metric_core.stages import Stage, closure
 from tasks.calibration import calibration_files as calibrations
 from tasks.calibration.calibration_files import Calibration, JudgeName, MetricMap
-from tasks.models.models import judge_of
+from tasks.models.models import open_judges
 from tasks.options.model_options import JudgedSettings, MetricSettings, Settings
 from tasks.stages.aggregation import AggregationSettings
-from tasks.stages.fingerprint import identity_of
+from tasks.stages.fingerprint import settings_fingerprint
 
 
 @dataclass(frozen=True, slots=True)
-class Covered:
+class CoveredMetric:
     """The calibrations that hold for a run.
 
     Args:
@@ -38,7 +38,7 @@ class Covered:
     not_covered: tuple[str, ...]
 
 
-def identity_of_metric(config: RunConfig, request: MetricRequest) -> str:
+def metric_fingerprint(config: RunConfig, request: MetricRequest) -> str:
     """Digest of all that determines what a metric is made of, whatever else a run computes.
 
     Args:
@@ -49,7 +49,7 @@ def identity_of_metric(config: RunConfig, request: MetricRequest) -> str:
     plan = Plan((alone,), closure(alone.products), {}, "none")
     settings = stage_settings(config.model_copy(update={"verdict": "binary", "refresh": ()}), plan)
     stages = {
-        stage: [STAGE_TASKS[stage].version, identity_of(settings[stage])]
+        stage: [STAGE_TASKS[stage].version, settings_fingerprint(settings[stage])]
         for stage in plan.stages
         if stage in STAGE_TASKS and stage is not Stage.AGGREGATION
     }
@@ -59,7 +59,7 @@ def identity_of_metric(config: RunConfig, request: MetricRequest) -> str:
 
 def judge_name(config: RunConfig) -> JudgeName:
     """Who judges in a run whose judge is at hand."""
-    identity = judge_of(JudgedSettings(**models_of(config))).identity
+    identity = open_judges(JudgedSettings(**models_of(config))).identity
     return JudgeName(backend=identity.backend, model=identity.model, revision=identity.revision)
 
 
@@ -73,7 +73,7 @@ def calibration_entry(config: RunConfig, plan: Plan) -> dict[str, Any]:
     Raises:
         ConfigError: the configuration asks for a calibration that does not hold for this judge.
     """
-    covered = _covered(config, plan.requests)
+    covered = _find_covered(config, plan.requests)
     applied = {found.metric for found in _maps(config, covered)}
     metrics = {key: found.facts(config.verdict, key in applied) for key, found in covered.by_metric.items()}
     return {"metrics": metrics, "not_covered": list(covered.not_covered)}
@@ -88,29 +88,29 @@ def with_maps(settings: dict[Stage, Settings], config: RunConfig, plan: Plan) ->
     aggregation = settings[Stage.AGGREGATION]
     if config.calibration == "none" or not isinstance(aggregation, AggregationSettings):
         return settings
-    maps = _maps(config, _covered(config, plan.requests))
+    maps = _maps(config, _find_covered(config, plan.requests))
     return {**settings, Stage.AGGREGATION: aggregation.model_copy(update={"maps": maps})}
 
 
-def _covered(config: RunConfig, requests: Sequence[MetricRequest]) -> Covered:
+def _find_covered(config: RunConfig, requests: Sequence[MetricRequest]) -> CoveredMetric:
     is_file = config.calibration not in ("none", "kept")
-    known = [calibrations.read(Path(config.calibration).expanduser())] if is_file else calibrations.kept()
+    known = [calibrations.load(Path(config.calibration).expanduser())] if is_file else calibrations.load_latest()
     if not known:
-        return Covered({}, ())
-    identities = {request.key: identity_of_metric(config, request) for request in requests}
+        return CoveredMetric({}, ())
+    identities = {request.key: metric_fingerprint(config, request) for request in requests}
     by_identity = {found.identity: found for found in reversed(known)}
     by_metric = {key: by_identity[identity] for key, identity in identities.items() if identity in by_identity}
     if is_file and not by_metric:
         raise ConfigError(_wrong_file(known[0], config, requests))
     names = {request.metric.name for request in requests if request.key not in by_metric}
     others = [found for found in known if found.name in names]
-    return Covered(by_metric, tuple(dict.fromkeys(_sentences(others, judge_name(config)))) if others else ())
+    return CoveredMetric(by_metric, tuple(dict.fromkeys(_sentences(others, judge_name(config)))) if others else ())
 
 
 def _sentences(others: Sequence[Calibration], judge: JudgeName) -> Iterator[str]:
     for found in others:
-        if (why := calibrations.difference(found, judge)) is not None:
-            day = calibrations.day_of(found.created)
+        if (why := calibrations.describe_mismatch(found, judge)) is not None:
+            day = calibrations.format_day(found.created)
             yield f"the calibration of {found.metric} of {day} does not hold here: it is {why}"
 
 
@@ -118,14 +118,14 @@ def _wrong_file(found: Calibration, config: RunConfig, requests: Sequence[Metric
     if found.name not in {request.metric.name for request in requests}:
         return f"the calibration {config.calibration} is of {found.metric}, which this run does not compute"
     judge = judge_name(config)
-    why = calibrations.difference(found, judge) or f"of the judge {found.judge}, not {judge}"
+    why = calibrations.describe_mismatch(found, judge) or f"of the judge {found.judge}, not {judge}"
     return (
         f"the calibration {config.calibration} does not hold for this run: it is {why}. "
         "Calibrate this judge with `assay calibrate`."
     )
 
 
-def _maps(config: RunConfig, covered: Covered) -> tuple[MetricMap, ...]:
+def _maps(config: RunConfig, covered: CoveredMetric) -> tuple[MetricMap, ...]:
     if config.calibration == "none":
         return ()
     if config.verdict != "probability":

@@ -5,19 +5,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from flows.config.gate_file import GateSettings
-from metric_core.errors import ConfigError, NotAlikeError
+from metric_core.errors import ConfigError, NotComparableError
 from metric_core.gates.checks import check_gate
 from metric_core.gates.judge_agreement import Agreements
 from metric_core.gates.rules import Gate, GateResult, Outcome
 from metric_core.statistics.comparison import compare
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import SEED
-from tasks.calibration.bias_correction import corrected_differences
-from tasks.calibration.human_agreement import human_agreements
+from tasks.calibration.bias_correction import correct_differences
+from tasks.calibration.human_agreement import read_agreements
 from tasks.comparison.run_comparison import RunComparison, Side
-from tasks.comparison.run_differences import RunDifferences, differences
+from tasks.comparison.run_differences import RunDifferences, find_differences
 from tasks.comparison.run_pair import Matching, RunPair
-from tasks.runs.finished_run import EarlierRun
+from tasks.runs.finished_run import FinishedRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,29 +50,29 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
     Raises:
         RunFolderError: a folder that does not hold a finished run.
         ConfigError: rows that can not be matched or grouped, or a rule of the gate that does not fit the runs.
-        NotAlikeError: the gate has regression rules, and the runs are not like for like.
+        NotComparableError: the gate has regression rules, and the runs are not like for like.
     """
-    before, after = EarlierRun(a), EarlierRun(b)
+    before, after = FinishedRun(a), FinishedRun(b)
     pair = RunPair.of(before, after, options.matching)
-    found = differences(pair)
+    found = find_differences(pair)
     gate = None if options.gate is None else options.gate.gate()
     if gate is not None and gate.regression and found.serious and not options.allow_different:
-        raise NotAlikeError(str(a), str(b), found.serious)
+        raise NotComparableError(str(a), str(b), found.serious)
     columns = pair.columns()
     return RunComparison(
         a=Side.of(before),
         b=Side.of(after),
         differences=found,
         metrics=tuple(compare([column for column in columns if column.a and column.b], options.seed, options.top)),
-        gate=_checked(gate, columns, options, _agreements(after, before if _judged_otherwise(found) else None)),
-        people=corrected_differences(before.manifest, after.manifest, columns),
+        gate=_checked(gate, columns, options, _agreements(after, before if _describe_judge_change(found) else None)),
+        people=correct_differences(before.manifest, after.manifest, columns),
         seed=options.seed,
         match=options.matching.match,
         by=options.matching.by,
     )
 
 
-def hold_against_gate(run: Path, options: CompareOptions) -> RunComparison:
+def apply_gate(run: Path, options: CompareOptions) -> RunComparison:
     """Holds one run against a gate's absolute and coverage rules.
 
     Args:
@@ -88,7 +88,7 @@ def hold_against_gate(run: Path, options: CompareOptions) -> RunComparison:
     gate = options.gate.gate()
     if gate.needs_baseline:
         raise ConfigError("the gate compares with a baseline: assay compare BASELINE RUN --gate FILE")
-    only = EarlierRun(run)
+    only = FinishedRun(run)
     columns = RunPair.of(None, only, options.matching).columns()
     checked = _checked(gate, columns, options, _agreements(only, None))
     return RunComparison(b=Side.of(only), gate=checked, seed=options.seed, by=options.matching.by)
@@ -105,12 +105,12 @@ def _checked(
     return replace(result, outcome=Outcome(options.gate.inconclusive))
 
 
-def _agreements(run: EarlierRun, baseline: EarlierRun | None) -> Agreements:
+def _agreements(run: FinishedRun, baseline: FinishedRun | None) -> Agreements:
     """How far the judge of a run agrees with people, and that of its baseline, if that is judged in another way."""
-    mine = human_agreements(run.manifest)
-    theirs = {} if baseline is None else human_agreements(baseline.manifest)
+    mine = read_agreements(run.manifest)
+    theirs = {} if baseline is None else read_agreements(baseline.manifest)
     return {key: (found, *([theirs[key]] if key in theirs else [])) for key, found in mine.items()}
 
 
-def _judged_otherwise(found: RunDifferences) -> bool:
+def _describe_judge_change(found: RunDifferences) -> bool:
     return any(item.is_serious for item in found.settings)

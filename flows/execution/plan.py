@@ -141,7 +141,7 @@ def make_plan(config: RunConfig, available: Sequence[str]) -> Plan:
     return Plan(tuple(requests), closure(p for request in requests for p in request.products), left_out, config.explain)
 
 
-def plan_of(config: RunConfig) -> Plan:
+def plan_run(config: RunConfig) -> Plan:
     """The plan of a run, after a look at the columns of its source.
 
     Raises:

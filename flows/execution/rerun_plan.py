@@ -6,17 +6,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
-from flows.config.run_config import MetricChoices, RunConfig, model_named
+from flows.config.run_config import MetricChoices, RunConfig, parse_model
 from flows.execution.plan import BEFORE, Plan
 from flows.execution.stage_settings import STAGE_TASKS, metrics_of, stage_settings
 from metric_core.errors import ConfigError, RunFolderError, SourceError
 from metric_core.metric import MetricRequest
 from metric_core.stages import Stage, closure
-from tasks.cache.cache_address import store_address
+from tasks.cache.cache_address import normalize_address
 from tasks.options.model_options import JudgeSettings, Settings
-from tasks.runs.finished_run import EarlierRun
-from tasks.runs.row_reuse import changes
-from tasks.runtime.credentials import without_secrets
+from tasks.runs.finished_run import FinishedRun
+from tasks.runs.row_reuse import find_changes
+from tasks.runtime.credentials import refuse_secrets
 from tasks.stages.ratings import RatingsSettings
 from tasks.stages.samples import SamplesResult
 
@@ -36,13 +36,13 @@ class RerunRequest(Settings):
     )
     stage: Stage | None = Field(None, description="the first stage that is computed anew; default all")
     metrics: MetricChoices = Field(None, description="other metrics than the run had")
-    judge: Annotated[JudgeSettings, BeforeValidator(model_named)] | None = Field(
+    judge: Annotated[JudgeSettings, BeforeValidator(parse_model)] | None = Field(
         None, description="another judge than the run had"
     )
-    answers: Annotated[str, AfterValidator(store_address)] | None = Field(
+    answers: Annotated[str, AfterValidator(normalize_address)] | None = Field(
         None, description="another store of answers than the run had"
     )
-    tables: Annotated[str, AfterValidator(without_secrets)] | None = Field(
+    tables: Annotated[str, AfterValidator(refuse_secrets)] | None = Field(
         None, description="another store of stage tables than the run had"
     )
     on_bad_row: Literal["fail", "skip"] | None = Field(
@@ -67,7 +67,7 @@ class Rerun:
     """
 
     request: RerunRequest
-    earlier: EarlierRun
+    earlier: FinishedRun
     config: RunConfig
     plan: Plan
     anew: frozenset[Stage]
@@ -80,7 +80,7 @@ class Rerun:
             return None
         if self.request.rows == "failed":
             return self.failed
-        found = changes(self.earlier, read.refs)
+        found = find_changes(self.earlier, read.refs)
         changed = (row_id for row_id, columns in found.changed.items() if not _NOT_CONTENT.issuperset(columns))
         return frozenset((*found.added, *changed))
 
@@ -93,7 +93,7 @@ def prepare(request: RerunRequest) -> Rerun:
         ConfigError: the request does not fit the run, or there is nothing to do.
         SourceError: the rows lack a column that a metric needs.
     """
-    earlier = EarlierRun(request.run)
+    earlier = FinishedRun(request.run)
     old = _config_of(earlier)
     config = old.model_copy(
         update={
@@ -110,7 +110,7 @@ def prepare(request: RerunRequest) -> Rerun:
     plan = had if request.metrics is None else _plan(config, config.requests() or ())
     if request.rows != "changed":
         _check_columns(earlier, plan)
-    anew = _from(request, plan)
+    anew = _stages_from(request, plan)
     refresh = tuple(stage for stage in plan.stages if stage in anew and request.rows == "all")
     ready = Rerun(
         request=request,
@@ -118,7 +118,7 @@ def prepare(request: RerunRequest) -> Rerun:
         config=config.model_copy(update={"refresh": refresh}),
         plan=plan,
         anew=anew,
-        whole=_lacking(earlier, (old, had), (config, plan)),
+        whole=_missing_stages(earlier, (old, had), (config, plan)),
         failed=earlier.failed([metric.key for metric in plan.requests]),
     )
     is_new = any(metric not in metrics_of(had) for metric in metrics_of(plan))
@@ -130,7 +130,7 @@ def prepare(request: RerunRequest) -> Rerun:
     return ready
 
 
-def request_of(model: str | None = None, **said: Any) -> RerunRequest:
+def parse_request(model: str | None = None, **said: Any) -> RerunRequest:
     """The request that these words make.
 
     Args:
@@ -144,7 +144,7 @@ def request_of(model: str | None = None, **said: Any) -> RerunRequest:
     if model is not None:
         if "judge" not in values:
             raise ConfigError(f"the model {model!r} is named without its judge; give --judge too")
-        values["judge"] = model_named(values["judge"])
+        values["judge"] = parse_model(values["judge"])
         values["judge"].setdefault("server", {})["model"] = model
     try:
         return RerunRequest.model_validate(values)
@@ -153,7 +153,7 @@ def request_of(model: str | None = None, **said: Any) -> RerunRequest:
         raise ConfigError(f"the rerun can not be made: {problems}") from error
 
 
-def _config_of(earlier: EarlierRun) -> RunConfig:
+def _config_of(earlier: FinishedRun) -> RunConfig:
     try:
         return RunConfig.model_validate(earlier.manifest["config"])
     except (KeyError, ValidationError) as error:
@@ -169,7 +169,7 @@ def _plan(config: RunConfig, requests: Sequence[MetricRequest]) -> Plan:
     return Plan(tuple(requests), products, left_out={}, explain=config.explain)
 
 
-def _check_columns(earlier: EarlierRun, plan: Plan) -> None:
+def _check_columns(earlier: FinishedRun, plan: Plan) -> None:
     there = earlier.columns()
     for metric, columns in plan.required.items():
         if missing := [column for column in columns if column not in there]:
@@ -179,7 +179,7 @@ def _check_columns(earlier: EarlierRun, plan: Plan) -> None:
             )
 
 
-def _from(request: RerunRequest, plan: Plan) -> frozenset[Stage]:
+def _stages_from(request: RerunRequest, plan: Plan) -> frozenset[Stage]:
     """The stage that the request names and all that read from it; without one, all."""
     possible = [stage for stage in plan.stages if stage in STAGE_TASKS]
     if request.stage is None:
@@ -195,23 +195,25 @@ def _from(request: RerunRequest, plan: Plan) -> frozenset[Stage]:
     return frozenset(found)
 
 
-def _lacking(earlier: EarlierRun, had: tuple[RunConfig, Plan], wanted: tuple[RunConfig, Plan]) -> frozenset[Stage]:
+def _missing_stages(
+    earlier: FinishedRun, had: tuple[RunConfig, Plan], wanted: tuple[RunConfig, Plan]
+) -> frozenset[Stage]:
     """The stages whose tables lack something, and all that read from them: a claim asked for again may be another."""
     before, after = stage_settings(*had), stage_settings(*wanted)
-    before[Stage.RATINGS] = _as_rated(earlier, before[Stage.RATINGS])
+    before[Stage.RATINGS] = _keep_rated(earlier, before[Stage.RATINGS])
     versions = earlier.manifest.get("stage_versions", {})
     found: set[Stage] = set()
     for stage in wanted[1].stages:
         if stage not in STAGE_TASKS or stage is Stage.AGGREGATION:
             continue
         is_same = versions.get(stage, STAGE_TASKS[stage].version) == STAGE_TASKS[stage].version
-        is_held = stage in had[1].stages and is_same and _holds(before[stage], after[stage])
+        is_held = stage in had[1].stages and is_same and _contains(before[stage], after[stage])
         if not is_held or found.intersection(wanted[1].before(stage)):
             found.add(stage)
     return frozenset(found)
 
 
-def _as_rated(earlier: EarlierRun, settings: Settings) -> Settings:
+def _keep_rated(earlier: FinishedRun, settings: Settings) -> Settings:
     """The settings of the ratings with the code that the metrics had then: another one may ask something else."""
     if not isinstance(settings, RatingsSettings):
         return settings
@@ -220,7 +222,7 @@ def _as_rated(earlier: EarlierRun, settings: Settings) -> Settings:
     return settings.model_copy(update={"metrics": tuple(then)})
 
 
-def _holds(had: Settings, wanted: Settings) -> bool:
+def _contains(had: Settings, wanted: Settings) -> bool:
     """Whether a table made with these settings has all rows of one made with those."""
     have = had.model_dump(mode="json", exclude=_HOW)
     return all(

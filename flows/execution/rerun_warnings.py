@@ -12,7 +12,7 @@ _GIVEN = {"judge": "answers", "embedder": "vectors", "language": "entities", "re
 """Model -> what it gives."""
 
 
-def notes_on_kept_rows(ready: Rerun, manifest: Mapping[str, Any]) -> tuple[str, ...]:
+def warn_about_reused_rows(ready: Rerun, manifest: Mapping[str, Any]) -> tuple[str, ...]:
     """What is to be said of the rows that are kept, those of the earlier run that are kept by it included.
 
     Args:

@@ -19,7 +19,7 @@ from flows.execution.stage_settings import STAGE_TASKS, models_of, stage_setting
 from metric_core.errors import ConfigError, RunFolderError
 from metric_core.judge_questions import QuestionKind
 from tasks.judges.panel import PanelJudge
-from tasks.models.models import judge_of, open_embedder, open_pipeline, open_recognizer
+from tasks.models.models import open_embedder, open_judges, open_pipeline, open_recognizer
 from tasks.options.model_options import JudgedSettings
 from tasks.runs import run_folder
 from tasks.sources.location import HUB
@@ -27,7 +27,7 @@ from tasks.sources.location import HUB
 _VERSIONS = ("rag-assay", "datasets", "onnxruntime", "prefect", "pyarrow", "spacy")
 
 
-def folder_of(config: RunConfig, ending: str = "") -> Path:
+def choose_folder(config: RunConfig, ending: str = "") -> Path:
     """The run folder that the configuration names, or a new one below runs/, whose name ends as told.
 
     Raises:
@@ -43,7 +43,7 @@ def folder_of(config: RunConfig, ending: str = "") -> Path:
         return Path(config.out).expanduser().absolute()
     stem = re.sub(r"\W+", "-", PurePosixPath(config.source or "").stem).strip("-").lower() or "run"
     name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{stem}{ending}"
-    return next(folder for folder in _numbered(Path("runs", name).absolute()) if _is_made(folder))
+    return next(folder for folder in _numbered(Path("runs", name).absolute()) if _make(folder))
 
 
 def _numbered(folder: Path) -> Iterator[Path]:
@@ -51,7 +51,7 @@ def _numbered(folder: Path) -> Iterator[Path]:
     yield from (folder.with_name(f"{folder.name}-{number}") for number in count(2))
 
 
-def _is_made(folder: Path) -> bool:
+def _make(folder: Path) -> bool:
     """Makes the folder; False if somebody else has: two runs may begin in the same second."""
     try:
         folder.mkdir(parents=True)
@@ -63,9 +63,9 @@ def _is_made(folder: Path) -> bool:
 
 
 @contextmanager
-def recorded(folder: Path, manifest: Mapping[str, Any]) -> Iterator[None]:
+def record_run(folder: Path, manifest: Mapping[str, Any]) -> Iterator[None]:
     """Says in run.json that the run is running and, should the block fail, that it failed and why."""
-    with run_folder.writable(folder):
+    with run_folder.translate_write_errors(folder):
         run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "status": "running"})
     try:
         yield
@@ -76,9 +76,9 @@ def recorded(folder: Path, manifest: Mapping[str, Any]) -> Iterator[None]:
         raise
 
 
-def manifest_of(config: RunConfig, plan: Plan) -> dict[str, Any]:
+def build_manifest(config: RunConfig, plan: Plan) -> dict[str, Any]:
     """What run.json says from the beginning: what runs, and with what."""
-    judge = judge_of(JudgedSettings(**models_of(config)))
+    judge = open_judges(JudgedSettings(**models_of(config)))
     members = judge.members if isinstance(judge, PanelJudge) else (judge,)
     identities: dict[str, Any] = {
         "judge": judge.identity,
@@ -92,10 +92,10 @@ def manifest_of(config: RunConfig, plan: Plan) -> dict[str, Any]:
         "run_id": str(flow_run.id),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "source": config.source,
-        "config": kept_settings(config),
+        "config": settings_for_manifest(config),
         **{name: _fields(identity) for name, identity in identities.items()},
         "judge_features": _fields(features) if (features := getattr(members[0], "features", None)) else None,
-        "judge_fingerprints": {kind: judge.fingerprint(kind) for kind in _asked(config, plan)},
+        "judge_fingerprints": {kind: judge.fingerprint(kind) for kind in _asked_kinds(config, plan)},
         "panel": [_fields(member.identity) for member in members] if len(members) > 1 else [],
         "stage_versions": {stage: STAGE_TASKS[stage].version for stage in plan.stages if stage in STAGE_TASKS},
         "calibration": calibration_entry(config, plan),
@@ -104,14 +104,14 @@ def manifest_of(config: RunConfig, plan: Plan) -> dict[str, Any]:
     }
 
 
-def _asked(config: RunConfig, plan: Plan) -> list[QuestionKind]:
+def _asked_kinds(config: RunConfig, plan: Plan) -> list[QuestionKind]:
     """The kinds of questions that the stages of a run may ask."""
     settings = stage_settings(config, plan)
     stages = [found for stage in plan.stages if isinstance(found := settings.get(stage), JudgedSettings)]
     return sorted({kind for found in stages for kind in found.asks})
 
 
-def kept_settings(config: RunConfig) -> dict[str, Any]:
+def settings_for_manifest(config: RunConfig) -> dict[str, Any]:
     """The settings of a run as run.json has them: all but when it is started and who hears of it.
 
     A file of this machine has its whole path, so that whoever runs it again may do so from anywhere.

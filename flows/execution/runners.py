@@ -13,7 +13,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.config.run_config import RunConfig
 from metric_core.errors import AssayError, ConfigError, MissingDependencyError
-from tasks.runtime.cancellation import interruptible
+from tasks.runtime.cancellation import cancellable
 
 StageRunner: TypeAlias = TaskRunner[PrefectFuture[Any]]
 
@@ -31,7 +31,7 @@ _OBJECT_STORE_BYTES = 80 * 1024 * 1024
 
 
 @contextmanager
-def running_stages(config: RunConfig) -> Iterator[None]:
+def start_runner(config: RunConfig) -> Iterator[None]:
     """Has the stages that the running flow submits in the block computed where the configuration says.
 
     Args:
@@ -46,7 +46,7 @@ def running_stages(config: RunConfig) -> Iterator[None]:
     if context is None:
         raise RuntimeError("stages run within a flow")
     runner = runner_of(config)
-    with _entered(runner, config), interruptible(), context.model_copy(update={"task_runner": runner}):
+    with _enter(runner, config), cancellable(), context.model_copy(update={"task_runner": runner}):
         yield
 
 
@@ -61,7 +61,7 @@ def runner_of(config: RunConfig) -> StageRunner:
     return cast("StageRunner", ThreadPoolTaskRunner[Any](max_workers=config.stages_at_once()))
 
 
-def shards_at_once(config: RunConfig) -> int:
+def max_concurrent_shards(config: RunConfig) -> int:
     """How many shards are in hand at the same time.
 
     Futures, and what the engine keeps for them, are there for these only, however long the run is.
@@ -70,7 +70,7 @@ def shards_at_once(config: RunConfig) -> int:
 
 
 @contextmanager
-def _entered(runner: StageRunner, config: RunConfig) -> Iterator[None]:
+def _enter(runner: StageRunner, config: RunConfig) -> Iterator[None]:
     if config.runner.engine == "threads":
         with _threads(runner):
             yield
@@ -123,7 +123,7 @@ def _dask(config: RunConfig) -> StageRunner:
     try:
         from prefect_dask.task_runners import DaskTaskRunner  # noqa: PLC0415 an extra, and slow to import
     except ModuleNotFoundError as error:
-        raise _missing("dask", error) from error
+        raise _missing_dependency("dask", error) from error
     if config.runner.is_elsewhere:
         return cast("StageRunner", DaskTaskRunner(address=config.runner.address))
     cluster = {"n_workers": config.stages_at_once(), "threads_per_worker": 1, "dashboard_address": _LOOPBACK}
@@ -136,7 +136,7 @@ def _ray(config: RunConfig) -> StageRunner:
         import ray  # noqa: F401, PLC0415 prefect_ray would look for it only when it starts
         from prefect_ray.task_runners import RayTaskRunner  # noqa: PLC0415 an extra, and slow to import
     except ModuleNotFoundError as error:
-        raise _missing("ray", error) from error
+        raise _missing_dependency("ray", error) from error
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if not config.runner.is_elsewhere:
         own = {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
@@ -144,5 +144,5 @@ def _ray(config: RunConfig) -> StageRunner:
     return cast("StageRunner", RayTaskRunner(address=config.runner.address or "local", init_kwargs=options))
 
 
-def _missing(engine: str, error: ModuleNotFoundError) -> MissingDependencyError:
+def _missing_dependency(engine: str, error: ModuleNotFoundError) -> MissingDependencyError:
     return MissingDependencyError(error.name or engine, f'runner = "{engine}"', f"pip install 'rag-assay[{engine}]'")

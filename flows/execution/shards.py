@@ -8,7 +8,7 @@ from typing import TypeAlias
 from prefect.futures import PrefectFuture
 
 from flows.config.run_config import RunConfig
-from flows.execution.runners import shards_at_once
+from flows.execution.runners import max_concurrent_shards
 from metric_core.stages import Stage
 from tasks.runtime import progress
 from tasks.runtime.usage import StageUsage
@@ -49,7 +49,7 @@ class Shards:
     """
 
     def __init__(self, config: RunConfig, rows: Mapping[Stage, int]) -> None:
-        self._most = shards_at_once(config)
+        self._most = max_concurrent_shards(config)
         self._tells = config.runner.engine != "threads"
         self._in_hand: deque[tuple[int, Way, Mapping[Stage, Submitted]]] = deque()
         self._done: dict[int, Sequence[StageRef]] = {}
@@ -76,7 +76,7 @@ class Shards:
         number, way, submitted = self._in_hand.popleft()
         tables = {}
         for stage, running in submitted.items():
-            tables[stage] = ref_of(running.future)
+            tables[stage] = wait_for_ref(running.future)
             if self._tells:
                 progress.advance(stage, running.rows)
         self._enter(number, way, tables)
@@ -90,7 +90,7 @@ class Shards:
             self._in_hand.append((number, way, submitted))
 
 
-def ref_of(future: PrefectFuture[StageRef]) -> StageRef:
+def wait_for_ref(future: PrefectFuture[StageRef]) -> StageRef:
     """The reference to a stage's table; one that was kept cost this run nothing."""
     ref = future.result()
     if future.state.name != CACHED:

@@ -8,11 +8,11 @@ from metric_core.stages import Product, Stage
 from tasks.options.model_options import JudgedSettings, MetricSettings, Settings
 from tasks.options.retriever_options import RetrieverOptions
 from tasks.stages.aggregation import AggregationSettings, aggregation
-from tasks.stages.base import Keeping, StageTask
+from tasks.stages.base import StageTask, TableStorage
 from tasks.stages.claims import ClaimsSettings, claims
 from tasks.stages.entities import EntitiesSettings, entities
 from tasks.stages.explanations import ExplanationsSettings, explanations
-from tasks.stages.fingerprint import identity_of
+from tasks.stages.fingerprint import settings_fingerprint
 from tasks.stages.questions import QuestionsSettings, questions
 from tasks.stages.ratings import RatingsSettings, ratings
 from tasks.stages.retrieval import RetrievalSettings
@@ -52,7 +52,7 @@ def retrieval_settings(config: RunConfig, retriever: RetrieverOptions) -> Retrie
     )
 
 
-def with_contexts(config: RunConfig, source: str) -> RunConfig:
+def use_fetched_contexts(config: RunConfig, source: str) -> RunConfig:
     """The configuration for a question set whose contexts have been fetched: the rows bear their own names and ids."""
     read: dict[str, Any] = {"source": source, "retriever": None, "column_map": {}, "id_column": None, "limit": None}
     return config.model_copy(update=read)
@@ -80,7 +80,7 @@ def stage_settings(config: RunConfig, plan: Plan) -> dict[Stage, Settings]:
         ),
         Stage.AGGREGATION: AggregationSettings(metrics=metrics_of(plan), verdict=config.verdict),
     }
-    anew = {stage: _asking_anew(stages[stage]) for stage in config.refresh if stage in stages}
+    anew = {stage: _refresh(stages[stage]) for stage in config.refresh if stage in stages}
     return {**stages, **anew}
 
 
@@ -98,14 +98,14 @@ def models_of(config: RunConfig) -> dict[str, Any]:
     return {name: getattr(config, name) for name in ("judge", "panel", "embedder", "language", "answers")}
 
 
-def _asking_anew(settings: Settings) -> Settings:
+def _refresh(settings: Settings) -> Settings:
     return settings.model_copy(update={"refresh": True}) if isinstance(settings, JudgedSettings) else settings
 
 
-def keeping_of(stage: Stage, settings: Settings, config: RunConfig) -> Keeping:
+def storage_of(stage: Stage, settings: Settings, config: RunConfig) -> TableStorage:
     """Scores are never kept: computing them costs less than being wrong about a formula that has changed."""
-    identity = None if stage is Stage.AGGREGATION else identity_of(settings)
-    return Keeping(tables_root(config), identity, refresh=stage in config.refresh)
+    identity = None if stage is Stage.AGGREGATION else settings_fingerprint(settings)
+    return TableStorage(tables_root(config), identity, refresh=stage in config.refresh)
 
 
 def metrics_of(plan: Plan) -> tuple[MetricSettings, ...]:

@@ -19,7 +19,7 @@ from prefect.logging import get_run_logger
 
 from flows.config.deploy_options import AlertSettings
 from tasks.options.model_options import Settings
-from tasks.runtime.credentials import secret_of
+from tasks.runtime.credentials import read_secret
 from tasks.runtime.home import assay_home
 
 EVENT = "rag.index.alert"
@@ -91,14 +91,14 @@ def send(alert: Alert, settings: AlertSettings) -> tuple[str, ...]:
     ways: dict[str, Callable[[], object]] = {}
     if settings.webhook is not None:
         webhook = settings.webhook
-        ways["webhook"] = lambda: _post(secret_of(webhook), alert)
+        ways["webhook"] = lambda: _post(read_secret(webhook), alert)
     if settings.block is not None:
         block = settings.block
         ways["block"] = lambda: _notify(block, alert)
     if settings.file is not None:
         file = Path(settings.file)
         ways["file"] = lambda: _append(file, alert)
-    failed = tuple(sentence for way, tell in ways.items() if (sentence := _tried(way, tell)) is not None)
+    failed = tuple(sentence for way, tell in ways.items() if (sentence := _log_errors(way, tell)) is not None)
     if len(failed) == len(ways):
         _append(assay_home() / "alerts.jsonl", alert)
     _emit(alert)
@@ -123,7 +123,7 @@ def link_to(folder: Path, page: str, settings: AlertSettings) -> str:
     return f"{link.rstrip('/')}/{page}"
 
 
-def _tried(way: str, tell: Callable[[], object]) -> str | None:
+def _log_errors(way: str, tell: Callable[[], object]) -> str | None:
     try:
         tell()
     except Exception as error:  # noqa: BLE001 whatever ails one way, the others are still to be gone

@@ -34,19 +34,21 @@ _PAGE = 50
 """Events a page; Prefect gives no more."""
 
 
-def taken_event(name: str) -> str:
+def claimed_event(name: str) -> str:
     """The event by which the runs of a deployment say what they have taken up.
 
     Args:
         name: of the deployment: of two that hear of the same index, each has to evaluate it.
 
-    >>> taken_event("index-rebuilt-handbook")
+    >>> claimed_event("index-rebuilt-handbook")
     'rag.index.taken.index-rebuilt-handbook'
     """
     return f"rag.index.taken.{name}"
 
 
-def take_up(index: str, started: datetime, event_id: UUID, quiet: timedelta, back: timedelta) -> IndexRebuilt | None:
+def claim_newest(
+    index: str, started: datetime, event_id: UUID, quiet: timedelta, back: timedelta
+) -> IndexRebuilt | None:
     """The newest version that waits for a run of this deployment; from now on it waits no more.
 
     Args:
@@ -64,12 +66,12 @@ def take_up(index: str, started: datetime, event_id: UUID, quiet: timedelta, bac
     """
     if INDEX_NAME.fullmatch(index) is None:
         return None
-    read = _read_with(event_id, index, started - back)
-    waiting = waiting_events(_usable(read), _taken(read), started, quiet)
+    read = _read_events_with(event_id, index, started - back)
+    waiting = waiting_events(_usable(read), _claimed(read), started, quiet)
     if not waiting:
         return None
     payload = {"flow_run": str(flow_run.id), "events": list(map(str, waiting))}
-    emit_event(_taken_event(), resource={"prefect.resource.id": f"{RESOURCE}{index}"}, payload=payload)
+    emit_event(_claimed_event(), resource={"prefect.resource.id": f"{RESOURCE}{index}"}, payload=payload)
     best = newest(event.place for event in waiting.values())
     return next(event for event in waiting.values() if event.place == best)
 
@@ -93,7 +95,7 @@ def waiting_events(
     return {key: event for key, event in events.items() if event.announced >= since and key not in taken}
 
 
-def _read_with(event_id: UUID, index: str, since: datetime) -> Sequence[ReceivedEvent]:
+def _read_events_with(event_id: UUID, index: str, since: datetime) -> Sequence[ReceivedEvent]:
     """The events of an index, once a certain one is among those that the server has written."""
     deadline = time.monotonic() + _PATIENCE
     found = _read(index, since)
@@ -108,7 +110,7 @@ def _read_with(event_id: UUID, index: str, since: datetime) -> Sequence[Received
 def _read(index: str, since: datetime) -> Sequence[ReceivedEvent]:
     wanted = EventFilter.model_validate(
         {
-            "event": {"name": [EVENT, _taken_event()]},
+            "event": {"name": [EVENT, _claimed_event()]},
             "resource": {"id": [f"{RESOURCE}{index}"]},
             "occurred": {"since": since, "until": datetime.now(UTC) + _SKEW},
         }
@@ -135,11 +137,11 @@ def _usable(found: Sequence[ReceivedEvent]) -> dict[UUID, IndexRebuilt]:
     return usable
 
 
-def _taken(found: Sequence[ReceivedEvent]) -> frozenset[UUID]:
+def _claimed(found: Sequence[ReceivedEvent]) -> frozenset[UUID]:
     """What other runs have taken up; what this run did before it crashed is its own still."""
     others = (each for each in found if each.event != EVENT and each.payload.get("flow_run") != str(flow_run.id))
     return frozenset(UUID(key) for each in others for key in each.payload["events"])
 
 
-def _taken_event() -> str:
-    return taken_event(deployment.name or _BY_HAND)
+def _claimed_event() -> str:
+    return claimed_event(deployment.name or _BY_HAND)

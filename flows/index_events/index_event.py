@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from metric_core.errors import ConfigError
-from tasks.runs.baselines import checked_index
+from tasks.runs.baselines import check_index_name
 from tasks.runs.index_versions import IndexVersion
-from tasks.runtime.credentials import without_secrets
+from tasks.runtime.credentials import refuse_secrets
 
 EVENT = "rag.index.rebuilt"
 RESOURCE = "rag.index."
@@ -59,10 +59,10 @@ class IndexRebuilt:
         if "://" in dataset and (parts := urlsplit(dataset)) and (parts.password is not None or parts.username):
             raise ConfigError("the dataset's URL must hold no user and no password, which everybody could read")
         try:
-            without_secrets(dataset)
+            refuse_secrets(dataset)
         except ValueError as error:
             raise ConfigError(f"the dataset can not be announced, for everybody could read it: {error}") from error
-        return cls(checked_index(index), version, dataset, announced)
+        return cls(check_index_name(index), version, dataset, announced)
 
     @property
     def place(self) -> IndexVersion:

@@ -4,17 +4,17 @@ from pathlib import Path
 
 from flows.config.gate_file import load_gate
 from flows.execution.gated_comparison import CompareOptions, compare_runs
-from flows.results.run_result import Run
+from flows.results.run_result import RunResult
 from metric_core.errors import RunFolderError
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching
 from tasks.reports.comparison.comparison_page import comparison_page
 from tasks.reports.comparison.comparison_table import metrics_table
-from tasks.reports.comparison.comparison_text import markdown
+from tasks.reports.comparison.comparison_text import comparison_markdown
 from tasks.reports.run.run_table import RunTable
 
 
-class ComparedRuns:
+class ComparisonResult:
     """A run beside a baseline.
 
     Args:
@@ -35,7 +35,7 @@ class ComparedRuns:
 
     def markdown(self) -> str:
         """The comparison as Markdown."""
-        return markdown(self.found)
+        return comparison_markdown(self.found)
 
     def report(self, path: str | Path) -> Path:
         """Writes the comparison as one offline page, with the evidence of both runs side by side."""
@@ -51,13 +51,13 @@ class ComparedRuns:
 
 
 def compare(
-    baseline: Run | str | Path,
-    run: Run | str | Path,
+    baseline: RunResult | str | Path,
+    run: RunResult | str | Path,
     *,
     gate: str | Path | None = None,
     by: str | None = None,
     match: str | None = None,
-) -> ComparedRuns:
+) -> ComparisonResult:
     """Compares a run with a baseline.
 
     Args:
@@ -71,8 +71,8 @@ def compare(
         AssayError: anything that the user can put right; the message says how.
     """
     options = CompareOptions(gate=None if gate is None else load_gate(Path(gate)), matching=Matching(match, by))
-    return ComparedRuns(compare_runs(_folder(baseline), _folder(run), options))
+    return ComparisonResult(compare_runs(_folder(baseline), _folder(run), options))
 
 
-def _folder(run: Run | str | Path) -> Path:
-    return run.folder if isinstance(run, Run) else Path(run)
+def _folder(run: RunResult | str | Path) -> Path:
+    return run.folder if isinstance(run, RunResult) else Path(run)

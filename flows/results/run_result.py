@@ -10,21 +10,21 @@ from metric_core.stages import Stage
 from tasks.reports.run.exports import (
     Format,
     Shape,
-    failed_cells,
-    format_named,
-    format_of,
+    guess_format,
+    list_failed_cells,
+    parse_format,
+    parse_shape,
     read_table,
-    shape_named,
-    shaped,
+    reshape,
     write_export,
 )
 from tasks.reports.run.report_page import WORST_ROWS, write_report
 from tasks.reports.run.run_table import RunTable
-from tasks.reports.run.summary_view import fixed
+from tasks.reports.run.summary_view import format_fixed
 from tasks.runs import run_folder
 
 
-class Run:
+class RunResult:
     """A finished run, read from its folder when something of it is asked for.
 
     Args:
@@ -36,7 +36,7 @@ class Run:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser().absolute()
-        self.manifest: Mapping[str, Any] = run_folder.finished(self.folder)
+        self.manifest: Mapping[str, Any] = run_folder.read_finished_manifest(self.folder)
         """What run.json says: what ran, with which judge and models, and what it cost."""
 
     @cached_property
@@ -52,7 +52,7 @@ class Run:
 
     def scores(self, shape: Shape | str = Shape.LONG) -> RunTable:
         """The scores: `long` (a row a cell), `wide` (a column a metric) or `ragas` (beside the texts)."""
-        return RunTable(shaped(self.folder, shape_named(shape)))
+        return RunTable(reshape(self.folder, parse_shape(shape)))
 
     def samples(self) -> RunTable:
         """The evaluated rows."""
@@ -60,7 +60,7 @@ class Run:
 
     def failed(self) -> RunTable:
         """The cells for which the judge gave nothing usable, with their reasons."""
-        return RunTable(failed_cells(self.folder))
+        return RunTable(list_failed_cells(self.folder))
 
     def table(self, stage: Stage | str) -> RunTable:
         """The table of a stage: samples, claims, entities, questions, ratings, verdicts, similarity, explanations."""
@@ -84,8 +84,8 @@ class Run:
             RunFolderError: the run can not be read, or the file not be written.
         """
         target = Path(path).expanduser()
-        written = format_named(file_format) if file_format else format_of(target)
-        write_export(shaped(self.folder, shape_named(shape)), target, written)
+        written = parse_format(file_format) if file_format else guess_format(target)
+        write_export(reshape(self.folder, parse_shape(shape)), target, written)
         return target
 
     def report(self, out: str | Path | None = None, rows: int = WORST_ROWS) -> Path:
@@ -109,7 +109,7 @@ class Run:
 _COUNTS = ("scored", "undefined", "failed")
 
 
-def open_run(folder: str | Path) -> Run:
+def open_run(folder: str | Path) -> RunResult:
     """A finished run.
 
     Args:
@@ -118,15 +118,15 @@ def open_run(folder: str | Path) -> Run:
     Raises:
         RunFolderError: it does not hold a finished run.
     """
-    return Run(folder)
+    return RunResult(folder)
 
 
 def _summary_row(metric: Mapping[str, Any]) -> str:
     mean = interval = "-"
     if metric["distribution"]:
-        mean = fixed(metric["distribution"]["mean"])
+        mean = format_fixed(metric["distribution"]["mean"])
         bounds = metric["distribution"]["interval"]
-        interval = f"{fixed(bounds['low'])} to {fixed(bounds['high'])}" if bounds else "-"
+        interval = f"{format_fixed(bounds['low'])} to {format_fixed(bounds['high'])}" if bounds else "-"
     lower = " ↓" if metric["direction"] == "lower" else ""
     cells = (f"{metric['metric']}{lower}", mean, interval, *(str(metric[count]) for count in _COUNTS))
     return f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in cells)}</tr>"

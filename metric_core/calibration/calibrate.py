@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from metric_core.calibration import weighted_statistics as weighted
 from metric_core.calibration.labels import Scale
-from metric_core.calibration.platt import Predict, ProbabilityMap, fit_map, out_of_sample
+from metric_core.calibration.platt import Predict, ProbabilityMap, fit_map, predict_out_of_sample
 from metric_core.calibration.weighted_statistics import Booleans, Floats, Statistic
 from metric_core.statistics.resampling import LEVEL, SEED, Interval
 
@@ -48,7 +48,7 @@ _BATCH_CELLS = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class LabelledScores:
     """Rows that people labelled and a judge scored.
 
     Args:
@@ -105,15 +105,15 @@ class HumanAgreement:
     map: ProbabilityMap | None = None
 
 
-def agreement_with_people(judged: Judged, seed: int = SEED) -> HumanAgreement:
+def measure_agreement(judged: LabelledScores, seed: int = SEED) -> HumanAgreement:
     """Compares, and fits the map.
 
     Args:
         judged: at least two rows.
         seed: where drawing rows and folds starts.
 
-    >>> judged = Judged(Scale.BINARY, np.array([0.0, 0, 1, 1]), np.array([0.1, 0.6, 0.4, 0.9]), (0, 1))
-    >>> found = agreement_with_people(judged)
+    >>> judged = LabelledScores(Scale.BINARY, np.array([0.0, 0, 1, 1]), np.array([0.1, 0.6, 0.4, 0.9]), (0, 1))
+    >>> found = measure_agreement(judged)
     >>> found.figures["auroc"].value, found.middle
     (0.75, Confusion(both=1, judge_only=1, people_only=1, neither=1))
     """
@@ -122,12 +122,12 @@ def agreement_with_people(judged: Judged, seed: int = SEED) -> HumanAgreement:
     mapped = fitted = None
     if judged.predict is not None and judged.probabilities is not None:
         fitted = fit_map(judged.labels, np.arange(len(judged.labels)), judged.predict)
-        mapped = out_of_sample(judged.labels, folds, judged.predict) if len(folds) > 1 else None
+        mapped = predict_out_of_sample(judged.labels, folds, judged.predict) if len(folds) > 1 else None
     statistics = dict(_probability_statistics(judged, mapped))
     best = middle = None
     if judged.scale is Scale.BINARY:
         labels = judged.labels > 0.5
-        said = _said_out_of_sample(labels, judged.scores, folds)
+        said = _predict_out_of_sample(labels, judged.scores, folds)
         statistics |= _binary_statistics(judged, labels, said)
         best = None if said is None else _confusion(labels, said)
         middle = None if judged.bounds is None else _confusion(labels, _above_middle(judged.scores, judged.bounds))
@@ -137,7 +137,7 @@ def agreement_with_people(judged: Judged, seed: int = SEED) -> HumanAgreement:
     return HumanAgreement({name: found[name] for name in FIGURES if name in found}, best, middle, fitted)
 
 
-def _binary_statistics(judged: Judged, labels: Booleans, said: Booleans | None) -> dict[str, Statistic]:
+def _binary_statistics(judged: LabelledScores, labels: Booleans, said: Booleans | None) -> dict[str, Statistic]:
     found = {
         "auroc": weighted.auroc(labels, judged.scores),
         "threshold": weighted.best_threshold(labels, judged.scores),
@@ -153,29 +153,29 @@ def _binary_statistics(judged: Judged, labels: Booleans, said: Booleans | None) 
     return found
 
 
-def _graded_statistics(judged: Judged, mapped: Floats | None) -> dict[str, Statistic]:
+def _graded_statistics(judged: LabelledScores, mapped: Floats | None) -> dict[str, Statistic]:
     found = {
         "spearman": weighted.spearman(judged.labels, judged.scores),
         "kendall": weighted.kendall(judged.labels, judged.scores),
     }
     if judged.bounds is not None:
-        found["mae"] = weighted.mean_of(np.abs(on_unit(judged.scores, judged.bounds) - judged.labels))
+        found["mae"] = weighted.mean_of(np.abs(scale_to_unit(judged.scores, judged.bounds) - judged.labels))
         if mapped is not None:
             found["mae_mapped"] = weighted.mean_of(np.abs(mapped - judged.labels))
     return found
 
 
-def _probability_statistics(judged: Judged, mapped: Floats | None) -> Iterator[tuple[str, Statistic]]:
+def _probability_statistics(judged: LabelledScores, mapped: Floats | None) -> Iterator[tuple[str, Statistic]]:
     for name, predicted in (("", judged.probabilities), ("_mapped", mapped)):
         if predicted is not None:
             yield f"brier{name}", weighted.mean_of((predicted - judged.labels) ** 2)
             yield f"ece{name}", weighted.calibration_error(judged.labels, predicted)
 
 
-def on_unit(values: Floats, bounds: tuple[float, float]) -> Floats:
+def scale_to_unit(values: Floats, bounds: tuple[float, float]) -> Floats:
     """Values from their least to their greatest as 0 to 1.
 
-    >>> on_unit(np.array([1.0, 3.0]), (1.0, 5.0)).tolist()
+    >>> scale_to_unit(np.array([1.0, 3.0]), (1.0, 5.0)).tolist()
     [0.0, 0.5]
     """
     return (values - bounds[0]) / (bounds[1] - bounds[0])
@@ -186,11 +186,11 @@ def _above_middle(scores: Floats, bounds: tuple[float, float]) -> Booleans:
 
 
 def _confusion(labels: Booleans, said: Booleans) -> Confusion:
-    found = weighted.counts(labels, said)(np.ones((1, len(labels))))
+    found = weighted.confusion_counts(labels, said)(np.ones((1, len(labels))))
     return Confusion(*(int(count[0]) for count in found))
 
 
-def _said_out_of_sample(labels: Booleans, scores: Floats, folds: Sequence[Rows]) -> Booleans | None:
+def _predict_out_of_sample(labels: Booleans, scores: Floats, folds: Sequence[Rows]) -> Booleans | None:
     """What the judge says of each row at the threshold of the other folds; None where a threshold can not be told."""
     said = np.zeros(len(labels), dtype=np.bool_)
     for fold in folds:
@@ -204,7 +204,7 @@ def _said_out_of_sample(labels: Booleans, scores: Floats, folds: Sequence[Rows])
     return said
 
 
-def _units(judged: Judged) -> Rows:
+def _units(judged: LabelledScores) -> Rows:
     """The number of the unit that each row belongs to."""
     if judged.groups is None:
         return np.arange(len(judged.labels))

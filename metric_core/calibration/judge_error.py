@@ -44,7 +44,7 @@ class JudgeError:
 
 
 @dataclass(frozen=True, slots=True)
-class Corrected:
+class CorrectedMean:
     """What people would say on average of rows that a judge has scored, or by how much more of one run than of another.
 
     Args:
@@ -56,7 +56,7 @@ class Corrected:
     interval: Interval
 
 
-def judge_error(labels: Floats, scores: Floats, groups: Sequence[str] | None = None) -> JudgeError | None:
+def estimate_judge_error(labels: Floats, scores: Floats, groups: Sequence[str] | None = None) -> JudgeError | None:
     """Fits the line by least squares; its covariance is the jackknife's, which leaves out one unit at a time.
 
     Args:
@@ -67,7 +67,7 @@ def judge_error(labels: Floats, scores: Floats, groups: Sequence[str] | None = N
     Returns:
         The line; None where there are too few units, or it hangs on one of them.
 
-    >>> found = judge_error(np.array([0, 0, 0, 1, 1, 1.0]), np.array([0.1, 0.2, 0.3, 0.6, 0.8, 1.0]))
+    >>> found = estimate_judge_error(np.array([0, 0, 0, 1, 1, 1.0]), np.array([0.1, 0.2, 0.3, 0.6, 0.8, 1.0]))
     >>> round(found.bad, 6), round(found.gain, 6), found.units
     (0.2, 0.6, 6)
     """
@@ -96,7 +96,7 @@ def judge_error(labels: Floats, scores: Floats, groups: Sequence[str] | None = N
     )
 
 
-def corrected_mean(error: JudgeError, scores: Units) -> Corrected:
+def correct_mean(error: JudgeError, scores: Units) -> CorrectedMean:
     """The mean label of rows with these scores, if the judge errs on them as on the labelled ones.
 
     Args:
@@ -104,16 +104,16 @@ def corrected_mean(error: JudgeError, scores: Units) -> Corrected:
         scores: of at least two rows, or groups of them.
 
     >>> error = JudgeError(bad=0.2, gain=0.6, variance_bad=1e-4, covariance=-1e-4, variance_gain=2e-4, units=200)
-    >>> round(corrected_mean(error, Units.of(np.array([0.4, 0.5, 0.6] * 100))).value, 6)
+    >>> round(correct_mean(error, Units.of(np.array([0.4, 0.5, 0.6] * 100))).value, 6)
     0.5
-    >>> corrected_mean(JudgeError(0.5, 0.01, 1e-4, 0, 1e-2, 200), Units.of(np.array([0.4, 0.6])))
-    Corrected(value=None, interval=Interval(low=0.0, high=1.0))
+    >>> correct_mean(JudgeError(0.5, 0.01, 1e-4, 0, 1e-2, 200), Units.of(np.array([0.4, 0.6])))
+    CorrectedMean(value=None, interval=Interval(low=0.0, high=1.0))
     """
     mean, variance = _mean_and_variance(scores)
-    return _read_backwards(error, mean - error.bad, variance + error.variance_bad, error.covariance, Interval(0.0, 1.0))
+    return _invert_line(error, mean - error.bad, variance + error.variance_bad, error.covariance, Interval(0.0, 1.0))
 
 
-def corrected_difference(error: JudgeError, differences: Units) -> Corrected:
+def correct_difference(error: JudgeError, differences: Units) -> CorrectedMean:
     """By how much the mean label of one run is above that of another, if the judge errs on both alike.
 
     Args:
@@ -121,10 +121,10 @@ def corrected_difference(error: JudgeError, differences: Units) -> Corrected:
         differences: of the scores of at least two pairs of rows, or groups of them.
 
     >>> error = JudgeError(bad=0.2, gain=0.5, variance_bad=1e-4, covariance=-1e-4, variance_gain=2e-4, units=200)
-    >>> round(corrected_difference(error, Units.of(np.array([0.0, 0.1, 0.2] * 100))).value, 6)
+    >>> round(correct_difference(error, Units.of(np.array([0.0, 0.1, 0.2] * 100))).value, 6)
     0.2
     """
-    return _read_backwards(error, *_mean_and_variance(differences), 0.0, Interval(-1.0, 1.0))
+    return _invert_line(error, *_mean_and_variance(differences), 0.0, Interval(-1.0, 1.0))
 
 
 def _mean_and_variance(units: Units) -> tuple[float, float]:
@@ -132,7 +132,7 @@ def _mean_and_variance(units: Units) -> tuple[float, float]:
     return units.mean, squares * len(units) / (len(units) - 1)
 
 
-def _read_backwards(error: JudgeError, rise: float, variance: float, covariance: float, within: Interval) -> Corrected:
+def _invert_line(error: JudgeError, rise: float, variance: float, covariance: float, within: Interval) -> CorrectedMean:
     """The label behind a rise of the score above that of bad rows.
 
     The labels y for which (rise - gain * y)² is at most t² times its variance lie between the roots of a parabola.
@@ -149,11 +149,11 @@ def _read_backwards(error: JudgeError, rise: float, variance: float, covariance:
     t2 = float(stdtrit(error.units - 2, (1 + LEVEL) / 2)) ** 2
     square = error.gain**2 - t2 * error.variance_gain
     if error.gain <= 0 or square <= 0:
-        return Corrected(None, within)
+        return CorrectedMean(None, within)
     half = rise * error.gain + t2 * covariance
     root = float(np.sqrt(max(0.0, half**2 - square * (rise**2 - t2 * variance))))
     value, low, high = np.clip([rise / error.gain, (half - root) / square, (half + root) / square], *astuple(within))
-    return Corrected(float(value), Interval(float(low), float(high)))
+    return CorrectedMean(float(value), Interval(float(low), float(high)))
 
 
 def _sums(values: Floats, of_unit: NDArray[np.intp], units: int) -> Floats:

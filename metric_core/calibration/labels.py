@@ -65,7 +65,7 @@ def read_labels(cells: Mapping[str, Any], rules: LabelRules) -> Labels:
     >>> read_labels({"a": 1, "b": 4, "c": 2.5}, LabelRules("stars")).scale
     <Scale.GRADED: 'graded'>
     """
-    given = {row_id: cell for row_id, cell in cells.items() if not _is_empty(cell)}
+    given = {row_id: cell for row_id, cell in cells.items() if not _is_blank(cell)}
     values = {row_id: _number(cell, rules) for row_id, cell in given.items()}
     distinct = sorted(set(values.values()))
     if not distinct:
@@ -86,7 +86,7 @@ def read_labels(cells: Mapping[str, Any], rules: LabelRules) -> Labels:
     return Labels(scale, values, len(cells) - len(values))
 
 
-def _is_empty(cell: Any) -> bool:
+def _is_blank(cell: Any) -> bool:
     return (
         cell is None or (isinstance(cell, str) and not cell.strip()) or (isinstance(cell, float) and math.isnan(cell))
     )

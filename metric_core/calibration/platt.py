@@ -68,16 +68,16 @@ def fit_map(labels: Floats, rows: Rows, predict: Predict) -> ProbabilityMap:
     wanted = labels[rows]
 
     def loss(parameters: Floats) -> float:
-        predicted = predict(_map_of(parameters), rows)
+        predicted = predict(_fit(parameters), rows)
         kept = np.clip(predicted, _LEAST_LOSS_MARGIN, 1 - _LEAST_LOSS_MARGIN)
         surprise = -(wanted * np.log(kept) + (1 - wanted) * np.log(1 - kept)).sum()
         return float(surprise + _PRIOR_WEIGHT * (parameters**2).sum() / 2)
 
     found = minimize(loss, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-4, "maxfev": 200})
-    return _map_of(found.x)
+    return _fit(found.x)
 
 
-def out_of_sample(labels: Floats, folds: Sequence[Rows], predict: Predict) -> Floats:
+def predict_out_of_sample(labels: Floats, folds: Sequence[Rows], predict: Predict) -> Floats:
     """What the metric says of each row under a map that was fitted to the other folds."""
     found = np.empty(len(labels))
     for number, fold in enumerate(folds):
@@ -86,5 +86,5 @@ def out_of_sample(labels: Floats, folds: Sequence[Rows], predict: Predict) -> Fl
     return found
 
 
-def _map_of(parameters: Floats) -> ProbabilityMap:
+def _fit(parameters: Floats) -> ProbabilityMap:
     return ProbabilityMap(float(np.exp(np.clip(parameters[0], -5.0, 5.0))), float(parameters[1]))

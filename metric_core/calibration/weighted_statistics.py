@@ -20,7 +20,7 @@ BINS = 10
 """Equal parts of [0, 1] in which probabilities are compared with labels."""
 
 
-def counts(labels: Booleans, said: Booleans) -> Callable[[Floats], tuple[Floats, Floats, Floats, Floats]]:
+def confusion_counts(labels: Booleans, said: Booleans) -> Callable[[Floats], tuple[Floats, Floats, Floats, Floats]]:
     """True positives, false positives, false negatives and true negatives of each resample."""
     parts = [labels & said, ~labels & said, labels & ~said, ~labels & ~said]
     table = np.stack(parts, axis=1).astype(np.float64)
@@ -40,7 +40,7 @@ def agreement(labels: Booleans, said: Booleans) -> Statistic:
     """
 
     def statistic(weights: Floats) -> Floats:
-        both, _, _, neither = counts(labels, said)(weights)
+        both, _, _, neither = confusion_counts(labels, said)(weights)
         return _ratio(both + neither, weights.sum(axis=1))
 
     return statistic
@@ -50,7 +50,7 @@ def kappa(labels: Booleans, said: Booleans) -> Statistic:
     """Cohen's kappa: agreement beyond chance; NaN where both give one label only."""
 
     def statistic(weights: Floats) -> Floats:
-        both, only_said, only_label, neither = counts(labels, said)(weights)
+        both, only_said, only_label, neither = confusion_counts(labels, said)(weights)
         total = weights.sum(axis=1)
         chance = (both + only_said) * (both + only_label) + (neither + only_said) * (neither + only_label)
         return _ratio((both + neither) * total - chance, total**2 - chance)
@@ -62,7 +62,7 @@ def balanced_accuracy(labels: Booleans, said: Booleans) -> Statistic:
     """Mean of the shares of positives and of negatives that are told right; NaN without one of them."""
 
     def statistic(weights: Floats) -> Floats:
-        both, only_said, only_label, neither = counts(labels, said)(weights)
+        both, only_said, only_label, neither = confusion_counts(labels, said)(weights)
         return (_ratio(both, both + only_label) + _ratio(neither, neither + only_said)) / 2
 
     return statistic

@@ -7,7 +7,7 @@ from types import MappingProxyType
 import numpy as np
 
 from metric_core.errors import ConfigError, UnknownMetricError
-from metric_core.gates.judge_agreement import Agreements, check_judge, distrusted
+from metric_core.gates.judge_agreement import Agreements, check_judge, distrust
 from metric_core.gates.rules import (
     AbsoluteRule,
     Bar,
@@ -26,7 +26,7 @@ from metric_core.gates.thresholds import Finding, mean_against_bar, share_agains
 from metric_core.records import Direction, Score, Status
 from metric_core.registry import resolve
 from metric_core.statistics.paired_tests import holm
-from metric_core.statistics.pairs import ScoreColumns, is_binary, pair
+from metric_core.statistics.pairs import ScoreColumns, is_binary, pair_scores
 from metric_core.statistics.resampling import SEED, Floats, Units
 
 _FACTS: dict[Statistic, Callable[[Floats], float]] = {
@@ -74,17 +74,17 @@ def check_gate(
     'passed'
     """
     drafts = [
-        *(draft for rule in gate.absolute for draft in _absolute(rule, columns, gate, seed)),
-        *(draft for rule in gate.regression for draft in _regression(rule, columns, gate, seed)),
-        *(draft for rule in gate.coverage for draft in _coverage(rule, columns)),
+        *(draft for rule in gate.absolute for draft in _absolute_drafts(rule, columns, gate, seed)),
+        *(draft for rule in gate.regression for draft in _regression_drafts(rule, columns, gate, seed)),
+        *(draft for rule in gate.coverage for draft in _coverage_drafts(rule, columns)),
     ]
-    checks = _settled(drafts, gate.level)
+    checks = _settle_all(drafts, gate.level)
     if gate.judge is not None:
-        checks = _judged(gate.judge, drafts, checks, columns, agreements)
+        checks = _apply_judge_rules(gate.judge, drafts, checks, columns, agreements)
     return GateResult.of(checks, gate.level)
 
 
-def _judged(
+def _apply_judge_rules(
     rule: JudgeRule,
     drafts: Sequence[_Draft],
     checks: Sequence[Check],
@@ -94,17 +94,17 @@ def _judged(
     """The checks, none of which passes or fails by numbers of a judge that is not trusted, and those of the judges."""
     keys = [draft.key for draft in drafts]
     beside = {draft.key for draft in drafts if draft.check.kind is RuleKind.REGRESSION}
-    named = None if rule.metrics is None else [_named(name, columns).metric for name in rule.metrics]
+    named = None if rule.metrics is None else [_resolve_metric(name, columns).metric for name in rule.metrics]
     ruled = [key for key in dict.fromkeys(keys if named is None else named) if key is not None]
     # The baseline's own judge matters only where its numbers do.
     known = {key: agreements.get(key, ())[: 2 if key in beside else 1] for key in ruled}
     judges = list(check_judge(rule, ruled, known))
     untrusted = {check.metric for check in judges if check.outcome is not Outcome.PASSED}
-    told = (distrusted(check) if key in untrusted else check for key, check in zip(keys, checks, strict=True))
+    told = (distrust(check) if key in untrusted else check for key, check in zip(keys, checks, strict=True))
     return [*judges, *told]
 
 
-def _settled(drafts: Sequence[_Draft], level: float) -> list[Check]:
+def _settle_all(drafts: Sequence[_Draft], level: float) -> list[Check]:
     adjusted = iter(holm([draft.finding.p_kept for draft in drafts if draft.finding]))
     return [
         _settle(draft.check, draft.finding, next(adjusted), 1 - level) if draft.finding else draft.check
@@ -125,8 +125,8 @@ def _settle(check: Check, finding: Finding, p: float, alpha: float) -> Check:
     return replace(settled, reason="the bar lies within the interval: too few rows to tell")
 
 
-def _absolute(rule: AbsoluteRule, columns: Sequence[ScoreColumns], gate: Gate, seed: int) -> Iterator[_Draft]:
-    column = _named(rule.metric, columns)
+def _absolute_drafts(rule: AbsoluteRule, columns: Sequence[ScoreColumns], gate: Gate, seed: int) -> Iterator[_Draft]:
+    column = _resolve_metric(rule.metric, columns)
     scored = {row: cell for row, cell in column.b.items() if cell.status == Status.SCORED}
     if any(cell.value is None for cell in scored.values()):
         raise ConfigError(f"the gate has a rule about {rule.metric}, which answers with a category, not with a number")
@@ -137,17 +137,19 @@ def _absolute(rule: AbsoluteRule, columns: Sequence[ScoreColumns], gate: Gate, s
         values = np.array([scored[row].value for row in rows], dtype=np.float64)
         check = _blank(RuleKind.ABSOLUTE, _label(column, scale), f"{rule.statistic} {rule.bar}", len(rows))
         if rule.statistic is Statistic.MEAN:
-            draft = _about_mean(check, _Values(values, column.groups_of(rows), rule.bar), gate, seed)
+            draft = _mean_fact(check, _Values(values, column.groups_of(rows), rule.bar), gate, seed)
         else:
             draft = _Draft(_fact(check, _FACTS[rule.statistic](values) if rows else None, rule.bar))
         yield replace(draft, key=column.metric)
 
 
-def _regression(rule: RegressionRule, columns: Sequence[ScoreColumns], gate: Gate, seed: int) -> Iterator[_Draft]:
+def _regression_drafts(
+    rule: RegressionRule, columns: Sequence[ScoreColumns], gate: Gate, seed: int
+) -> Iterator[_Draft]:
     bar = Bar(rule.max_drop, is_floor=False)
-    for column in _regressing(rule, columns, gate):
+    for column in _regressing_share(rule, columns, gate):
         check = _blank(RuleKind.REGRESSION, column.metric, f"worse by {bar}", 0)
-        paired = pair(column)
+        paired = pair_scores(column)
         if not column.b:
             yield _Draft(replace(check, reason="the run does not have this metric of the baseline"))
         elif not paired.pairs:
@@ -155,30 +157,30 @@ def _regression(rule: RegressionRule, columns: Sequence[ScoreColumns], gate: Gat
         for pairs in paired.pairs:
             part = replace(check, metric=_label(column, pairs.scale), rows=len(pairs.rows))
             worsening = _Values(pairs.worsening(column.direction), pairs.groups, bar)
-            yield replace(_about_mean(part, worsening, gate, seed), key=column.metric)
+            yield replace(_mean_fact(part, worsening, gate, seed), key=column.metric)
 
 
-def _regressing(rule: RegressionRule, columns: Sequence[ScoreColumns], gate: Gate) -> Iterator[ScoreColumns]:
+def _regressing_share(rule: RegressionRule, columns: Sequence[ScoreColumns], gate: Gate) -> Iterator[ScoreColumns]:
     """The metrics that a rule is about: those it names, or all of the baseline's that can be worse."""
     if rule.metrics is not None:
         for name in rule.metrics:
-            column = _named(name, columns)
+            column = _resolve_metric(name, columns)
             if column.direction is Direction.NEITHER or _has_categories(column.a):
                 raise ConfigError(f"the gate's regression rule names {name}, of which no value is better than another")
             yield column
         return
-    named = {_named(name, columns).metric for other in gate.regression for name in other.metrics or ()}
+    named = {_resolve_metric(name, columns).metric for other in gate.regression for name in other.metrics or ()}
     for column in columns:
         can_be_worse = column.direction is not Direction.NEITHER and not _has_categories(column.a)
         if _is_scored(column.a) and can_be_worse and column.metric not in named:
             yield column
 
 
-def _coverage(rule: CoverageRule, columns: Sequence[ScoreColumns]) -> Iterator[_Draft]:
-    for column in _covered(rule, columns):
+def _coverage_drafts(rule: CoverageRule, columns: Sequence[ScoreColumns]) -> Iterator[_Draft]:
+    for column in _check_coverage(rule, columns):
         if rule.count is Count.PAIRED:
             rows = sum(cell.status == Status.SCORED for cell in column.a.values())
-            counted = pair(column).counts.paired
+            counted = pair_scores(column).counts.paired
         else:
             rows = len(column.b)
             counted = sum(cell.status.value == rule.count.value for cell in column.b.values())
@@ -186,10 +188,10 @@ def _coverage(rule: CoverageRule, columns: Sequence[ScoreColumns]) -> Iterator[_
         yield _Draft(_fact(check, counted / rows if rows else None, rule.bar, f"{counted} of {rows} rows"))
 
 
-def _covered(rule: CoverageRule, columns: Sequence[ScoreColumns]) -> Iterable[ScoreColumns]:
+def _check_coverage(rule: CoverageRule, columns: Sequence[ScoreColumns]) -> Iterable[ScoreColumns]:
     """The metrics that a rule is about: those it names, or all of the runs that its share is of."""
     if rule.metrics is not None:
-        return [_named(name, columns) for name in rule.metrics]
+        return [_resolve_metric(name, columns) for name in rule.metrics]
     if rule.count is Count.PAIRED:
         return [column for column in columns if _is_scored(column.a)]
     return [column for column in columns if column.b]
@@ -204,7 +206,7 @@ class _Values:
     bar: Bar
 
 
-def _about_mean(check: Check, measured: _Values, gate: Gate, seed: int) -> _Draft:
+def _mean_fact(check: Check, measured: _Values, gate: Gate, seed: int) -> _Draft:
     values = measured.values
     units = Units.of(values, measured.groups)
     if len(values) < gate.min_rows or len(units) < 2:
@@ -250,7 +252,7 @@ def _has_categories(cells: Mapping[str, Score]) -> bool:
     return any(cell.status == Status.SCORED and cell.value is None for cell in cells.values())
 
 
-def _named(name: str, columns: Sequence[ScoreColumns]) -> ScoreColumns:
+def _resolve_metric(name: str, columns: Sequence[ScoreColumns]) -> ScoreColumns:
     """The column of a metric by its key, or by any name of a metric whose key is its own."""
     by_key = {column.metric: column for column in columns}
     try:

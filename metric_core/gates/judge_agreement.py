@@ -33,7 +33,7 @@ def check_judge(rule: JudgeRule, metrics: Sequence[str], agreements: Agreements)
             yield _check(rule, metric, whose, found)
 
 
-def distrusted(check: Check) -> Check:
+def distrust(check: Check) -> Check:
     """A check of numbers whose judge is not trusted: they tell nothing, whatever they are."""
     if check.outcome is Outcome.INCONCLUSIVE:
         return check
@@ -42,7 +42,7 @@ def distrusted(check: Check) -> Check:
 
 def _check(rule: JudgeRule, metric: str, whose: str, found: JudgeAgreement | None) -> Check:
     problem = _problem(rule, found)
-    reason = "" if found is None else f"{found.measure} {_shown(found)}"
+    reason = "" if found is None else f"{found.measure} {_format_value(found)}"
     if problem is not None:
         reason = f"the agreement of {whose} with people {problem}; {_advice(rule, metric, found)}"
     return Check(
@@ -62,13 +62,13 @@ def _problem(rule: JudgeRule, found: JudgeAgreement | None) -> str | None:
     if found is None:
         return f"was never measured, wanted {rule.bar} over at least {rule.min_rows} labelled rows"
     if found.rows < rule.min_rows:
-        what = "" if found.value is None else f" ({found.measure} {_shown(found)})"
+        what = "" if found.value is None else f" ({found.measure} {_format_value(found)})"
         return f"was measured on {found.rows} labelled rows only{what}, wanted at least {rule.min_rows}"
     if found.interval is None:
         return f"was measured on {found.rows} labelled rows, too much alike for an interval, wanted {rule.bar}"
     if not rule.bar.is_kept_by(found.interval.low):
         return (
-            f"is {found.measure} {_shown(found)}, over {found.rows} labelled rows, "
+            f"is {found.measure} {_format_value(found)}, over {found.rows} labelled rows, "
             f"wanted {rule.bar} at the lower end of the interval"
         )
     return None
@@ -85,7 +85,7 @@ def _advice(rule: JudgeRule, metric: str, found: JudgeAgreement | None) -> str:
     return f"{first}, measure it with {command}, and evaluate again, which asks nothing anew of the same judge"
 
 
-def _shown(found: JudgeAgreement) -> str:
+def _format_value(found: JudgeAgreement) -> str:
     interval = found.interval
     value = "unknown" if found.value is None else f"{found.value:.3f}"
     return value if interval is None else f"{value}, 95 % interval {_ends(interval)}"

@@ -9,7 +9,7 @@ from typing import Any
 
 from metric_core import columns
 from metric_core.judge_questions import CONTEXTS, REFERENCE, RESPONSE, USER_INPUT, texts_of
-from metric_core.metric import Parameter, Parameters, non_empty_text, or_none
+from metric_core.metric import Parameter, Parameters, allow_none, require_text
 from metric_core.records import Sample
 
 ROLES: dict[str, str] = {
@@ -35,10 +35,10 @@ def columns_of(parameters: Parameters) -> tuple[str, ...]:
     )
 
 
-def texts_shown(sample: Sample, parameters: Parameters) -> dict[str, str]:
+def select_texts(sample: Sample, parameters: Parameters) -> dict[str, str]:
     """The texts by role that the judge is shown: those with a placeholder, or all where there is none.
 
-    >>> texts_shown(Sample(user_input="Why?", response="So."), {"prompt": "How clear is {response}?"})
+    >>> select_texts(Sample(user_input="Why?", response="So."), {"prompt": "How clear is {response}?"})
     {'response': 'So.'}
     """
     texts = texts_of(sample)
@@ -46,20 +46,20 @@ def texts_shown(sample: Sample, parameters: Parameters) -> dict[str, str]:
     return {role: text for role, text in texts.items() if role in shown}
 
 
-def instructions_of(parameters: Parameters) -> dict[str, str]:
+def join_instructions(parameters: Parameters) -> dict[str, str]:
     """Name and definition for the judge; in a prompt the names of the columns stand in place of the texts.
 
-    >>> instructions_of({"name": "clarity", "prompt": "How clear is {response}? As JSON: {{...}}"})["definition"]
+    >>> join_instructions({"name": "clarity", "prompt": "How clear is {response}? As JSON: {{...}}"})["definition"]
     'How clear is [response]? As JSON: {...}'
     """
-    definition = parameters["definition"] if parameters["prompt"] is None else _with_names(parameters["prompt"])
+    definition = parameters["definition"] if parameters["prompt"] is None else _name_placeholders(parameters["prompt"])
     return {"name": parameters["name"], "definition": definition}
 
 
-def one_instruction(parameters: Parameters) -> str | None:
+def require_one_instruction(parameters: Parameters) -> str | None:
     """A check that accepts parameters with either a definition or a prompt.
 
-    >>> one_instruction({"definition": None, "prompt": None})
+    >>> require_one_instruction({"definition": None, "prompt": None})
     'either a definition or a prompt'
     """
     given = (parameters["definition"] is not None) + (parameters["prompt"] is not None)
@@ -83,14 +83,14 @@ def prompt_text(value: Any) -> str | None:
     return None if plain else wanted
 
 
-def _with_names(prompt: str) -> str:
+def _name_placeholders(prompt: str) -> str:
     parts = Formatter().parse(prompt)
     return "".join(literal if field is None else f"{literal}[{field}]" for literal, field, _, _ in parts)
 
 
 PARAMETERS: dict[str, Parameter] = {
-    "name": Parameter(summary="what the criterion is called", default="criterion", check=non_empty_text),
-    "definition": Parameter(summary="the criterion in words", check=or_none(non_empty_text)),
-    "prompt": Parameter(summary="the criterion in words, with columns in braces", check=or_none(prompt_text)),
+    "name": Parameter(summary="what the criterion is called", default="criterion", check=require_text),
+    "definition": Parameter(summary="the criterion in words", check=allow_none(require_text)),
+    "prompt": Parameter(summary="the criterion in words, with columns in braces", check=allow_none(prompt_text)),
 }
-"""The parameters of every metric with a criterion in words; `one_instruction` says which go together."""
+"""The parameters of every metric with a criterion in words; `require_one_instruction` says which go together."""

@@ -8,10 +8,10 @@ from metric_core import reasons
 from metric_core.records import Score, Support
 
 
-def usable(supports: Iterable[Support]) -> list[float] | None:
+def all_known(supports: Iterable[Support]) -> list[float] | None:
     """The supports as numbers, or None if a verdict among them failed: it is no verdict against the claim.
 
-    >>> usable([1, 0.5]), usable([1, None])
+    >>> all_known([1, 0.5]), all_known([1, None])
     ([1, 0.5], None)
     """
     known: list[float] = []
@@ -39,7 +39,7 @@ def mean_support(supports: Sequence[Support], no_claims: Score) -> Score:
     """
     if not supports:
         return no_claims
-    known = usable(supports)
+    known = all_known(supports)
     return Score.failed(reasons.NO_USABLE_VERDICT) if known is None else Score.scored(fmean(known))
 
 
@@ -61,10 +61,10 @@ def f_beta(true_positives: float, false_positives: float, false_negatives: float
     return weighted / (weighted + beta**2 * false_negatives + false_positives)
 
 
-def counted(supports: Iterable[float]) -> tuple[float, float]:
+def count_supported(supports: Iterable[float]) -> tuple[float, float]:
     """Expected numbers of supported and of unsupported claims.
 
-    >>> counted([1, 0, 1])
+    >>> count_supported([1, 0, 1])
     (2.0, 1.0)
     """
     known = list(supports)

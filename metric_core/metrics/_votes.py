@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from metric_core.metric import Parameter, positive_integer
+from metric_core.metric import Parameter, require_positive_integer
 
 STRICTNESS = Parameter(
-    summary="how many votes the judge casts; an even number becomes the next odd one", default=1, check=positive_integer
+    summary="how many votes the judge casts; an even number becomes the next odd one",
+    default=1,
+    check=require_positive_integer,
 )
 """The parameter of every metric that the judge votes on."""
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from metric_core import columns, reasons
 from metric_core.evidence import BY_REFERENCE, BY_RESPONSE, Evidence
-from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, always, number_in
-from metric_core.metrics._supports import counted, f_beta, usable
+from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, constant, require_number_in
+from metric_core.metrics._supports import all_known, count_supported, f_beta
 from metric_core.records import Score, Side, Support
 from metric_core.stages import Product
 
@@ -46,10 +46,10 @@ def answer_correctness(
     """
     factual = 0.0
     if weights[0]:
-        response, reference = usable(response_by_reference), usable(reference_by_response)
+        response, reference = all_known(response_by_reference), all_known(reference_by_response)
         if response is None or reference is None:
             return Score.failed(reasons.NO_USABLE_VERDICT)
-        (right, wrong), (_, missed) = counted(response), counted(reference)
+        (right, wrong), (_, missed) = count_supported(response), count_supported(reference)
         factual = f_beta(right, wrong, missed, beta) if response or reference else 1.0
     if weights[1] and similarity is None:
         return Score.undefined(reasons.ZERO_VECTOR)
@@ -81,7 +81,7 @@ def _compute(request: MetricRequest, evidence: Evidence) -> Score:
 
 def _weights(value: Any) -> str | None:
     wanted = "two numbers of at least 0, not both 0"
-    if not isinstance(value, list | tuple) or len(value) != 2 or any(number_in(0)(weight) for weight in value):
+    if not isinstance(value, list | tuple) or len(value) != 2 or any(require_number_in(0)(weight) for weight in value):
         return wanted
     return None if 0 < sum(value) < math.inf else wanted
 
@@ -91,7 +91,7 @@ ANSWER_CORRECTNESS = Metric(
     summary="Overlap of response and reference in claims (F-beta), and in meaning.",
     source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Answer Correctness',
     family="answer_correctness",
-    columns=always(columns.RESPONSE, columns.REFERENCE),
+    columns=constant(columns.RESPONSE, columns.REFERENCE),
     products=_products,
     compute=_compute,
     bounds=_bounds,
@@ -99,7 +99,7 @@ ANSWER_CORRECTNESS = Metric(
     parameters={
         "weights": Parameter(summary="of claims and of meaning", default=(0.75, 0.25), check=_weights),
         "beta": Parameter(
-            summary="how much recall of claims counts against precision", default=1.0, check=number_in(0, 1000)
+            summary="how much recall of claims counts against precision", default=1.0, check=require_number_in(0, 1000)
         ),
     },
 )

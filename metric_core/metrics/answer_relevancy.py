@@ -5,8 +5,8 @@ from statistics import fmean
 
 from metric_core import columns, reasons
 from metric_core.evidence import Evidence
-from metric_core.metric import Metric, MetricRequest, Parameter, always, positive_integer
-from metric_core.metrics._supports import usable
+from metric_core.metric import Metric, MetricRequest, Parameter, constant, require_positive_integer
+from metric_core.metrics._supports import all_known
 from metric_core.records import Question, Score
 from metric_core.stages import Product
 
@@ -38,7 +38,7 @@ def answer_relevancy(questions: Sequence[Question], cosines: Sequence[float | No
         return Score.undefined(reasons.NO_QUESTIONS)
     if all(question.noncommittal for question, _ in asked):
         return Score.scored(0.0)
-    known = usable(cosine for _, cosine in asked)
+    known = all_known(cosine for _, cosine in asked)
     return Score.undefined(reasons.ZERO_VECTOR) if known is None else Score.scored(fmean(known))
 
 
@@ -52,10 +52,10 @@ ANSWER_RELEVANCY = Metric(
     summary="Closeness of the questions that the response would answer to the question that was asked.",
     source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Answer Relevance',
     family="answer_relevancy",
-    columns=always(columns.USER_INPUT, columns.RESPONSE),
-    products=always(Product.QUESTION_SIMILARITY),
+    columns=constant(columns.USER_INPUT, columns.RESPONSE),
+    products=constant(Product.QUESTION_SIMILARITY),
     compute=_compute,
-    bounds=always(-1.0, 1.0),
+    bounds=constant(-1.0, 1.0),
     undefined={
         reasons.NO_QUESTIONS: "the response answers no question, or is empty",
         reasons.ZERO_VECTOR: "the embedder has no direction for one of the questions",
@@ -63,7 +63,7 @@ ANSWER_RELEVANCY = Metric(
     aliases=("response_relevancy", "answer_relevance"),
     parameters={
         "strictness": Parameter(
-            summary="how many questions to regenerate from a response", default=3, check=positive_integer
+            summary="how many questions to regenerate from a response", default=3, check=require_positive_integer
         )
     },
 )

@@ -2,7 +2,7 @@
 
 from metric_core import columns, reasons
 from metric_core.evidence import Evidence
-from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, always, number_in, or_none
+from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, allow_none, constant, require_number_in
 from metric_core.records import Score
 from metric_core.stages import Product
 
@@ -49,7 +49,7 @@ ANSWER_SIMILARITY = Metric(
     summary="Closeness of response and reference in meaning; needs no judge.",
     source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Answer semantic similarity',
     family="answer_similarity",
-    columns=always(columns.RESPONSE, columns.REFERENCE),
+    columns=constant(columns.RESPONSE, columns.REFERENCE),
     products=_products,
     compute=_compute,
     bounds=_bounds,
@@ -58,7 +58,7 @@ ANSWER_SIMILARITY = Metric(
     parameters={
         "threshold": Parameter(
             summary="score 1 from this similarity on and 0 below; nothing for the similarity itself",
-            check=or_none(number_in(-1, 1)),
+            check=allow_none(require_number_in(-1, 1)),
         ),
         "encoder": Parameter(
             summary="bi compares two embeddings, cross reads both texts at once", default=BI, choices=(BI, CROSS)

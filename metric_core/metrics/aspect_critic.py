@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from metric_core import reasons
 from metric_core.evidence import Evidence
 from metric_core.judge_questions import ChoiceQuestion, QuestionKind, RatingRequest, texts_of
-from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, always, non_empty_text
+from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, constant, require_text
 from metric_core.metrics._votes import STRICTNESS, exact_label, majority, vote_count
 from metric_core.records import Direction, Sample, Score
 from metric_core.stages import Product
@@ -51,14 +51,14 @@ ASPECT_CRITIC = Metric(
     summary="Whether a sample meets a definition in free text, by a vote of the judge.",
     source="Ragas documentation, General Purpose Metrics, Aspect Critic",
     family="aspect_critic",
-    columns=always(),
-    products=always(Product.RATINGS),
+    columns=constant(),
+    products=constant(Product.RATINGS),
     compute=_compute,
     direction=Direction.NEITHER,
     undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is no language model"},
     parameters={
-        "name": Parameter(summary="what the aspect is called", default="aspect", check=non_empty_text),
-        "definition": Parameter(summary="the question that is voted on", check=non_empty_text, required=True),
+        "name": Parameter(summary="what the aspect is called", default="aspect", check=require_text),
+        "definition": Parameter(summary="the question that is voted on", check=require_text, required=True),
         "strictness": STRICTNESS,
     },
     ratings=_questions,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from metric_core import columns, reasons
 from metric_core.evidence import Evidence
-from metric_core.metric import Metric, MetricRequest, Parameter, always
+from metric_core.metric import Metric, MetricRequest, Parameter, constant
 from metric_core.records import Score, Side
 from metric_core.stages import Product
 
@@ -47,13 +47,13 @@ def context_entity_recall(
     return Score.scored(len(wanted & found) / len(wanted))
 
 
-def normalized(entity: str) -> str:
+def normalize_entity(entity: str) -> str:
     """An entity without what does not change who or what it names.
 
     Case, a leading article, a possessive, quotes, brackets, commas, full stops (but in numbers), characters that show
     nothing and the width of white space; hyphens (but minus signs) and slashes count as white space.
 
-    >>> normalized("The  U.S. Navy's"), normalized("Stratford-upon-Avon"), normalized("3.5 million")
+    >>> normalize_entity("The  U.S. Navy's"), normalize_entity("Stratford-upon-Avon"), normalize_entity("3.5 million")
     ('us navy', 'stratford upon avon', '3.5 million')
     """
     folded = unicodedata.normalize("NFKC", entity).casefold()
@@ -65,7 +65,7 @@ def normalized(entity: str) -> str:
 def _distinct(entities: Iterable[str], match: str) -> set[str]:
     if match == EXACT:
         return set(entities)
-    return {name for entity in entities if (name := normalized(entity))}
+    return {name for entity in entities if (name := normalize_entity(entity))}
 
 
 def _compute(request: MetricRequest, evidence: Evidence) -> Score:
@@ -81,8 +81,8 @@ CONTEXT_ENTITY_RECALL = Metric(
     summary="Share of the reference's named entities that the retrieved contexts name; needs no judge.",
     source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Context entities Recall',
     family="context_entity_recall",
-    columns=always(columns.RETRIEVED_CONTEXTS, columns.REFERENCE),
-    products=always(Product.REFERENCE_ENTITIES, Product.CONTEXT_ENTITIES),
+    columns=constant(columns.RETRIEVED_CONTEXTS, columns.REFERENCE),
+    products=constant(Product.REFERENCE_ENTITIES, Product.CONTEXT_ENTITIES),
     compute=_compute,
     undefined={reasons.NO_REFERENCE_ENTITIES: "the reference names nothing"},
     aliases=("context_entities_recall",),

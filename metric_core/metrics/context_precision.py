@@ -6,8 +6,8 @@ from math import fsum
 
 from metric_core import columns, reasons
 from metric_core.evidence import Evidence
-from metric_core.metric import Metric, MetricRequest, always
-from metric_core.metrics._supports import usable
+from metric_core.metric import Metric, MetricRequest, constant
+from metric_core.metrics._supports import all_known
 from metric_core.records import Score, Support, VerdictKind
 from metric_core.stages import Product
 
@@ -29,8 +29,8 @@ def average_precision(relevance: Sequence[float]) -> float:
     >>> average_precision([0.5, 0.5])  # outcomes 00, 01, 10, 11: (0 + 0.5 + 1 + 1) / 4
     0.625
     """
-    before = list(accumulate(relevance, _one_more, initial=[1.0]))
-    after = list(accumulate(reversed(relevance), _one_more, initial=[1.0]))[::-1]
+    before = list(accumulate(relevance, _smooth, initial=[1.0]))
+    after = list(accumulate(reversed(relevance), _smooth, initial=[1.0]))[::-1]
     return fsum(
         relevance[k] * p * q * (above + 1) / (k + 1) / (above + 1 + below)
         for k in range(len(relevance))
@@ -60,13 +60,13 @@ def context_precision(relevance: Sequence[Support]) -> Score:
     """
     if not relevance:
         return Score.undefined(reasons.NO_CONTEXTS)
-    known = usable(relevance)
+    known = all_known(relevance)
     if known is None:
         return Score.failed(reasons.NO_USABLE_VERDICT)
     return Score.scored(min(average_precision(known), 1.0))
 
 
-def _one_more(distribution: list[float], p: float) -> list[float]:
+def _smooth(distribution: list[float], p: float) -> list[float]:
     """Distribution of the number of relevant ranks with one more rank, relevant with probability p."""
     stays = [share * (1 - p) for share in distribution]
     grows = [share * p for share in distribution]
@@ -86,8 +86,8 @@ CONTEXT_PRECISION = Metric(
     summary="Whether the contexts that help to arrive at the reference are ranked first.",
     source=_SOURCE,
     family="context_precision",
-    columns=always(columns.USER_INPUT, columns.RETRIEVED_CONTEXTS, columns.REFERENCE),
-    products=always(Product.USEFULNESS_FOR_REFERENCE),
+    columns=constant(columns.USER_INPUT, columns.RETRIEVED_CONTEXTS, columns.REFERENCE),
+    products=constant(Product.USEFULNESS_FOR_REFERENCE),
     compute=_for_reference,
     undefined={reasons.NO_CONTEXTS: "nothing was retrieved"},
     aliases=("llm_context_precision_with_reference",),
@@ -98,8 +98,8 @@ CONTEXT_UTILIZATION = Metric(
     summary="Whether the contexts that help to arrive at the response are ranked first; needs no reference.",
     source=_SOURCE,
     family="context_precision",
-    columns=always(columns.USER_INPUT, columns.RETRIEVED_CONTEXTS, columns.RESPONSE),
-    products=always(Product.USEFULNESS_FOR_RESPONSE),
+    columns=constant(columns.USER_INPUT, columns.RETRIEVED_CONTEXTS, columns.RESPONSE),
+    products=constant(Product.USEFULNESS_FOR_RESPONSE),
     compute=_for_response,
     undefined={reasons.NO_CONTEXTS: "nothing was retrieved"},
     aliases=("context_precision_without_reference", "llm_context_precision_without_reference"),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from metric_core import columns, reasons
 from metric_core.evidence import ALL_CONTEXTS, Evidence
-from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, always
+from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, constant
 from metric_core.metrics._supports import mean_support
 from metric_core.records import Score, Side, Support
 from metric_core.stages import Product
@@ -50,7 +50,7 @@ CONTEXT_RECALL = Metric(
     summary="Share of the reference's claims that the retrieved contexts support.",
     source="Ragas documentation, Context Recall",
     family="context_recall",
-    columns=always(columns.RETRIEVED_CONTEXTS, columns.REFERENCE),
+    columns=constant(columns.RETRIEVED_CONTEXTS, columns.REFERENCE),
     products=_products,
     compute=_compute,
     undefined={

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from metric_core import columns
 from metric_core.evidence import Evidence
-from metric_core.metric import Metric, MetricRequest, always
+from metric_core.metric import Metric, MetricRequest, constant
 from metric_core.metrics._supports import mean_support
 from metric_core.records import Score, Support
 from metric_core.stages import Product
@@ -38,8 +38,8 @@ CONTEXT_RELEVANCY = Metric(
     summary="Share of the retrieved sentences that help to answer the question.",
     source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Context Relevancy',
     family="context_relevancy",
-    columns=always(columns.USER_INPUT, columns.RETRIEVED_CONTEXTS),
-    products=always(Product.SENTENCE_RELEVANCE),
+    columns=constant(columns.USER_INPUT, columns.RETRIEVED_CONTEXTS),
+    products=constant(Product.SENTENCE_RELEVANCE),
     compute=_compute,
     undefined={},
 )

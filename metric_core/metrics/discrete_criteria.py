@@ -6,8 +6,14 @@ from typing import Any, TypeAlias
 from metric_core import reasons
 from metric_core.evidence import Evidence
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind, RatingRequest, object_schema
-from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, always, or_none
-from metric_core.metrics._instructions import PARAMETERS, columns_of, instructions_of, one_instruction, texts_shown
+from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, allow_none, constant
+from metric_core.metrics._instructions import (
+    PARAMETERS,
+    columns_of,
+    join_instructions,
+    require_one_instruction,
+    select_texts,
+)
 from metric_core.metrics._votes import STRICTNESS, majority, vote_count
 from metric_core.records import Direction, Sample, Score
 from metric_core.stages import Product
@@ -70,7 +76,7 @@ def _vote(answer: str | float | None, allowed: Allowed) -> int | str | None:
 
 def _questions(sample: Sample, parameters: Parameters) -> list[RatingRequest]:
     allowed, votes = parameters["allowed_values"], vote_count(parameters["strictness"])
-    texts, instructions = texts_shown(sample, parameters), instructions_of(parameters)
+    texts, instructions = select_texts(sample, parameters), join_instructions(parameters)
     kind = QuestionKind.CRITERIA_INTEGER
     if allowed is not None and isinstance(allowed[0], str):
         kind = QuestionKind.CRITERIA_CATEGORY
@@ -109,7 +115,7 @@ DISCRETE_CRITERIA = Metric(
     source="Ragas documentation, General Purpose Metrics, Simple Criteria Scoring",
     family="discrete_criteria",
     columns=columns_of,
-    products=always(Product.RATINGS),
+    products=constant(Product.RATINGS),
     compute=_compute,
     direction=Direction.NEITHER,
     bounds=_bounds,
@@ -118,11 +124,11 @@ DISCRETE_CRITERIA = Metric(
     parameters={
         **PARAMETERS,
         "allowed_values": Parameter(
-            summary="whole numbers or categories; nothing for any whole number", check=or_none(_values)
+            summary="whole numbers or categories; nothing for any whole number", check=allow_none(_values)
         ),
         "strictness": STRICTNESS,
     },
-    check=one_instruction,
+    check=require_one_instruction,
     ratings=_questions,
     language_model=True,
     in_default_suite=False,

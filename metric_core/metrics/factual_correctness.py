@@ -5,8 +5,8 @@ from statistics import fmean
 
 from metric_core import columns, reasons
 from metric_core.evidence import BY_REFERENCE, BY_RESPONSE, Evidence
-from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, always, number_in
-from metric_core.metrics._supports import counted, f_beta, mean_support, usable
+from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, constant, require_number_in
+from metric_core.metrics._supports import all_known, count_supported, f_beta, mean_support
 from metric_core.records import Score, Side, Support
 from metric_core.stages import Product
 
@@ -56,13 +56,13 @@ def factual_correctness(
         return mean_support(reference_by_response, Score.undefined(reasons.NO_REFERENCE_CLAIMS))
     if not response_by_reference:
         return Score.scored(0.0) if reference_by_response else Score.undefined(reasons.NO_CLAIMS)
-    response, reference = usable(response_by_reference), usable(reference_by_response)
+    response, reference = all_known(response_by_reference), all_known(reference_by_response)
     if response is None or reference is None:
         return Score.failed(reasons.NO_USABLE_VERDICT)
     if mode == F1 and basis == REFERENCE:
         recall = fmean(reference) if reference else 1.0
         return Score.scored(_f_of_shares(fmean(response), recall, beta))
-    (right, wrong), (_, missed) = counted(response), counted(reference)
+    (right, wrong), (_, missed) = count_supported(response), count_supported(reference)
     return Score.scored(f_beta(right, wrong, missed, beta) if mode == F1 else _share(right, missed))
 
 
@@ -104,7 +104,7 @@ FACTUAL_CORRECTNESS = Metric(
     summary="Precision, recall or F-beta of the response's claims against those of the reference.",
     source="Ragas, Factual Correctness",
     family="factual_correctness",
-    columns=always(columns.RESPONSE, columns.REFERENCE),
+    columns=constant(columns.RESPONSE, columns.REFERENCE),
     products=_products,
     compute=_compute,
     undefined={
@@ -115,7 +115,7 @@ FACTUAL_CORRECTNESS = Metric(
     parameters={
         "mode": Parameter(summary="what to measure", default=F1, choices=(F1, PRECISION, RECALL)),
         "beta": Parameter(
-            summary="how much recall counts against precision in f1", default=1.0, check=number_in(0, 1000)
+            summary="how much recall counts against precision in f1", default=1.0, check=require_number_in(0, 1000)
         ),
         "recall_basis": Parameter(
             summary="which claims recall is a share of; nothing: documented in f1, reference in recall",

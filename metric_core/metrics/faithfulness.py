@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from metric_core import columns, reasons
 from metric_core.evidence import ALL_CONTEXTS, Evidence
-from metric_core.metric import Metric, MetricRequest, always
+from metric_core.metric import Metric, MetricRequest, constant
 from metric_core.metrics._supports import mean_support
 from metric_core.records import Score, Side, Support
 from metric_core.stages import Product
@@ -38,8 +38,8 @@ FAITHFULNESS = Metric(
     summary="Share of the response's claims that the retrieved contexts support.",
     source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Faithfulness',
     family="faithfulness",
-    columns=always(columns.RESPONSE, columns.RETRIEVED_CONTEXTS),
-    products=always(Product.RESPONSE_CLAIMS_BY_CONTEXTS),
+    columns=constant(columns.RESPONSE, columns.RETRIEVED_CONTEXTS),
+    products=constant(Product.RESPONSE_CLAIMS_BY_CONTEXTS),
     compute=_compute,
     undefined={reasons.NO_RESPONSE_CLAIMS: "the response claims nothing"},
 )

@@ -6,8 +6,8 @@ from statistics import fmean
 
 from metric_core import columns, reasons
 from metric_core.evidence import BY_REFERENCE, Evidence
-from metric_core.metric import Metric, MetricRequest, Parameter, always
-from metric_core.metrics._supports import usable
+from metric_core.metric import Metric, MetricRequest, Parameter, constant
+from metric_core.metrics._supports import all_known
 from metric_core.records import Direction, Score, Side, Support
 from metric_core.stages import Product
 
@@ -56,7 +56,7 @@ def noise_sensitivity(
         return Score.undefined(reasons.NO_REFERENCE_CLAIMS)
     relevance = [_relevance(supports) for supports in reference_by_context]
     found = zip(*response_by_context, strict=True)
-    noise = usable(
+    noise = all_known(
         _noise(by_reference, by_context, relevance, mode)
         for by_reference, by_context in zip(response_by_reference, found, strict=True)
     )
@@ -67,7 +67,7 @@ def _relevance(supports: Sequence[Support]) -> Support:
     """Probability that a context supports any reference claim; None if a failed verdict leaves it open."""
     if any(support == 1 for support in supports):
         return 1.0
-    known = usable(supports)
+    known = all_known(supports)
     return None if known is None else 1 - prod(1 - support for support in known)
 
 
@@ -75,10 +75,10 @@ def _noise(by_reference: Support, by_context: Sequence[Support], relevance: Sequ
     """Probability that one response claim counts; None if a failed verdict leaves it open."""
     if by_reference is None or by_reference == 1:
         return None if by_reference is None else 0.0
-    found = usable(by_context)
+    found = all_known(by_context)
     if found is None:
         return None
-    relevant = usable(g for a, g in zip(found, relevance, strict=True) if a > 0)
+    relevant = all_known(g for a, g in zip(found, relevance, strict=True) if a > 0)
     if relevant is None:
         return None
     found = [a for a in found if a > 0]
@@ -102,8 +102,8 @@ NOISE_SENSITIVITY = Metric(
     summary="Share of the response's claims that are wrong and come from the retrieved contexts; lower is better.",
     source="Ragas, Noise Sensitivity",
     family="noise_sensitivity",
-    columns=always(columns.RESPONSE, columns.RETRIEVED_CONTEXTS, columns.REFERENCE),
-    products=always(Product.RESPONSE_CLAIMS_BY_REFERENCE, Product.CLAIMS_BY_EACH_CONTEXT),
+    columns=constant(columns.RESPONSE, columns.RETRIEVED_CONTEXTS, columns.REFERENCE),
+    products=constant(Product.RESPONSE_CLAIMS_BY_REFERENCE, Product.CLAIMS_BY_EACH_CONTEXT),
     compute=_compute,
     direction=Direction.LOWER,
     undefined={

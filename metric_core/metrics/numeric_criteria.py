@@ -5,8 +5,14 @@ from typing import Any
 from metric_core import reasons
 from metric_core.evidence import Evidence
 from metric_core.judge_questions import GenerateQuestion, QuestionKind, RatingRequest, object_schema
-from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, always, number_in
-from metric_core.metrics._instructions import PARAMETERS, columns_of, instructions_of, one_instruction, texts_shown
+from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, constant, require_number_in
+from metric_core.metrics._instructions import (
+    PARAMETERS,
+    columns_of,
+    join_instructions,
+    require_one_instruction,
+    select_texts,
+)
 from metric_core.records import Direction, Sample, Score, finite_number
 from metric_core.stages import Product
 
@@ -37,7 +43,7 @@ def _questions(sample: Sample, parameters: Parameters) -> list[RatingRequest]:
     least, greatest = parameters["allowed_values"]
     schema = object_schema({"value": {"type": "number", "minimum": least, "maximum": greatest}})
     kind = QuestionKind.CRITERIA_NUMBER
-    question = GenerateQuestion(kind, texts_shown(sample, parameters), schema, instructions_of(parameters))
+    question = GenerateQuestion(kind, select_texts(sample, parameters), schema, join_instructions(parameters))
     return [RatingRequest(str(kind), question)]
 
 
@@ -52,7 +58,9 @@ def _bounds(parameters: Parameters) -> tuple[float, float]:
 
 
 def _range(values: Any) -> str | None:
-    numbers = isinstance(values, list | tuple) and len(values) == 2 and not any(number_in(-1e15)(v) for v in values)
+    numbers = (
+        isinstance(values, list | tuple) and len(values) == 2 and not any(require_number_in(-1e15)(v) for v in values)
+    )
     return None if numbers and values[0] < values[1] else "two numbers, the least and the greatest"
 
 
@@ -62,7 +70,7 @@ NUMERIC_CRITERIA = Metric(
     source="Ragas, Numeric Metric",
     family="numeric_criteria",
     columns=columns_of,
-    products=always(Product.RATINGS),
+    products=constant(Product.RATINGS),
     compute=_compute,
     direction=Direction.NEITHER,
     bounds=_bounds,
@@ -72,7 +80,7 @@ NUMERIC_CRITERIA = Metric(
         **PARAMETERS,
         "allowed_values": Parameter(summary="least and greatest value", default=(0.0, 1.0), check=_range),
     },
-    check=one_instruction,
+    check=require_one_instruction,
     ratings=_questions,
     language_model=True,
     in_default_suite=False,

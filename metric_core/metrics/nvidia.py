@@ -18,7 +18,7 @@ from metric_core.judge_questions import (
     RatingRequest,
     texts_of,
 )
-from metric_core.metric import Metric, MetricRequest, Parameters, always
+from metric_core.metric import Metric, MetricRequest, Parameters, constant
 from metric_core.metrics._votes import exact_label
 from metric_core.records import Sample, Score
 from metric_core.stages import Product
@@ -74,7 +74,7 @@ def groundedness_shortcut(response: str, contexts: str) -> Score | None:
     return Score.scored(1.0) if said in found else None
 
 
-def _asked(labels: tuple[str, ...], texts: dict[QuestionKind, dict[str, str]]) -> list[RatingRequest]:
+def _rating_requests(labels: tuple[str, ...], texts: dict[QuestionKind, dict[str, str]]) -> list[RatingRequest]:
     return [RatingRequest(str(kind), ChoiceQuestion(kind, by_role, labels)) for kind, by_role in texts.items()]
 
 
@@ -82,21 +82,21 @@ def _accuracy_questions(sample: Sample, _: Parameters) -> list[RatingRequest]:
     texts = texts_of(sample)
     straight = {role: texts[role] for role in (USER_INPUT, RESPONSE, REFERENCE)}
     swapped = straight | {RESPONSE: texts[REFERENCE], REFERENCE: texts[RESPONSE]}
-    return _asked(ACCURACY_LABELS, {QuestionKind.ACCURACY_1: straight, QuestionKind.ACCURACY_2: swapped})
+    return _rating_requests(ACCURACY_LABELS, {QuestionKind.ACCURACY_1: straight, QuestionKind.ACCURACY_2: swapped})
 
 
 def _relevance_questions(sample: Sample, _: Parameters) -> list[RatingRequest] | Score:
     texts = {role: texts_of(sample)[role] for role in (CONTEXTS, USER_INPUT)}
     kinds = (QuestionKind.CONTEXT_RELEVANCE_1, QuestionKind.CONTEXT_RELEVANCE_2)
     known = context_relevance_shortcut(texts[USER_INPUT], texts[CONTEXTS])
-    return _asked(RELEVANCE_LABELS, dict.fromkeys(kinds, texts)) if known is None else known
+    return _rating_requests(RELEVANCE_LABELS, dict.fromkeys(kinds, texts)) if known is None else known
 
 
 def _groundedness_questions(sample: Sample, _: Parameters) -> list[RatingRequest] | Score:
     texts = {role: texts_of(sample)[role] for role in (CONTEXTS, RESPONSE)}
     kinds = (QuestionKind.GROUNDEDNESS_1, QuestionKind.GROUNDEDNESS_2)
     known = groundedness_shortcut(texts[RESPONSE], texts[CONTEXTS])
-    return _asked(GROUNDEDNESS_LABELS, dict.fromkeys(kinds, texts)) if known is None else known
+    return _rating_requests(GROUNDEDNESS_LABELS, dict.fromkeys(kinds, texts)) if known is None else known
 
 
 def _mean(request: MetricRequest, evidence: Evidence, labels: Sequence[str]) -> Score:
@@ -122,8 +122,8 @@ NV_ACCURACY = Metric(
     summary="Agreement of response and reference, rated 0, 2 or 4 by two prompts.",
     source="Ragas documentation, Answer Accuracy",
     family="nvidia",
-    columns=always(columns.USER_INPUT, columns.RESPONSE, columns.REFERENCE),
-    products=always(Product.RATINGS),
+    columns=constant(columns.USER_INPUT, columns.RESPONSE, columns.REFERENCE),
+    products=constant(Product.RATINGS),
     compute=_accuracy,
     undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is no language model"},
     aliases=("answer_accuracy",),
@@ -136,8 +136,8 @@ NV_CONTEXT_RELEVANCE = Metric(
     summary="Pertinence of the retrieved contexts to the question, rated 0, 1 or 2 by two prompts.",
     source="Ragas documentation, Context Relevance",
     family="nvidia",
-    columns=always(columns.USER_INPUT, columns.RETRIEVED_CONTEXTS),
-    products=always(Product.RATINGS),
+    columns=constant(columns.USER_INPUT, columns.RETRIEVED_CONTEXTS),
+    products=constant(Product.RATINGS),
     compute=_relevance,
     undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is no language model"},
     aliases=("context_relevance",),
@@ -150,8 +150,8 @@ NV_RESPONSE_GROUNDEDNESS = Metric(
     summary="Grounding of the response in the retrieved contexts, rated 0, 1 or 2 by two prompts.",
     source="Ragas documentation, Response Groundedness",
     family="nvidia",
-    columns=always(columns.RESPONSE, columns.RETRIEVED_CONTEXTS),
-    products=always(Product.RATINGS),
+    columns=constant(columns.RESPONSE, columns.RETRIEVED_CONTEXTS),
+    products=constant(Product.RATINGS),
     compute=_groundedness,
     undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is no language model"},
     aliases=("response_groundedness",),

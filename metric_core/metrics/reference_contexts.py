@@ -5,7 +5,7 @@ from typing import Any
 
 from metric_core import columns, reasons
 from metric_core.evidence import Evidence
-from metric_core.metric import Metric, MetricRequest, Parameter, always, number_in
+from metric_core.metric import Metric, MetricRequest, Parameter, constant, require_number_in
 from metric_core.metrics.context_precision import context_precision
 from metric_core.metrics.string_similarity import DISTANCE, similarity_of
 from metric_core.records import Score
@@ -13,7 +13,7 @@ from metric_core.records import Score
 
 def _less_than_all(value: Any) -> str | None:
     """A check that accepts what a similarity can exceed."""
-    return None if number_in(0, 1)(value) is None and value < 1 else "a number from 0 to less than 1"
+    return None if require_number_in(0, 1)(value) is None and value < 1 else "a number from 0 to less than 1"
 
 
 def non_llm_context_precision(
@@ -141,8 +141,8 @@ NON_LLM_CONTEXT_PRECISION = Metric(
     summary="Whether the contexts that resemble a reference context are ranked first; needs no judge.",
     source="Ragas documentation, Context Precision",
     family="reference_contexts",
-    columns=always(columns.RETRIEVED_CONTEXTS, columns.REFERENCE_CONTEXTS),
-    products=always(),
+    columns=constant(columns.RETRIEVED_CONTEXTS, columns.REFERENCE_CONTEXTS),
+    products=constant(),
     compute=_non_llm_precision,
     undefined={
         reasons.NO_CONTEXTS: "nothing was retrieved",
@@ -151,7 +151,7 @@ NON_LLM_CONTEXT_PRECISION = Metric(
     aliases=("non_llm_context_precision_with_reference",),
     parameters={
         "threshold": Parameter(
-            summary="similarity from which two contexts are the same", default=0.5, check=number_in(0, 1)
+            summary="similarity from which two contexts are the same", default=0.5, check=require_number_in(0, 1)
         ),
         "distance": DISTANCE,
     },
@@ -162,8 +162,8 @@ NON_LLM_CONTEXT_RECALL = Metric(
     summary="Share of the reference contexts that a retrieved context resembles; needs no judge.",
     source="Ragas documentation, Context Recall",
     family="reference_contexts",
-    columns=always(columns.RETRIEVED_CONTEXTS, columns.REFERENCE_CONTEXTS),
-    products=always(),
+    columns=constant(columns.RETRIEVED_CONTEXTS, columns.REFERENCE_CONTEXTS),
+    products=constant(),
     compute=_non_llm_recall,
     undefined={reasons.NO_REFERENCE_CONTEXTS: "there is nothing to find"},
     parameters={
@@ -179,8 +179,8 @@ ID_CONTEXT_PRECISION = Metric(
     summary="Share of the retrieved ids that are reference ids; needs no judge.",
     source="Ragas documentation, Context Precision",
     family="reference_contexts",
-    columns=always(columns.RETRIEVED_CONTEXT_IDS, columns.REFERENCE_CONTEXT_IDS),
-    products=always(),
+    columns=constant(columns.RETRIEVED_CONTEXT_IDS, columns.REFERENCE_CONTEXT_IDS),
+    products=constant(),
     compute=_id_precision,
     undefined={reasons.NO_CONTEXTS: "nothing was retrieved"},
     aliases=("id_based_context_precision",),
@@ -191,8 +191,8 @@ ID_CONTEXT_RECALL = Metric(
     summary="Share of the reference ids that were retrieved; needs no judge.",
     source="Ragas documentation, Context Recall",
     family="reference_contexts",
-    columns=always(columns.RETRIEVED_CONTEXT_IDS, columns.REFERENCE_CONTEXT_IDS),
-    products=always(),
+    columns=constant(columns.RETRIEVED_CONTEXT_IDS, columns.REFERENCE_CONTEXT_IDS),
+    products=constant(),
     compute=_id_recall,
     undefined={reasons.NO_REFERENCE_CONTEXTS: "there is nothing to find"},
     aliases=("id_based_context_recall",),

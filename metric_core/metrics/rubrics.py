@@ -7,7 +7,7 @@ from typing import Any
 from metric_core import columns, reasons
 from metric_core.evidence import Evidence
 from metric_core.judge_questions import GenerateQuestion, QuestionKind, RatingRequest, object_schema, texts_of
-from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, always
+from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, constant
 from metric_core.records import Sample, Score, finite_number
 from metric_core.stages import Product
 
@@ -70,16 +70,16 @@ def _question(sample: Sample, scale: Mapping[str, str], kind: QuestionKind) -> l
     return [RatingRequest(str(kind), GenerateQuestion(kind, texts_of(sample), schema, scale))]
 
 
-def _common_question(sample: Sample, parameters: Parameters) -> list[RatingRequest]:
+def _domain_question(sample: Sample, parameters: Parameters) -> list[RatingRequest]:
     return _question(sample, scale_of(parameters["rubrics"]), QuestionKind.RUBRIC)
 
 
-def _own_question(sample: Sample, _: Parameters) -> list[RatingRequest] | Score:
-    scale = _own_scale(sample)
+def _instance_question(sample: Sample, _: Parameters) -> list[RatingRequest] | Score:
+    scale = _instance_scale(sample)
     return scale if isinstance(scale, Score) else _question(sample, scale, QuestionKind.INSTANCE_RUBRIC)
 
 
-def _own_scale(sample: Sample) -> dict[str, str] | Score:
+def _instance_scale(sample: Sample) -> dict[str, str] | Score:
     if not sample.rubrics:
         return Score.undefined(reasons.NO_RUBRICS)
     try:
@@ -92,12 +92,12 @@ def _reply(request: MetricRequest, evidence: Evidence) -> str | float | None:
     return next((rating.value for rating in evidence.ratings_of(request.key)), None)
 
 
-def _common(request: MetricRequest, evidence: Evidence) -> Score:
+def _domain_score(request: MetricRequest, evidence: Evidence) -> Score:
     return rubric_score(_reply(request, evidence), list(scale_of(request.parameters["rubrics"])))
 
 
-def _own(request: MetricRequest, evidence: Evidence) -> Score:
-    scale = _own_scale(evidence.sample)
+def _instance_score(request: MetricRequest, evidence: Evidence) -> Score:
+    scale = _instance_scale(evidence.sample)
     if isinstance(scale, Score):
         return scale
     score = rubric_score(_reply(request, evidence), list(scale))
@@ -109,7 +109,7 @@ def _bounds(parameters: Parameters) -> tuple[float, float]:
     return numbers[0], numbers[-1]
 
 
-def _readable(value: Any) -> str | None:
+def _describe_levels(value: Any) -> str | None:
     try:
         descriptions = list(scale_of(value).values()) if isinstance(value, Mapping) else []
     except (TypeError, ValueError):
@@ -123,16 +123,18 @@ RUBRICS = Metric(
     summary="The score of the description, in a rubric for all samples, that fits a sample best.",
     source="Ragas documentation, General Purpose Metrics, Rubrics based criteria scoring",
     family="rubrics",
-    columns=always(),
-    products=always(Product.RATINGS),
-    compute=_common,
+    columns=constant(),
+    products=constant(Product.RATINGS),
+    compute=_domain_score,
     bounds=_bounds,
     undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is no language model"},
     aliases=("rubrics_score", "domain_specific_rubrics", "rubric_score"),
     parameters={
-        "rubrics": Parameter(summary="score<number>_description -> text", default=DEFAULT_RUBRICS, check=_readable)
+        "rubrics": Parameter(
+            summary="score<number>_description -> text", default=DEFAULT_RUBRICS, check=_describe_levels
+        )
     },
-    ratings=_common_question,
+    ratings=_domain_question,
     language_model=True,
     in_default_suite=False,
 )
@@ -142,15 +144,15 @@ INSTANCE_RUBRICS = Metric(
     summary="The score of the description, in the sample's own rubric, that fits it best.",
     source="Ragas documentation, General Purpose Metrics, Instance Specific rubrics criteria scoring",
     family="rubrics",
-    columns=always(columns.RUBRICS),
-    products=always(Product.RATINGS),
-    compute=_own,
+    columns=constant(columns.RUBRICS),
+    products=constant(Product.RATINGS),
+    compute=_instance_score,
     bounds=lambda _: None,
     undefined={
         reasons.NO_RUBRICS: "the sample has no rubric",
         reasons.UNREADABLE_RUBRICS: "the keys of the sample's rubric are no score<number>_description",
         reasons.NEEDS_LANGUAGE_MODEL: "the judge is no language model",
     },
-    ratings=_own_question,
+    ratings=_instance_question,
     language_model=True,
 )

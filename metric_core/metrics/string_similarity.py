@@ -4,7 +4,7 @@ from rapidfuzz import distance as rapidfuzz_distance
 
 from metric_core import columns
 from metric_core.evidence import Evidence
-from metric_core.metric import Metric, MetricRequest, Parameter, always
+from metric_core.metric import Metric, MetricRequest, Parameter, constant
 from metric_core.records import Score
 
 _DISTANCES = {
@@ -63,8 +63,8 @@ STRING_SIMILARITY = Metric(
     summary="Closeness of response and reference as strings; needs no judge.",
     source="Ragas documentation, Traditional NLP Metrics",
     family="string_similarity",
-    columns=always(columns.RESPONSE, columns.REFERENCE),
-    products=always(),
+    columns=constant(columns.RESPONSE, columns.REFERENCE),
+    products=constant(),
     compute=_compute,
     undefined={},
     aliases=("non_llm_string_similarity",),

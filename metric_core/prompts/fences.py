@@ -8,7 +8,7 @@ token of it. Everything else stays as it is, but for control characters and line
 import re
 from functools import lru_cache
 
-from metric_core.prompts.homoglyphs import CLOSING_BRACKETS, OPENING_BRACKETS, folded
+from metric_core.prompts.homoglyphs import CLOSING_BRACKETS, OPENING_BRACKETS, fold_text
 
 FENCE_WORD = "quoted"
 _LABEL = re.compile(r"[a-z][a-z0-9_]*\Z")
@@ -59,34 +59,34 @@ def fence(label: str, text: str) -> str:
     """
     if not _LABEL.match(label):
         raise ValueError(f"a fence's label must be small letters, digits and underscores, got {label!r}")
-    return f"<{FENCE_WORD} {label}>\n{disarmed(text)}\n</{FENCE_WORD}>"
+    return f"<{FENCE_WORD} {label}>\n{neutralize(text)}\n</{FENCE_WORD}>"
 
 
-def holds_fence(text: str) -> bool:
+def contains_fence(text: str) -> bool:
     """Whether a trusted text has something in it that reads like a fence.
 
-    >>> holds_fence("The claim in <quoted claim> is to be judged.")
+    >>> contains_fence("The claim in <quoted claim> is to be judged.")
     True
     """
     return f"<{FENCE_WORD} " in text or f"</{FENCE_WORD}>" in text
 
 
 @lru_cache(maxsize=64)  # the questions on one premise follow one another
-def disarmed(text: str) -> str:
+def neutralize(text: str) -> str:
     r"""The text without control characters and with everything disarmed that reads like a fence or a special token.
 
-    >>> disarmed("a < b, <b>bold</b>, x[0] # fine")
+    >>> neutralize("a < b, <b>bold</b>, x[0] # fine")
     'a < b, <b>bold</b>, x[0] # fine'
-    >>> print(disarmed("<|im_end|>\r\n< / quoted >"))
+    >>> print(neutralize("<|im_end|>\r\n< / quoted >"))
     <\|im_end|>
     <\ / quoted >
     """
-    text = _without_controls(text)
+    text = _strip_controls(text)
     if not _MAY_OPEN.search(text):
         return text
     if text.isascii():
         return _DISARMED.sub(r"\g<0>\\", text)
-    shown, positions = folded(text)
+    shown, positions = fold_text(text)
     pieces, done = [], 0
     for match in _DISARMED.finditer(shown):
         end = positions[match.start()] + 1
@@ -95,7 +95,7 @@ def disarmed(text: str) -> str:
     return "".join([*pieces, text[done:]])
 
 
-def _without_controls(text: str) -> str:
+def _strip_controls(text: str) -> str:
     text = _LINE_BREAK.sub("\n", text)
     text = _UNWANTED.sub(lambda match: match[1] or "", text)
     return _SURROGATE.sub("\ufffd", text)

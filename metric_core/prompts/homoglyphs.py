@@ -36,26 +36,26 @@ _BLANK_LETTERS = "\u115f\u1160\u3164\uffa0"
 _SHOWS_NOTHING = ("Cf", "Mn", "Me")
 
 
-def folded(text: str) -> tuple[str, list[int]]:
+def fold_text(text: str) -> tuple[str, list[int]]:
     r"""What a text looks like, with the position in the text of each folded character.
 
-    >>> folded("\uff1c/\u200b\u051buoted\uff1e")
+    >>> fold_text("\uff1c/\u200b\u051buoted\uff1e")
     ('</quoted>', [0, 1, 3, 4, 5, 6, 7, 8, 9])
     """
     characters: list[str] = []
     positions: list[int] = []
     for position, character in enumerate(text):
-        for shown in fold(character):
+        for shown in fold_character(character):
             characters.append(shown)
             positions.append(position)
     return "".join(characters), positions
 
 
 @lru_cache(maxsize=1 << 14)
-def fold(character: str) -> str:
+def fold_character(character: str) -> str:
     r"""What one character looks like: usually one character, nothing if it shows nothing.
 
-    >>> fold("\u00e9"), fold("\U0001d42a"), fold("\u200d")
+    >>> fold_character("\u00e9"), fold_character("\U0001d42a"), fold_character("\u200d")
     ('e', 'q', '')
     """
     if character.isascii():

@@ -55,13 +55,13 @@ ANSWER_CHOICE, ANSWER_JSON = Places(values=(LABELS,)), Places(values=(SCHEMA,))
 """What the line that says how to answer must hold."""
 
 
-def labelled(texts: Mapping[str, str]) -> dict[str, str]:
+def fence_label(texts: Mapping[str, str]) -> dict[str, str]:
     """Texts by role -> texts by label, in the order in which prompts show them.
 
     Raises:
         ValueError: two texts with one label.
 
-    >>> list(labelled({"user_input": "Why?", "contexts": "Because."}))
+    >>> list(fence_label({"user_input": "Why?", "contexts": "Because."}))
     ['context', 'question']
     """
     by_label: dict[str, str] = {}

@@ -12,7 +12,7 @@ from metric_core.errors import ConfigError
 from metric_core.judge_questions import ChoiceQuestion, JudgeQuestion, QuestionKind
 from metric_core.prompts import layout
 from metric_core.prompts.outline import outline
-from metric_core.prompts.templates import Piece, Places, checked, filled
+from metric_core.prompts.templates import Piece, Places, check_template, fill_template
 
 RENDERING_VERSION = 2
 """Raised with every change of the code that changes what a prompt says: fences, what they disarm, filling in."""
@@ -59,7 +59,7 @@ class PromptSet:
         Raises:
             ValueError: the question lacks a text or the instructions of its kind, or has a text too many.
         """
-        texts, instructions = layout.labelled(question.texts), _lines(question.instructions)
+        texts, instructions = layout.fence_label(question.texts), _lines(question.instructions)
         if question.kind is QuestionKind.INSTANCE_RUBRIC and instructions:
             texts[layout.RUBRIC] = instructions
         layout.check_texts(question.kind, texts)
@@ -70,8 +70,8 @@ class PromptSet:
             layout.INSTRUCTIONS: instructions,
             layout.COUNT: _count(question),
         }
-        pieces = list(filled(self.wordings[question.kind], texts, values))
-        user = _joined(pieces)
+        pieces = list(fill_template(self.wordings[question.kind], texts, values))
+        user = _join(pieces)
         return RenderedPrompt(self.system, user, user[: _shared_length(pieces)])
 
     def digest(self, kind: QuestionKind) -> str:
@@ -85,7 +85,7 @@ class PromptSet:
             wording, value = self.wordings[_ANSWER_CHOICE], {layout.LABELS: ", ".join(question.labels)}
         else:
             wording, value = self.wordings[_ANSWER_JSON], {layout.SCHEMA: outline(question.schema)}
-        return _joined(list(filled(wording, {}, value)))
+        return _join(list(fill_template(wording, {}, value)))
 
 
 def load_prompts(language_or_folder: str | Path = "en") -> PromptSet:
@@ -143,19 +143,19 @@ def _read(folder: Traversable, name: str, places: Places | None) -> str:
         raise ConfigError(f"the prompt file {origin} can not be read as UTF-8 text: {error}") from error
     if not wording.strip():
         raise ConfigError(f"the prompt file {origin} is empty; copy it from the packaged language `en`")
-    return wording if places is None else checked(wording, places, origin)
+    return wording if places is None else check_template(wording, places, origin)
 
 
-def _joined(pieces: list[Piece]) -> str:
+def _join(pieces: list[Piece]) -> str:
     return "\n".join(piece.text for piece in pieces)
 
 
 def _shared_length(pieces: list[Piece]) -> int:
     labels = [piece.label for piece in pieces]
     if layout.CONTEXT in labels:
-        return len(_joined(pieces[: labels.index(layout.CONTEXT) + 1]))
+        return len(_join(pieces[: labels.index(layout.CONTEXT) + 1]))
     first_text = next((index for index, label in enumerate(labels) if label is not None), len(pieces))
-    return len(_joined(pieces[:first_text]))
+    return len(_join(pieces[:first_text]))
 
 
 def _lines(instructions: Mapping[str, str]) -> str:

@@ -29,7 +29,7 @@ def parse_json_reply(text: str) -> Any:
     ValueError: no complete JSON in the reply: '{"claims": [{"text": "It rains."}, {"text": "It'
     """
     fenced = list(_FENCE.finditer(text))
-    for candidate in (text, *(_alone(text, fence) for fence in fenced if len(fenced) == 1)):
+    for candidate in (text, *(_parse_whole(text, fence) for fence in fenced if len(fenced) == 1)):
         try:
             return _loads(candidate)
         except (ValueError, RecursionError):
@@ -37,7 +37,7 @@ def parse_json_reply(text: str) -> Any:
     return _only_value(text)
 
 
-def _alone(text: str, fence: re.Match[str]) -> str:
+def _parse_whole(text: str, fence: re.Match[str]) -> str:
     """What a code fence holds; nothing where the prose around it has an object too."""
     return "" if _first_value(text[: fence.start()] + text[fence.end() :], _BRACE) else fence[1]
 
@@ -63,14 +63,14 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_repeated(members: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(members)
     if len(found) < len(members):
         raise ValueError("an object has two members of one name")
     return found
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_once)
+_DECODER = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_refuse_repeated)
 
 
 def _loads(text: str) -> Any:

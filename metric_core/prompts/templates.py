@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from metric_core.errors import ConfigError
-from metric_core.prompts.fences import FENCE_WORD, fence, holds_fence
+from metric_core.prompts.fences import FENCE_WORD, contains_fence, fence
 
 ALL_TEXTS = "texts"
 """The place of every text that has no place of its own."""
@@ -40,18 +40,18 @@ class Piece:
     text: str
 
 
-def checked(wording: str, places: Places, origin: str) -> str:
+def check_template(wording: str, places: Places, origin: str) -> str:
     """The wording of a template file, if it holds exactly the places that it must.
 
     Raises:
         ConfigError: a place that is missing, repeated, unknown or not on a line of its own, or words like a fence.
 
-    >>> checked("Is it {what}?", Places(values=("colour",)), "mine/verdict.txt")
+    >>> check_template("Is it {what}?", Places(values=("colour",)), "mine/verdict.txt")
     Traceback (most recent call last):
         ...
     metric_core.errors.ConfigError: mine/verdict.txt: {colour} must occur once, found 0 times; it may hold {colour}
     """
-    if holds_fence(wording):
+    if contains_fence(wording):
         raise ConfigError(
             f"{origin}: a template must not hold <{FENCE_WORD} ...>; texts get their fences when filled in"
         )
@@ -68,10 +68,10 @@ def checked(wording: str, places: Places, origin: str) -> str:
     return wording
 
 
-def filled(wording: str, texts: Mapping[str, str], values: Mapping[str, str]) -> Iterator[Piece]:
+def fill_template(wording: str, texts: Mapping[str, str], values: Mapping[str, str]) -> Iterator[Piece]:
     r"""The lines of a template with untrusted texts, by label, in fences, and trusted values in place of their marks.
 
-    >>> pieces = filled("{context}\nIs {what} so?\n{claim}", {"context": "{what}"}, {"what": "{claim}"})
+    >>> pieces = fill_template("{context}\nIs {what} so?\n{claim}", {"context": "{what}"}, {"what": "{claim}"})
     >>> [piece.text for piece in pieces]
     ['<quoted context>\n{what}\n</quoted>', 'Is {claim} so?']
     """

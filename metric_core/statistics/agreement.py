@@ -34,10 +34,10 @@ class Agreement:
     unlabelled: dict[str, int]
 
 
-def agreement_of(items: Sequence[Labels]) -> Agreement:
+def measure_agreement(items: Sequence[Labels]) -> Agreement:
     """The agreement of judges on items.
 
-    >>> found = agreement_of([{"a": "yes", "b": "yes"}, {"a": "no", "b": "no"}, {"a": "yes", "b": None}])
+    >>> found = measure_agreement([{"a": "yes", "b": "yes"}, {"a": "no", "b": "no"}, {"a": "yes", "b": None}])
     >>> found.compared, found.agreement, found.kappa, found.unlabelled
     (2, 1.0, 1.0, {'a': 0, 'b': 1})
     """

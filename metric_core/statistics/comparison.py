@@ -13,7 +13,7 @@ import numpy as np
 
 from metric_core.records import Direction
 from metric_core.statistics.paired_tests import PairedTest, holm, paired_test
-from metric_core.statistics.pairs import Paired, Pairs, RowCounts, ScoreColumns, pair
+from metric_core.statistics.pairs import Paired, Pairs, RowCounts, ScoreColumns, pair_scores
 from metric_core.statistics.resampling import LEVEL, SEED, Floats, Interval, Units, bootstrap_mean
 
 MOST_CHANGED = 5
@@ -140,11 +140,13 @@ def compare(
     found = [part for column in columns for part in _compare_metric(column, seed, most_changed)]
     tested = [part.difference.test.p for part in found if part.difference and part.difference.test]
     adjusted = iter(holm(tested))
-    return [_judged(part, next(adjusted)) if part.difference and part.difference.test else part for part in found]
+    return [
+        _decide_verdict(part, next(adjusted)) if part.difference and part.difference.test else part for part in found
+    ]
 
 
 def _compare_metric(columns: ScoreColumns, seed: int, most_changed: int) -> list[MetricComparison]:
-    paired = pair(columns)
+    paired = pair_scores(columns)
     blank = MetricComparison(
         metric=columns.metric,
         scale=None,
@@ -191,7 +193,7 @@ def _difference(columns: ScoreColumns, pairs: Pairs, seed: int, most_changed: in
         worsened=int((worsening > 0).sum()),
         unchanged=int((worsening == 0).sum()),
         groups=None if pairs.groups is None else len(units),
-        most_changed=_most_changed(pairs, most_changed),
+        most_changed=_largest_changes(pairs, most_changed),
     )
 
 
@@ -219,13 +221,13 @@ def _rank_biserial(differences: Floats) -> float | None:
     return float((ranks * np.sign(changed)).sum() / ranks.sum())
 
 
-def _most_changed(pairs: Pairs, count: int) -> tuple[RowChange, ...]:
+def _largest_changes(pairs: Pairs, count: int) -> tuple[RowChange, ...]:
     size = np.abs(pairs.differences)
     order = np.argsort(-size, kind="stable")[:count]  # rows are in the order of their ids, so ties are too
     return tuple(RowChange(pairs.rows[i], float(pairs.a[i]), float(pairs.b[i])) for i in order if size[i] > 0)
 
 
-def _judged(comparison: MetricComparison, p_adjusted: float) -> MetricComparison:
+def _decide_verdict(comparison: MetricComparison, p_adjusted: float) -> MetricComparison:
     difference = comparison.difference
     if difference is None or difference.interval is None:
         return comparison

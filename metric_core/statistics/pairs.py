@@ -116,10 +116,10 @@ class Paired:
     labels: tuple[tuple[str, str], ...]
 
 
-def pair(columns: ScoreColumns) -> Paired:
+def pair_scores(columns: ScoreColumns) -> Paired:
     """Puts the cells of two runs together by row.
 
-    >>> paired = pair(
+    >>> paired = pair_scores(
     ...     ScoreColumns(
     ...         metric="faithfulness",
     ...         direction=Direction.HIGHER,
@@ -153,10 +153,10 @@ def pair(columns: ScoreColumns) -> Paired:
         unscored_both=sum(a[row].status != Status.SCORED and b[row].status != Status.SCORED for row in shared),
         rescaled=rescaled,
     )
-    pairs = tuple(_pairs(columns, scale, by_scale[scale]) for scale in sorted(by_scale, key=str))
+    pairs = tuple(_build_pairs(columns, scale, by_scale[scale]) for scale in sorted(by_scale, key=str))
     return Paired(counts, pairs, tuple(labels))
 
 
-def _pairs(columns: ScoreColumns, scale: str | None, rows: list[str]) -> Pairs:
+def _build_pairs(columns: ScoreColumns, scale: str | None, rows: list[str]) -> Pairs:
     a, b = (np.array([cells[row].value for row in rows], dtype=np.float64) for cells in (columns.a, columns.b))
     return Pairs(scale, tuple(rows), a, b, columns.groups_of(rows))

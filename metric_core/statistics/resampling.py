@@ -121,7 +121,7 @@ class MeanDistribution:
         if not len(self.resampled):
             distance = 0.0 if abs(self.mean - bar) < _ROUNDING else self.mean - bar
             return float(0.5 - 0.5 * np.sign(distance))
-        deviation = ndtri(_share_below(self.resampled, bar)) - self.bias
+        deviation = ndtri(_probability_below(self.resampled, bar)) - self.bias
         shifted = deviation / (1 + self.acceleration * deviation)
         return float(stdtr(self.units - 1, (shifted - self.bias) / self._widening))
 
@@ -151,7 +151,7 @@ def bootstrap_mean(units: Units, seed: int, label: str = "", resamples: int = RE
 
     resampled = np.sort(_resampled_means(units, np.random.default_rng([seed, zlib.crc32(label.encode())]), resamples))
     acceleration = (influence**3).sum() / (influence**2).sum() ** 1.5 / 6
-    bias = ndtri(_share_below(resampled, units.mean))
+    bias = ndtri(_probability_below(resampled, units.mean))
     return MeanDistribution(units.mean, len(units), resampled, float(bias), float(acceleration))
 
 
@@ -182,7 +182,7 @@ def _limit_of_means(units: Units, generator: np.random.Generator, resamples: int
     return means
 
 
-def _share_below(resampled: Floats, bar: float) -> float:
+def _probability_below(resampled: Floats, bar: float) -> float:
     """Share of the means below a bar, those at the bar by half; never 0 or 1, which no finite number can show."""
     below = np.searchsorted(resampled, bar - _ROUNDING, side="left")
     up_to = np.searchsorted(resampled, bar + _ROUNDING, side="right")

@@ -20,9 +20,9 @@ from sqlalchemy.sql.dml import Delete, Update
 
 from metric_core.errors import ConfigError
 from tasks.cache.cache_tables import ANSWERS
-from tasks.cache.circuit_breaker import Guard, reason_of
+from tasks.cache.circuit_breaker import CircuitBreaker, error_reason
 from tasks.cache.database import Database, chunks
-from tasks.cache.leases import Leases, end_claims
+from tasks.cache.leases import Leases, release_all
 
 DAMAGE = (ValueError, KeyError, TypeError)
 """What a decoder raises for bytes that are no value."""
@@ -43,7 +43,7 @@ class _Row:
     replaces: bool
 
 
-class AnswerStore:
+class AnswerCache:
     """Values of models under the digests of all that determines them. May be used from several threads.
 
     Several processes and machines may use one store. Nothing is opened before it is used.
@@ -54,7 +54,7 @@ class AnswerStore:
 
     def __init__(self, url: str) -> None:
         self.database = Database(url)
-        self._guard = Guard(self.database)
+        self._guard = CircuitBreaker(self.database)
         self.leases = Leases(self.database, self._guard)
         """Who is computing which answer."""
         self.damaged = 0
@@ -71,7 +71,7 @@ class AnswerStore:
             self.database.write(lambda connection: connection.execute(delete(ANSWERS).where(ANSWERS.c.key == b"")))
         except (SQLAlchemyError, OSError) as error:
             raise ConfigError(
-                f"the store of answers {self.database.name} can not be used: {reason_of(error)}. "
+                f"the store of answers {self.database.name} can not be used: {error_reason(error)}. "
                 "See to it, or leave `answers` out for a file in ASSAY_HOME."
             ) from error
 
@@ -92,7 +92,7 @@ class AnswerStore:
             for chunk in chunks(keys):
                 for key, value, checksum, used in connection.execute(wanted.where(ANSWERS.c.key.in_(chunk))):
                     try:
-                        found[key] = decode(intact(key, value, checksum))
+                        found[key] = decode(keep_intact(key, value, checksum))
                     except DAMAGE:
                         damaged.append(key)
                     if used < yesterday:
@@ -123,7 +123,7 @@ class AnswerStore:
                 {
                     "key": key,
                     "step": step,
-                    "checksum": checksum_of(key, value),
+                    "checksum": checksum_bytes(key, value),
                     "created": now,
                     "used": now,
                     "value": value,
@@ -142,7 +142,7 @@ class AnswerStore:
                 if some := [row.values for row in ordered if row.replaces is replacing]:
                     connection.execute(self._insertion(replacing), some)
             if owner is not None:
-                end_claims(connection, list(values), owner)
+                release_all(connection, list(values), owner)
             return True
 
         if late and not self._guard.asked("writing", lambda: self.database.write(work), False):
@@ -194,21 +194,21 @@ class AnswerStore:
         self._guard.asked("writing", lambda: self.database.write(lambda c: c.execute(statement)), None)
 
 
-def checksum_of(key: bytes, value: bytes) -> int:
+def checksum_bytes(key: bytes, value: bytes) -> int:
     """Checksum of a value at its place.
 
-    >>> checksum_of(b"key", b"value") == checksum_of(b"key", b"valve")
+    >>> checksum_bytes(b"key", b"value") == checksum_bytes(b"key", b"valve")
     False
     """
     return zlib.crc32(value, zlib.crc32(key))
 
 
-def intact(key: bytes, value: bytes, checksum: int) -> bytes:
+def keep_intact(key: bytes, value: bytes, checksum: int) -> bytes:
     """The value, if it is what was kept under the key.
 
     Raises:
         ValueError: it is not.
     """
-    if checksum_of(key, value) != checksum:
+    if checksum_bytes(key, value) != checksum:
         raise ValueError("the checksum does not fit")
     return value

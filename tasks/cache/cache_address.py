@@ -11,7 +11,7 @@ _SECRETS = ("password", "sslpassword")
 _WANTED = "the store of answers must be a path of a SQLite file or a URL like postgresql://user@host/database"
 
 
-def store_address(named: str) -> str:
+def normalize_address(named: str) -> str:
     """The address of a store as settings carry it: free of secrets, and the same in every process.
 
     Args:
@@ -20,7 +20,7 @@ def store_address(named: str) -> str:
     Raises:
         ConfigError: it is nothing of the kind, or it holds a password; the message does not repeat it.
 
-    >>> store_address("postgresql://assay@db.example/answers")
+    >>> normalize_address("postgresql://assay@db.example/answers")
     'postgresql://assay@db.example/answers'
     """
     if "://" not in named or named.startswith(_FILE):

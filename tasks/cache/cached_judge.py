@@ -5,23 +5,23 @@ from functools import cache
 from typing import TypeVar
 
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, QuestionKind, question_digest
-from tasks.cache.answer_cache import AnswerStore
+from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.codec import CHOICES, GENERATED, Codec
-from tasks.cache.get_or_compute import Keep, Recall
+from tasks.cache.get_or_compute import CachedComputation, Keep
 from tasks.judges.protocol import (
     ChoiceAnswer,
-    FinerJudge,
     GenerateAnswer,
     Judge,
     JudgeIdentity,
     KeepChoice,
     KeepGenerate,
+    PerQuestionFingerprint,
 )
 
 A = TypeVar("A", ChoiceAnswer, GenerateAnswer)
 
 
-class StoredJudge:
+class CachedJudge:
     """Looks answers up before it asks. May be used from several threads, if the judge may.
 
     Answers are kept while the judge works, so that a run that is killed loses a moment of judging. Only answers are
@@ -33,7 +33,7 @@ class StoredJudge:
         refresh: ask everything, and replace what is in the store.
     """
 
-    def __init__(self, judge: Judge, store: AnswerStore, *, refresh: bool = False) -> None:
+    def __init__(self, judge: Judge, store: AnswerCache, *, refresh: bool = False) -> None:
         self._judge = judge
         self._store = store
         self.refresh = refresh
@@ -62,7 +62,7 @@ class StoredJudge:
         def ask(positions: Sequence[int], kept: Keep[ChoiceAnswer]) -> list[ChoiceAnswer]:
             return self._judge.choose([questions[position] for position in positions], kept)
 
-        return Recall(self._store, CHOICES, ask, self.refresh).values(self._keys(CHOICES, questions), keep)
+        return CachedComputation(self._store, CHOICES, ask, self.refresh).values(self._keys(CHOICES, questions), keep)
 
     def generate(self, questions: Sequence[GenerateQuestion], keep: KeepGenerate | None = None) -> list[GenerateAnswer]:
         """Answers to generate questions."""
@@ -70,7 +70,9 @@ class StoredJudge:
         def ask(positions: Sequence[int], kept: Keep[GenerateAnswer]) -> list[GenerateAnswer]:
             return self._judge.generate([questions[position] for position in positions], kept)
 
-        return Recall(self._store, GENERATED, ask, self.refresh).values(self._keys(GENERATED, questions), keep)
+        return CachedComputation(self._store, GENERATED, ask, self.refresh).values(
+            self._keys(GENERATED, questions), keep
+        )
 
     def recalled_choices(self, questions: Sequence[ChoiceQuestion]) -> list[ChoiceAnswer | None]:
         """The answers that need not be asked for; None for the others."""
@@ -90,13 +92,13 @@ class StoredJudge:
     def _keys(
         self, codec: Codec[ChoiceAnswer] | Codec[GenerateAnswer], questions: Sequence[JudgeQuestion]
     ) -> list[bytes]:
-        determined_by = _determined_by(self._judge)
+        determined_by = _determinants(self._judge)
         return [codec.key(determined_by(question), question_digest(question)) for question in questions]
 
 
-def _determined_by(judge: Judge) -> Callable[[JudgeQuestion], str]:
+def _determinants(judge: Judge) -> Callable[[JudgeQuestion], str]:
     """What a judge's answer depends on besides its question: the judge's account of that question, else of its kind."""
-    if isinstance(judge, FinerJudge):
+    if isinstance(judge, PerQuestionFingerprint):
         return judge.fingerprint_of
     fingerprint = cache(judge.fingerprint)
     return lambda question: fingerprint(question.kind)

@@ -7,9 +7,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.cache.answer_cache import AnswerStore
+from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.codec import ENTITIES, vectors
-from tasks.cache.get_or_compute import Compute, Keep, Recall
+from tasks.cache.get_or_compute import CachedComputation, Compute, Keep
 from tasks.embedders.protocol import Embedder, EmbedderIdentity
 from tasks.recognizers.protocol import Entity, EntityRecognizer, RecognizerIdentity
 from tasks.runtime import cancellation as interruption
@@ -23,7 +23,7 @@ _BATCH = 1024
 """Texts a call of a model: enough to keep several servers busy, few enough for a killed run to lose."""
 
 
-class StoredEmbedder:
+class CachedEmbedder:
     """Looks vectors up before it embeds: embedding is most of what an evaluation by the builtin judge costs.
 
     Args:
@@ -31,7 +31,7 @@ class StoredEmbedder:
         store: where vectors are kept.
     """
 
-    def __init__(self, embedder: Embedder, store: AnswerStore) -> None:
+    def __init__(self, embedder: Embedder, store: AnswerCache) -> None:
         self._embedder = embedder
         self._store = store
 
@@ -49,10 +49,12 @@ class StoredEmbedder:
             return np.empty((0, identity.dimensions), np.float32)
         embed: Compute[NDArray[np.float32]] = _in_batches(self._embedder.embed, texts)
         parts = (str(VERSION), *map(str, astuple(identity)))
-        return np.stack(Recall(self._store, codec, embed).values([codec.key(*parts, text) for text in texts]))
+        return np.stack(
+            CachedComputation(self._store, codec, embed).values([codec.key(*parts, text) for text in texts])
+        )
 
 
-class StoredRecognizer:
+class CachedRecognizer:
     """Looks entities up before it has a text read.
 
     Args:
@@ -60,7 +62,7 @@ class StoredRecognizer:
         store: where entities are kept.
     """
 
-    def __init__(self, recognizer: EntityRecognizer, store: AnswerStore) -> None:
+    def __init__(self, recognizer: EntityRecognizer, store: AnswerCache) -> None:
         self._recognizer = recognizer
         self._store = store
 
@@ -73,7 +75,7 @@ class StoredRecognizer:
         """The entities of each text, in the order of the texts and of their appearance; repeated ones repeated."""
         read = _in_batches(self._recognizer.entities, texts)
         parts = (str(VERSION), *astuple(self.identity))
-        return Recall(self._store, ENTITIES, read).values([ENTITIES.key(*parts, text) for text in texts])
+        return CachedComputation(self._store, ENTITIES, read).values([ENTITIES.key(*parts, text) for text in texts])
 
 
 def _in_batches(model: Callable[[Sequence[str]], Iterable[T]], texts: Sequence[str]) -> Compute[T]:
@@ -82,7 +84,7 @@ def _in_batches(model: Callable[[Sequence[str]], Iterable[T]], texts: Sequence[s
     def compute(positions: Sequence[int], kept: Keep[T]) -> list[T]:
         found: list[T] = []
         for start in range(0, len(positions), _BATCH):
-            interruption.current().check()
+            interruption.current_cancellation().check()
             for value in model([texts[position] for position in positions[start : start + _BATCH]]):
                 kept(len(found), value)
                 found.append(value)

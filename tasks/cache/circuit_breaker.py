@@ -21,7 +21,7 @@ _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _logger = logging.getLogger(__name__)
 
 
-class Guard:
+class CircuitBreaker:
     """Asks a database, and gives another answer where it can not. May be used from several threads.
 
     Reading and writing rest by themselves: a full disk can still be read.
@@ -53,7 +53,7 @@ class Guard:
                     "the store of answers %s can not be used (%s): what it may hold is computed again, and what is "
                     "computed may not be kept.%s",
                     self._database.name,
-                    reason_of(error),
+                    error_reason(error),
                     " The file is damaged: delete it, or put a copy of it back." if _is_damage(error) else "",
                 )
             return otherwise
@@ -64,7 +64,7 @@ def _is_damage(error: Exception) -> bool:
     return getattr(getattr(error, "orig", None), "sqlite_errorcode", 0) & 0xFF in _DAMAGE
 
 
-def reason_of(error: Exception) -> str:
+def error_reason(error: Exception) -> str:
     """What went wrong, in the database's words: without the statement, its values and the address."""
     original = getattr(error, "orig", None) or error
     words = str(original).strip().splitlines()

@@ -68,11 +68,11 @@ def vectors(dimensions: int) -> Codec[NDArray[np.float32]]:
 
 
 def _entities(content: bytes) -> list[Entity]:
-    return [Entity(_text(text), _text(label)) for text, label in _loaded(content, list)]
+    return [Entity(_text(text), _text(label)) for text, label in _load(content, list)]
 
 
 def _choice(content: bytes) -> ChoiceAnswer:
-    fields = _loaded(content, dict)
+    fields = _load(content, dict)
     probabilities = fields["probabilities"]
     if probabilities is not None:
         probabilities = {_text(label): float(value) for label, value in probabilities.items()}
@@ -87,7 +87,7 @@ def _choice(content: bytes) -> ChoiceAnswer:
 
 
 def _generated(content: bytes) -> GenerateAnswer:
-    fields = _loaded(content, dict)
+    fields = _load(content, dict)
     return GenerateAnswer(
         AnswerStatus.ANSWERED,
         fields["value"],
@@ -102,25 +102,25 @@ def _choice_bytes(answer: ChoiceAnswer) -> bytes | None:
     if None in answer.votes:
         return None
     probabilities = None if answer.probabilities is None else dict(answer.probabilities)
-    return _answered(answer, votes=answer.votes, probabilities=probabilities)
+    return _require_answered(answer, votes=answer.votes, probabilities=probabilities)
 
 
 def _generated_bytes(answer: GenerateAnswer) -> bytes | None:
-    return _answered(answer, value=answer.value)
+    return _require_answered(answer, value=answer.value)
 
 
-def _answered(answer: ChoiceAnswer | GenerateAnswer, **fields: Any) -> bytes | None:
+def _require_answered(answer: ChoiceAnswer | GenerateAnswer, **fields: Any) -> bytes | None:
     """The bytes of an answer; one that is undefined or failed is to be asked for again."""
     if answer.status is not AnswerStatus.ANSWERED:
         return None
-    return _dumped({**fields, "reply": answer.reply, "usage": _numbers_of(answer.usage)})
+    return _dump({**fields, "reply": answer.reply, "usage": _numbers_of(answer.usage)})
 
 
-def _dumped(content: Any) -> bytes:
+def _dump(content: Any) -> bytes:
     return _ENCODER.encode(content).encode("utf-8", "surrogatepass")
 
 
-def _loaded(content: bytes, kind: type[T]) -> T:
+def _load(content: bytes, kind: type[T]) -> T:
     value = json.loads(content.decode("utf-8", "surrogatepass"))
     if not isinstance(value, kind):
         raise TypeError(f"expected a {kind.__name__}, got {type(value).__name__}")
@@ -138,7 +138,7 @@ def _text_or_none(value: object) -> str | None:
 
 
 def _entity_bytes(entities: Sequence[Entity]) -> bytes:
-    return _dumped([(entity.text, entity.label) for entity in entities])
+    return _dump([(entity.text, entity.label) for entity in entities])
 
 
 CHOICES = Codec("choice", 1, _choice_bytes, _choice)

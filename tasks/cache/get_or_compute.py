@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
-from tasks.cache.answer_cache import AnswerStore
+from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.codec import Codec
-from tasks.cache.writer import Keeper
+from tasks.cache.writer import CacheWriter
 from tasks.runtime import cancellation as interruption
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Recall(Generic[T]):
+class CachedComputation(Generic[T]):
     """One way to values of a kind: from the store, or computed once by whoever comes first.
 
     Args:
@@ -33,7 +33,7 @@ class Recall(Generic[T]):
         refresh: compute all, and replace what is there.
     """
 
-    store: AnswerStore
+    store: AnswerCache
     codec: Codec[T]
     compute: Compute[T]
     refresh: bool = False
@@ -52,7 +52,7 @@ class Recall(Generic[T]):
         if not self.refresh:
             results.take(self.store.find(list(results.positions), self.codec.decode))
         while missing := results.missing():
-            interruption.current().check()
+            interruption.current_cancellation().check()
             self._round(missing, results)
             if missing := results.missing():
                 results.take(self.store.find(self._let_go(missing), self.codec.decode))
@@ -60,7 +60,7 @@ class Recall(Generic[T]):
 
     def _round(self, missing: Sequence[bytes], results: "_Results[T]") -> None:
         """Computes those of the missing values that nobody else is at work on."""
-        with Keeper(self.store, self.codec.step, replace=self.refresh) as keeper:
+        with CacheWriter(self.store, self.codec.step, replace=self.refresh) as keeper:
             if self.refresh:
                 mine = list(missing)
             else:
@@ -81,7 +81,7 @@ class Recall(Generic[T]):
             for place, value in enumerate(values):
                 kept(place, value)
 
-    def _put(self, keeper: Keeper, key: bytes, value: T) -> None:
+    def _put(self, keeper: CacheWriter, key: bytes, value: T) -> None:
         try:
             content = self.codec.encode(value)
         except (TypeError, ValueError) as error:
@@ -94,7 +94,7 @@ class Recall(Generic[T]):
         """Waits until somebody is done with some of the values, one way or another, and returns their keys."""
         pause = _SHORTEST_POLL
         while not (free := set(keys) - self.store.leases.claimed(keys)):
-            interruption.current().check()
+            interruption.current_cancellation().check()
             time.sleep(pause)
             pause = min(_LONGEST_POLL, 1.5 * pause)
         return list(free)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, Executable, delete, select, update
 
 from tasks.cache.cache_tables import LEASES
-from tasks.cache.circuit_breaker import Guard
+from tasks.cache.circuit_breaker import CircuitBreaker
 from tasks.cache.database import Database, chunks
 
 LEASE_SECONDS = 10.0
@@ -24,7 +24,7 @@ class Leases:
         guard: of the database.
     """
 
-    def __init__(self, database: Database, guard: Guard) -> None:
+    def __init__(self, database: Database, guard: CircuitBreaker) -> None:
         self._database = database
         self._guard = guard
         self._expiry = database.clock + LEASE_SECONDS
@@ -80,7 +80,7 @@ class Leases:
         self._guard.asked("writing", lambda: self._database.write(lambda c: c.execute(statement)), None)
 
 
-def end_claims(connection: Connection, keys: Sequence[bytes], owner: str) -> None:
+def release_all(connection: Connection, keys: Sequence[bytes], owner: str) -> None:
     """Ends an owner's claims on answers, in the transaction that keeps them."""
     for chunk in chunks(keys):
         connection.execute(delete(LEASES).where(LEASES.c.key.in_(chunk), LEASES.c.owner == owner))

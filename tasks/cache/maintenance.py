@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from tasks.cache.answer_cache import AnswerStore, checksum_of
+from tasks.cache.answer_cache import AnswerCache, checksum_bytes
 from tasks.cache.cache_tables import ANSWERS
-from tasks.cache.circuit_breaker import reason_of
+from tasks.cache.circuit_breaker import error_reason
 from tasks.cache.database import chunks
 
 YOUNGEST_SECONDS = 3600
@@ -59,14 +59,14 @@ class CheckResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Pruned:
+class PruneResult:
     """What pruning removes, or would remove: how many values, and their bytes."""
 
     count: int
     size: int
 
 
-def statistics(store: AnswerStore) -> list[StepStatistics]:
+def statistics(store: AnswerCache) -> list[StepStatistics]:
     """What a store holds, kind by kind.
 
     Raises:
@@ -85,7 +85,7 @@ def statistics(store: AnswerStore) -> list[StepStatistics]:
     ]
 
 
-def check(store: AnswerStore, *, remove: bool = False) -> CheckResult:
+def check(store: AnswerCache, *, remove: bool = False) -> CheckResult:
     """Reads every value, and has a SQLite file look at itself.
 
     Args:
@@ -103,17 +103,17 @@ def check(store: AnswerStore, *, remove: bool = False) -> CheckResult:
             problems += [words for words in said if words != "ok"]
         for page in _pages(store):
             count += len(page)
-            damaged += [key for key, value, checksum in page if checksum_of(key, value) != checksum]
+            damaged += [key for key, value, checksum in page if checksum_bytes(key, value) != checksum]
         if remove:
             _remove(store, damaged)
     except SQLAlchemyError as error:
-        problems.append(reason_of(error))
+        problems.append(error_reason(error))
     return CheckResult(count, len(damaged), tuple(problems))
 
 
 def prune(
-    store: AnswerStore, *, before: datetime | None = None, size: int | None = None, dry_run: bool = True
-) -> Pruned:
+    store: AnswerCache, *, before: datetime | None = None, size: int | None = None, dry_run: bool = True
+) -> PruneResult:
     """Removes what has not been used for longest; runs that are under way may go on.
 
     Args:
@@ -139,10 +139,10 @@ def prune(
             _remove(store, keys)
         if store.database.is_sqlite:
             store.database.read(_shrink)
-    return Pruned(count, int(removed or 0))
+    return PruneResult(count, int(removed or 0))
 
 
-def _cutoff(store: AnswerStore, size: int) -> float:
+def _cutoff(store: AnswerCache, size: int) -> float:
     """The time of last use from which on values fit into a size."""
     query = select(ANSWERS.c.used, func.sum(func.length(ANSWERS.c.value))).group_by(ANSWERS.c.used)
     taken = sorted(store.database.read(lambda connection: connection.execute(query).all()), reverse=True)
@@ -155,20 +155,20 @@ def _cutoff(store: AnswerStore, size: int) -> float:
     return cutoff
 
 
-def _pages(store: AnswerStore) -> Iterator[Sequence[tuple[bytes, bytes, int]]]:
+def _pages(store: AnswerCache) -> Iterator[Sequence[tuple[bytes, bytes, int]]]:
     """Key, value and checksum of all rows, in the order of the keys; each page is a transaction of its own."""
     page: Sequence[tuple[bytes, bytes, int]] = [(b"", b"", 0)]
     while page := _page(store, page[-1][0]):
         yield page
 
 
-def _page(store: AnswerStore, after: bytes) -> list[tuple[bytes, bytes, int]]:
+def _page(store: AnswerCache, after: bytes) -> list[tuple[bytes, bytes, int]]:
     query = select(ANSWERS.c.key, ANSWERS.c.value, ANSWERS.c.checksum).where(ANSWERS.c.key > after)
     ordered = query.order_by(ANSWERS.c.key).limit(_PAGE)
     return store.database.read(lambda connection: [tuple(row) for row in connection.execute(ordered)])
 
 
-def _remove(store: AnswerStore, keys: Sequence[bytes]) -> None:
+def _remove(store: AnswerCache, keys: Sequence[bytes]) -> None:
     def work(connection: Connection) -> None:
         for chunk in chunks(keys):
             connection.execute(delete(ANSWERS).where(ANSWERS.c.key.in_(chunk)))

@@ -11,7 +11,7 @@ from threading import Thread
 from types import TracebackType
 from typing import Self
 
-from tasks.cache.answer_cache import AnswerStore
+from tasks.cache.answer_cache import AnswerCache
 
 FLUSH_SECONDS = 0.05
 """How long an answer waits for others to be written with."""
@@ -23,7 +23,7 @@ HEARTBEAT_SECONDS = 2.5
 _MOST = 2048
 
 
-class Keeper:
+class CacheWriter:
     """Writes the answers that one call computes. To be used in a `with` block, at whose end all are written.
 
     Args:
@@ -32,7 +32,7 @@ class Keeper:
         replace: replace answers that are there.
     """
 
-    def __init__(self, store: AnswerStore, step: str, *, replace: bool = False) -> None:
+    def __init__(self, store: AnswerCache, step: str, *, replace: bool = False) -> None:
         self._store = store
         self._step = step
         self._replace = replace

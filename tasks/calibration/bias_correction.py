@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from metric_core.calibration.judge_error import Corrected, JudgeError, corrected_difference, corrected_mean
-from metric_core.statistics.pairs import ScoreColumns, pair
+from metric_core.calibration.judge_error import CorrectedMean, JudgeError, correct_difference, correct_mean
+from metric_core.statistics.pairs import ScoreColumns, pair_scores
 from metric_core.statistics.resampling import Units
-from tasks.runs.run_folder import cells_of
+from tasks.runs.run_folder import read_cells
 
 _LEAST_ROWS = 2
 
@@ -30,7 +30,7 @@ class LabelScale:
     label: str
     span: tuple[float, float] | None
 
-    def graded(self, found: Corrected, is_difference: bool = False) -> dict[str, Any]:
+    def graded(self, found: CorrectedMean, is_difference: bool = False) -> dict[str, Any]:
         """What people would say, in their grades; for yes and no, the share of yes."""
         low, high = self.span or (0.0, 1.0)
         start = 0.0 if is_difference else low
@@ -39,7 +39,7 @@ class LabelScale:
         return {"label": self.label, "span": self.span, **graded}
 
 
-def known_errors(manifest: Mapping[str, Any]) -> dict[str, LabelScale]:
+def known_judge_errors(manifest: Mapping[str, Any]) -> dict[str, LabelScale]:
     """The error of the judge of a run, by the key of the metric, as far as a calibration knows it.
 
     Args:
@@ -53,7 +53,7 @@ def known_errors(manifest: Mapping[str, Any]) -> dict[str, LabelScale]:
     }
 
 
-def corrected_means(folder: Path, manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def correct_means(folder: Path, manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What people would say of each metric that a calibration covers, for summary.json.
 
     Args:
@@ -65,14 +65,14 @@ def corrected_means(folder: Path, manifest: Mapping[str, Any]) -> dict[str, dict
         for yes and no, without a span, the share of yes. The value is None where the judge can not tell.
     """
     found = {}
-    for key, scale in known_errors(manifest).items():
+    for key, scale in known_judge_errors(manifest).items():
         values = _values(folder, key)
         if len(values) >= _LEAST_ROWS:
-            found[key] = scale.graded(corrected_mean(scale.error, Units.of(np.array(values))))
+            found[key] = scale.graded(correct_mean(scale.error, Units.of(np.array(values))))
     return found
 
 
-def corrected_differences(
+def correct_differences(
     before: Mapping[str, Any], after: Mapping[str, Any], columns: Iterable[ScoreColumns]
 ) -> dict[str, dict[str, Any]]:
     """By how much more people would say of one run than of another, for the metrics whose judge errs alike in both.
@@ -83,23 +83,23 @@ def corrected_differences(
         columns: the cells of each metric.
 
     Returns:
-        As `corrected_means`, of the difference.
+        As `correct_means`, of the difference.
     """
-    first, second = known_errors(before), known_errors(after)
+    first, second = known_judge_errors(before), known_judge_errors(after)
     found = {}
     for column in columns:
         scale = first.get(column.metric)
         if scale is None or scale != second.get(column.metric):
             continue
-        for pairs in pair(column).pairs:
+        for pairs in pair_scores(column).pairs:
             units = Units.of(pairs.differences, pairs.groups)
             if len(units) >= _LEAST_ROWS:
-                found[column.metric] = scale.graded(corrected_difference(scale.error, units), is_difference=True)
+                found[column.metric] = scale.graded(correct_difference(scale.error, units), is_difference=True)
     return found
 
 
 def _values(folder: Path, metric: str) -> "array[float]":
     values = array("d")
-    for batch in cells_of(folder, metric, ("value",)):
+    for batch in read_cells(folder, metric, ("value",)):
         values.extend(batch.column("value").drop_null().to_numpy())
     return values

@@ -174,7 +174,7 @@ class Calibration(Settings):
         }
 
 
-def write(calibration: Calibration, path: Path) -> Path:
+def save(calibration: Calibration, path: Path) -> Path:
     """Writes a calibration, whole or not at all.
 
     Raises:
@@ -188,7 +188,7 @@ def write(calibration: Calibration, path: Path) -> Path:
     return path
 
 
-def read(path: Path) -> Calibration:
+def load(path: Path) -> Calibration:
     """A calibration from its file.
 
     Raises:
@@ -206,23 +206,23 @@ def read(path: Path) -> Calibration:
     return found
 
 
-def keep(calibration: Calibration) -> Path:
+def save_latest(calibration: Calibration) -> Path:
     """Keeps a calibration for the runs of this machine; one of the same metric and identity is replaced."""
-    return write(calibration, _place(calibration.judge, calibration.metric, calibration.identity))
+    return save(calibration, _path(calibration.judge, calibration.metric, calibration.identity))
 
 
-def kept() -> list[Calibration]:
+def load_latest() -> list[Calibration]:
     """Every kept calibration that can be read, the newest first."""
     found = []
     for path in (assay_home() / FOLDER).glob("*/*.json"):
         try:
-            found.append(read(path))
+            found.append(load(path))
         except ConfigError:
             continue
     return sorted(found, key=lambda calibration: calibration.created, reverse=True)
 
 
-def difference(calibration: Calibration, judge: JudgeName) -> str | None:
+def describe_mismatch(calibration: Calibration, judge: JudgeName) -> str | None:
     """Why a calibration with another identity does not hold for a judge; None where the model is another altogether."""
     if (calibration.judge.backend, calibration.judge.model) != (judge.backend, judge.model):
         return None
@@ -231,7 +231,7 @@ def difference(calibration: Calibration, judge: JudgeName) -> str | None:
     return "of other prompts, sampling, models or code"
 
 
-def digest_of(rows: Iterable[Any]) -> str:
+def digest_rows(rows: Iterable[Any]) -> str:
     """Digest of rows, whatever JSON can hold."""
     digest = hashlib.sha256()
     for row in rows:
@@ -239,16 +239,16 @@ def digest_of(rows: Iterable[Any]) -> str:
     return digest.hexdigest()
 
 
-def day_of(created: str) -> str:
+def format_day(created: str) -> str:
     """The day of a moment.
 
-    >>> day_of("2026-11-21T16:04:00+00:00")
+    >>> format_day("2026-11-21T16:04:00+00:00")
     '2026-11-21'
     """
     return datetime.fromisoformat(created).date().isoformat()
 
 
-def _place(judge: JudgeName, metric: str, identity: str) -> Path:
+def _path(judge: JudgeName, metric: str, identity: str) -> Path:
     folder = re.sub(r"[^\w.]+", "-", f"{judge.backend}-{judge.model}").strip("-")
     name = re.sub(r"[^\w.]+", "-", metric).strip("-")
     return assay_home() / FOLDER / folder[:80] / f"{name[:80]}-{identity[:16]}.json"

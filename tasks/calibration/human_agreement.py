@@ -6,7 +6,7 @@ from typing import Any
 from metric_core.calibration.calibrate import FIGURES
 from metric_core.errors import AssayError
 from metric_core.gates.rules import JudgeAgreement
-from metric_core.stages import are_judged
+from metric_core.stages import any_judged
 from metric_core.statistics.resampling import Interval
 from tasks.calibration.calibration_files import KeptFigure
 from tasks.options.model_options import MetricSettings
@@ -15,7 +15,7 @@ _MEASURES = {"kappa": "Cohen's kappa", "spearman": FIGURES["spearman"]}
 """The figure that a gate looks at: of yes and no the first, of grades the second."""
 
 
-def human_agreements(manifest: Mapping[str, Any]) -> dict[str, JudgeAgreement | None]:
+def read_agreements(manifest: Mapping[str, Any]) -> dict[str, JudgeAgreement | None]:
     """How far the judge of a run agrees with people.
 
     Args:
@@ -28,18 +28,18 @@ def human_agreements(manifest: Mapping[str, Any]) -> dict[str, JudgeAgreement | 
     verdict = (manifest.get("config") or {}).get("verdict")
     calibrated = (manifest.get("calibration") or {}).get("metrics") or {}
     known = {key: facts for key, facts in calibrated.items() if facts.get("verdict", verdict) == verdict}
-    keys = (entry["key"] for entry in manifest.get("metrics", ()) if _asks_judge(entry))
+    keys = (entry["key"] for entry in manifest.get("metrics", ()) if _uses_judge(entry))
     return {key: _agreement(known[key]) if key in known else None for key in keys}
 
 
-def _asks_judge(entry: Mapping[str, Any]) -> bool:
+def _uses_judge(entry: Mapping[str, Any]) -> bool:
     """Whether a metric asks a judge; one that is not installed here may."""
     name = entry.get("origin") or entry.get("name") or entry["key"]
     try:
         request = MetricSettings(name=name, parameters=entry.get("parameters") or {}, key=entry["key"]).request()
     except AssayError:
         return True
-    return are_judged(request.products)
+    return any_judged(request.products)
 
 
 def _agreement(facts: Mapping[str, Any]) -> JudgeAgreement:

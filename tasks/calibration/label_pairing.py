@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from metric_core.calibration.calibrate import Judged, on_unit
+from metric_core.calibration.calibrate import LabelledScores, scale_to_unit
 from metric_core.calibration.labels import LabelRules, Labels, Scale, read_labels
 from metric_core.calibration.platt import Floats, ProbabilityMap, Rows
 from metric_core.errors import ConfigError, SourceError
@@ -16,11 +16,11 @@ from metric_core.metric import MetricRequest
 from metric_core.records import Status
 from metric_core.stages import Stage
 from tasks.calibration.calibration_files import Counts
-from tasks.evidence.sample_evidence import Asked, asked_probabilities, evidence_of, mapped
-from tasks.runs.finished_run import EarlierRun
+from tasks.evidence.sample_evidence import Asked, map_probabilities, read_asked_probabilities, read_evidence
+from tasks.runs.finished_run import FinishedRun
 from tasks.sources import SourceOptions
-from tasks.sources.single_columns import other_columns
-from tasks.tables.records import samples_of
+from tasks.sources.single_columns import read_columns
+from tasks.tables.records import read_samples_table
 
 LEAST_ROWS = 4
 FEW_ROWS = 50
@@ -52,13 +52,13 @@ def read_labelled(source: str, options: SourceOptions, rules: LabelRules, by: st
         SourceError: there is no such column, or its labels can not be used.
         ConfigError: the rules do not fit the labels.
     """
-    columns = other_columns(source, options, [rules.column, *([by] if by else [])])
+    columns = read_columns(source, options, [rules.column, *([by] if by else [])])
     groups = None if by is None else {row_id: str(cell) for row_id, cell in columns[by].items()}
     return LabelledData(read_labels(columns[rules.column], rules), groups)
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class PairedLabels:
     """Labelled and scored rows of a run.
 
     Args:
@@ -68,13 +68,13 @@ class Compared:
         warnings: what a reader should know.
     """
 
-    judged: Judged
+    judged: LabelledScores
     counts: Counts
     span: tuple[float, float] | None
     warnings: tuple[str, ...]
 
 
-def compared(run: EarlierRun, request: MetricRequest, data: LabelledData, rules: LabelRules) -> Compared:
+def pair_labels(run: FinishedRun, request: MetricRequest, data: LabelledData, rules: LabelRules) -> PairedLabels:
     """The rows of a run with a label and a score.
 
     Raises:
@@ -99,9 +99,9 @@ def compared(run: EarlierRun, request: MetricRequest, data: LabelledData, rules:
     )
     _check(counts, [labelled[row_id] for row_id in scored])
     scores = np.array([cells[row_id]["value"] for row_id in scored], dtype=np.float64)
-    labels, span = _scaled(np.array([labelled[row_id] for row_id in scored]), data.labels.scale, request, rules)
+    labels, span = _scale_scores(np.array([labelled[row_id] for row_id in scored]), data.labels.scale, request, rules)
     rescorer = _Rescorer(run, request, scored)
-    judged = Judged(
+    judged = LabelledScores(
         scale=data.labels.scale,
         labels=labels,
         scores=scores,
@@ -110,10 +110,10 @@ def compared(run: EarlierRun, request: MetricRequest, data: LabelledData, rules:
         predict=rescorer.predict if rescorer.can_map and (data.labels.scale is Scale.BINARY or span) else None,
         groups=None if data.groups is None else [data.groups[row_id] for row_id in scored],
     )
-    return Compared(judged, counts, span, tuple(_warnings(counts, data, rules, span)))
+    return PairedLabels(judged, counts, span, tuple(_warnings(counts, data, rules, span)))
 
 
-def _cells(run: EarlierRun, request: MetricRequest) -> list[dict[str, Any]]:
+def _cells(run: FinishedRun, request: MetricRequest) -> list[dict[str, Any]]:
     ids = [row_id for shard in run.samples() for row_id in shard["row_id"].to_pylist()]
     rows: list[dict[str, Any]] = run.rows(Stage.AGGREGATION, ids).to_pylist()
     return [row for row in rows if row["metric"] == request.key]
@@ -130,7 +130,7 @@ def _check(counts: Counts, labels: Sequence[float]) -> None:
         )
 
 
-def _scaled(
+def _scale_scores(
     labels: Floats, scale: Scale, request: MetricRequest, rules: LabelRules
 ) -> tuple[Floats, tuple[float, float] | None]:
     """Grades on [0, 1], and which grades those are; as they are where the metric has no range to compare them with."""
@@ -139,7 +139,7 @@ def _scaled(
     low, high = request.bounds
     fits = bool(labels.min() >= low and labels.max() <= high)
     span = rules.span or ((low, high) if fits else (float(labels.min()), float(labels.max())))
-    return on_unit(labels, span), span
+    return scale_to_unit(labels, span), span
 
 
 def _warnings(counts: Counts, data: LabelledData, rules: LabelRules, span: tuple[float, float] | None) -> Iterator[str]:
@@ -159,7 +159,7 @@ class _Rescorer:
         row_ids: the rows, in the order in which they are asked for.
     """
 
-    def __init__(self, run: EarlierRun, request: MetricRequest, row_ids: Sequence[str]) -> None:
+    def __init__(self, run: FinishedRun, request: MetricRequest, row_ids: Sequence[str]) -> None:
         self._request = request
         self._low, self._high = request.bounds or (0.0, 1.0)
         found = dict(_evidence(run, frozenset(row_ids)))
@@ -193,16 +193,16 @@ class _Rescorer:
 
     def _under(self, probability_map: ProbabilityMap, rows: Iterable[int]) -> list[float | None]:
         chosen = [self._rows[row] for row in rows]
-        return [self._request.score(mapped(found, asked, probability_map)).value for found, asked in chosen]
+        return [self._request.score(map_probabilities(found, asked, probability_map)).value for found, asked in chosen]
 
 
-def _evidence(run: EarlierRun, row_ids: frozenset[str]) -> Iterator[tuple[str, tuple[Evidence, Asked]]]:
+def _evidence(run: FinishedRun, row_ids: frozenset[str]) -> Iterator[tuple[str, tuple[Evidence, Asked]]]:
     stages = [Stage(name) for name in run.manifest["stages"]]
     read = [stage for stage in stages if stage not in (Stage.SAMPLES, Stage.AGGREGATION, Stage.EXPLANATIONS)]
     for shard in run.samples():
-        samples = [sample for sample in samples_of(shard) if sample.row_id in row_ids]
+        samples = [sample for sample in read_samples_table(shard) if sample.row_id in row_ids]
         ids = [sample.row_id for sample in samples]
         tables: dict[Stage, pa.Table] = {stage: run.rows(stage, ids) for stage in read}
-        asked = asked_probabilities(tables)
-        for evidence in evidence_of(samples, tables, "probability"):
+        asked = read_asked_probabilities(tables)
+        for evidence in read_evidence(samples, tables, "probability"):
             yield evidence.sample.row_id, (evidence, asked.get(evidence.sample.row_id, {}))

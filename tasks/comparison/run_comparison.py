@@ -8,7 +8,7 @@ from metric_core.gates.rules import GateResult
 from metric_core.statistics.comparison import MetricComparison
 from metric_core.statistics.resampling import LEVEL, SEED
 from tasks.comparison.run_differences import RunDifferences
-from tasks.runs.finished_run import EarlierRun
+from tasks.runs.finished_run import FinishedRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Side:
     judge: str
 
     @classmethod
-    def of(cls, run: EarlierRun) -> "Side":
+    def of(cls, run: FinishedRun) -> "Side":
         """What a run's manifest says."""
         texts = {name: str(run.manifest.get(name) or "") for name in ("run_id", "created", "source")}
         judge = (run.manifest.get("judge") or {}).get("model") or ""
@@ -71,7 +71,7 @@ class RunComparison:
         return self.differences.serious if self.differences is not None else ()
 
 
-def comparison_content(comparison: RunComparison) -> Mapping[str, Any]:
+def comparison_to_dict(comparison: RunComparison) -> Mapping[str, Any]:
     """The comparison as JSON has it."""
     content = asdict(comparison)
     return {

@@ -12,7 +12,7 @@ from typing import Any
 from metric_core import columns as c
 from tasks.comparison.run_pair import RunPair
 from tasks.options.server_options import ServerOptions
-from tasks.runs.finished_run import EarlierRun
+from tasks.runs.finished_run import FinishedRun
 
 YARDSTICK_COLUMNS = (c.USER_INPUT, c.REFERENCE, c.REFERENCE_CONTEXTS, c.REFERENCE_CONTEXT_IDS, c.RUBRICS)
 """The columns that are the test, not the answer of the system under test."""
@@ -83,7 +83,7 @@ class RunDifferences:
         return tuple(found)
 
 
-def differences(pair: RunPair) -> RunDifferences:
+def find_differences(pair: RunPair) -> RunDifferences:
     """What differs between two runs, the first of which is there."""
     found = pair.changes()
     columns = Counter(column for row in found.changed.values() for column in row)
@@ -95,78 +95,84 @@ def differences(pair: RunPair) -> RunDifferences:
         columns=dict(columns.most_common()),
         other_test=sum(any(column in YARDSTICK_COLUMNS for column in row) for row in found.changed.values()),
     )
-    settings = [] if pair.a is None else [*_settings(pair.a.run, pair.b.run)]
+    settings = [] if pair.a is None else [*_compare_settings(pair.a.run, pair.b.run)]
     return RunDifferences(tuple(sorted(settings, key=lambda item: not item.is_serious)), rows)
 
 
-def _settings(a: EarlierRun, b: EarlierRun) -> Iterator[SettingDifference]:
+def _compare_settings(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDifference]:
     before, after = a.manifest, b.manifest
     for model, fields in _MODELS.items():
-        yield from _differing(model, _chosen(before.get(model), fields), _chosen(after.get(model), fields), True)
-    yield from _asking(before, after)
-    yield from _metrics(before, after)
+        yield from _differing_fields(model, _select(before.get(model), fields), _select(after.get(model), fields), True)
+    yield from _compare_request_modes(before, after)
+    yield from _compare_metrics(before, after)
     old, new = before.get("config") or {}, after.get("config") or {}
-    yield from _differing("verdict", {"": old.get("verdict")}, {"": new.get("verdict")}, True)
-    yield from _differing("calibration applied to", _applied(before), _applied(after), True)
+    yield from _differing_fields("verdict", {"": old.get("verdict")}, {"": new.get("verdict")}, True)
+    yield from _differing_fields("calibration applied to", _applied_settings(before), _applied_settings(after), True)
     left_out = {*_COVERED, *_HARMLESS, "verdict", "metrics"}
-    yield from _differing("", _without(old, left_out), _without(new, left_out), False)
-    yield from _differing("version of", before.get("versions") or {}, after.get("versions") or {}, False)
+    yield from _differing_fields("", _omit(old, left_out), _omit(new, left_out), False)
+    yield from _differing_fields("version of", before.get("versions") or {}, after.get("versions") or {}, False)
 
 
-def _applied(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def _applied_settings(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The metrics whose probabilities were mapped, and when the map was made."""
     metrics = (manifest.get("calibration") or {}).get("metrics") or {}
     return {key: f"made {entry['created']}" for key, entry in metrics.items() if entry.get("applied")}
 
 
-def _asking(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[SettingDifference]:
+def _compare_request_modes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[SettingDifference]:
     """How the judge was asked: whether that matters is its own account, where both runs have one."""
     old, new = before.get("judge_fingerprints") or {}, after.get("judge_fingerprints") or {}
     both = old.keys() & new.keys()
     kinds = sorted(kind for kind in both if old[kind] != new[kind])
-    settings = list(_differing("judge", _server(before), _server(after), bool(kinds) or not both))
-    same_judge = _chosen(before.get("judge"), _MODELS["judge"]) == _chosen(after.get("judge"), _MODELS["judge"])
+    settings = list(
+        _differing_fields("judge", _server_settings(before), _server_settings(after), bool(kinds) or not both)
+    )
+    same_judge = _select(before.get("judge"), _MODELS["judge"]) == _select(after.get("judge"), _MODELS["judge"])
     if kinds and same_judge and not settings:
         asked = "all questions" if len(kinds) == len(both) else ", ".join(kinds)
         yield SettingDifference("how the judge is asked", f"one way ({asked})", "another way", True)
     yield from settings
 
 
-def _server(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def _server_settings(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a judge server that can change its answers."""
     judge = (manifest.get("config") or {}).get("judge") or {}
-    return _without(judge.get("server") or {}, _REACHING)
+    return _omit(judge.get("server") or {}, _REACHING)
 
 
-def _metrics(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[SettingDifference]:
+def _compare_metrics(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[SettingDifference]:
     old, new = ({entry["key"]: entry for entry in manifest["metrics"]} for manifest in (before, after))
     for key in old.keys() & new.keys():
         if old[key]["name"] != new[key]["name"]:
             yield SettingDifference(f"metric {key}", old[key]["name"], new[key]["name"], True)
         before_code, after_code = ({"code": runs[key].get("code", "")[:12]} for runs in (old, new))
-        yield from _differing(f"metric {key}:", before_code, after_code, True)
-        yield from _differing(f"{key}:", old[key].get("parameters") or {}, new[key].get("parameters") or {}, True)
+        yield from _differing_fields(f"metric {key}:", before_code, after_code, True)
+        yield from _differing_fields(
+            f"{key}:", old[key].get("parameters") or {}, new[key].get("parameters") or {}, True
+        )
     for key in sorted(old.keys() ^ new.keys()):
         has, lacks = "computed", "not computed"
         yield SettingDifference(f"metric {key}", has if key in old else lacks, has if key in new else lacks, False)
 
 
-def _differing(
+def _differing_fields(
     prefix: str, old: Mapping[str, Any], new: Mapping[str, Any], serious: bool
 ) -> Iterator[SettingDifference]:
     for name in sorted({*old, *new}):
         if old.get(name) != new.get(name):
-            yield SettingDifference(f"{prefix} {name}".strip(), _shown(old.get(name)), _shown(new.get(name)), serious)
+            yield SettingDifference(
+                f"{prefix} {name}".strip(), _format_value(old.get(name)), _format_value(new.get(name)), serious
+            )
 
 
-def _chosen(content: Mapping[str, Any] | None, fields: tuple[str, ...] | None) -> dict[str, Any]:
+def _select(content: Mapping[str, Any] | None, fields: tuple[str, ...] | None) -> dict[str, Any]:
     return {name: value for name, value in (content or {}).items() if fields is None or name in fields}
 
 
-def _without(content: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
+def _omit(content: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
     return {name: value for name, value in content.items() if name not in names}
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     text = "not set" if value is None else str(value)
     return text if len(text) <= 120 else f"{text[:119]}…"

@@ -13,8 +13,8 @@ from metric_core.errors import ConfigError
 from metric_core.records import Direction, Score, Status
 from metric_core.stages import Stage
 from metric_core.statistics.pairs import ScoreColumns
-from tasks.runs.finished_run import EarlierRun
-from tasks.tables.row_changes import Changes, compare
+from tasks.runs.finished_run import FinishedRun
+from tasks.tables.row_changes import RowChanges, find_row_changes
 
 ROW_ID = "row_id"
 _TEXTS = tuple(name for name, kind in COLUMNS.items() if kind is ColumnType.TEXT)
@@ -43,12 +43,12 @@ class RunRows:
         groups: name -> the group of the row, for rows that belong to one.
     """
 
-    run: EarlierRun
+    run: FinishedRun
     keys: Mapping[str, str]
     groups: Mapping[str, str]
 
     @classmethod
-    def of(cls, run: EarlierRun, matching: Matching) -> "RunRows":
+    def of(cls, run: FinishedRun, matching: Matching) -> "RunRows":
         """Reads the names and groups of a run's rows.
 
         Raises:
@@ -114,7 +114,7 @@ class RunPair:
     is_grouped: bool = False
 
     @classmethod
-    def of(cls, a: EarlierRun | None, b: EarlierRun, matching: Matching) -> "RunPair":
+    def of(cls, a: FinishedRun | None, b: FinishedRun, matching: Matching) -> "RunPair":
         """Reads which rows two runs have.
 
         Raises:
@@ -150,12 +150,12 @@ class RunPair:
             for metric in dict.fromkeys(order)
         )
 
-    def changes(self) -> Changes:
+    def changes(self) -> RowChanges:
         """How the rows of the second run differ from those of the first."""
-        return compare(self.a.samples() if self.a is not None else (), self.b.samples())
+        return find_row_changes(self.a.samples() if self.a is not None else (), self.b.samples())
 
 
-def _directions(run: EarlierRun | None) -> dict[str, Direction]:
+def _directions(run: FinishedRun | None) -> dict[str, Direction]:
     return {} if run is None else {entry["key"]: Direction(entry["direction"]) for entry in run.manifest["metrics"]}
 
 

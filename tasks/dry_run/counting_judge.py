@@ -23,10 +23,10 @@ from metric_core.judge_questions import (
 )
 from metric_core.prompts.prompt_set import load_prompts
 from metric_core.records import AnswerStatus
-from tasks.cache.cached_judge import StoredJudge
-from tasks.judges.openai.request_mode import votes_at_once
+from tasks.cache.cached_judge import CachedJudge
+from tasks.judges.openai.request_mode import sends_all_votes_at_once
 from tasks.judges.openai.server_features import ServerFeatures
-from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, KeepChoice, KeepGenerate, tell
+from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, KeepChoice, KeepGenerate, notify_all
 from tasks.options.model_options import JudgeSettings
 
 NOT_ASKED = "not asked"
@@ -56,7 +56,7 @@ class Tally:
         waiting: of the stored ones, those that another part of the run asks first.
         requests: requests to the judge's server for the asked ones; 0 for a judge without one.
         prompt_tokens: estimated tokens of these requests.
-        output_tokens: estimated tokens of the replies.
+        estimate_output_tokens: estimated tokens of the replies.
     """
 
     questions: int = 0
@@ -110,7 +110,7 @@ class Ledger:
             return tally
 
 
-class PlanningJudge:
+class CountingJudge:
     """Counts, in the place of a judge.
 
     Args:
@@ -119,12 +119,12 @@ class PlanningJudge:
         open_judge: opens that judge, whose server is asked what it can do, and nothing else.
     """
 
-    def __init__(self, ledger: Ledger, settings: JudgeSettings, open_judge: Callable[[], StoredJudge]) -> None:
+    def __init__(self, ledger: Ledger, settings: JudgeSettings, open_judge: Callable[[], CachedJudge]) -> None:
         self._ledger = ledger
         self._name = settings.model_dump_json()
         self._server = settings.server
         self._prompts = load_prompts(settings.server.language if settings.server else "en")
-        self._judge: StoredJudge | None = None
+        self._judge: CachedJudge | None = None
         if settings.launch is None and not ledger.offline:
             with suppress(AssayError):
                 self._judge = open_judge()
@@ -153,7 +153,7 @@ class PlanningJudge:
     def generate(self, questions: Sequence[GenerateQuestion], keep: KeepGenerate | None = None) -> list[GenerateAnswer]:
         """Answers that are there, and stand-ins in the place of others."""
         known = self._judge.recalled_writings(questions) if self._judge else [None] * len(questions)
-        return self._counted(questions, known, _written_stand_in, keep)
+        return self._counted(questions, known, _stand_in_reply, keep)
 
     def _counted(
         self,
@@ -167,7 +167,7 @@ class PlanningJudge:
         answers = [
             stand_in(question) if answer is None else answer for question, answer in zip(questions, known, strict=True)
         ]
-        tell(answers, keep)
+        notify_all(answers, keep)
         return answers
 
     def _missing(self, question: JudgeQuestion) -> Tally:
@@ -179,24 +179,26 @@ class PlanningJudge:
         requests = self._requests(question)
         prompt = self._prompts.render(question)
         size = len(f"{prompt.system}{prompt.user}".encode("utf-8", "replace"))
-        return Tally(1, 0, 1, 0, requests, requests * (size // BYTES_A_TOKEN), output_tokens(question))
+        return Tally(1, 0, 1, 0, requests, requests * (size // BYTES_A_TOKEN), estimate_output_tokens(question))
 
     def _requests(self, question: JudgeQuestion) -> int:
         """One, or one a vote where the server gives one answer each."""
         if isinstance(question, GenerateQuestion):
             return 1
         features = self._judge.features if self._judge else None
-        if isinstance(features, ServerFeatures) and self._server and votes_at_once(features, self._server):
+        if isinstance(features, ServerFeatures) and self._server and sends_all_votes_at_once(features, self._server):
             return 1
         return question.votes
 
 
-def output_tokens(question: JudgeQuestion) -> int:
+def estimate_output_tokens(question: JudgeQuestion) -> int:
     """How many tokens the reply to a question may have, without thoughts.
 
     >>> from metric_core.judge_questions import ask_claims, ask_verdict
-    >>> output_tokens(ask_verdict("It rains.", "Rain.")), output_tokens(ask_claims("It rains in Dublin.", None))
-    (1, 12)
+    >>> estimate_output_tokens(ask_verdict("It rains.", "Rain."))
+    1
+    >>> estimate_output_tokens(ask_claims("It rains in Dublin.", None))
+    12
     """
     if isinstance(question, ChoiceQuestion):
         return question.votes
@@ -208,7 +210,7 @@ def output_tokens(question: JudgeQuestion) -> int:
     return OUTPUT_TOKENS.get(question.kind, _TOKENS_OF_FEEDBACK)
 
 
-def _written_stand_in(question: GenerateQuestion) -> GenerateAnswer:
+def _stand_in_reply(question: GenerateQuestion) -> GenerateAnswer:
     if question.kind is not QuestionKind.CLAIMS:
         return GenerateAnswer(AnswerStatus.FAILED, reason=NOT_ASKED)
     sentences = [part for part in _SENTENCE_ENDS.split(question.texts[TEXT].strip()) if part.strip()]

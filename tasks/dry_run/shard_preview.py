@@ -9,7 +9,7 @@ from tasks.tables.table_store import StageRef, read
 
 
 @dataclass(slots=True)
-class ShardLikeness:
+class ShardPreview:
     """What is known of one shard: tables by reference where the run would have just these, else a likeness."""
 
     refs: dict[Stage, StageRef]

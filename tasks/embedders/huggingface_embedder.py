@@ -85,7 +85,7 @@ class _Encoder:
     @cached_property
     def identity(self) -> EmbedderIdentity:
         """Which model: the commit where the hub tells it, the content of a local folder, else the revision as given."""
-        _, transformers = _installed()
+        _, transformers = _require_transformers()
         config = self._pretrained(transformers.AutoConfig)
         folder = Path(self._model)
         found = folder_revision(folder) if folder.is_dir() else getattr(config, "_commit_hash", None)
@@ -93,7 +93,7 @@ class _Encoder:
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
-        torch, transformers = _installed()
+        torch, transformers = _require_transformers()
         tokenizer = self._pretrained(transformers.AutoTokenizer)
         model = self._pretrained(getattr(transformers, self._architecture)).eval()
         return tokenizer, model.to("cuda" if torch.cuda.is_available() else "cpu")
@@ -109,7 +109,7 @@ class _Encoder:
 
     def forward(self, texts: Sequence[tuple[str, ...]]) -> Iterator[tuple[list[int], Any, Any]]:
         """Runs texts or pairs through the model; yields, a batch, their positions, the inputs and the outputs."""
-        torch, _ = _installed()
+        torch, _ = _require_transformers()
         with self._lock:
             tokenizer, model = self._loaded
             by_length = sorted(range(len(texts)), key=lambda i: sum(map(len, texts[i])))
@@ -121,7 +121,7 @@ class _Encoder:
                     yield rows, inputs, model(**inputs)
 
 
-def _installed() -> tuple[Any, Any]:
+def _require_transformers() -> tuple[Any, Any]:
     """The packages torch and transformers.
 
     Raises:

@@ -123,11 +123,11 @@ class MiniLm:
         options = SessionOptions()
         # Threads that wait by spinning slow everything down where other work shares the processors.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        options.intra_op_num_threads = _threads()
+        options.intra_op_num_threads = _thread_count()
         return tokenizer, InferenceSession(self._model_file.verified(), options, providers=["CPUExecutionProvider"])
 
 
-def _threads() -> int:
+def _thread_count() -> int:
     """As many as OMP_NUM_THREADS allows, which engines set for workers that share a machine; 0 for all processors."""
     named = os.environ.get("OMP_NUM_THREADS", "")
     return int(named) if named.isdecimal() else 0

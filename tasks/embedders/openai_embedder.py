@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from metric_core.errors import EmbedderError
 from tasks.embedders.protocol import EmbedderIdentity
 from tasks.model_clients.connection import Connection
-from tasks.model_clients.model_names import model_cards
+from tasks.model_clients.model_names import list_models
 from tasks.model_clients.replica import Reply
 from tasks.model_clients.replica_pool import Request, UnusableError
-from tasks.model_clients.reply_fields import count_in
+from tasks.model_clients.reply_fields import get_count
 from tasks.options.embedding_server_options import ServerEmbedderOptions
 from tasks.runtime.usage import Usage
 
@@ -28,7 +28,7 @@ HELLO = "hello"
 NO_REVISION = "not given"
 
 
-class ServerEmbedder:
+class OpenAIEmbedder:
     """Embeds with the model of a server. May be used from several threads.
 
     Args:
@@ -46,7 +46,7 @@ class ServerEmbedder:
         self._usage = Usage()
         self._counting = Lock()
         try:
-            cards = model_cards(self._connection.look("models"), options.model)
+            cards = list_models(self._connection.look("models"), options.model)
             self._model = str(cards[0]["id"])
             self._dimensions = self._first_look()
         except UnusableError as error:
@@ -100,7 +100,7 @@ class ServerEmbedder:
         with self._counting:
             self._usage = Usage(
                 requests=self._usage.requests + sum(reply.requests for reply in replies),
-                prompt_tokens=self._usage.prompt_tokens + sum(count_in(reply, "prompt_tokens") for reply in replies),
+                prompt_tokens=self._usage.prompt_tokens + sum(get_count(reply, "prompt_tokens") for reply in replies),
                 seconds=self._usage.seconds + sum(reply.seconds for reply in replies),
             )
 

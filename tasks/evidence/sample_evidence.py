@@ -31,7 +31,7 @@ Asked: TypeAlias = Mapping[tuple[VerdictKind, str, str], float]
 """The judge's probabilities of yes, by kind, claim and premise; without verdicts that were known without asking."""
 
 
-def evidence_of(samples: Iterable[Sample], tables: Tables, verdict: str) -> Iterable[Evidence]:
+def read_evidence(samples: Iterable[Sample], tables: Tables, verdict: str) -> Iterable[Evidence]:
     """The evidence of each sample, read from the stage tables."""
     grouped: dict[Stage, dict[str, list[Mapping[str, Any]]]] = {
         name: _by_row(table.to_pylist()) for name, table in tables.items() if name is not Stage.SAMPLES
@@ -41,7 +41,7 @@ def evidence_of(samples: Iterable[Sample], tables: Tables, verdict: str) -> Iter
         yield _evidence(sample, rows, verdict)
 
 
-def asked_probabilities(tables: Tables) -> Mapping[str, Asked]:
+def read_asked_probabilities(tables: Tables) -> Mapping[str, Asked]:
     """The probabilities that the judge gave to the verdicts of each row."""
     found: dict[str, dict[tuple[VerdictKind, str, str], float]] = defaultdict(dict)
     for row in tables[Stage.VERDICTS].to_pylist() if Stage.VERDICTS in tables else ():
@@ -51,7 +51,7 @@ def asked_probabilities(tables: Tables) -> Mapping[str, Asked]:
     return found
 
 
-def mapped(evidence: Evidence, asked: Asked, probability_map: ProbabilityMap) -> Evidence:
+def map_probabilities(evidence: Evidence, asked: Asked, probability_map: ProbabilityMap) -> Evidence:
     """The evidence of a row with mapped probabilities."""
     changed = {key: probability_map(probability) for key, probability in asked.items()}
     return replace(evidence, verdicts={**evidence.verdicts, **changed})

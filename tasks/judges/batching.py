@@ -18,7 +18,7 @@ Q = TypeVar("Q", bound=JudgeQuestion)
 A = TypeVar("A", ChoiceAnswer, GenerateAnswer)
 
 
-class Asker:
+class JudgeBatcher:
     """One stage's way to the judge.
 
     Args:

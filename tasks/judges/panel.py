@@ -177,12 +177,12 @@ class _Count:
 
     def _decide(self, place: int) -> None:
         given = {self._names[number]: self._given[place][number] for number in sorted(self._given[place])}
-        self.answers[place] = decided(given, self._questions[place].votes)
+        self.answers[place] = is_settled(given, self._questions[place].votes)
         if self._keep is not None:
             self._keep(place, self.answers[place])
 
 
-def decided(given: dict[str, ChoiceAnswer], votes: int) -> ChoiceAnswer:
+def is_settled(given: dict[str, ChoiceAnswer], votes: int) -> ChoiceAnswer:
     """What a panel answers.
 
     Args:
@@ -191,7 +191,7 @@ def decided(given: dict[str, ChoiceAnswer], votes: int) -> ChoiceAnswer:
 
     >>> yes = ChoiceAnswer(AnswerStatus.ANSWERED, ("yes",), {"yes": 0.9, "no": 0.1})
     >>> no = ChoiceAnswer(AnswerStatus.ANSWERED, ("no",))
-    >>> decided({"lead": no, "second": yes, "third": yes}, 1).label, decided({"lead": no, "second": yes}, 1).label
+    >>> is_settled({"lead": no, "second": yes, "third": yes}, 1).label, is_settled({"lead": no, "second": yes}, 1).label
     ('yes', 'no')
     """
     answers = {name: answer for name, answer in given.items() if answer.status is not AnswerStatus.UNDEFINED}

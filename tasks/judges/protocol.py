@@ -103,7 +103,7 @@ KeepGenerate: TypeAlias = Callable[[int, GenerateAnswer], None]
 """Called with the position of a question and its answer, as soon as the answer is there, from any thread."""
 
 
-def tell(answers: Sequence[A], keep: Callable[[int, A], None] | None) -> None:
+def notify_all(answers: Sequence[A], keep: Callable[[int, A], None] | None) -> None:
     """Tells of answers that all came at once, for judges that do not answer one by one."""
     if keep is not None:
         for position, answer in enumerate(answers):
@@ -149,7 +149,7 @@ class Judge(Protocol):
 
 
 @runtime_checkable
-class FinerJudge(Protocol):
+class PerQuestionFingerprint(Protocol):
     """A judge that knows of each question what its answer depends on: not on all that others of its kind depend on."""
 
     def fingerprint_of(self, question: JudgeQuestion) -> str:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from metric_core.errors import ConfigError
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, QuestionKind
 from metric_core.records import AnswerStatus
-from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, KeepChoice, KeepGenerate, tell
+from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, KeepChoice, KeepGenerate, notify_all
 
 ScriptKey: TypeAlias = str | tuple[str, ...]
 """A kind of question, alone or followed by texts that the question must carry."""
@@ -56,7 +56,7 @@ class ScriptedJudge:
             self._find = script
             self._revision = f"{script.__module__}:{getattr(script, '__qualname__', type(script).__qualname__)}"
         else:
-            table = [(_checked(key), answer) for key, answer in script.items()]
+            table = [(_validate_script(key), answer) for key, answer in script.items()]
             # Stable: of keys with as many texts, the first one written wins.
             self._table = sorted(table, key=lambda entry: len(entry[0]), reverse=True)
             self._find = self._look_up
@@ -96,13 +96,13 @@ class ScriptedJudge:
     def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:
         """Answers to choice questions."""
         answers = [_choice(question, self._answer(question)) for question in questions]
-        tell(answers, keep)
+        notify_all(answers, keep)
         return answers
 
     def generate(self, questions: Sequence[GenerateQuestion], keep: KeepGenerate | None = None) -> list[GenerateAnswer]:
         """Answers to generate questions."""
         answers = [_generated(self._answer(question)) for question in questions]
-        tell(answers, keep)
+        notify_all(answers, keep)
         return answers
 
     def _answer(self, question: JudgeQuestion) -> Any:
@@ -118,7 +118,7 @@ class ScriptedJudge:
         return None
 
 
-def _checked(key: ScriptKey) -> tuple[str, ...]:
+def _validate_script(key: ScriptKey) -> tuple[str, ...]:
     parts = (key,) if isinstance(key, str) else tuple(key)
     kinds = [kind.value for kind in QuestionKind]
     if not parts or parts[0] not in kinds:

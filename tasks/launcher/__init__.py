@@ -6,7 +6,7 @@ A home has one judge at a time, because a judge takes a GPU whole; its record, l
 """
 
 from tasks.launcher.find_judge import JudgeStatus, judge_status, stop_judge
-from tasks.launcher.scoped import owned_judge
+from tasks.launcher.scoped import launch_for_scope
 from tasks.launcher.start import Progress, RunningJudge, launch_judge
 from tasks.options.launch_options import LaunchSettings
 
@@ -16,7 +16,7 @@ __all__ = [
     "Progress",
     "RunningJudge",
     "judge_status",
+    "launch_for_scope",
     "launch_judge",
-    "owned_judge",
     "stop_judge",
 ]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from tasks.launcher.launch_record import JudgeFolder, JudgeRecord, read_record
+from tasks.launcher.launch_record import JudgeFolder, JudgeRecord, read_judge_record
 from tasks.launcher.start import is_healthy
-from tasks.launcher.stop import end_judge
+from tasks.launcher.stop import stop_process
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def judge_status(home: Path) -> JudgeStatus:
         JudgeError: it runs on another machine.
     """
     folder = JudgeFolder.of(home)
-    record = read_record(folder)
+    record = read_judge_record(folder)
     if record is None or not record.is_running():
         return JudgeStatus(folder)
     return JudgeStatus(folder, record, is_healthy(record), max(0.0, time.time() - record.launched_at))
@@ -64,5 +64,5 @@ def stop_judge(home: Path) -> bool:
     if not folder.record.exists():
         return False
     with FileLock(folder.lock):
-        record = read_record(folder)
-        return record is not None and end_judge(folder, record)
+        record = read_judge_record(folder)
+        return record is not None and stop_process(folder, record)

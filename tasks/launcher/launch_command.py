@@ -20,7 +20,7 @@ ANYWHERE = "0.0.0.0"  # noqa: S104 inside a container, whose port is published o
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class LaunchCommand:
     """What to run.
 
     Args:
@@ -34,7 +34,7 @@ class Command:
     cleanup: tuple[str, ...] = ()
 
 
-def judge_command(settings: LaunchSettings, port: int, inherited: Mapping[str, str], name: str) -> Command:
+def build_command(settings: LaunchSettings, port: int, inherited: Mapping[str, str], name: str) -> LaunchCommand:
     """What launches the judge.
 
     Args:
@@ -52,7 +52,7 @@ def judge_command(settings: LaunchSettings, port: int, inherited: Mapping[str, s
     if settings.container is None:
         python = _program(settings.python or "", "python")
         words = (python, "-m", settings.entry, "--model", settings.model, *_options(settings, settings.host, port))
-        return Command(words, environment)
+        return LaunchCommand(words, environment)
     engine, options = _split(settings.container)
     words = (
         _program(settings.container[0], "container"),
@@ -63,7 +63,7 @@ def judge_command(settings: LaunchSettings, port: int, inherited: Mapping[str, s
         settings.model,
         *_options(settings, settings.host if _has_host_network(options) else ANYWHERE, port),
     )
-    return Command(words, environment, (*engine, "rm", "--force", name))
+    return LaunchCommand(words, environment, (*engine, "rm", "--force", name))
 
 
 def _program(path: str, field: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from metric_core.errors import JudgeError
-from tasks.launcher.processes import find_process, members
+from tasks.launcher.processes import find_process, group_members
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class JudgeRecord:
         """
         if find_process(self.pid) is not None or not self.started:
             return False
-        return any(process.may_follow(self.started) for process in members(self.pid))
+        return any(process.may_follow(self.started) for process in group_members(self.pid))
 
     def write(self, folder: JudgeFolder) -> None:
         """Puts the record in its place in one step."""
@@ -87,7 +87,7 @@ class JudgeRecord:
         temporary.replace(folder.record)
 
 
-def read_record(folder: JudgeFolder) -> JudgeRecord | None:
+def read_judge_record(folder: JudgeFolder) -> JudgeRecord | None:
     """The record in a folder; None if there is none or it can not be read.
 
     Raises:

@@ -68,10 +68,10 @@ def end_group(group: int, patience: float) -> bool:
 
 def has_members(group: int) -> bool:
     """Whether a process of the group is running."""
-    return any(members(group))
+    return any(group_members(group))
 
 
-def members(group: int) -> Iterator[Process]:
+def group_members(group: int) -> Iterator[Process]:
     """The running processes of a group."""
     return (process for process in running_processes() if process.group == group)
 

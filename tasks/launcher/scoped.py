@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tasks.launcher.start import Progress, RunningJudge, begin, wait_until_ready
-from tasks.launcher.stop import end_judge
+from tasks.launcher.start import Progress, RunningJudge, start_judge, wait_until_ready
+from tasks.launcher.stop import stop_process
 from tasks.options.launch_options import LaunchSettings
 
 
 @contextmanager
-def owned_judge(
+def launch_for_scope(
     settings: LaunchSettings, home: Path, on_progress: Progress = lambda _seconds, _line: None
 ) -> Iterator[RunningJudge]:
     """Launches a judge for the block and stops it after, whatever happens in between, the end of this process included.
@@ -27,10 +27,10 @@ def owned_judge(
         JudgeError: it did not start, a judge with other settings runs in this home, or one that another run owns.
         ConfigError: the settings name a program that does not exist.
     """
-    launched = begin(settings, home, owner=os.getpid())
+    launched = start_judge(settings, home, owner=os.getpid())
     try:
         wait_until_ready(launched, settings, on_progress)
         yield launched.running
     finally:
         if launched.is_new:
-            end_judge(launched.folder, launched.record)
+            stop_process(launched.folder, launched.record)

@@ -10,10 +10,10 @@ import time
 
 from metric_core.errors import JudgeError
 from tasks.launcher import watchdog as watch
-from tasks.launcher.launch_command import Command, judge_command
+from tasks.launcher.launch_command import LaunchCommand, build_command
 from tasks.launcher.launch_record import JudgeFolder, JudgeRecord
 from tasks.launcher.processes import find_process
-from tasks.launcher.stop import STOP_SECONDS, end_judge
+from tasks.launcher.stop import STOP_SECONDS, stop_process
 from tasks.options.launch_options import LaunchSettings
 
 _children: list[subprocess.Popen[bytes]] = []
@@ -34,11 +34,11 @@ def spawn(settings: LaunchSettings, folder: JudgeFolder, owner: int | None) -> J
     """
     port = settings.port or _free_port(settings.host)
     _check_port(settings.host, port)
-    command = judge_command(settings, port, os.environ, f"rag-assay-judge-{secrets.token_hex(6)}")
+    command = build_command(settings, port, os.environ, f"rag-assay-judge-{secrets.token_hex(6)}")
     folder.log.unlink(missing_ok=True)
     with os.fdopen(os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
         child = subprocess.Popen(  # noqa: S603 the program that the settings name
-            command.words if owner is None else _watched(command, owner),
+            command.words if owner is None else _wrap_in_watchdog(command, owner),
             env=command.environment,
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -52,7 +52,7 @@ def spawn(settings: LaunchSettings, folder: JudgeFolder, owner: int | None) -> J
         pid=child.pid,
         started=process.started if process else "",
         host=platform.node(),
-        url=f"http://{_reachable(settings.host)}:{port}/v1",
+        url=f"http://{_is_reachable(settings.host)}:{port}/v1",
         model=settings.name,
         settings=settings.shown(),
         digest=settings.digest(),
@@ -63,7 +63,7 @@ def spawn(settings: LaunchSettings, folder: JudgeFolder, owner: int | None) -> J
     try:
         record.write(folder)
     except OSError:
-        end_judge(folder, record)  # nobody would find it
+        stop_process(folder, record)  # nobody would find it
         raise
     return record
 
@@ -77,9 +77,15 @@ def exit_of(pid: int) -> str:
     return f", killed by signal {killed}," if killed > 0 else f" with exit code {code}"
 
 
-def _watched(command: Command, owner: int) -> tuple[str, ...]:
+def _wrap_in_watchdog(command: LaunchCommand, owner: int) -> tuple[str, ...]:
     cleanup = list(command.cleanup)
-    return (sys.executable, "-I", watch.__file__, *watch.arguments(owner, STOP_SECONDS, cleanup), *command.words)
+    return (
+        sys.executable,
+        "-I",
+        watch.__file__,
+        *watch.watchdog_arguments(owner, STOP_SECONDS, cleanup),
+        *command.words,
+    )
 
 
 def _free_port(host: str) -> int:
@@ -101,7 +107,7 @@ def _family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
-def _reachable(host: str) -> str:
+def _is_reachable(host: str) -> str:
     """The address to ask, where the one to listen on may stand for all of them."""
     if ":" in host:
         return "[::1]" if host == "::" else f"[{host}]"

@@ -13,9 +13,9 @@ from filelock import FileLock
 
 from metric_core.errors import JudgeError
 from tasks.launcher.launch_log import excerpt, last_line
-from tasks.launcher.launch_record import JudgeFolder, JudgeRecord, read_record
+from tasks.launcher.launch_record import JudgeFolder, JudgeRecord, read_judge_record
 from tasks.launcher.spawn import exit_of, spawn
-from tasks.launcher.stop import end_judge
+from tasks.launcher.stop import stop_process
 from tasks.options.launch_options import LaunchSettings
 
 Progress: TypeAlias = Callable[[float, str], None]
@@ -42,7 +42,7 @@ class RunningJudge:
 
 
 @dataclass(frozen=True, slots=True)
-class Launched:
+class LaunchedJudge:
     """A judge that is there or on its way.
 
     Args:
@@ -76,18 +76,18 @@ def launch_judge(
         JudgeError: it did not start, or a judge with other settings runs in this home.
         ConfigError: the settings name a program that does not exist.
     """
-    launched = begin(settings, home)
+    launched = start_judge(settings, home)
     if wait:
         try:
             wait_until_ready(launched, settings, on_progress)
         except BaseException:
             if launched.is_new:
-                end_judge(launched.folder, launched.record)
+                stop_process(launched.folder, launched.record)
             raise
     return launched.running
 
 
-def begin(settings: LaunchSettings, home: Path, owner: int | None = None) -> Launched:
+def start_judge(settings: LaunchSettings, home: Path, owner: int | None = None) -> LaunchedJudge:
     """Launches a judge without waiting for it, unless one runs with the same settings.
 
     Args:
@@ -104,16 +104,16 @@ def begin(settings: LaunchSettings, home: Path, owner: int | None = None) -> Lau
     folder = JudgeFolder.of(home)
     folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
     with FileLock(folder.lock):
-        record = read_record(folder)
+        record = read_judge_record(folder)
         if record is not None and record.is_running():
             _check_use(record, settings)
-            return Launched(folder, record, is_new=False)
+            return LaunchedJudge(folder, record, is_new=False)
         if record is not None:
-            end_judge(folder, record)
-        return Launched(folder, spawn(settings, folder, owner), is_new=True)
+            stop_process(folder, record)
+        return LaunchedJudge(folder, spawn(settings, folder, owner), is_new=True)
 
 
-def wait_until_ready(launched: Launched, settings: LaunchSettings, on_progress: Progress) -> None:
+def wait_until_ready(launched: LaunchedJudge, settings: LaunchSettings, on_progress: Progress) -> None:
     """Waits until the judge answers.
 
     Raises:
@@ -163,7 +163,7 @@ def _check_use(record: JudgeRecord, settings: LaunchSettings) -> None:
         )
 
 
-def _failure(launched: Launched, settings: LaunchSettings, what: str) -> JudgeError:
+def _failure(launched: LaunchedJudge, settings: LaunchSettings, what: str) -> JudgeError:
     shown = excerpt(launched.folder.log, settings.variables().values())
     if not launched.is_new:
         advice = "Stop it with `assay judge stop` and start it again."

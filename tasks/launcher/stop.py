@@ -4,7 +4,7 @@ import subprocess
 from contextlib import suppress
 
 from metric_core.errors import JudgeError
-from tasks.launcher.launch_record import JudgeFolder, JudgeRecord, read_record
+from tasks.launcher.launch_record import JudgeFolder, JudgeRecord, read_judge_record
 from tasks.launcher.processes import end_group
 
 STOP_SECONDS = 20.0
@@ -13,7 +13,7 @@ STOP_SECONDS = 20.0
 CLEANUP_SECONDS = 30.0
 
 
-def end_judge(folder: JudgeFolder, record: JudgeRecord) -> bool:
+def stop_process(folder: JudgeFolder, record: JudgeRecord) -> bool:
     """Ends a judge and waits until it has; a process that has got its number since is left alone.
 
     Returns:
@@ -28,6 +28,6 @@ def end_judge(folder: JudgeFolder, record: JudgeRecord) -> bool:
     if record.cleanup:
         with suppress(OSError, subprocess.TimeoutExpired):  # without its engine there is no container either
             subprocess.run(record.cleanup, capture_output=True, check=False, timeout=CLEANUP_SECONDS)  # noqa: S603
-    if read_record(folder) == record:
+    if read_judge_record(folder) == record:
         folder.record.unlink(missing_ok=True)
     return is_there

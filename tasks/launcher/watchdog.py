@@ -50,7 +50,7 @@ def watch(owner: int, patience: float, cleanup: list[str], command: list[str]) -
     return 1
 
 
-def arguments(owner: int, patience: float, cleanup: list[str]) -> tuple[str, ...]:
+def watchdog_arguments(owner: int, patience: float, cleanup: list[str]) -> tuple[str, ...]:
     """The arguments of this script, up to the command."""
     return str(owner), str(patience), json.dumps(cleanup)
 

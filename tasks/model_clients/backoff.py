@@ -11,7 +11,7 @@ LONGEST_ASKED_FOR = 120.0
 """Seconds. A server that asks for a longer pause is asked again after this one."""
 
 
-def pause(attempt: int, retry_after: float | None, random_number: float) -> float:
+def backoff_seconds(attempt: int, retry_after: float | None, random_number: float) -> float:
     """Seconds to wait: doubling, half of it by chance so that clients do not come back in step, never too soon.
 
     Args:
@@ -19,9 +19,9 @@ def pause(attempt: int, retry_after: float | None, random_number: float) -> floa
         retry_after: seconds that the server asked for.
         random_number: in [0, 1).
 
-    >>> pause(3, None, 0.5)
+    >>> backoff_seconds(3, None, 0.5)
     1.5
-    >>> pause(1, 7.0, 0.0)
+    >>> backoff_seconds(1, 7.0, 0.0)
     7.0
     """
     longest = min(FIRST * 2.0 ** (attempt - 1), LONGEST)
@@ -29,9 +29,9 @@ def pause(attempt: int, retry_after: float | None, random_number: float) -> floa
     return max(own, min(retry_after or 0.0, LONGEST_ASKED_FOR))
 
 
-def random_pause(attempt: int, retry_after: float | None) -> float:
+def jittered_backoff_seconds(attempt: int, retry_after: float | None) -> float:
     """Seconds to wait, with chance."""
-    return pause(attempt, retry_after, random.random())  # noqa: S311 spreads load, hides nothing
+    return backoff_seconds(attempt, retry_after, random.random())  # noqa: S311 spreads load, hides nothing
 
 
 def retry_after_seconds(header: str | None, now: datetime | None = None) -> float | None:

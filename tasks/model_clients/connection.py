@@ -9,12 +9,12 @@ from typing import cast
 
 from aiohttp import ClientSession, ClientTimeout, TCPConnector
 
-from tasks.model_clients.event_loop import Background
+from tasks.model_clients.event_loop import EventLoopThread
 from tasks.model_clients.replica import LostReplyError, Replica, Reply, UnreachableError
-from tasks.model_clients.replica_pool import Arrived, Fleet, Patience, Request, UnusableError
+from tasks.model_clients.replica_pool import Arrived, Patience, ReplicaPool, Request, UnusableError
 from tasks.options.server_options import ServerOptions
 from tasks.runtime import cancellation as interruption
-from tasks.runtime.cancellation import Interruption
+from tasks.runtime.cancellation import Cancellation
 
 CONNECT_SECONDS = 10.0
 KEEP_ALIVE_SECONDS = 3.0
@@ -39,7 +39,7 @@ class Connection:
     def __init__(self, options: ServerOptions) -> None:
         self._options = options
         key = options.read_key()
-        self._background = Background("judge-server")
+        self._background = EventLoopThread("judge-server")
         self._session, self._fleet, self._replicas = self._background.run(_open(options, key))
         self.close = weakref.finalize(self, _close, self._background, self._session, self._fleet)
         """Closes the connection; happens by itself when it is no longer used, and at the end of the process."""
@@ -57,14 +57,14 @@ class Connection:
             UnusableError: no server can be reached, or what came back says that no request will succeed.
             asyncio.CancelledError: the run was interrupted.
         """
-        interrupted = interruption.current()
+        interrupted = interruption.current_cancellation()
         try:
             return self._background.run(self._send(requests, arrived, interrupted))
         except CancelledError:
             interrupted.check()
             raise
 
-    async def _send(self, requests: Sequence[Request], arrived: Arrived, interrupted: Interruption) -> list[Reply]:
+    async def _send(self, requests: Sequence[Request], arrived: Arrived, interrupted: Cancellation) -> list[Reply]:
         """Sends; waits no longer when the run is interrupted, after all that has come was told."""
         loop, here = asyncio.get_running_loop(), asyncio.current_task()
         cancel = cast("asyncio.Task[object]", here).cancel
@@ -103,7 +103,7 @@ class Connection:
             await asyncio.sleep(0.5)
 
 
-async def _open(options: ServerOptions, key: str | None) -> tuple[ClientSession, Fleet, list[Replica]]:
+async def _open(options: ServerOptions, key: str | None) -> tuple[ClientSession, ReplicaPool, list[Replica]]:
     headers = {"Content-Type": "application/json", "User-Agent": "rag-assay"}
     if key is not None:
         headers["Authorization"] = f"Bearer {key}"
@@ -113,15 +113,15 @@ async def _open(options: ServerOptions, key: str | None) -> tuple[ClientSession,
         timeout=ClientTimeout(total=options.timeout, sock_connect=CONNECT_SECONDS),
     )
     replicas = [Replica(url, session, key) for url in options.urls]
-    fleet = Fleet(replicas, options.concurrency, Patience(options.max_retries, options.patience))
+    fleet = ReplicaPool(replicas, options.concurrency, Patience(options.max_retries, options.patience))
     return session, fleet, replicas
 
 
-def _close(background: Background, session: ClientSession, fleet: Fleet) -> None:
+def _close(background: EventLoopThread, session: ClientSession, fleet: ReplicaPool) -> None:
     background.close(_end(session, fleet))
 
 
-async def _end(session: ClientSession, fleet: Fleet) -> None:
+async def _end(session: ClientSession, fleet: ReplicaPool) -> None:
     await fleet.close()
     await session.close()
 

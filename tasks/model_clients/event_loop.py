@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Background:
+class EventLoopThread:
     """Runs coroutines for any thread. The thread starts at once and is a daemon: it never keeps a process alive."""
 
     def __init__(self, name: str) -> None:

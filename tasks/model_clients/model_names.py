@@ -7,7 +7,7 @@ from tasks.model_clients.replica import Reply
 from tasks.model_clients.replica_pool import UnusableError
 
 
-def model_cards(listed: Mapping[str, Reply], model: str | None) -> list[Mapping[str, Any]]:
+def list_models(listed: Mapping[str, Reply], model: str | None) -> list[Mapping[str, Any]]:
     """What each server says about the model: the named one, or the only one; the same at all servers.
 
     Args:
@@ -19,7 +19,7 @@ def model_cards(listed: Mapping[str, Reply], model: str | None) -> list[Mapping[
     """
     chosen: list[Mapping[str, Any]] = []
     for url, reply in listed.items():
-        cards = _cards(url, reply)
+        cards = _read_models(url, reply)
         names = ", ".join(cards) or "none"
         if model is None and len(cards) != 1:
             raise UnusableError(f"{url} serves {len(cards)} models; name one of them: {names}")
@@ -30,7 +30,7 @@ def model_cards(listed: Mapping[str, Reply], model: str | None) -> list[Mapping[
     return chosen
 
 
-def _cards(url: str, reply: Reply) -> dict[str, Mapping[str, Any]]:
+def _read_models(url: str, reply: Reply) -> dict[str, Mapping[str, Any]]:
     if reply.status in (401, 403):
         raise UnusableError(
             f"{url} refuses the key ({reply.status}); "

@@ -85,7 +85,7 @@ class Replica:
         self._root = url.removesuffix("/v1")
         self._session = session
         self._key = key
-        self._proxy = proxy_of(url)
+        self._proxy = proxy_for(url)
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Reply:
         """Posts JSON.
@@ -132,7 +132,7 @@ class Replica:
             return text
 
 
-def proxy_of(url: str) -> str | None:
+def proxy_for(url: str) -> str | None:
     """The proxy that the environment names for a URL (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`).
 
     Looked up once: aiohttp's own way (`trust_env`) does it for every request, in another thread.

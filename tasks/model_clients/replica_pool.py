@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from tasks.model_clients.backoff import random_pause
+from tasks.model_clients.backoff import jittered_backoff_seconds
 from tasks.model_clients.replica import LostReplyError, Replica, Reply, UnreachableError
-from tasks.model_clients.routing import home
+from tasks.model_clients.routing import choose_replica
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class _Lane:
     down_since: float = 0.0
 
 
-class Fleet:
+class ReplicaPool:
     """All replicas. To be made and used within one event loop.
 
     Args:
@@ -126,7 +126,7 @@ class Fleet:
         """
         jobs = [_Job(request, i, arrived, self._loop.create_future()) for i, request in enumerate(requests)]
         for job in jobs:
-            self._lanes[home(job.request.affinity, self._names)].waiting.append(job)
+            self._lanes[choose_replica(job.request.affinity, self._names)].waiting.append(job)
         self._news.set()
         try:
             return list(await asyncio.gather(*(job.future for job in jobs)))
@@ -196,7 +196,7 @@ class Fleet:
         incapable = job.request.optional and reply.status in _INCAPABLE
         limit = min(1, self._patience.max_retries) if incapable else self._patience.max_retries
         if job.tries <= limit and job.timeouts < MOST_TIMEOUTS:
-            await asyncio.sleep(random_pause(job.tries, reply.retry_after))
+            await asyncio.sleep(jittered_backoff_seconds(job.tries, reply.retry_after))
             self._put_back(job, lane if reply.status == _TOO_MANY else self._another(lane))
         elif incapable or await self._is_in_order(lane, job.first_sent or 0.0):
             _finish(job, reply)

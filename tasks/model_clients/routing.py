@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 
 
-def home(affinity: str, replicas: Sequence[str]) -> int:
+def choose_replica(affinity: str, replicas: Sequence[str]) -> int:
     """The replica that requests with this affinity belong to.
 
     By rendezvous hashing: the same in every process and run, and when a replica is added or taken away, only the
@@ -18,8 +18,8 @@ def home(affinity: str, replicas: Sequence[str]) -> int:
         An index into `replicas`.
 
     >>> names = ["http://a/v1", "http://b/v1", "http://c/v1"]
-    >>> homes = [names[home(f"context {i}", names)] for i in range(6)]
-    >>> homes == [names[::-1][home(f"context {i}", names[::-1])] for i in range(6)]
+    >>> homes = [names[choose_replica(f"context {i}", names)] for i in range(6)]
+    >>> homes == [names[::-1][choose_replica(f"context {i}", names[::-1])] for i in range(6)]
     True
     >>> len(set(homes)) > 1
     True

@@ -23,7 +23,7 @@ from tasks.judges.protocol import (
     KeepGenerate,
     is_storable,
 )
-from tasks.plugins.instantiate import Made, made
+from tasks.plugins.instantiate import PluginInstance, instantiate
 from tasks.plugins.load_object import Group, digest_with
 from tasks.recognizers.protocol import Entity, RecognizerIdentity
 from tasks.runtime.usage import Usage
@@ -40,7 +40,7 @@ _REASONS = {
 """Why there is no answer, where a judge does not say it."""
 
 
-class OwnJudge:
+class CustomJudge:
     """A judge of the user's own. May be used from several threads, if it may.
 
     Args:
@@ -52,7 +52,7 @@ class OwnJudge:
     """
 
     def __init__(self, name: str, options: Mapping[str, Any]) -> None:
-        self._made = made(Group.JUDGES, name, options)
+        self._made = instantiate(Group.JUDGES, name, options)
 
     @property
     def identity(self) -> JudgeIdentity:
@@ -73,11 +73,11 @@ class OwnJudge:
 
     def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:
         """Answers to choice questions."""
-        return self._asked("choose", questions, ChoiceAnswer, _checked_choice, keep)
+        return self._asked("choose", questions, ChoiceAnswer, _check_choice, keep)
 
     def generate(self, questions: Sequence[GenerateQuestion], keep: KeepGenerate | None = None) -> list[GenerateAnswer]:
         """Answers to generate questions."""
-        return self._asked("generate", questions, GenerateAnswer, _checked_value, keep)
+        return self._asked("generate", questions, GenerateAnswer, _check_value, keep)
 
     def _asked(
         self,
@@ -106,11 +106,11 @@ class OwnJudge:
         return [checked(position, answer) for position, answer in enumerate(answers)]
 
 
-class OwnEmbedder:
-    """An embedder of the user's own; see `OwnJudge`."""
+class CustomEmbedder:
+    """An embedder of the user's own; see `CustomJudge`."""
 
     def __init__(self, name: str, options: Mapping[str, Any]) -> None:
-        self._made = made(Group.EMBEDDERS, name, options)
+        self._made = instantiate(Group.EMBEDDERS, name, options)
 
     @property
     def identity(self) -> EmbedderIdentity:
@@ -135,11 +135,11 @@ class OwnEmbedder:
         return vectors
 
 
-class OwnRecognizer:
-    """A recogniser of entities of the user's own; see `OwnJudge`."""
+class CustomRecognizer:
+    """A recogniser of entities of the user's own; see `CustomJudge`."""
 
     def __init__(self, name: str, options: Mapping[str, Any]) -> None:
-        self._made = made(Group.RECOGNIZERS, name, options)
+        self._made = instantiate(Group.RECOGNIZERS, name, options)
 
     @property
     def identity(self) -> RecognizerIdentity:
@@ -160,14 +160,14 @@ class OwnRecognizer:
         return lists
 
 
-def _identity(thing: Made, kind: type[T]) -> T:
+def _identity(thing: PluginInstance, kind: type[T]) -> T:
     own = thing.guarded("identity", lambda: thing.thing.identity)
     if not isinstance(own, kind):
         raise thing.error(f"has the identity {own!r}, wanted a {kind.__name__}")
     return own
 
 
-def _revision(thing: Made, own: str) -> str:
+def _revision(thing: PluginInstance, own: str) -> str:
     return f"{own} (code {thing.code[:12]})"
 
 
@@ -175,7 +175,7 @@ def _is_entity(found: object) -> bool:
     return isinstance(found, Entity) and isinstance(found.text, str) and isinstance(found.label, str)
 
 
-def _checked_choice(question: ChoiceQuestion, answer: ChoiceAnswer) -> ChoiceAnswer:
+def _check_choice(question: ChoiceQuestion, answer: ChoiceAnswer) -> ChoiceAnswer:
     """A label that the question does not have is no usable answer, and so is none at all."""
     if answer.status is not AnswerStatus.ANSWERED:
         return replace(answer, reason=answer.reason or _REASONS[answer.status])
@@ -190,7 +190,7 @@ def _checked_choice(question: ChoiceQuestion, answer: ChoiceAnswer) -> ChoiceAns
     return ChoiceAnswer(AnswerStatus.FAILED, reason=reasons.NO_USABLE_REPLY, reply=reply, usage=answer.usage)
 
 
-def _checked_value(question: GenerateQuestion, answer: GenerateAnswer) -> GenerateAnswer:
+def _check_value(question: GenerateQuestion, answer: GenerateAnswer) -> GenerateAnswer:
     """A value that does not fit the schema, or that can not be stored, is no usable answer."""
     if answer.status is not AnswerStatus.ANSWERED:
         return replace(answer, reason=answer.reason or _REASONS[answer.status])

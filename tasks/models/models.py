@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias
 
 from metric_core.errors import AssayError, ConfigError
-from tasks.cache.cache_address import engine_url, store_address
+from tasks.cache.cache_address import engine_url, normalize_address
 from tasks.embedders.huggingface_embedder import HuggingFaceCrossEncoder, HuggingFaceEmbedder
 from tasks.embedders.minilm import MiniLm
 from tasks.embedders.protocol import CrossEncoder, Embedder
@@ -17,24 +17,24 @@ from tasks.judges.builtin import BuiltinJudge
 from tasks.judges.panel import PanelJudge
 from tasks.judges.protocol import Judge
 from tasks.judges.scripted import ScriptedJudge
-from tasks.models.custom_models import OwnEmbedder, OwnJudge, OwnRecognizer
+from tasks.models.custom_models import CustomEmbedder, CustomJudge, CustomRecognizer
 from tasks.options.model_options import EmbedderSettings, JudgedSettings, JudgeSettings, LanguageSettings
-from tasks.prefect_support.secret_blocks import secret_block
+from tasks.prefect_support.secret_blocks import read_secret_block
 from tasks.recognizers.protocol import EntityRecognizer
 from tasks.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.runtime import credentials
 from tasks.runtime.home import assay_home
 
 if TYPE_CHECKING:
-    from tasks.cache.answer_cache import AnswerStore
-    from tasks.cache.cached_judge import StoredJudge
+    from tasks.cache.answer_cache import AnswerCache
+    from tasks.cache.cached_judge import CachedJudge
 
-credentials.READERS["block"] = secret_block
+credentials.READERS["block"] = read_secret_block
 
 ANSWERS = "answers.db"
 """The store of answers in ASSAY_HOME."""
 
-Planner: TypeAlias = Callable[[JudgeSettings, Callable[[], "StoredJudge"]], Judge]
+Planner: TypeAlias = Callable[[JudgeSettings, Callable[[], "CachedJudge"]], Judge]
 """Gets a judge's settings and the way to open it, and gives the one that is to be asked in its place."""
 
 _MET: set[str] = set()
@@ -43,16 +43,16 @@ _MEETING = Lock()
 _PLANNER: ContextVar[Planner | None] = ContextVar("planner", default=None)
 
 
-def open_store(answers: str | None = None) -> "AnswerStore":
+def open_cache(answers: str | None = None) -> "AnswerCache":
     """The store of answers at an address; by default a file in ASSAY_HOME. Nothing is opened before it is used."""
-    return _store(engine_url(store_address(answers or str(assay_home() / ANSWERS))))
+    return _open_cache(engine_url(normalize_address(answers or str(assay_home() / ANSWERS))))
 
 
 @lru_cache(maxsize=16)
-def _store(url: str) -> "AnswerStore":
-    from tasks.cache.answer_cache import AnswerStore  # noqa: PLC0415 who runs nothing need not load its database
+def _open_cache(url: str) -> "AnswerCache":
+    from tasks.cache.answer_cache import AnswerCache  # noqa: PLC0415 who runs nothing need not load its database
 
-    return AnswerStore(url)
+    return AnswerCache(url)
 
 
 def open_pipeline(settings: LanguageSettings) -> SpacyPipeline:
@@ -67,17 +67,17 @@ def _pipeline(name: str) -> SpacyPipeline:
 
 def open_recognizer(settings: LanguageSettings, answers: str | None = None) -> EntityRecognizer:
     """The model that finds entities, in each text once."""
-    from tasks.cache.cached_models import StoredRecognizer  # noqa: PLC0415
+    from tasks.cache.cached_models import CachedRecognizer  # noqa: PLC0415
 
-    own = None if settings.recognizer is None else OwnRecognizer(settings.recognizer, settings.options)
-    return StoredRecognizer(own or open_pipeline(settings), open_store(answers))
+    own = None if settings.recognizer is None else CustomRecognizer(settings.recognizer, settings.options)
+    return CachedRecognizer(own or open_pipeline(settings), open_cache(answers))
 
 
 def open_embedder(settings: EmbedderSettings, answers: str | None = None) -> Embedder:
     """The model that turns texts into vectors, each text once."""
-    from tasks.cache.cached_models import StoredEmbedder  # noqa: PLC0415
+    from tasks.cache.cached_models import CachedEmbedder  # noqa: PLC0415
 
-    return StoredEmbedder(_embedder(settings), open_store(answers))
+    return CachedEmbedder(_embedder(settings), open_cache(answers))
 
 
 def _embedder(settings: EmbedderSettings) -> Embedder:
@@ -91,7 +91,7 @@ def _load_embedder(settings: EmbedderSettings) -> Embedder:
     if settings.backend == "minilm":
         return MiniLm()
     if settings.is_own:
-        return OwnEmbedder(settings.backend, settings.options)
+        return CustomEmbedder(settings.backend, settings.options)
     if settings.model is None:
         raise ConfigError("embedder.backend is 'huggingface', but embedder.model names no model")
     return HuggingFaceEmbedder(settings.model, settings.revision)
@@ -108,7 +108,7 @@ def open_cross_encoder(settings: EmbedderSettings) -> CrossEncoder:
     return HuggingFaceCrossEncoder(settings.cross_encoder, settings.revision)
 
 
-def judge_of(settings: JudgedSettings) -> Judge:
+def open_judges(settings: JudgedSettings) -> Judge:
     """The judge that a stage asks: one, or a panel."""
     lead, *others = [
         open_judge(member, settings.embedder, settings.language, settings.answers, refresh=settings.refresh)
@@ -139,21 +139,21 @@ def open_judge(
         answers: address of the store of answers; by default a file in ASSAY_HOME.
         refresh: ask although the answers are in the store.
     """
-    from tasks.cache.cached_judge import StoredJudge  # noqa: PLC0415
+    from tasks.cache.cached_judge import CachedJudge  # noqa: PLC0415
 
-    def opened() -> StoredJudge:
+    def opened() -> CachedJudge:
         if settings.backend == "scripted":
-            return StoredJudge(_scripted(settings), open_store(answers), refresh=refresh)
+            return CachedJudge(_scripted(settings), open_cache(answers), refresh=refresh)
         reached = settings.model_copy(update={"launch": None, "slots": None})
         judge = _open_judge(reached, embedder, language, answers, os.getpid())
-        return StoredJudge(judge, open_store(answers), refresh=refresh)
+        return CachedJudge(judge, open_cache(answers), refresh=refresh)
 
     planner = _PLANNER.get()
     return opened() if planner is None else planner(settings, opened)
 
 
 @contextmanager
-def planned_by(planner: Planner) -> Iterator[None]:
+def replace_judges(planner: Planner) -> Iterator[None]:
     """Puts another judge in the place of every judge that this thread opens in the block."""
     token = _PLANNER.set(planner)
     try:
@@ -170,7 +170,7 @@ def _open_judge(
     if settings.backend == "builtin":
         return BuiltinJudge(open_embedder(embedder, answers), open_pipeline(language))
     if settings.is_own:
-        return OwnJudge(settings.backend, settings.options)
+        return CustomJudge(settings.backend, settings.options)
     return _open_server(settings)
 
 
@@ -181,7 +181,7 @@ def _scripted(settings: JudgeSettings) -> Judge:
     return ScriptedJudge.from_file(settings.script)
 
 
-def meet_run(run_id: str) -> None:
+def reset_clients_for_run(run_id: str) -> None:
     """Forgets servers when this process first hears of a run: a model at an address, or a prompt, may have changed."""
     with _MEETING:
         if run_id not in _MET:
@@ -201,7 +201,7 @@ def preload(embedder: EmbedderSettings, language: LanguageSettings) -> None:
 @lru_cache(maxsize=4)
 def _open_embedding_server(settings: EmbedderSettings, process: int) -> Embedder:
     del process  # as in _open_judge
-    from tasks.embedders.openai_embedder import ServerEmbedder  # noqa: PLC0415 who has no server need not load its client
+    from tasks.embedders.openai_embedder import OpenAIEmbedder  # noqa: PLC0415 who has no server need not load its client
 
     if settings.server is None:
         raise ConfigError(
@@ -212,12 +212,12 @@ def _open_embedding_server(settings: EmbedderSettings, process: int) -> Embedder
             f"embedder.backend is 'server', but embedder.model, which names {settings.model!r}, is for huggingface; "
             "name the server's model in embedder.server.model, or leave it out if the server has only one"
         )
-    return ServerEmbedder(settings.server)
+    return OpenAIEmbedder(settings.server)
 
 
 def _open_server(settings: JudgeSettings) -> Judge:
-    from tasks.judges.openai.openai_judge import ServerJudge  # noqa: PLC0415 who has no server need not load its client
+    from tasks.judges.openai.openai_judge import OpenAIJudge  # noqa: PLC0415 who has no server need not load its client
 
     if settings.server is None:
         raise ConfigError("judge.backend is 'server', but judge.server does not say where it is; set judge.server.urls")
-    return ServerJudge(settings.server)
+    return OpenAIJudge(settings.server)

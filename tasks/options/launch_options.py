@@ -43,7 +43,7 @@ def _as_text(value: Any) -> Any:
     return str(value) if type(value) in (int, float) else value
 
 
-def _not_masked(value: SecretStr) -> SecretStr:
+def _refuse_masked(value: SecretStr) -> SecretStr:
     if value.get_secret_value() == MASKED:
         raise ValueError(
             "the value was hidden when this configuration was stored; set the variable in the environment of the "
@@ -59,7 +59,7 @@ def _split(value: Any) -> Any:
 
 Words: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_split)]
 Variable: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-Value: TypeAlias = Annotated[SecretStr, BeforeValidator(_as_text), AfterValidator(_not_masked)]
+Value: TypeAlias = Annotated[SecretStr, BeforeValidator(_as_text), AfterValidator(_refuse_masked)]
 
 
 class LaunchSettings(BaseModel):

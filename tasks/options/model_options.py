@@ -6,15 +6,15 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from metric_core.errors import ExtensionError
+from metric_core.errors import PluginError
 from metric_core.judge_questions import QuestionKind
 from metric_core.metric import MetricRequest
 from tasks.options.embedding_server_options import ServerEmbedderOptions
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.launch_options import LaunchSettings
-from tasks.plugins.instantiate import named_secrets
-from tasks.plugins.load_object import Group, installed
-from tasks.plugins.metric_lookup import metric_named
+from tasks.plugins.instantiate import check_secret_references
+from tasks.plugins.load_object import Group, installed_names
+from tasks.plugins.metric_lookup import find_metric
 
 OURS: Mapping[Group, tuple[str, ...]] = {
     Group.JUDGES: ("builtin", "server", "scripted"),
@@ -28,7 +28,7 @@ def _known(group: Group) -> Callable[[str], str]:
     """Accepts the kinds of ours, and names of the user's own that can be there."""
 
     def check(name: str) -> str:
-        packaged = [] if name in OURS[group] or _REFERENCE.fullmatch(name) else list(installed(group))
+        packaged = [] if name in OURS[group] or _REFERENCE.fullmatch(name) else list(installed_names(group))
         if name in OURS[group] or _REFERENCE.fullmatch(name) or name in packaged:
             return name
         names = [f"{each!r}, " for each in (*OURS[group], *packaged)]
@@ -44,7 +44,7 @@ EmbedderBackend: TypeAlias = Annotated[str, AfterValidator(_known(Group.EMBEDDER
 RecognizerBackend: TypeAlias = Annotated[str, AfterValidator(_known(Group.RECOGNIZERS))]
 """A kind of ours, or one of the user's own: `module:attribute` or the name of an entry point."""
 
-OwnOptions: TypeAlias = Annotated[dict[str, Any], AfterValidator(named_secrets)]
+OwnOptions: TypeAlias = Annotated[dict[str, Any], AfterValidator(check_secret_references)]
 """What a model of the user's own is made with."""
 
 
@@ -222,11 +222,11 @@ class MetricSettings(Settings):
         """The request that the settings stand for.
 
         Raises:
-            ExtensionError: a metric that is not ours is another one here than where the run was planned.
+            PluginError: a metric that is not ours is another one here than where the run was planned.
         """
-        metric = metric_named(self.name)
+        metric = find_metric(self.name)
         if self.code not in ("", metric.code):
-            raise ExtensionError(
+            raise PluginError(
                 f"the metric {self.name} has other code here than where the run was planned; install the same version "
                 "on every machine, and start workers again after a change"
             )

@@ -6,17 +6,17 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from tasks.options.server_addresses import refuse_bare_host
-from tasks.plugins.instantiate import named_secrets
-from tasks.runtime.credentials import reference
+from tasks.plugins.instantiate import check_secret_references
+from tasks.runtime.credentials import is_reference
 
 
-def place(name: str) -> str:
+def describe_address(name: str) -> str:
     """An http(s) URL without secrets in it, or the name of an object: `module:attribute` or an entry point.
 
     Raises:
         ValueError: it is a URL of another kind, or one with a user or a password.
 
-    >>> place("http://localhost:9000/search")
+    >>> describe_address("http://localhost:9000/search")
     'http://localhost:9000/search'
     """
     if "://" not in name:
@@ -48,17 +48,17 @@ class RetrieverOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    index: Annotated[str, AfterValidator(place)] = Field(
+    index: Annotated[str, AfterValidator(describe_address)] = Field(
         min_length=1, description="an http(s) URL that takes a query and gives passages, or module:attribute"
     )
-    generator: Annotated[str, AfterValidator(place)] | None = Field(
+    generator: Annotated[str, AfterValidator(describe_address)] | None = Field(
         None, description="what answers with the passages: an http(s) URL or module:attribute"
     )
-    options: Annotated[dict[str, Any], AfterValidator(named_secrets)] = Field(
+    options: Annotated[dict[str, Any], AfterValidator(check_secret_references)] = Field(
         default_factory=dict, description="for an index of your own: what it is made with"
     )
     top_k: int = Field(5, ge=1, le=1000, description="passages a query")
-    api_key: Annotated[str, AfterValidator(reference)] | None = Field(
+    api_key: Annotated[str, AfterValidator(is_reference)] | None = Field(
         None, description="where the key of the endpoints is: env:NAME, or block:NAME"
     )
     concurrency: int = Field(8, ge=1, le=256, description="queries in flight")
@@ -66,10 +66,10 @@ class RetrieverOptions(BaseModel):
     max_retries: int = Field(4, ge=0, description="how often a query is sent again after an error")
 
 
-def retriever_named(value: Any) -> Any:
+def parse_retriever(value: Any) -> Any:
     """An index by one word -> its options.
 
-    >>> retriever_named("http://localhost:9000/search")
+    >>> parse_retriever("http://localhost:9000/search")
     {'index': 'http://localhost:9000/search'}
 
     Raises:

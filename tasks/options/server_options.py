@@ -7,16 +7,16 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from metric_core.errors import ConfigError
-from tasks.runtime.credentials import reference, secret_of
+from tasks.runtime.credentials import is_reference, read_secret
 
 
-def base_url(url: str) -> str:
+def normalize_url(url: str) -> str:
     """A server's URL as requests use it: with `/v1` where no path is given, without a slash at its end.
 
     Raises:
         ValueError: it is no http(s) URL, or holds credentials or a query, which would end up in run folders.
 
-    >>> base_url("http://localhost:8000/")
+    >>> normalize_url("http://localhost:8000/")
     'http://localhost:8000/v1'
     """
     parts = urlsplit(url.strip())
@@ -31,8 +31,8 @@ def base_url(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/') or '/v1'}"
 
 
-def _base_urls(urls: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(map(base_url, urls))
+def _normalize_urls(urls: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(normalize_url, urls))
 
 
 class ServerOptions(BaseModel):
@@ -50,10 +50,10 @@ class ServerOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    urls: Annotated[tuple[str, ...], AfterValidator(_base_urls)] = Field(
+    urls: Annotated[tuple[str, ...], AfterValidator(_normalize_urls)] = Field(
         min_length=1, description="one /v1 URL, or one a replica of the same model"
     )
-    api_key: Annotated[str, AfterValidator(reference)] | None = Field(
+    api_key: Annotated[str, AfterValidator(is_reference)] | None = Field(
         None, description="where the key is: env:NAME, or block:NAME for a Secret block of the Prefect server"
     )
     api_key_env: str | None = Field(None, description="name of the environment variable that holds the key")
@@ -80,7 +80,7 @@ class ServerOptions(BaseModel):
         if self.api_key is not None and self.api_key_env is not None:
             raise ConfigError("api_key and api_key_env both name the server's key; keep one of them")
         if self.api_key is not None:
-            return secret_of(self.api_key)
+            return read_secret(self.api_key)
         if self.api_key_env is None:
             return None
         key = os.environ.get(self.api_key_env, "").strip()

@@ -6,7 +6,7 @@ from typing import Literal
 
 from metric_core.columns import COLUMN_ALIASES, COLUMNS
 from metric_core.errors import ConfigError
-from tasks.runtime.wording import listed, nearest
+from tasks.runtime.wording import quote_names, suggest_nearest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ def _check_column_map(column_map: Mapping[str, str]) -> None:
         if target not in COLUMNS:
             raise ConfigError(_unknown_target(source, target))
         if target in sources:
-            both = listed([sources[target], source])
+            both = quote_names([sources[target], source])
             raise ConfigError(f"column_map names {target!r} for two columns, {both}; keep one of them")
         sources[target] = source
 
@@ -60,5 +60,5 @@ def _unknown_target(source: str, target: str) -> str:
         return message + f"To take the ids of the rows from it, set id_column to {source!r}."
     if source in COLUMNS:
         return message + f"The data set's own name comes first: {{{target!r}: {source!r}}}."
-    suggestion = COLUMN_ALIASES.get(target) or nearest(target, COLUMNS)
-    return message + (f"Did you mean {suggestion!r}?" if suggestion else f"There are: {listed(COLUMNS)}.")
+    suggestion = COLUMN_ALIASES.get(target) or suggest_nearest(target, COLUMNS)
+    return message + (f"Did you mean {suggestion!r}?" if suggestion else f"There are: {quote_names(COLUMNS)}.")

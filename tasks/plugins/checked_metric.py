@@ -5,14 +5,14 @@ from dataclasses import replace
 from typing import Any
 
 from metric_core.columns import COLUMNS
-from metric_core.errors import AssayError, ExtensionError
+from metric_core.errors import AssayError, PluginError
 from metric_core.evidence import Evidence, MissingProductError
 from metric_core.judge_questions import RATING_KINDS, GenerateQuestion, RatingRequest
 from metric_core.metric import Metric, MetricRequest, Parameter, Parameters
 from metric_core.records import Direction, Sample, Score
 from metric_core.stages import Product
-from metric_core.suggestions import suggestions
-from tasks.plugins.load_object import Found
+from metric_core.suggestions import suggest_names
+from tasks.plugins.load_object import LoadedObject
 
 _FUNCTIONS = ("columns", "products", "bounds", "compute")
 _KINDS: Mapping[str, tuple[type, str]] = {
@@ -31,25 +31,23 @@ def check_declarations(metric: Metric, name: str) -> None:
     """Finds what is not of its kind where the metric is, and not where somebody uses it.
 
     Raises:
-        ExtensionError: something is not.
+        PluginError: something is not.
     """
     for part in _FUNCTIONS:
         if not callable(value := getattr(metric, part)):
-            raise ExtensionError(
-                f"{name!r}: {part} is {value!r}, wanted a function; metric_core.metric.always(...) makes one that "
+            raise PluginError(
+                f"{name!r}: {part} is {value!r}, wanted a function; metric_core.metric.constant(...) makes one that "
                 "gives the same for all parameters"
             )
     for part, (kind, wanted) in _KINDS.items():
         if not isinstance(value := getattr(metric, part), kind):
-            raise ExtensionError(f"{name!r}: {part} is {value!r}, wanted {wanted}")
+            raise PluginError(f"{name!r}: {part} is {value!r}, wanted {wanted}")
     for key, parameter in metric.parameters.items():
         if not isinstance(parameter, Parameter):
-            raise ExtensionError(
-                f"{name!r}: the parameter {key} is {parameter!r}, wanted a metric_core.metric.Parameter"
-            )
+            raise PluginError(f"{name!r}: the parameter {key} is {parameter!r}, wanted a metric_core.metric.Parameter")
 
 
-class WatchedMetric:
+class CheckedMetric:
     """A metric of the user's own, whose every part is held to what it declares.
 
     Args:
@@ -57,7 +55,7 @@ class WatchedMetric:
         found: how it was found.
     """
 
-    def __init__(self, own: Metric, found: Found) -> None:
+    def __init__(self, own: Metric, found: LoadedObject) -> None:
         self._own = own
         self._found = found
 
@@ -83,7 +81,7 @@ class WatchedMetric:
     def _products(self, parameters: Parameters) -> tuple[Product, ...]:
         names = self._listed("products", parameters)
         if unknown := [name for name in names if name not in set(Product)]:
-            near = suggestions(str(unknown[0]), list(Product), most=4) or list(Product)
+            near = suggest_names(str(unknown[0]), list(Product), most=4) or list(Product)
             raise self._error(f"asks for the product {str(unknown[0])!r}; there are: {', '.join(near)}")
         products = tuple(Product(name) for name in names)
         if (Product.RATINGS in products) is (self._own.ratings is None):
@@ -157,8 +155,8 @@ class WatchedMetric:
                 raise self._error(f"has two questions {rating.template!r}; each needs a template of its own")
             templates.add(rating.template)
 
-    def _raised(self, error: Exception, sample: Sample) -> ExtensionError:
+    def _raised(self, error: Exception, sample: Sample) -> PluginError:
         return self._error(f"raised {type(error).__name__} on the row {sample.row_id!r}: {error}")
 
-    def _error(self, what: str) -> ExtensionError:
-        return ExtensionError(f"the metric {self._own.name} ({self._found.name}) {what}")
+    def _error(self, what: str) -> PluginError:
+        return PluginError(f"the metric {self._own.name} ({self._found.name}) {what}")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from metric_core.errors import AssayError, EmbedderError, ExtensionError, JudgeError
-from tasks.plugins.load_object import Group, digest_with, find
-from tasks.runtime.credentials import reference, secret_of
+from metric_core.errors import AssayError, EmbedderError, JudgeError, PluginError
+from tasks.plugins.load_object import Group, digest_with, load_object
+from tasks.runtime.credentials import is_reference, read_secret
 
 _SECRET = re.compile(
     r"(?:^|[_-])(?:api_?key|authorization|cookie|key|passphrase|password|secret|token)$", re.IGNORECASE
@@ -35,7 +35,7 @@ _ARGUMENTS: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class PluginInstance:
     """An object of the user's own, ready for use.
 
     Args:
@@ -65,21 +65,21 @@ class Made:
 
     def error(self, what: str) -> AssayError:
         """The error that says what the object did."""
-        return _ERRORS.get(self.group, ExtensionError)(f"{self.name} {what}")
+        return _ERRORS.get(self.group, PluginError)(f"{self.name} {what}")
 
 
-def named_secrets(options: Mapping[str, Any]) -> Mapping[str, Any]:
+def check_secret_references(options: Mapping[str, Any]) -> Mapping[str, Any]:
     """Checks that options that sound like secrets name them instead of holding them.
 
     Raises:
         ValueError: one holds its secret; the message does not repeat it.
 
-    >>> named_secrets({"api_key": "sk-1"})
+    >>> check_secret_references({"api_key": "sk-1"})
     Traceback (most recent call last):
         ...
     ValueError: the option api_key: a secret is named, not written: ...
     """
-    _each_secret(options, reference)
+    _each_secret(options, is_reference)
     return options
 
 
@@ -99,7 +99,7 @@ def _each_secret(options: Mapping[str, Any], use: Callable[[str], str]) -> dict[
     return done
 
 
-def made(group: Group, name: str, options: Mapping[str, Any]) -> Made:
+def instantiate(group: Group, name: str, options: Mapping[str, Any]) -> PluginInstance:
     """The object of that name, made with these options, once a process.
 
     Args:
@@ -108,64 +108,64 @@ def made(group: Group, name: str, options: Mapping[str, Any]) -> Made:
         options: keyword arguments for what makes it; secrets are read and handed over.
 
     Raises:
-        ExtensionError: it can not be found or made, or lacks a part of the protocol.
+        PluginError: it can not be found or made, or lacks a part of the protocol.
     """
-    return _made(group, name, json.dumps(options, sort_keys=True))
+    return _call_factory(group, name, json.dumps(options, sort_keys=True))
 
 
 @lru_cache(maxsize=64)
-def _made(group: Group, name: str, written: str) -> Made:
-    found, options = find(group, name), json.loads(written)
+def _call_factory(group: Group, name: str, written: str) -> PluginInstance:
+    found, options = load_object(group, name), json.loads(written)
     thing = found.thing
-    if isinstance(thing, type) or not _has(group, thing):
+    if isinstance(thing, type) or not _has_member(group, thing):
         if not callable(thing):
             raise _lacking(group, name, thing)
-        given = _each_secret(options, secret_of)
+        given = _each_secret(options, read_secret)
         try:
             thing = thing(**given)
         except AssayError:
             raise
         except Exception as error:
-            raise ExtensionError(f"{name} can not be made: {type(error).__name__}: {error}") from error
+            raise PluginError(f"{name} can not be made: {type(error).__name__}: {error}") from error
     elif options:
-        raise ExtensionError(f"{name} is made already, so it takes no options; name a class or a function")
-    if not _has(group, thing):
+        raise PluginError(f"{name} is made already, so it takes no options; name a class or a function")
+    if not _has_member(group, thing):
         raise _lacking(group, name, thing)
     _check_methods(group, name, thing)
-    return Made(group, name, thing, digest_with(found.code, written))
+    return PluginInstance(group, name, thing, digest_with(found.code, written))
 
 
-def _has(group: Group, thing: Any) -> bool:
+def _has_member(group: Group, thing: Any) -> bool:
     return not _missing(group, thing)
 
 
 def _missing(group: Group, thing: Any) -> list[str]:
     # Looked up at the type, for a property may load a model.
-    return [part for part in _PROTOCOLS[group] if not hasattr(type(thing), part) and part not in _own(thing)]
+    return [part for part in _PROTOCOLS[group] if not hasattr(type(thing), part) and part not in _own_parameters(thing)]
 
 
-def _own(thing: Any) -> Mapping[str, Any]:
+def _own_parameters(thing: Any) -> Mapping[str, Any]:
     own: Mapping[str, Any] = getattr(thing, "__dict__", {})
     return own
 
 
-def _lacking(group: Group, name: str, thing: Any) -> ExtensionError:
+def _lacking(group: Group, name: str, thing: Any) -> PluginError:
     kind, missing = type(thing).__name__, ", ".join(_missing(group, thing))
-    return ExtensionError(f"{name} gives an object of type {kind}, which lacks {missing}; see docs/extending.md")
+    return PluginError(f"{name} gives an object of type {kind}, which lacks {missing}; see docs/extending.md")
 
 
 def _check_methods(group: Group, name: str, thing: Any) -> None:
     """Calls that can not succeed are found before a run begins.
 
     Raises:
-        ExtensionError: a method of the protocol is none, or can not be called as the protocol has it.
+        PluginError: a method of the protocol is none, or can not be called as the protocol has it.
     """
     for part in _PROTOCOLS[group]:
         if part not in _ARGUMENTS:
             continue
         method, wanted = getattr(thing, part), ", ".join(_ARGUMENTS[part])
         if not callable(method):
-            raise ExtensionError(f"{name}: {part} is {method!r}, wanted a method {part}({wanted})")
+            raise PluginError(f"{name}: {part} is {method!r}, wanted a method {part}({wanted})")
         try:
             signature = inspect.signature(method)
         except (TypeError, ValueError):
@@ -173,6 +173,6 @@ def _check_methods(group: Group, name: str, thing: Any) -> None:
         try:
             signature.bind(*_ARGUMENTS[part])
         except TypeError as error:
-            raise ExtensionError(
+            raise PluginError(
                 f"{name}: {part}{signature} can not be called as {part}({wanted}): {error}; see docs/extending.md"
             ) from error

@@ -17,8 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from metric_core.errors import ExtensionError
-from metric_core.suggestions import suggestions
+from metric_core.errors import PluginError
+from metric_core.suggestions import suggest_names
 
 
 class Group(StrEnum):
@@ -32,7 +32,7 @@ class Group(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LoadedObject:
     """An object of the user's own.
 
     Args:
@@ -46,7 +46,7 @@ class Found:
     code: str
 
 
-def installed(group: Group) -> dict[str, EntryPoint]:
+def installed_names(group: Group) -> dict[str, EntryPoint]:
     """The entry points of a group by name, those of a name that two packages give left out."""
     points: dict[str, list[EntryPoint]] = {}
     for point in entry_points(group=group):
@@ -55,7 +55,7 @@ def installed(group: Group) -> dict[str, EntryPoint]:
 
 
 @lru_cache(maxsize=256)
-def find(group: Group, name: str) -> Found:
+def load_object(group: Group, name: str) -> LoadedObject:
     """The object of that name.
 
     Args:
@@ -63,7 +63,7 @@ def find(group: Group, name: str) -> Found:
         name: `module:attribute`, with dots for an attribute of an attribute, or an entry point's name.
 
     Raises:
-        ExtensionError: there is none, or it can not be imported.
+        PluginError: there is none, or it can not be imported.
     """
     point = None if ":" in name else _installed(group, name)
     place, _, attribute = (name if point is None else point.value.partition("[")[0].replace(" ", "")).partition(":")
@@ -71,14 +71,14 @@ def find(group: Group, name: str) -> Found:
     thing: Any = module
     for part in attribute.split("."):
         if not hasattr(thing, part):
-            near = ", ".join(suggestions(part, [known for known in dir(thing) if not known.startswith("_")]))
+            near = ", ".join(suggest_names(part, [known for known in dir(thing) if not known.startswith("_")]))
             meant = f" Did you mean {near}?" if near else ""
-            raise ExtensionError(f"{name!r}: the module {place} has no attribute {attribute!r}.{meant}")
+            raise PluginError(f"{name!r}: the module {place} has no attribute {attribute!r}.{meant}")
         thing = getattr(thing, part)
     version = None if point is None or point.dist is None else point.dist.version
     versions = (getattr(module, "__version__", None), version)
     sources = [_source(part) for part in _modules(module, thing)]
-    return Found(name, thing, digest_with(f"{place}:{attribute}", versions, sources))
+    return LoadedObject(name, thing, digest_with(f"{place}:{attribute}", versions, sources))
 
 
 def digest_with(code: str, *more: object) -> str:
@@ -91,15 +91,15 @@ def digest_with(code: str, *more: object) -> str:
 
 
 def _installed(group: Group, name: str) -> EntryPoint:
-    found = installed(group)
+    found = installed_names(group)
     if name in found:
         return found[name]
     packages = [point.dist.name for point in entry_points(group=group, name=name) if point.dist is not None]
     if packages:
-        raise ExtensionError(f"{name!r} is an entry point of {' and of '.join(packages)}; name it by module:attribute")
-    near = ", ".join(suggestions(name, found))
+        raise PluginError(f"{name!r} is an entry point of {' and of '.join(packages)}; name it by module:attribute")
+    near = ", ".join(suggest_names(name, found))
     meant = f"Did you mean {near}?" if near else f"There are: {', '.join(found) or 'none'}."
-    raise ExtensionError(
+    raise PluginError(
         f"no installed package has an entry point {name!r} in the group {group}. {meant} "
         "An object that is in no package is named by module:attribute."
     )
@@ -107,22 +107,22 @@ def _installed(group: Group, name: str) -> EntryPoint:
 
 def _import(module: str, name: str) -> ModuleType:
     if not module or not all(part.isidentifier() for part in module.split(".")):
-        raise ExtensionError(f"an object of your own is named module:attribute, got {name!r}")
-    _let_be_found(module)
+        raise PluginError(f"an object of your own is named module:attribute, got {name!r}")
+    _extend_import_path(module)
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise ExtensionError(f"{name!r}: importing {module} needs the module {error.name!r}; install it") from error
-        raise ExtensionError(
+            raise PluginError(f"{name!r}: importing {module} needs the module {error.name!r}; install it") from error
+        raise PluginError(
             f"{name!r}: there is no module {error.name!r}. Install its package, run where its file is, or put its "
             "folder into PYTHONPATH (for a worker, in the worker's environment)"
         ) from error
     except (Exception, SystemExit) as error:  # a script that ends the process is no module
-        raise ExtensionError(f"{name!r}: importing {module} raises {type(error).__name__}: {error}") from error
+        raise PluginError(f"{name!r}: importing {module} raises {type(error).__name__}: {error}") from error
 
 
-def _let_be_found(module: str) -> None:
+def _extend_import_path(module: str) -> None:
     """A module in the working folder is found, as by `python -m`, but hides no installed one."""
     first, here = module.partition(".")[0], os.getcwd()  # noqa: PTH109 sys.path holds texts
     is_here = Path(here, f"{first}.py").is_file() or Path(here, first, "__init__.py").is_file()

@@ -39,7 +39,7 @@ def limits_of(judges: Iterable[JudgeSettings]) -> dict[str, int]:
     return {limit_name(judge): judge.slots for judge in judges if judge.slots is not None}
 
 
-def make_limits(judges: Iterable[JudgeSettings], *, update: bool) -> dict[str, int]:
+def create_limits(judges: Iterable[JudgeSettings], *, update: bool) -> dict[str, int]:
     """Makes the limits of judges on the Prefect server; those that are there stay, and are not made twice.
 
     Args:
@@ -65,7 +65,7 @@ def make_limits(judges: Iterable[JudgeSettings], *, update: bool) -> dict[str, i
 
 
 @contextmanager
-def slot(settings: Settings) -> Iterator[None]:
+def hold_slot(settings: Settings) -> Iterator[None]:
     """Holds a slot at each judge that a stage asks; waits until there is one. Without limits there is nothing to hold.
 
     Raises:

@@ -3,7 +3,7 @@
 from metric_core.errors import ConfigError
 
 
-def secret_block(name: str) -> str:
+def read_secret_block(name: str) -> str:
     """The text in a Secret block.
 
     Args:

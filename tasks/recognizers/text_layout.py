@@ -41,10 +41,10 @@ class Block:
     item: bool = False
 
 
-def blocks(text: str) -> list[Block]:
+def split_blocks(text: str) -> list[Block]:
     r"""Cuts a text at blank lines, list items and headings; joins the lines of a wrapped paragraph.
 
-    >>> [block.text for block in blocks("You need:\n- a badge\n- a laptop that\n  is new\n\nAsk IT.")]
+    >>> [block.text for block in split_blocks("You need:\n- a badge\n- a laptop that\n  is new\n\nAsk IT.")]
     ['You need:', 'a badge', 'a laptop that is new', 'Ask IT.']
     """
     found: list[Block] = []
@@ -60,13 +60,13 @@ def blocks(text: str) -> list[Block]:
         else:
             found.append(Block(words, item=marker is not None and marker["heading"] is None))
         open_block = True
-    return [Block(part, block.item) for block in found for part in cut(block.text, _LONGEST_BLOCK)]
+    return [Block(part, block.item) for block in found for part in cut_long(block.text, _LONGEST_BLOCK)]
 
 
-def cut(text: str, limit: int) -> list[str]:
+def cut_long(text: str, limit: int) -> list[str]:
     """Cuts a text into parts of at most `limit` characters, at white space where there is some.
 
-    >>> cut("one two three", 8)
+    >>> cut_long("one two three", 8)
     ['one two', 'three']
     """
     parts = []
@@ -78,7 +78,7 @@ def cut(text: str, limit: int) -> list[str]:
     return [*parts, text] if text else parts
 
 
-def sentences(text: str, cuts: Iterable[int]) -> list[str]:
+def split_sentences(text: str, cuts: Iterable[int]) -> list[str]:
     """Cuts one block into sentences where a sentence splitter proposes it and the text allows it.
 
     A cut stands only behind the end of a sentence; a citation belongs to the sentence before it.
@@ -87,7 +87,7 @@ def sentences(text: str, cuts: Iterable[int]) -> list[str]:
         text: the block.
         cuts: the proposed offsets at which sentences start.
 
-    >>> sentences("Ask Dr. Lee. [plan.pdf#page=3] Then wait (a week).", [4, 8, 13, 41])
+    >>> split_sentences("Ask Dr. Lee. [plan.pdf#page=3] Then wait (a week).", [4, 8, 13, 41])
     ['Ask Dr. Lee. [plan.pdf#page=3]', 'Then wait (a week).']
     """
     cited = (match.end() for match in _CITED_END.finditer(text))

@@ -4,10 +4,10 @@ from datetime import datetime
 from typing import Any
 
 
-def moment_text(created: Any) -> str:
+def format_timestamp(created: Any) -> str:
     """A moment in ISO 8601 in words; anything else as it is.
 
-    >>> moment_text("2026-11-21T15:59:46+00:00"), moment_text(None)
+    >>> format_timestamp("2026-11-21T15:59:46+00:00"), format_timestamp(None)
     ('21 November 2026, 15:59 UTC', 'None')
     """
     try:

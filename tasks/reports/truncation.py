@@ -11,10 +11,10 @@ LONGEST_TEXT = 20_000
 """Characters of a text that a page carries; the tables keep the rest."""
 
 
-def text_view(text: str | None, limit: int = LONGEST_TEXT) -> dict[str, Any] | None:
+def truncate_text(text: str | None, limit: int = LONGEST_TEXT) -> dict[str, Any] | None:
     """A text with its beginning only where it is too long, and then with its whole length.
 
-    >>> text_view("It rains.", limit=2)
+    >>> truncate_text("It rains.", limit=2)
     {'text': 'It', 'of': 9}
     """
     if text is None:
@@ -22,9 +22,9 @@ def text_view(text: str | None, limit: int = LONGEST_TEXT) -> dict[str, Any] | N
     return {"text": text} if len(text) <= limit else {"text": text[:limit], "of": len(text)}
 
 
-def reply_view(rows: Iterable[Row]) -> dict[str, Any] | None:
+def truncate_reply(rows: Iterable[Row]) -> dict[str, Any] | None:
     """The judge's own words that rows were made from; None where it was not asked, or is no language model."""
-    return text_view(next((row["reply"] for row in rows if row["reply"]), None))
+    return truncate_text(next((row["reply"] for row in rows if row["reply"]), None))
 
 
 def gap_view(rows: Iterable[Row]) -> dict[str, Any] | None:

@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from metric_core.errors import AssayError, ExtensionError
+from metric_core.errors import AssayError, PluginError
 from tasks.options.retriever_options import RetrieverOptions
-from tasks.plugins.instantiate import made
-from tasks.plugins.load_object import Group, find
-from tasks.retrievers.http_retriever import Endpoint
+from tasks.plugins.instantiate import instantiate
+from tasks.plugins.load_object import Group, load_object
+from tasks.retrievers.http_retriever import HttpRetriever
 from tasks.retrievers.protocol import BadReplyError, Generator, Passage, Retriever, answer_of, passages_of
 
 T = TypeVar("T")
@@ -18,7 +18,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchedContexts:
     """What an index gave for a query.
 
     Args:
@@ -40,7 +40,7 @@ class Fetcher:
         sleep: waits for so many seconds.
 
     Raises:
-        ExtensionError: an object of the user's own that is not there or can not be made.
+        PluginError: an object of the user's own that is not there or can not be made.
         ConfigError: a key that is not there.
     """
 
@@ -55,7 +55,7 @@ class Fetcher:
         """What the index is, for the record."""
         return str(self._retriever.identity)
 
-    def fetch(self, queries: Sequence[str]) -> Iterator[Fetched]:
+    def fetch(self, queries: Sequence[str]) -> Iterator[FetchedContexts]:
         """What the index gives for each query, in their order; as many are asked at once as the options allow.
 
         Raises:
@@ -64,19 +64,19 @@ class Fetcher:
         with ThreadPoolExecutor(self._options.concurrency, thread_name_prefix="retrieval") as pool:
             yield from pool.map(self._one, queries)
 
-    def _one(self, query: str) -> Fetched:
+    def _one(self, query: str) -> FetchedContexts:
         try:
             found = self._patiently(lambda: passages_of(self._retriever.retrieve(query)))[: self._options.top_k]
             if self._generator is None:
-                return Fetched(found)
+                return FetchedContexts(found)
             generator, texts = self._generator, [passage.text for passage in found]
-            return Fetched(found, self._patiently(lambda: answer_of(generator.generate(query, texts))))
+            return FetchedContexts(found, self._patiently(lambda: answer_of(generator.generate(query, texts))))
         except AssayError:
             raise
         except (BadReplyError, ConnectionError, TimeoutError) as error:
-            return Fetched(problem=str(error))
+            return FetchedContexts(problem=str(error))
         except Exception as error:  # noqa: BLE001 code of the user's own, about one row
-            return Fetched(problem=f"{type(error).__name__}: {error}")
+            return FetchedContexts(problem=f"{type(error).__name__}: {error}")
 
     def _patiently(self, ask: Callable[[], T]) -> T:
         for attempt in range(self._options.max_retries):
@@ -89,8 +89,8 @@ class Fetcher:
 
 def _retriever(options: RetrieverOptions) -> Retriever:
     if "://" in options.index:
-        return Endpoint(options.index, options)
-    thing: Retriever = made(Group.RETRIEVERS, options.index, options.options).thing
+        return HttpRetriever(options.index, options)
+    thing: Retriever = instantiate(Group.RETRIEVERS, options.index, options.options).thing
     return thing
 
 
@@ -98,10 +98,10 @@ def _generator(options: RetrieverOptions) -> Generator | None:
     if options.generator is None:
         return None
     if "://" in options.generator:
-        return Endpoint(options.generator, options)
-    thing: Any = find(Group.RETRIEVERS, options.generator).thing
+        return HttpRetriever(options.generator, options)
+    thing: Any = load_object(Group.RETRIEVERS, options.generator).thing
     thing = thing() if isinstance(thing, type) else thing
     if not callable(getattr(thing, "generate", None)):
-        raise ExtensionError(f"{options.generator} answers nothing: it has no method generate(query, passages)")
+        raise PluginError(f"{options.generator} answers nothing: it has no method generate(query, passages)")
     generator: Generator = thing
     return generator

@@ -13,14 +13,14 @@ import httpx
 from metric_core.errors import ConfigError
 from tasks.options.retriever_options import RetrieverOptions
 from tasks.retrievers.protocol import BadReplyError, PassageLike
-from tasks.runtime.credentials import secret_of
+from tasks.runtime.credentials import read_secret
 
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REFUSED = frozenset({401, 403, 404, 405})
 """A status that every row would get: the address or the key is wrong."""
 
 
-class Endpoint:
+class HttpRetriever:
     """A URL that takes JSON and gives JSON, for several threads.
 
     Args:
@@ -31,7 +31,7 @@ class Endpoint:
     def __init__(self, url: str, options: RetrieverOptions) -> None:
         self._url = url
         self._top_k = options.top_k
-        key = None if options.api_key is None else secret_of(options.api_key)
+        key = None if options.api_key is None else read_secret(options.api_key)
         self._client = httpx.Client(
             timeout=options.timeout,
             headers={} if key is None else {"Authorization": f"Bearer {key}"},

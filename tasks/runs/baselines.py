@@ -22,7 +22,7 @@ from metric_core.errors import AssayError, ConfigError
 from tasks.options.model_options import Settings
 from tasks.runs.index_versions import IndexVersion, newest
 from tasks.runtime.home import assay_home
-from tasks.tables.table_files import storage_errors, told, write_whole
+from tasks.tables.table_files import atomic_write, translate_errors, translate_storage_errors
 
 INDEX_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 """What an index may be called: it becomes part of file names and of a resource's id."""
@@ -93,7 +93,7 @@ class Baselines:
         """All acceptances of an index that are kept, in the order in which they were accepted."""
         self._fs.invalidate_cache()
         folder = self._folder(index)
-        with told(self._fs, folder, _SETTING, "read"):
+        with translate_errors(self._fs, folder, _SETTING, "read"):
             if not self._fs.isdir(folder):
                 return ()
             names = [name for name in self._fs.ls(folder, detail=False) if str(name).endswith(".json")]
@@ -116,11 +116,11 @@ class Baselines:
             return False
         folder = self._folder(baseline.index)
         if self._is_remote:
-            with told(self._fs, folder, _SETTING):
+            with translate_errors(self._fs, folder, _SETTING):
                 self._fs.makedirs(folder, exist_ok=True)
                 self._fs.put(f"{baseline.folder.rstrip('/')}/", f"{folder}/{baseline.run_id}/", recursive=True)
         record = baseline.model_dump_json(indent=2).encode()
-        write_whole(self._fs, f"{folder}/{baseline.run_id}.json", record, _SETTING)
+        atomic_write(self._fs, f"{folder}/{baseline.run_id}.json", record, _SETTING)
         self._forget(baseline.index)
         now = self.current(baseline.index)
         return now is not None and now.run_id == baseline.run_id
@@ -146,20 +146,20 @@ class Baselines:
             try:
                 self._fs.get(f"{self._folder(baseline.index)}/{baseline.run_id}/", f"{temporary}/", recursive=True)
                 temporary.rename(fetched)
-            except storage_errors() as error:
+            except translate_storage_errors() as error:
                 shutil.rmtree(temporary, ignore_errors=True)
                 if not fetched.is_dir():  # another run may have fetched it meanwhile
                     raise AssayError(f"the baseline {baseline.run_id} can not be fetched: {error}. {again}") from error
         return fetched
 
     def _folder(self, index: str) -> str:
-        return posixpath.join(self._path, checked_index(index))
+        return posixpath.join(self._path, check_index_name(index))
 
     def _read(self, path: str) -> Baseline:
         try:
             content: Any = json.loads(self._fs.cat_file(path))
             return Baseline.model_validate(content)
-        except storage_errors(ValueError, ValidationError) as error:
+        except translate_storage_errors(ValueError, ValidationError) as error:
             raise AssayError(
                 f"the record {path} of a baseline can not be read ({type(error).__name__}). Remove it, or restore it."
             ) from error
@@ -175,13 +175,13 @@ class Baselines:
                     self._fs.rm(place, recursive=True)
 
 
-def checked_index(index: str) -> str:
+def check_index_name(index: str) -> str:
     """The id of an index, if it is one.
 
     Raises:
         ConfigError: it is none.
 
-    >>> checked_index("handbook.en")
+    >>> check_index_name("handbook.en")
     'handbook.en'
     """
     if INDEX_NAME.fullmatch(index) is None:

@@ -18,7 +18,7 @@ from tasks.runs import run_folder
 from tasks.runs.row_groups import RowGroups
 
 
-class EarlierRun:
+class FinishedRun:
     """A finished run.
 
     Args:
@@ -31,7 +31,7 @@ class EarlierRun:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser().absolute()
         self._tables: dict[Stage, RowGroups] = {}
-        self.manifest = run_folder.finished(self.folder)
+        self.manifest = run_folder.read_finished_manifest(self.folder)
 
     @property
     def run_id(self) -> str:
@@ -77,7 +77,7 @@ class EarlierRun:
                 try:
                     yield file.read_row_group(number)
                 except (pa.ArrowException, OSError) as error:
-                    raise _unreadable(path, error) from error
+                    raise _unreadable_error(path, error) from error
 
     def rows(self, stage: Stage, row_ids: Collection[str]) -> pa.Table:
         """The rows of a stage's table that belong to these samples."""
@@ -87,7 +87,7 @@ class EarlierRun:
                 self._tables[stage] = RowGroups(self._path(stage))
             return self._tables[stage].rows(row_ids)
         except (pa.ArrowException, OSError) as error:
-            raise _unreadable(path, error) from error
+            raise _unreadable_error(path, error) from error
 
     def failed(self, metrics: Collection[str]) -> frozenset[str]:
         """The ids of the rows that have a failed cell of these metrics."""
@@ -97,7 +97,7 @@ class EarlierRun:
         try:
             cells = pq.read_table(path, filters=condition, partitioning=None, page_checksum_verification=True)
         except (pa.ArrowException, OSError) as error:
-            raise _unreadable(path, error) from error
+            raise _unreadable_error(path, error) from error
         return frozenset(cells["row_id"].to_pylist())
 
     def _path(self, stage: Stage) -> Path:
@@ -109,7 +109,7 @@ class EarlierRun:
         except FileNotFoundError as error:
             raise RunFolderError(f"{self.folder} is not a whole run folder: it has no {name}") from error
         except (pa.ArrowException, OSError) as error:
-            raise _unreadable(path, error) from error
+            raise _unreadable_error(path, error) from error
         found, expected = metadata.get(b"assay.version", b"?").decode(), str(SCHEMAS[stage].version)
         if found != expected:
             raise RunFolderError(
@@ -124,5 +124,5 @@ def _name(stage: Stage) -> str:
     return run_folder.SCORES if stage is Stage.AGGREGATION else f"{run_folder.STAGES}/{stage}.parquet"
 
 
-def _unreadable(path: Path, error: Exception) -> RunFolderError:
+def _unreadable_error(path: Path, error: Exception) -> RunFolderError:
     return RunFolderError(f"the table {path} can not be read ({error}). Evaluate the source again with `assay run`.")

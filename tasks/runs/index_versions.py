@@ -39,7 +39,7 @@ class IndexVersion:
         """
         number = _NUMBER.fullmatch(self.name)
         if number is not None:
-            return _without_zeros(tuple(map(int, number[1].split("."))))
+            return _strip_zeros(tuple(map(int, number[1].split("."))))
         if _TIME.fullmatch(self.name) is None:
             return None
         try:
@@ -78,7 +78,7 @@ def newest(versions: Iterable[IndexVersion]) -> IndexVersion | None:
     return reduce(lambda best, version: version if version.is_newer_than(best) else best, ordered)
 
 
-def _without_zeros(number: tuple[int, ...]) -> tuple[int, ...]:
+def _strip_zeros(number: tuple[int, ...]) -> tuple[int, ...]:
     """1.2.0 is 1.2."""
     while len(number) > 1 and number[-1] == 0:
         number = number[:-1]

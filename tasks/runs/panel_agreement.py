@@ -9,14 +9,14 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from metric_core.stages import Stage
-from metric_core.statistics.agreement import Labels, agreement_of
+from metric_core.statistics.agreement import Labels, measure_agreement
 from tasks.runs.run_folder import STAGES
 
 _GROUPS = {Stage.VERDICTS: "kind", Stage.RATINGS: "metric"}
 """Table with votes of a panel -> the column by whose values they are told apart."""
 
 
-def panel_agreement(folder: Path) -> dict[str, dict[str, Any]]:
+def measure_panel_agreement(folder: Path) -> dict[str, dict[str, Any]]:
     """The agreement of a run's panel, for summary.json; empty without a panel.
 
     Args:
@@ -32,7 +32,7 @@ def panel_agreement(folder: Path) -> dict[str, dict[str, Any]]:
             labels: dict[str, list[Labels]] = defaultdict(list)
             for name, votes in _panels(table, group):
                 labels[name].append({vote["judge"]: vote["label"] for vote in votes})
-            found[str(stage)] = {name: asdict(agreement_of(items)) for name, items in sorted(labels.items())}
+            found[str(stage)] = {name: asdict(measure_agreement(items)) for name, items in sorted(labels.items())}
     return {stage: groups for stage, groups in found.items() if groups}
 
 

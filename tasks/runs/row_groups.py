@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.tables.merge import rows_of
+from tasks.tables.merge import select_rows
 
 
 class RowGroups:
@@ -37,7 +37,7 @@ class RowGroups:
         """
         numbers = sorted({number for row_id in row_ids for number in self._groups.get(row_id, ())})
         with self._opened() as file:
-            return rows_of(file.read_row_groups(numbers), row_ids)
+            return select_rows(file.read_row_groups(numbers), row_ids)
 
     def _opened(self) -> pq.ParquetFile:
         return pq.ParquetFile(self._path, metadata=self._metadata, page_checksum_verification=True)

@@ -7,14 +7,14 @@ import pyarrow as pa
 
 from metric_core.schemas import SAMPLES, SCHEMAS
 from metric_core.stages import Stage
-from tasks.runs.finished_run import EarlierRun
-from tasks.tables.merge import merge, rows_of
-from tasks.tables.row_changes import Changes, compare
+from tasks.runs.finished_run import FinishedRun
+from tasks.tables.merge import merge_tables, select_rows
+from tasks.tables.row_changes import RowChanges, find_row_changes
 from tasks.tables.table_store import StageRef, TableStore, read
 
 
 @dataclass(frozen=True, slots=True)
-class Carrier:
+class RowReuse:
     """Writes tables that hold rows of an earlier run.
 
     Args:
@@ -22,7 +22,7 @@ class Carrier:
         tables: root of the store of stage tables.
     """
 
-    run: EarlierRun
+    run: FinishedRun
     tables: str
 
     def samples(self) -> list[StageRef]:
@@ -33,7 +33,7 @@ class Carrier:
     def kept(self, stage: Stage, order: Sequence[str]) -> StageRef:
         """A stage's table with the earlier run's rows of these samples, sample after sample."""
         rows = self.run.rows(stage, order)
-        return TableStore(self.tables).write(merge(order, rows, rows.slice(0, 0)), SCHEMAS[stage])
+        return TableStore(self.tables).write(merge_tables(order, rows, rows.slice(0, 0)), SCHEMAS[stage])
 
     def merged(self, fresh: StageRef, order: Sequence[str], anew: Collection[str]) -> StageRef:
         """A stage's table with rows that were computed anew, and the earlier run's rows of the other samples.
@@ -44,11 +44,11 @@ class Carrier:
             anew: ids of the samples whose rows they are.
         """
         old = self.run.rows(fresh.stage, [row_id for row_id in order if row_id not in anew])
-        return TableStore(self.tables).write(merge(order, old, read(fresh)), SCHEMAS[fresh.stage], fresh.usage)
+        return TableStore(self.tables).write(merge_tables(order, old, read(fresh)), SCHEMAS[fresh.stage], fresh.usage)
 
     def part(self, ref: StageRef, row_ids: Collection[str]) -> StageRef:
         """The rows of a table that belong to these samples, as a table of their own."""
-        return TableStore(self.tables).write(rows_of(read(ref), row_ids), SCHEMAS[ref.stage])
+        return TableStore(self.tables).write(select_rows(read(ref), row_ids), SCHEMAS[ref.stage])
 
 
 def row_ids(samples: StageRef) -> list[str]:
@@ -57,9 +57,9 @@ def row_ids(samples: StageRef) -> list[str]:
     return ids
 
 
-def changes(run: EarlierRun, samples: Sequence[StageRef]) -> Changes:
+def find_changes(run: FinishedRun, samples: Sequence[StageRef]) -> RowChanges:
     """How the samples of a run differ from those of an earlier one."""
-    return compare(run.samples(), _tables(samples))
+    return find_row_changes(run.samples(), _tables(samples))
 
 
 def _tables(refs: Sequence[StageRef]) -> Iterator[pa.Table]:

@@ -32,7 +32,7 @@ _OURS = {MANIFEST, SUMMARY, SCORES, STAGES, REPORT, CALIBRATION, LOCK}
 
 
 @contextmanager
-def owned(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Makes the folder, or takes over that of an earlier run, which this one replaces; nobody else may meanwhile.
 
     Raises:
@@ -47,7 +47,7 @@ def owned(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise RunFolderError(f"the run folder {folder} can not be written: {error.strerror or error}") from error
     try:
-        with writable(folder):
+        with translate_write_errors(folder):
             (folder / CALIBRATION).unlink(missing_ok=True)
         yield
     finally:
@@ -85,12 +85,12 @@ def summarize_scores(folder: Path, requests: Sequence[MetricRequest]) -> list[Me
 
 
 def _scores(folder: Path, metric: str) -> Iterator[Score]:
-    for batch in cells_of(folder, metric, ("status", "value", "label", "reason")):
+    for batch in read_cells(folder, metric, ("status", "value", "label", "reason")):
         for row in batch.to_pylist():
             yield Score(Status(row["status"]), row["value"], row["label"], row["reason"])
 
 
-def cells_of(folder: Path, metric: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def read_cells(folder: Path, metric: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The cells of a metric in the score table of a run folder, in batches.
 
     Args:
@@ -131,7 +131,7 @@ def _replacing(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def writable(folder: Path) -> Iterator[None]:
+def translate_write_errors(folder: Path) -> Iterator[None]:
     """A block that writes into a run folder.
 
     Raises:
@@ -163,7 +163,7 @@ def read_json(folder: Path, name: str) -> dict[str, Any]:
     return content
 
 
-def finished(folder: Path) -> dict[str, Any]:
+def read_finished_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a finished run: content of its run.json.
 
     Raises:

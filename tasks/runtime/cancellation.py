@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from threading import Lock
 
 
-class Interruption:
+class Cancellation:
     """Whether a run is interrupted, and who wants to hear of it. May be used from several threads."""
 
     def __init__(self) -> None:
@@ -53,22 +53,22 @@ class Interruption:
                 self._listeners.remove(listener)
 
 
-_NEVER = Interruption()
-_CURRENT: ContextVar[Interruption] = ContextVar("interruption")
+_NEVER = Cancellation()
+_CURRENT: ContextVar[Cancellation] = ContextVar("interruption")
 
 
-def current() -> Interruption:
+def current_cancellation() -> Cancellation:
     """The interruption of the run that this thread works for; one that never happens where there is none."""
     return _CURRENT.get(_NEVER)
 
 
 @contextmanager
-def interruptible() -> Iterator[Interruption]:
+def cancellable() -> Iterator[Cancellation]:
     """Has the work of the block, in the threads that inherit its context too, stop when the block is interrupted.
 
     An error is no interruption: what the other stages are at then is still wanted by the next run.
     """
-    interruption = Interruption()
+    interruption = Cancellation()
     token = _CURRENT.set(interruption)
     try:
         yield interruption

@@ -34,15 +34,15 @@ READERS: dict[str, Reader] = {"env": _variable, "block": _no_blocks}
 """How a secret is read, by the kind of its reference."""
 
 
-def reference(text: str) -> str:
+def is_reference(text: str) -> str:
     """Checks that a text refers to a secret. The message does not repeat it: it may be the secret itself.
 
     Raises:
         ValueError: it is no reference.
 
-    >>> reference("env:JUDGE_KEY")
+    >>> is_reference("env:JUDGE_KEY")
     'env:JUDGE_KEY'
-    >>> reference("sk-123")
+    >>> is_reference("sk-123")
     Traceback (most recent call last):
         ...
     ValueError: a secret is named, not written: env:NAME ... or block:NAME ...; got something else, not repeated here
@@ -52,15 +52,15 @@ def reference(text: str) -> str:
     return text
 
 
-def without_secrets(address: str) -> str:
+def refuse_secrets(address: str) -> str:
     """Checks that an address of data holds no secret: it is written into run folders. The message does not repeat it.
 
     Raises:
         ValueError: it has a password, or a signature or key in its query.
 
-    >>> without_secrets("s3://bucket/answers.jsonl")
+    >>> refuse_secrets("s3://bucket/answers.jsonl")
     's3://bucket/answers.jsonl'
-    >>> without_secrets("sftp://me:hunter2@host/answers.jsonl")
+    >>> refuse_secrets("sftp://me:hunter2@host/answers.jsonl")
     Traceback (most recent call last):
         ...
     ValueError: the URL must hold no password, ...
@@ -73,14 +73,14 @@ def without_secrets(address: str) -> str:
     return address
 
 
-def secret_of(named: str) -> str:
+def read_secret(named: str) -> str:
     """The secret that a reference names, read now and kept nowhere.
 
     Raises:
         ConfigError: it is no reference, or there is no such secret.
     """
     try:
-        kind, _, name = reference(named).partition(":")
+        kind, _, name = is_reference(named).partition(":")
     except ValueError as error:
         raise ConfigError(str(error)) from error
     return READERS[kind](name)

@@ -19,7 +19,7 @@ def advance(stage: Stage, done: int = 0, total: int | None = None) -> None:
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
+def listen(listener: Listener) -> Iterator[None]:
     """Sends the reports of this process's stages to the listener."""
     _listeners.append(listener)
     try:

@@ -11,7 +11,7 @@ NO_TELEMETRY = {
 """The variables by which Prefect, the Hugging Face libraries and vLLM are kept from reporting home."""
 
 
-def send_nothing_home() -> None:
+def disable_telemetry() -> None:
     """Sets the variables for this process and those that it starts; what the user has set stays."""
     for name, value in NO_TELEMETRY.items():
         os.environ.setdefault(name, value)

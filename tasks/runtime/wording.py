@@ -13,10 +13,10 @@ _EXCERPT.maxlist = _EXCERPT.maxdict = 2
 _EXCERPT.maxlevel = 2
 
 
-def listed(names: Iterable[str], most: int = 30) -> str:
+def quote_names(names: Iterable[str], most: int = 30) -> str:
     """Names in quotes, the first `most` of them.
 
-    >>> listed(["a", "b", "c"], most=2)
+    >>> quote_names(["a", "b", "c"], most=2)
     "'a', 'b' and 1 more"
     """
     every = list(names)
@@ -25,10 +25,10 @@ def listed(names: Iterable[str], most: int = 30) -> str:
     return shown + rest if every else "none"
 
 
-def nearest(name: str, candidates: Iterable[str]) -> str | None:
+def suggest_nearest(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate that looks most like a name, in whatever case; None if none does.
 
-    >>> nearest("refrence", ["id", "Reference"])
+    >>> suggest_nearest("refrence", ["id", "Reference"])
     'Reference'
     """
     by_folded = {candidate.casefold(): candidate for candidate in candidates}
@@ -36,21 +36,21 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     return by_folded[found[0]] if found else None
 
 
-def nearest_to_column(column: str, candidates: Iterable[str]) -> str | None:
+def suggest_nearest_column(column: str, candidates: Iterable[str]) -> str | None:
     """The source column that looks most like a sample column or one of its aliases.
 
-    >>> nearest_to_column("user_input", ["uid", "questions"])
+    >>> suggest_nearest_column("user_input", ["uid", "questions"])
     'questions'
     """
     every = list(candidates)
     names = (column, *(alias for alias, meant in COLUMN_ALIASES.items() if meant == column))
-    return next((found for name in names if (found := nearest(name, every)) is not None), None)
+    return next((found for name in names if (found := suggest_nearest(name, every)) is not None), None)
 
 
-def described(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """What a value is, in the words of the formats that it may come from.
 
-    >>> described(5), described(True), described(["a", None]), described(None)
+    >>> describe_value(5), describe_value(True), describe_value(["a", None]), describe_value(None)
     ('the number 5', 'true', "the list ['a', None]", 'null')
     """
     if value is None or isinstance(value, bool):

@@ -7,7 +7,7 @@ from shlex import quote
 from metric_core.columns import COLUMN_ALIASES, COLUMNS, ID_COLUMNS, RESPONSE, RETRIEVED_CONTEXTS, USER_INPUT
 from metric_core.errors import ConfigError, SourceError
 from tasks.options.source_options import SourceOptions
-from tasks.runtime.wording import listed, nearest, nearest_to_column
+from tasks.runtime.wording import quote_names, suggest_nearest, suggest_nearest_column
 
 _MOST_OTHER_NAMES = 1000
 _MEANINGFUL = frozenset(name.casefold() for name in (*COLUMNS, *COLUMN_ALIASES, *ID_COLUMNS))
@@ -93,9 +93,11 @@ def find_id_column(names: Iterable[str], source_name: str, options: SourceOption
     every = list(names)
     if options.id_column is not None:
         if options.id_column and options.id_column not in every:
-            near = nearest(options.id_column, every)
+            near = suggest_nearest(options.id_column, every)
             hint = f" Did you mean {near!r}?" if near else ""
-            raise SourceError(f"{source_name} has no id_column {options.id_column!r}; it has: {listed(every)}.{hint}")
+            raise SourceError(
+                f"{source_name} has no id_column {options.id_column!r}; it has: {quote_names(every)}.{hint}"
+            )
         return options.id_column or None
     free = [name for name in every if name not in options.column_map]
     for known in ID_COLUMNS:
@@ -118,7 +120,7 @@ def required_by(required: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str,
     for metric, needed in required.items():
         for column in needed:
             if column not in COLUMNS:
-                raise ConfigError(f"{metric} needs the column {column!r}; samples have only: {listed(COLUMNS)}")
+                raise ConfigError(f"{metric} needs the column {column!r}; samples have only: {quote_names(COLUMNS)}")
             metrics[column] = (*metrics.get(column, ()), metric)
     return metrics
 
@@ -132,9 +134,9 @@ def check_mapped(names: Iterable[str], source_name: str, options: SourceOptions)
     every = list(names)
     for source in options.column_map:
         if source not in every:
-            near = nearest(source, every)
+            near = suggest_nearest(source, every)
             hint = f" Did you mean {near!r}?" if near else ""
-            raise SourceError(f"{source_name} has no column {source!r} to map; it has: {listed(every)}.{hint}")
+            raise SourceError(f"{source_name} has no column {source!r} to map; it has: {quote_names(every)}.{hint}")
 
 
 def check_required(
@@ -150,7 +152,7 @@ def check_required(
         return
     every = list(names)
     used = set(resolution.bindings.values())
-    near = {column: nearest_to_column(column, [name for name in every if name not in used]) for column in missing}
+    near = {column: suggest_nearest_column(column, [name for name in every if name not in used]) for column in missing}
     lines = [
         f"  {column!r}, for {', '.join(metrics[column])}"
         + (f" (did you mean its column {near[column]!r}?)" if near[column] else "")
@@ -160,7 +162,7 @@ def check_required(
     raise SourceError(
         f"{source_name} lacks columns that the metrics need:\n"
         + "\n".join(lines)
-        + f"\nIt has: {listed(every)}. If one of these is meant, map it: {_ways_to_map(guessed)}"
+        + f"\nIt has: {quote_names(every)}. If one of these is meant, map it: {_ways_to_map(guessed)}"
     )
 
 
@@ -173,10 +175,11 @@ def check_known(names: Iterable[str], resolution: Resolution, source_name: str) 
     if resolution.bindings:
         return
     every = list(names)
-    near = {column: nearest_to_column(column, every) for column in (USER_INPUT, RESPONSE, RETRIEVED_CONTEXTS)}
+    near = {column: suggest_nearest_column(column, every) for column in (USER_INPUT, RESPONSE, RETRIEVED_CONTEXTS)}
     guessed = {name: column for column, name in near.items() if name} or {every[0]: USER_INPUT}
     raise SourceError(
-        f"{source_name} has none of the columns that a sample has ({listed(COLUMNS)}); it has: {listed(every)}. "
+        f"{source_name} has none of the columns that a sample has ({quote_names(COLUMNS)}); "
+        f"it has: {quote_names(every)}. "
         f"Say which is which, such as {_ways_to_map(guessed)}"
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from metric_core.columns import ColumnType
-from tasks.runtime.wording import described
+from tasks.runtime.wording import describe_value
 from tasks.sources.bad_rows import UnfitError
 
 _TEXT_KEYS = ("page_content", "text", "content")
@@ -23,7 +23,7 @@ def as_text(value: Any) -> str:
     tasks.sources.bad_rows.UnfitError: got the number 5, wanted a text
     """
     if not isinstance(value, str):
-        raise UnfitError(f"got {described(value)}, wanted a text")
+        raise UnfitError(f"got {describe_value(value)}, wanted a text")
     return _storable(value)
 
 
@@ -39,7 +39,9 @@ def as_texts(value: Any) -> list[str]:
     """
     for number, item in enumerate(_items(value, 'a list of texts, as ["one", "two"]'), start=1):
         if not isinstance(item, str):
-            raise UnfitError(f"item {number} is {described(item)}, wanted a list of texts{_where_its_text_is(item)}")
+            raise UnfitError(
+                f"item {number} is {describe_value(item)}, wanted a list of texts{_where_its_text_is(item)}"
+            )
         _storable(item)
     return list(value)
 
@@ -64,7 +66,7 @@ def as_id(value: Any, place: str = "got", wanted: str = "an id (a text or a whol
         return str(int(value))
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise UnfitError(f"{place} {described(value)}, wanted {wanted}")
+    raise UnfitError(f"{place} {describe_value(value)}, wanted {wanted}")
 
 
 def as_rubrics(value: Any) -> list[dict[str, str]]:
@@ -83,7 +85,7 @@ def as_rubrics(value: Any) -> list[dict[str, str]]:
             continue
         if not isinstance(key, str) or not isinstance(description, str):
             wrong = description if isinstance(key, str) else key
-            raise UnfitError(f"{described(wrong)} in the rubrics, wanted a mapping of text to text")
+            raise UnfitError(f"{describe_value(wrong)} in the rubrics, wanted a mapping of text to text")
         if key in rubrics:
             raise UnfitError(f"the key {key!r} twice, wanted a mapping of text to text")
         rubrics[_storable(key)] = _storable(description)
@@ -99,7 +101,7 @@ def as_joined_text(value: Any) -> str:
     if isinstance(value, str):
         return _storable(value)
     if not isinstance(value, list | tuple):
-        raise UnfitError(f"got {described(value)}, wanted a text or a list of texts")
+        raise UnfitError(f"got {describe_value(value)}, wanted a text or a list of texts")
     return "\n".join(as_texts(value))
 
 
@@ -119,7 +121,7 @@ def _where_its_text_is(item: Any) -> str:
 
 def _items(value: Any, wanted: str) -> list[Any] | tuple[Any, ...]:
     if not isinstance(value, list | tuple):
-        raise UnfitError(f"got {described(value)}, wanted {wanted}")
+        raise UnfitError(f"got {describe_value(value)}, wanted {wanted}")
     return value
 
 
@@ -132,7 +134,7 @@ def _pairs(value: Any) -> list[tuple[Any, Any]]:
         isinstance(item, dict) and set(item) == {"key", "description"} for item in value
     ):
         return [(item["key"], item["description"]) for item in value]
-    raise UnfitError(f"got {described(value)}, wanted a mapping of text to text")
+    raise UnfitError(f"got {describe_value(value)}, wanted a mapping of text to text")
 
 
 def _storable(text: str) -> str:

@@ -11,10 +11,10 @@ _READABLE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str).e
 _ESCAPED = json.JSONEncoder(ensure_ascii=True, allow_nan=False, default=str).encode
 
 
-def extras_json(values: Mapping[str, Any]) -> str | None:
+def encode_extras(values: Mapping[str, Any]) -> str | None:
     """JSON of a row's other columns. Values that JSON does not know become text; None if there are no columns.
 
-    >>> extras_json({"score": 1.5, "at": float("inf")})
+    >>> encode_extras({"score": 1.5, "at": float("inf")})
     '{"score": 1.5, "at": "inf"}'
 
     Raises:
@@ -23,14 +23,14 @@ def extras_json(values: Mapping[str, Any]) -> str | None:
     if not values:
         return None
     try:
-        return _encoded(values)
+        return _encode(values)
     except (ValueError, TypeError):
-        return _encoded(_plain(values))
+        return _encode(_plain(values))
     except RecursionError:
         raise UnfitError("a value is nested too deeply to be stored") from None
 
 
-def _encoded(values: Any) -> str:
+def _encode(values: Any) -> str:
     text = _READABLE(values)
     if not text.isascii():
         try:

@@ -6,9 +6,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from metric_core.errors import SourceError
-from tasks.runtime.wording import listed
-from tasks.sources.formats import OPENERS, SUPPORTED, opener_of
-from tasks.sources.readers.concatenated import SeveralFilesSource
+from tasks.runtime.wording import quote_names
+from tasks.sources.formats import OPENERS, SUPPORTED, find_opener
+from tasks.sources.readers.concatenated import ConcatenatedSource
 from tasks.sources.readers.protocol import RowSource
 from tasks.sources.source_files import DataFile
 
@@ -35,14 +35,14 @@ def open_files_of(filesystem: Any, path: str, name: str) -> RowSource:
     filesystem.invalidate_cache()  # files come while this process lives, and some stores remember what they listed
     found = filesystem.find(path, detail=True)
     root = name if name.endswith("/") else f"{name}/"
-    files, others = _sorted_out(filesystem, found, path, root)
+    files, others = _select_files(filesystem, found, path, root)
     if not files:
         inside = sorted(PurePosixPath(entry).name for entry in filesystem.ls(path, detail=False))
         raise SourceError(
             f"{name} is a folder without a file that can be read, and not one written by datasets.save_to_disk; it "
-            f"has: {listed(inside, most=_MOST_NAMES)}; {SUPPORTED}"
+            f"has: {quote_names(inside, most=_MOST_NAMES)}; {SUPPORTED}"
         )
-    return _opened(files, others, name, root)
+    return _open(files, others, name, root)
 
 
 def open_pattern(filesystem: Any, path: str, name: str) -> RowSource:
@@ -57,13 +57,15 @@ def open_pattern(filesystem: Any, path: str, name: str) -> RowSource:
     except ValueError as error:
         raise SourceError(f"{name} can not be used as a pattern: {error}") from error
     folder, root = _folder_of(path), _folder_of(name)
-    files, others = _sorted_out(filesystem, found, folder, root)
+    files, others = _select_files(filesystem, found, folder, root)
     if not files:
-        raise SourceError(f"{name} matches no file that can be read: {_instead(filesystem, found, folder, root)}")
-    return _opened(files, others, name, root)
+        raise SourceError(
+            f"{name} matches no file that can be read: {_suggest_instead(filesystem, found, folder, root)}"
+        )
+    return _open(files, others, name, root)
 
 
-def _sorted_out(
+def _select_files(
     filesystem: Any, found: Mapping[str, Mapping[str, Any]], folder: str, root: str
 ) -> tuple[list[DataFile], list[str]]:
     """The files with rows, in the order of their names, and the names of those in no format that is known."""
@@ -74,22 +76,22 @@ def _sorted_out(
     return files, [name for name, file in every.items() if file.extension not in OPENERS]
 
 
-def _opened(files: Sequence[DataFile], others: Sequence[str], name: str, root: str) -> RowSource:
+def _open(files: Sequence[DataFile], others: Sequence[str], name: str, root: str) -> RowSource:
     first = files[0]
-    opener = opener_of(first)
+    opener = find_opener(first)
     for file in files:
-        if opener_of(file) is not opener:
+        if find_opener(file) is not opener:
             raise SourceError(
                 f"{name} has files of several formats, such as {_inside(first.name, root)!r} and "
                 f"{_inside(file.name, root)!r}; a source has one. Name those that are meant with a pattern, such as "
                 f"{root}**/*{first.extension}*"
             )
-    left_out = f"{name}: files in no known format are not read: {listed(others, most=5)}"
-    return SeveralFilesSource(files, opener, name, root, (left_out,) if others else ())
+    left_out = f"{name}: files in no known format are not read: {quote_names(others, most=5)}"
+    return ConcatenatedSource(files, opener, name, root, (left_out,) if others else ())
 
 
-def _instead(filesystem: Any, found: Mapping[str, Mapping[str, Any]], folder: str, root: str) -> str:
-    matched = listed((_inside(path, folder) for path in found), most=_MOST_NAMES)
+def _suggest_instead(filesystem: Any, found: Mapping[str, Mapping[str, Any]], folder: str, root: str) -> str:
+    matched = quote_names((_inside(path, folder) for path in found), most=_MOST_NAMES)
     if found and all(info["type"] == "directory" for info in found.values()):
         return f"it matches only folders: {matched}. With /*.jsonl behind it, it matches the files in them"
     if found:
@@ -97,7 +99,7 @@ def _instead(filesystem: Any, found: Mapping[str, Mapping[str, Any]], folder: st
     if not filesystem.isdir(folder or "/"):
         return f"there is no folder {root}"
     names = sorted(PurePosixPath(entry).name for entry in filesystem.ls(folder or "/", detail=False))
-    return f"{root or 'the folder'} has {listed(names, most=_MOST_NAMES)}"
+    return f"{root or 'the folder'} has {quote_names(names, most=_MOST_NAMES)}"
 
 
 def _is_hidden(name: str) -> bool:

@@ -36,7 +36,7 @@ SUPPORTED = (
 _TEXT_FORMATS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 
 
-def opener_of(file: DataFile) -> Opener:
+def find_opener(file: DataFile) -> Opener:
     """What opens a file, by its name alone.
 
     Raises:

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from metric_core.errors import SourceError
-from tasks.sources.in_memory import saved
+from tasks.sources.in_memory import save_dataset
 from tasks.tables.inventory import SOURCES
-from tasks.tables.table_files import filesystem, touch, write_whole
+from tasks.tables.table_files import atomic_write, filesystem, touch
 
 WANTED = "a path, a list of dicts, a pandas data frame, an Arrow table or a datasets.Dataset"
 
 
-def handed_over(data: Any, root: str) -> str:
+def save_rows(data: Any, root: str) -> str:
     """Saves data and returns where it is; equal data is saved once.
 
     Args:
@@ -30,14 +30,14 @@ def handed_over(data: Any, root: str) -> str:
     """
     kind = f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}"
     if kind == "datasets.Dataset":
-        return saved(data, root)
+        return save_dataset(data, root)
     try:
         if kind == "pandas.DataFrame":
             data = pa.Table.from_pandas(data, preserve_index=False)
         if isinstance(data, pa.Table):
-            return _kept(_parquet(data), root, "parquet")
+            return _keep(_parquet(data), root, "parquet")
         if isinstance(data, (list, tuple)) and all(isinstance(row, Mapping) for row in data):
-            return _kept(_json_lines(data), root, "jsonl")
+            return _keep(_json_lines(data), root, "jsonl")
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise SourceError(f"the data can not be written to a file: {error}") from error
     raise SourceError(f"data of the type {type(data).__name__} can not be evaluated; give {WANTED}")
@@ -53,11 +53,11 @@ def _json_lines(rows: list[Mapping[str, Any]] | tuple[Mapping[str, Any], ...]) -
     return "".join(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows).encode()
 
 
-def _kept(content: bytes, root: str, suffix: str) -> str:
+def _keep(content: bytes, root: str, suffix: str) -> str:
     path = posixpath.join(root, SOURCES, f"{hashlib.sha256(content).hexdigest()[:16]}.{suffix}")
     fs, inner = filesystem(path)
     if fs.exists(inner):
         touch(fs, inner)
     else:
-        write_whole(fs, inner, content)
+        atomic_write(fs, inner, content)
     return path

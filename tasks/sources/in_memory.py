@@ -4,13 +4,13 @@ import posixpath
 from typing import TYPE_CHECKING
 
 from tasks.tables.inventory import SOURCES
-from tasks.tables.table_files import filesystem, touch, whole
+from tasks.tables.table_files import atomic_file, filesystem, touch
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
 
-def saved(dataset: "Dataset", root: str) -> str:
+def save_dataset(dataset: "Dataset", root: str) -> str:
     """Saves a data set as Parquet and returns where it is; an equal one is saved once.
 
     Args:
@@ -25,6 +25,6 @@ def saved(dataset: "Dataset", root: str) -> str:
     if fs.exists(inner):
         touch(fs, inner)
     else:
-        with whole(fs, inner) as temporary, fs.open(temporary, "wb") as file:
+        with atomic_file(fs, inner) as temporary, fs.open(temporary, "wb") as file:
             dataset.to_parquet(file)
     return path

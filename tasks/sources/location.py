@@ -6,12 +6,12 @@ from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
 from metric_core.errors import MissingDependencyError, SourceError
-from tasks.runtime.wording import described, nearest
+from tasks.runtime.wording import describe_value, suggest_nearest
 from tasks.sources.file_sets import is_pattern, open_files_of, open_pattern
-from tasks.sources.formats import opener_of
+from tasks.sources.formats import find_opener
 from tasks.sources.readers.huggingface import open_folder, open_hub, open_object
 from tasks.sources.readers.protocol import RowSource
-from tasks.sources.source_files import DataFile, reading
+from tasks.sources.source_files import DataFile, translate_read_errors
 
 SourceLike: TypeAlias = str | os.PathLike[str] | Any
 """A path, a URL, a pattern of either, `hub:owner/name`, or a `datasets.Dataset`."""
@@ -37,7 +37,7 @@ def open_source(source: SourceLike) -> RowSource:
     if found is not None:
         return found
     if not isinstance(source, str | os.PathLike):
-        raise SourceError(f"got {described(source)} as a source, wanted a path, a URL or a datasets.Dataset")
+        raise SourceError(f"got {describe_value(source)} as a source, wanted a path, a URL or a datasets.Dataset")
     address = os.fspath(source)
     if not address.strip():
         raise SourceError("the name of the source is empty; name a file, a folder, a URL or hub:owner/name")
@@ -45,7 +45,7 @@ def open_source(source: SourceLike) -> RowSource:
         raise SourceError(f"{address}: a source is read more than once, which a stream can not be; save it to a file")
     if address.startswith(HUB):
         return open_hub(address.removeprefix(HUB))
-    with reading(_shown(address)):
+    with translate_read_errors(_format_value(address)):
         return _open_address(address)
 
 
@@ -59,18 +59,18 @@ def _open_address(address: str) -> RowSource:
             filesystem, path = _filesystem(whole)
         if split is None or not _exists(filesystem, path, address):
             if is_pattern(pattern):
-                return open_pattern(filesystem, pattern, _shown(address))
+                return open_pattern(filesystem, pattern, _format_value(address))
             raise SourceError(_not_found(filesystem, path, address))
     if filesystem.isdir(path):
         return _open_directory(filesystem, path, split, address)
     if split is not None:
-        raise SourceError(f"{_shown(address)} is a file, which has no splits; leave out #{split}")
-    file = DataFile(filesystem, path, _shown(address))
-    return opener_of(file)(file)
+        raise SourceError(f"{_format_value(address)} is a file, which has no splits; leave out #{split}")
+    file = DataFile(filesystem, path, _format_value(address))
+    return find_opener(file)(file)
 
 
 def _open_directory(filesystem: Any, path: str, split: str | None, address: str) -> RowSource:
-    name = _shown(address)
+    name = _format_value(address)
     names = {PurePosixPath(entry).name for entry in filesystem.ls(path, detail=False)}
     if "dataset_dict.json" in names or {"dataset_info.json", "state.json"} <= names:
         whole = address if split is None else address.removesuffix(f"#{split}")
@@ -90,7 +90,7 @@ def _filesystem(address: str) -> tuple[Any, str]:
         kind = f"reading {address.partition('://')[0]}:// URLs"
         raise MissingDependencyError(package, kind, f"pip install {package}") from error
     except ValueError as error:
-        raise SourceError(f"{_shown(address)} can not be opened: {error}") from error
+        raise SourceError(f"{_format_value(address)} can not be opened: {error}") from error
     return filesystem, path
 
 
@@ -98,22 +98,22 @@ def _exists(filesystem: Any, path: str, address: str) -> bool:
     try:
         return bool(filesystem.exists(path))
     except Exception as error:  # the client library of every store has exceptions of its own
-        raise SourceError(f"{_shown(address)} can not be reached: {error}") from error
+        raise SourceError(f"{_format_value(address)} can not be reached: {error}") from error
 
 
 def _not_found(filesystem: Any, path: str, address: str) -> str:
     parent, _, name = path.rstrip("/").rpartition("/")
-    message = f"{_shown(address)} does not exist"
+    message = f"{_format_value(address)} does not exist"
     if not filesystem.isdir(parent or "/"):
         return f"{message}, nor does its folder"
-    near = nearest(name, [PurePosixPath(entry).name for entry in filesystem.ls(parent or "/", detail=False)])
+    near = suggest_nearest(name, [PurePosixPath(entry).name for entry in filesystem.ls(parent or "/", detail=False)])
     return f"{message}. Did you mean {near!r}?" if near else message
 
 
-def _shown(address: str) -> str:
+def _format_value(address: str) -> str:
     """An address without what may be secret in it: user, password and query of a URL.
 
-    >>> _shown("s3://key:secret@bucket/part-?.jsonl"), _shown("https://host/log.jsonl?signature=key#train")
+    >>> _format_value("s3://key:secret@bucket/part-?.jsonl"), _format_value("https://host/log.jsonl?signature=key#train")
     ('s3://bucket/part-?.jsonl', 'https://host/log.jsonl#train')
     """
     scheme, separator, rest = address.partition("://")

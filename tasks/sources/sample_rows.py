@@ -8,8 +8,8 @@ from metric_core.columns import COLUMNS, REFERENCE, ColumnType
 from tasks.sources.bad_rows import EMPTY_TEXT_HINT, UnfitError
 from tasks.sources.column_mapping import Resolution
 from tasks.sources.converters import Converter, as_joined_text
-from tasks.sources.extra_columns import extras_json
-from tasks.sources.text_cells import cell_converter, joined_text_cell
+from tasks.sources.extra_columns import encode_extras
+from tasks.sources.text_cells import join_text_cell, make_cell_converter
 
 _SEVERAL_REFERENCES = "ground_truths"
 _METRICS_NAMED = 3
@@ -45,8 +45,8 @@ class RowRules:
     def converter_of(self, column: str, source: str) -> Converter:
         """What turns a source column's values into a sample column's."""
         if column == REFERENCE and source.casefold() == _SEVERAL_REFERENCES:
-            return joined_text_cell if self.text_cells else as_joined_text
-        return cell_converter(COLUMNS[column])
+            return join_text_cell if self.text_cells else as_joined_text
+        return make_cell_converter(COLUMNS[column])
 
 
 class RowConverter:
@@ -106,6 +106,6 @@ class RowConverter:
 
     def _extras(self, raw: Mapping[str, Any]) -> str | None:
         nothing = (None, "") if self._text_cells else (None,)
-        return extras_json(
+        return encode_extras(
             {name: value for name, value in raw.items() if name not in self._used and value not in nothing}
         )

@@ -8,12 +8,12 @@ from typing import Any
 from metric_core.columns import COLUMNS
 from metric_core.errors import SourceError
 from tasks.options.source_options import SourceOptions
-from tasks.runtime.wording import listed, nearest
+from tasks.runtime.wording import quote_names, suggest_nearest
 from tasks.sources.location import SourceLike
 from tasks.sources.sample_reader import read_samples
 
 
-def other_columns(source: SourceLike, options: SourceOptions, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+def read_columns(source: SourceLike, options: SourceOptions, names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """What columns hold, by the ids that the rows have in a run.
 
     Args:
@@ -44,6 +44,6 @@ def other_columns(source: SourceLike, options: SourceOptions, names: Sequence[st
 
 
 def _unknown(name: str, seen: Sequence[str]) -> str:
-    close = nearest(name, seen)
-    hint = f"Did you mean {close!r}?" if close else f"Beside the samples' own columns it has: {listed(seen)}."
+    close = suggest_nearest(name, seen)
+    hint = f"Did you mean {close!r}?" if close else f"Beside the samples' own columns it has: {quote_names(seen)}."
     return f"the data has no column {name!r}. {hint}"

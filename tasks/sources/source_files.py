@@ -58,7 +58,7 @@ class DataFile:
         Raises:
             SourceError: it can not be opened, read or decompressed.
         """
-        with reading(self.name), ExitStack() as stack:
+        with translate_read_errors(self.name), ExitStack() as stack:
             if self.compression == "zstd":
                 packed = stack.enter_context(self.filesystem.open(self.path, "rb"))
                 stream = stack.enter_context(pa.CompressedInputStream(pa.PythonFile(packed, "r"), "zstd"))
@@ -68,7 +68,7 @@ class DataFile:
 
 
 @contextmanager
-def reading(name: str) -> Iterator[None]:
+def translate_read_errors(name: str) -> Iterator[None]:
     """Turns the many errors of damaged or unreachable files into the user's.
 
     Raises:

@@ -16,24 +16,24 @@ _NUMBERS = re.compile(r"\[[\d\s]+\]")
 _NOT_LITERAL = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
 
 
-def cell_converter(kind: ColumnType) -> Converter:
+def make_cell_converter(kind: ColumnType) -> Converter:
     """The converter of a column type for cells, which are texts everywhere in a CSV file and may be so elsewhere."""
     convert = CONVERTERS[kind]
     if kind is ColumnType.TEXT:
         return convert
-    return lambda cell: convert(parsed(cell) if isinstance(cell, str) else cell)
+    return lambda cell: convert(parse_cell(cell) if isinstance(cell, str) else cell)
 
 
-def joined_text_cell(cell: str) -> str:
+def join_text_cell(cell: str) -> str:
     """The text of a cell that may hold a list of texts."""
-    value = parsed(cell)
+    value = parse_cell(cell)
     return as_joined_text(value if isinstance(value, list | tuple) else cell)
 
 
-def parsed(cell: str) -> Any:
+def parse_cell(cell: str) -> Any:
     """The list or mapping that a cell holds; the cell itself if it holds neither.
 
-    >>> parsed('["a", "b"]'), parsed("['a', 'b']"), parsed("['a' 'b']"), parsed("[1 2]")
+    >>> parse_cell('["a", "b"]'), parse_cell("['a', 'b']"), parse_cell("['a' 'b']"), parse_cell("[1 2]")
     (['a', 'b'], ['a', 'b'], ['a', 'b'], [1, 2])
 
     Raises:
@@ -52,19 +52,19 @@ def _python_literal(text: str, cell: str) -> Any:
     if _NUMBERS.fullmatch(text):
         return [int(number) for number in text[1:-1].split()]
     try:
-        value = _evaluated(text)
-        return _without_gluing(value, text) if isinstance(value, list | tuple) else value
+        value = _evaluate(text)
+        return _refuse_glued(value, text) if isinstance(value, list | tuple) else value
     except _NOT_LITERAL:
         return cell
 
 
-def _without_gluing(value: list[Any] | tuple[Any, ...], text: str) -> Any:
+def _refuse_glued(value: list[Any] | tuple[Any, ...], text: str) -> Any:
     """Python glues neighbouring texts together; an array printed by NumPy has no commas between its items."""
     texts = [token.string for token in _tokens(text) if token.type == tokenize.STRING]
     if len(texts) <= sum(isinstance(item, str | bytes) for item in value) or not _is_flat(value):
         return value
     if len(value) == 1:
-        return [_evaluated(item) for item in texts]
+        return [_evaluate(item) for item in texts]
     raise UnfitError(f"{len(texts)} texts in a list of {len(value)}: a comma is missing between two of them")
 
 
@@ -79,7 +79,7 @@ def _tokens(text: str) -> list[tokenize.TokenInfo]:
         raise SyntaxError(str(error)) from error
 
 
-def _evaluated(text: str) -> Any:
+def _evaluate(text: str) -> Any:
     # Escapes that Python does not know are kept as they are; the warnings about them are meant for programmers.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

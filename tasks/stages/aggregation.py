@@ -7,10 +7,10 @@ from metric_core.calibration.platt import ProbabilityMap
 from metric_core.evidence import Evidence
 from metric_core.stages import Stage
 from tasks.calibration.calibration_files import MetricMap
-from tasks.evidence.sample_evidence import Asked, asked_probabilities, evidence_of, mapped
+from tasks.evidence.sample_evidence import Asked, map_probabilities, read_asked_probabilities, read_evidence
 from tasks.options.model_options import MetricSettings, Settings
-from tasks.stages.base import StageOutput, Tables, report, stage
-from tasks.tables.records import samples_of, table_of
+from tasks.stages.base import StageOutput, Tables, progress_reporter, stage
+from tasks.tables.records import build_table, read_samples_table
 
 
 class AggregationSettings(Settings):
@@ -30,14 +30,14 @@ class AggregationSettings(Settings):
 @stage(Stage.AGGREGATION, version=1)
 def aggregation(tables: Tables, settings: AggregationSettings) -> StageOutput:
     """Scores every metric on every row; a cell without a value says why."""
-    samples = samples_of(tables[Stage.SAMPLES])
+    samples = read_samples_table(tables[Stage.SAMPLES])
     requests = [metric.request() for metric in settings.metrics]
-    tell = report(Stage.AGGREGATION)
+    tell = progress_reporter(Stage.AGGREGATION)
     tell(0, len(samples))
     maps = {found.metric: ProbabilityMap(found.slope, found.intercept) for found in settings.maps}
-    asked = asked_probabilities(tables) if maps else {}
+    asked = read_asked_probabilities(tables) if maps else {}
     rows = []
-    for evidence in evidence_of(samples, tables, settings.verdict):
+    for evidence in read_evidence(samples, tables, settings.verdict):
         for request in requests:
             score = request.score(_mapped(evidence, asked, maps.get(request.key)))
             rows.append(
@@ -51,10 +51,10 @@ def aggregation(tables: Tables, settings: AggregationSettings) -> StageOutput:
                 }
             )
     tell(len(samples), 0)
-    return StageOutput(table_of(Stage.AGGREGATION, rows))
+    return StageOutput(build_table(Stage.AGGREGATION, rows))
 
 
 def _mapped(evidence: Evidence, asked: Mapping[str, Asked], probability_map: ProbabilityMap | None) -> Evidence:
     if probability_map is None:
         return evidence
-    return mapped(evidence, asked.get(evidence.sample.row_id, {}), probability_map)
+    return map_probabilities(evidence, asked.get(evidence.sample.row_id, {}), probability_map)

@@ -22,9 +22,9 @@ from prefect.futures import PrefectFuture
 
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
-from tasks.models.models import meet_run
+from tasks.models.models import reset_clients_for_run
 from tasks.options.model_options import Settings
-from tasks.prefect_support.concurrency_limits import slot
+from tasks.prefect_support.concurrency_limits import hold_slot
 from tasks.prefect_support.locks import ProcessLocks
 from tasks.prefect_support.stage_results import StageRefSerializer, StageResults
 from tasks.runtime import progress
@@ -52,7 +52,7 @@ class StageOutput:
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class TableStorage:
     """Where a stage's tables are kept, and under which key.
 
     Args:
@@ -80,10 +80,10 @@ class StageTask(Generic[S]):
         self.stage = stage
         self.version = version
         self.compute = compute
-        self._task = prefect_task(stage, version, self._run, f"{stage}-{{shard}}")
+        self._task = make_prefect_task(stage, version, self._run, f"{stage}-{{shard}}")
 
     def submit(
-        self, refs: Sequence["StageRef | PrefectFuture[Any]"], settings: S, keeping: Keeping, shard: int
+        self, refs: Sequence["StageRef | PrefectFuture[Any]"], settings: S, keeping: TableStorage, shard: int
     ) -> "PrefectFuture[Any]":
         """Starts the stage for one shard, unless its table is there.
 
@@ -109,7 +109,7 @@ class StageTask(Generic[S]):
         content += [[ref.stage, ref.digest] for ref in refs]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
-    def _kept(self, keeping: Keeping) -> Task[..., Any]:
+    def _kept(self, keeping: TableStorage) -> Task[..., Any]:
         policy = _StageKey(self, keeping.identity or "")
         task = self._task.with_options(
             persist_result=True,
@@ -125,8 +125,8 @@ class StageTask(Generic[S]):
         del shard  # only names the task run
         start = time.monotonic()
         if (context := TaskRunContext.get()) is not None:
-            meet_run(str(context.task_run.flow_run_id))
-        with slot(settings):
+            reset_clients_for_run(str(context.task_run.flow_run_id))
+        with hold_slot(settings):
             output = self.compute({ref.stage: read(ref) for ref in refs}, settings)
         usage = output.usage + StageUsage(seconds=time.monotonic() - start)
         return TableStore(tables).write(output.table, SCHEMAS[self.stage], usage)
@@ -162,7 +162,7 @@ def stage(name: Stage, version: int) -> Callable[[Callable[[Tables, S], StageOut
     return wrap
 
 
-def prefect_task(name: Stage, version: int, function: Callable[..., Any], run_name: str) -> Task[..., Any]:
+def make_prefect_task(name: Stage, version: int, function: Callable[..., Any], run_name: str) -> Task[..., Any]:
     """A Prefect task with what all stages have in common: the name, retries for transient faults, quiet results."""
     return Task(
         function,
@@ -185,7 +185,7 @@ def run_here(task: Task[..., Any], *arguments: Any) -> Any:
     return cast("Callable[..., Any]", task)(*arguments)
 
 
-def report(name: Stage) -> Callable[[int, int], None]:
+def progress_reporter(name: Stage) -> Callable[[int, int], None]:
     """A function that reports how far a stage is: units done, and by how many its total grew."""
     return lambda done, total: progress.advance(name, done, total)
 

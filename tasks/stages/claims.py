@@ -7,13 +7,13 @@ from metric_core import reasons
 from metric_core.judge_questions import QuestionKind, ask_claims
 from metric_core.records import AnswerStatus, Sample, Side
 from metric_core.stages import Product, Stage
-from tasks.judges.batching import Asker
+from tasks.judges.batching import JudgeBatcher
 from tasks.judges.protocol import GenerateAnswer
-from tasks.models.models import judge_of, open_pipeline
+from tasks.models.models import open_judges, open_pipeline
 from tasks.options.model_options import JudgedSettings
 from tasks.stages.answer_cells import reply_cell
-from tasks.stages.base import StageOutput, Tables, report, stage
-from tasks.tables.records import samples_of, table_of
+from tasks.stages.base import StageOutput, Tables, progress_reporter, stage
+from tasks.tables.records import build_table, read_samples_table
 
 _NOTHING_FOUND = {
     Side.RESPONSE: reasons.NO_RESPONSE_CLAIMS,
@@ -34,8 +34,8 @@ class ClaimsSettings(JudgedSettings):
 @stage(Stage.CLAIMS, version=2)
 def claims(tables: Tables, settings: ClaimsSettings) -> StageOutput:
     """Decomposes each text of the samples that a product asks for."""
-    samples = samples_of(tables[Stage.SAMPLES])
-    asker = Asker(judge_of(settings), report(Stage.CLAIMS))
+    samples = read_samples_table(tables[Stage.SAMPLES])
+    asker = JudgeBatcher(open_judges(settings), progress_reporter(Stage.CLAIMS))
     rows: list[dict[str, Any]] = []
     if Product.RESPONSE_CLAIMS in settings.products:
         rows += _claim_rows(samples, Side.RESPONSE, lambda sample: sample.response, asker)
@@ -48,11 +48,11 @@ def claims(tables: Tables, settings: ClaimsSettings) -> StageOutput:
             rows += _listed(sample, Side.REFERENCE_SENTENCE, _numbered(Side.REFERENCE_SENTENCE, found))
     if Product.CONTEXT_SENTENCES in settings.products:
         rows += _context_sentence_rows(samples, split)
-    return StageOutput(table_of(Stage.CLAIMS, rows), asker.usage)
+    return StageOutput(build_table(Stage.CLAIMS, rows), asker.usage)
 
 
 def _claim_rows(
-    samples: Sequence[Sample], side: Side, text_of: Callable[[Sample], str | None], asker: Asker
+    samples: Sequence[Sample], side: Side, text_of: Callable[[Sample], str | None], asker: JudgeBatcher
 ) -> list[dict[str, Any]]:
     texts = [text_of(sample) or "" for sample in samples]
     asked = [i for i, text in enumerate(texts) if text.strip()]

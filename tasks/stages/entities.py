@@ -9,8 +9,8 @@ from metric_core.stages import Product, Stage
 from tasks.models.models import open_recognizer
 from tasks.options.model_options import LanguageSettings, StoredSettings
 from tasks.recognizers.protocol import Entity
-from tasks.stages.base import StageOutput, Tables, report, stage
-from tasks.tables.records import samples_of, table_of
+from tasks.stages.base import StageOutput, Tables, progress_reporter, stage
+from tasks.tables.records import build_table, read_samples_table
 
 
 class EntitiesSettings(StoredSettings):
@@ -23,7 +23,7 @@ class EntitiesSettings(StoredSettings):
 @stage(Stage.ENTITIES, version=1)
 def entities(tables: Tables, settings: EntitiesSettings) -> StageOutput:
     """Finds the entities of each text that a product asks for; equal texts are read once."""
-    samples = samples_of(tables[Stage.SAMPLES])
+    samples = read_samples_table(tables[Stage.SAMPLES])
     of_reference = Product.REFERENCE_ENTITIES in settings.products
     of_contexts = Product.CONTEXT_ENTITIES in settings.products
     texts: dict[str, None] = {}
@@ -32,7 +32,7 @@ def entities(tables: Tables, settings: EntitiesSettings) -> StageOutput:
             texts[sample.reference] = None
         if of_contexts:
             texts.update(dict.fromkeys(sample.retrieved_contexts or ()))
-    tell = report(Stage.ENTITIES)
+    tell = progress_reporter(Stage.ENTITIES)
     tell(0, len(texts))
     recognizer = open_recognizer(settings.language, settings.answers)
     found = dict(zip(texts, recognizer.entities(list(texts)), strict=True))
@@ -49,7 +49,7 @@ def entities(tables: Tables, settings: EntitiesSettings) -> StageOutput:
                 for row in _rows(sample, Side.CONTEXT, i, found[passage])
             ]
             rows += listed or [_nothing(sample, Side.CONTEXT, reasons.NO_CONTEXT_ENTITIES)]
-    return StageOutput(table_of(Stage.ENTITIES, rows))
+    return StageOutput(build_table(Stage.ENTITIES, rows))
 
 
 def _rows(sample: Sample, side: Side, passage: int | None, found: Sequence[Entity]) -> list[dict[str, Any]]:

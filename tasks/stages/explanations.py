@@ -12,13 +12,13 @@ from metric_core.evidence import premise_text
 from metric_core.judge_questions import NO, YES, QuestionKind, ask_explanation
 from metric_core.records import AnswerStatus, VerdictKind
 from metric_core.stages import Stage
-from tasks.judges.batching import Asker
+from tasks.judges.batching import JudgeBatcher
 from tasks.judges.protocol import GenerateAnswer
-from tasks.models.models import judge_of
+from tasks.models.models import open_judges
 from tasks.options.model_options import JudgedSettings
 from tasks.stages.answer_cells import reply_cell
-from tasks.stages.base import StageOutput, Tables, report, stage
-from tasks.tables.records import samples_of, table_of
+from tasks.stages.base import StageOutput, Tables, progress_reporter, stage
+from tasks.tables.records import build_table, read_samples_table
 
 Explained: TypeAlias = Literal["unsupported", "all"]
 """Which verdicts on claims are explained: those that say no, or all."""
@@ -37,9 +37,9 @@ class ExplanationsSettings(JudgedSettings):
 @stage(Stage.EXPLANATIONS, version=2)
 def explanations(tables: Tables, settings: ExplanationsSettings) -> StageOutput:
     """Asks why, once a verdict."""
-    judge = judge_of(settings)
-    asker = Asker(judge, report(Stage.EXPLANATIONS))
-    samples = {sample.row_id: sample for sample in samples_of(tables[Stage.SAMPLES])}
+    judge = open_judges(settings)
+    asker = JudgeBatcher(judge, progress_reporter(Stage.EXPLANATIONS))
+    samples = {sample.row_id: sample for sample in read_samples_table(tables[Stage.SAMPLES])}
     claims = {(row["row_id"], row["claim_id"]): row["text"] for row in tables[Stage.CLAIMS].to_pylist()}
     chosen = list(_chosen(tables[Stage.VERDICTS].to_pylist(), settings.explained))
     questions = [
@@ -52,7 +52,7 @@ def explanations(tables: Tables, settings: ExplanationsSettings) -> StageOutput:
     ]
     answers = asker.generate(questions) if judge.can_answer(QuestionKind.EXPLANATION) else [_CAN_NOT] * len(questions)
     rows = [_row(verdict, answer) for verdict, answer in zip(chosen, answers, strict=True)]
-    return StageOutput(table_of(Stage.EXPLANATIONS, rows), asker.usage)
+    return StageOutput(build_table(Stage.EXPLANATIONS, rows), asker.usage)
 
 
 def _chosen(verdicts: Iterable[Mapping[str, Any]], explained: Explained) -> Iterator[Mapping[str, Any]]:

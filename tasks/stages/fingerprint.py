@@ -10,11 +10,11 @@ from dataclasses import asdict
 from typing import Any
 
 from metric_core.stages import Product
-from tasks.models.models import judge_of, open_cross_encoder, open_embedder, open_pipeline, open_recognizer
+from tasks.models.models import open_cross_encoder, open_embedder, open_judges, open_pipeline, open_recognizer
 from tasks.options.model_options import JudgedSettings, LanguageSettings, Settings
 
 
-def identity_of(settings: Settings) -> str:
+def settings_fingerprint(settings: Settings) -> str:
     """Digest of all that a stage's settings determine.
 
     Raises:
@@ -24,7 +24,7 @@ def identity_of(settings: Settings) -> str:
         mode="json", exclude={"judge", "embedder", "language", "answers", "refresh", "panel"}
     )
     if isinstance(settings, JudgedSettings):
-        judge = judge_of(settings)
+        judge = open_judges(settings)
         content["judge"] = {kind: judge.fingerprint(kind) for kind in settings.asks}
     elif (embedder := getattr(settings, "embedder", None)) is not None:
         content["embedder"] = embedder.model_dump(mode="json", include={"cross_encoder", "revision"})

@@ -6,13 +6,13 @@ from metric_core import reasons
 from metric_core.judge_questions import QuestionKind, ask_questions
 from metric_core.records import AnswerStatus, Sample
 from metric_core.stages import Stage
-from tasks.judges.batching import Asker
+from tasks.judges.batching import JudgeBatcher
 from tasks.judges.protocol import GenerateAnswer
-from tasks.models.models import judge_of
+from tasks.models.models import open_judges
 from tasks.options.model_options import JudgedSettings
 from tasks.stages.answer_cells import reply_cell
-from tasks.stages.base import StageOutput, Tables, report, stage
-from tasks.tables.records import samples_of, table_of
+from tasks.stages.base import StageOutput, Tables, progress_reporter, stage
+from tasks.tables.records import build_table, read_samples_table
 
 
 class QuestionsSettings(JudgedSettings):
@@ -26,13 +26,13 @@ class QuestionsSettings(JudgedSettings):
 @stage(Stage.QUESTIONS, version=2)
 def questions(tables: Tables, settings: QuestionsSettings) -> StageOutput:
     """Regenerates questions from each response that is not empty."""
-    samples = samples_of(tables[Stage.SAMPLES])
-    asker = Asker(judge_of(settings), report(Stage.QUESTIONS))
+    samples = read_samples_table(tables[Stage.SAMPLES])
+    asker = JudgeBatcher(open_judges(settings), progress_reporter(Stage.QUESTIONS))
     asked = [sample for sample in samples if sample.response and sample.response.strip()]
     answers = asker.generate([ask_questions(sample.response or "", settings.count) for sample in asked])
     by_row = {sample.row_id: answer for sample, answer in zip(asked, answers, strict=True)}
     rows = [row for sample in samples for row in _rows(sample, by_row.get(sample.row_id))]
-    return StageOutput(table_of(Stage.QUESTIONS, rows), asker.usage)
+    return StageOutput(build_table(Stage.QUESTIONS, rows), asker.usage)
 
 
 def _rows(sample: Sample, answer: GenerateAnswer | None) -> list[dict[str, Any]]:

@@ -7,13 +7,13 @@ from metric_core import reasons
 from metric_core.judge_questions import RATING_KINDS, ChoiceQuestion, GenerateQuestion, QuestionKind, RatingRequest
 from metric_core.records import AnswerStatus, Score, finite_number
 from metric_core.stages import Stage
-from tasks.judges.batching import Asker
+from tasks.judges.batching import JudgeBatcher
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
-from tasks.models.models import judge_of
+from tasks.models.models import open_judges
 from tasks.options.model_options import JudgedSettings, MetricSettings
 from tasks.stages.answer_cells import panel_cell, reply_cell
-from tasks.stages.base import StageOutput, Tables, report, stage
-from tasks.tables.records import samples_of, table_of
+from tasks.stages.base import StageOutput, Tables, progress_reporter, stage
+from tasks.tables.records import build_table, read_samples_table
 
 
 class RatingsSettings(JudgedSettings):
@@ -27,8 +27,8 @@ class RatingsSettings(JudgedSettings):
 @stage(Stage.RATINGS, version=2)
 def ratings(tables: Tables, settings: RatingsSettings) -> StageOutput:
     """Asks each metric's rating questions; a sample whose score needs none is not asked about."""
-    samples = samples_of(tables[Stage.SAMPLES])
-    asker = Asker(judge_of(settings), report(Stage.RATINGS))
+    samples = read_samples_table(tables[Stage.SAMPLES])
+    asker = JudgeBatcher(open_judges(settings), progress_reporter(Stage.RATINGS))
     asked: list[tuple[str, str, RatingRequest]] = []
     for metric in settings.metrics:
         request = metric.request()
@@ -42,10 +42,10 @@ def ratings(tables: Tables, settings: RatingsSettings) -> StageOutput:
         for (row_id, metric, rating), answer in zip(asked, answers, strict=True)
         for row in _rows(answer)
     ]
-    return StageOutput(table_of(Stage.RATINGS, rows), asker.usage)
+    return StageOutput(build_table(Stage.RATINGS, rows), asker.usage)
 
 
-def _answers(requests: Sequence[RatingRequest], asker: Asker) -> list[ChoiceAnswer | GenerateAnswer]:
+def _answers(requests: Sequence[RatingRequest], asker: JudgeBatcher) -> list[ChoiceAnswer | GenerateAnswer]:
     choices = [request.question for request in requests if isinstance(request.question, ChoiceQuestion)]
     writings = [request.question for request in requests if isinstance(request.question, GenerateQuestion)]
     chosen, written = iter(asker.choose(choices)), iter(asker.generate(writings))

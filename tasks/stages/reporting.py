@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from metric_core.stages import Stage
-from tasks.calibration.bias_correction import corrected_means
+from tasks.calibration.bias_correction import correct_means
 from tasks.options.model_options import MetricSettings, Settings
 from tasks.reports.run.report_page import write_report
 from tasks.runs import run_folder
-from tasks.runs.panel_agreement import panel_agreement
+from tasks.runs.panel_agreement import measure_panel_agreement
 from tasks.runtime.usage import StageUsage
-from tasks.stages.base import prefect_task, report
+from tasks.stages.base import make_prefect_task, progress_reporter
 from tasks.tables.table_store import StageRef
 
 
@@ -36,10 +36,10 @@ def write_run(refs: list[StageRef], settings: ReportingSettings) -> str:
         refs: the tables of all stages and shards.
         settings: what to write, and where.
     """
-    tell = report(Stage.REPORTING)
+    tell = progress_reporter(Stage.REPORTING)
     tell(0, 1)
     folder = Path(settings.folder)
-    with run_folder.writable(folder):
+    with run_folder.translate_write_errors(folder):
         _write(folder, refs, settings)
     tell(1, 0)
     return str(folder)
@@ -53,7 +53,7 @@ def _write(folder: Path, refs: Sequence[StageRef], settings: ReportingSettings) 
     requests = [metric.request() for metric in settings.metrics]
     run_folder.write_tables(folder, by_stage)
     summaries = run_folder.summarize_scores(folder, requests)
-    more = {"agreement": panel_agreement(folder), "people": corrected_means(folder, settings.manifest)}
+    more = {"agreement": measure_panel_agreement(folder), "people": correct_means(folder, settings.manifest)}
     run_folder.write_summary(folder, rows, summaries, more)
     manifest = {
         **settings.manifest,
@@ -94,4 +94,4 @@ def _total(refs: Sequence[StageRef]) -> StageUsage:
     return sum((ref.usage for ref in refs), StageUsage())
 
 
-reporting = prefect_task(Stage.REPORTING, 1, write_run, str(Stage.REPORTING))
+reporting = make_prefect_task(Stage.REPORTING, 1, write_run, str(Stage.REPORTING))

@@ -21,13 +21,13 @@ from metric_core import columns as c
 from metric_core.errors import SourceError
 from tasks.options.model_options import Settings
 from tasks.options.retriever_options import RetrieverOptions
-from tasks.retrievers.fetcher import Fetched, Fetcher
+from tasks.retrievers.fetcher import FetchedContexts, Fetcher
 from tasks.sources import SourceOptions, read_samples
 from tasks.sources.bad_rows import MOST_DETAILS
-from tasks.sources.handed_over import handed_over
+from tasks.sources.handed_over import save_rows
 from tasks.stages.samples import BadRowNote, SamplesResult
 from tasks.tables.inventory import SOURCES
-from tasks.tables.table_files import filesystem, touch, write_whole
+from tasks.tables.table_files import atomic_write, filesystem, touch
 
 _SHOWN = 5
 _ROWS_AT_ONCE = 1000
@@ -95,7 +95,7 @@ class Retrieval(Settings):
         )
 
 
-class Awaited(Settings):
+class UnfetchedContexts(Settings):
     """Contexts that are not there yet.
 
     Args:
@@ -162,7 +162,7 @@ def fetch_contexts(settings: RetrievalSettings, tables: str) -> Retrieval:
                 continue
             without_passages += not fetched.passages
             rows.append(_row(row, fetched))
-    source = handed_over(rows, tables)
+    source = save_rows(rows, tables)
     _check(rows, problems, settings, fetcher.identity, source)
     reader = questions.reader
     bad = map(BadRowNote.of, reader.bad_rows)
@@ -178,11 +178,11 @@ def fetch_contexts(settings: RetrievalSettings, tables: str) -> Retrieval:
         seconds=round(time.monotonic() - start, 3),
     )
     fs, folder = filesystem(posixpath.join(tables, SOURCES))
-    write_whole(fs, posixpath.join(folder, questions.record), found.model_dump_json().encode())
+    atomic_write(fs, posixpath.join(folder, questions.record), found.model_dump_json().encode())
     return found
 
 
-def contexts_at_hand(settings: RetrievalSettings, tables: str) -> Retrieval | Awaited:
+def find_fetched_contexts(settings: RetrievalSettings, tables: str) -> Retrieval | UnfetchedContexts:
     """The contexts that were fetched last for these questions, by this or another run. The index is not asked.
 
     Args:
@@ -209,7 +209,7 @@ def contexts_at_hand(settings: RetrievalSettings, tables: str) -> Retrieval | Aw
             return found
     except (FileNotFoundError, ValidationError):
         pass
-    return Awaited(index=index, rows=rows, bad_row_count=questions.reader.bad_row_count)
+    return UnfetchedContexts(index=index, rows=rows, bad_row_count=questions.reader.bad_row_count)
 
 
 retrieval = Task(fetch_contexts, name="retrieval", cache_policy=NO_CACHE, persist_result=False)
@@ -229,7 +229,7 @@ def _check(
     )
 
 
-def _row(row: Mapping[str, Any], fetched: Fetched) -> dict[str, Any]:
+def _row(row: Mapping[str, Any], fetched: FetchedContexts) -> dict[str, Any]:
     """The row of a sample, by its columns' own names; what was not given stays out."""
     replaced: dict[str, Any] = {c.RETRIEVED_CONTEXTS: [passage.text for passage in fetched.passages]}
     ids = [passage.id for passage in fetched.passages]

@@ -8,7 +8,7 @@ from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
 from tasks.options.model_options import Settings
 from tasks.sources import BadRow, SourceOptions, read_samples
-from tasks.stages.base import prefect_task, report
+from tasks.stages.base import make_prefect_task, progress_reporter
 from tasks.tables.table_store import StageRef, TableStore
 
 
@@ -92,7 +92,7 @@ def read_shards(settings: SamplesSettings, tables: str) -> SamplesResult:
     """
     store = TableStore(tables)
     reader = read_samples(settings.source, settings.options, settings.required)
-    tell = report(Stage.SAMPLES)
+    tell = progress_reporter(Stage.SAMPLES)
     refs = []
     for table in reader:
         tell(table.num_rows, table.num_rows)
@@ -106,4 +106,4 @@ def read_shards(settings: SamplesSettings, tables: str) -> SamplesResult:
     )
 
 
-samples = prefect_task(Stage.SAMPLES, 1, read_shards, str(Stage.SAMPLES))
+samples = make_prefect_task(Stage.SAMPLES, 1, read_shards, str(Stage.SAMPLES))

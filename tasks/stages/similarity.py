@@ -12,8 +12,8 @@ from metric_core.records import AnswerStatus, Pair, Sample
 from metric_core.stages import Product, Stage
 from tasks.models.models import open_cross_encoder, open_embedder
 from tasks.options.model_options import EmbedderSettings, StoredSettings
-from tasks.stages.base import StageOutput, Tables, report, stage
-from tasks.tables.records import samples_of, table_of
+from tasks.stages.base import StageOutput, Tables, progress_reporter, stage
+from tasks.tables.records import build_table, read_samples_table
 
 BLANK = " "
 """Stands for an empty text: an embedder has no vector for nothing."""
@@ -29,14 +29,14 @@ class SimilaritySettings(StoredSettings):
 @stage(Stage.SIMILARITY, version=2)
 def similarity(tables: Tables, settings: SimilaritySettings) -> StageOutput:
     """Cosine of each pair that a product asks for, null where a vector is zero or not finite."""
-    samples = samples_of(tables[Stage.SAMPLES])
+    samples = read_samples_table(tables[Stage.SAMPLES])
     pairs: list[tuple[str, str, int, str, str]] = []
     if Product.QUESTION_SIMILARITY in settings.products:
         pairs += _question_pairs(samples, tables[Stage.QUESTIONS].to_pylist())
     if Product.ANSWER_SIMILARITY in settings.products:
         pairs += [(s.row_id, Pair.ANSWER, 0, s.response or BLANK, s.reference or BLANK) for s in samples]
     texts = list(dict.fromkeys(text for *_, one, other in pairs for text in (one, other)))
-    tell = report(Stage.SIMILARITY)
+    tell = progress_reporter(Stage.SIMILARITY)
     tell(0, len(texts))
     vectors = (
         dict(zip(texts, open_embedder(settings.embedder, settings.answers).embed(texts), strict=True)) if texts else {}
@@ -51,7 +51,7 @@ def similarity(tables: Tables, settings: SimilaritySettings) -> StageOutput:
             _row(sample.row_id, Pair.ANSWER_CROSS_ENCODER, 0, float(value))
             for sample, value in zip(samples, scored, strict=True)
         ]
-    return StageOutput(table_of(Stage.SIMILARITY, rows))
+    return StageOutput(build_table(Stage.SIMILARITY, rows))
 
 
 def cosine(one: NDArray[np.float32], other: NDArray[np.float32]) -> float | None:

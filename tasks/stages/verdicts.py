@@ -21,13 +21,13 @@ from metric_core.judge_questions import (
 )
 from metric_core.records import AnswerStatus, Sample, Side, VerdictKind
 from metric_core.stages import Product, Stage
-from tasks.judges.batching import Asker
+from tasks.judges.batching import JudgeBatcher
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
-from tasks.models.models import judge_of
+from tasks.models.models import open_judges
 from tasks.options.model_options import JudgedSettings
 from tasks.stages.answer_cells import panel_cell, reply_cell
-from tasks.stages.base import StageOutput, Tables, report, stage
-from tasks.tables.records import samples_of, table_of
+from tasks.stages.base import StageOutput, Tables, progress_reporter, stage
+from tasks.tables.records import build_table, read_samples_table
 
 EMPTY_PREMISE = "empty premise"
 EMPTY_TARGET = "nothing to be useful for"
@@ -70,16 +70,16 @@ class _Pending:
 @stage(Stage.VERDICTS, version=3)
 def verdicts(tables: Tables, settings: VerdictsSettings) -> StageOutput:
     """Gives every verdict that a product asks for."""
-    samples = samples_of(tables[Stage.SAMPLES])
+    samples = read_samples_table(tables[Stage.SAMPLES])
     claims = _claims_by_row(tables[Stage.CLAIMS].to_pylist() if Stage.CLAIMS in tables else ())
-    judge = judge_of(settings)
-    asker = Asker(judge, report(Stage.VERDICTS))
+    judge = open_judges(settings)
+    asker = JudgeBatcher(judge, progress_reporter(Stage.VERDICTS))
     rows = _ask([p for s in samples for p in _first_round(s, claims.get(s.row_id, {}), settings.products)], asker)
     if Product.CLAIMS_BY_EACH_CONTEXT in settings.products:
         rows += _each_context_rows(samples, claims, rows, asker, settings.every_context)
     if Product.SENTENCE_RELEVANCE in settings.products:
         rows += _relevance_rows(samples, claims, asker)
-    return StageOutput(table_of(Stage.VERDICTS, rows), asker.usage)
+    return StageOutput(build_table(Stage.VERDICTS, rows), asker.usage)
 
 
 def _claims_by_row(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[Side, dict[str, str]]]:
@@ -94,7 +94,7 @@ def _first_round(sample: Sample, claims: Claims, products: Sequence[Product]) ->
     pending: list[_Pending] = []
     for side, premise in (SUPPORTS[product] for product in products if product in SUPPORTS):
         text = premise_text(sample, premise)
-        pending += [_support(sample, claim_id, claim, premise, text) for claim_id, claim in _of(claims, side)]
+        pending += [_support(sample, claim_id, claim, premise, text) for claim_id, claim in _claims_of(claims, side)]
     if Product.USEFULNESS_FOR_REFERENCE in products:
         pending += _usefulness(sample, VerdictKind.USEFULNESS_FOR_REFERENCE, sample.reference or "")
     if Product.USEFULNESS_FOR_RESPONSE in products:
@@ -102,7 +102,7 @@ def _first_round(sample: Sample, claims: Claims, products: Sequence[Product]) ->
     return pending
 
 
-def _of(claims: Claims, side: Side) -> list[tuple[str, str]]:
+def _claims_of(claims: Claims, side: Side) -> list[tuple[str, str]]:
     return list(claims.get(side, {}).items())
 
 
@@ -126,7 +126,7 @@ def _each_context_rows(
     samples: Sequence[Sample],
     claims: Mapping[str, Claims],
     first: Sequence[Mapping[str, Any]],
-    asker: Asker,
+    asker: JudgeBatcher,
     every: bool,
 ) -> list[dict[str, Any]]:
     by_reference = {
@@ -135,12 +135,12 @@ def _each_context_rows(
         if row["kind"] == VerdictKind.SUPPORT and row["premise"] == BY_REFERENCE
     }
     if not every:
-        samples = [sample for sample in samples if _of(claims.get(sample.row_id, {}), Side.REFERENCE)]
+        samples = [sample for sample in samples if _claims_of(claims.get(sample.row_id, {}), Side.REFERENCE)]
     second = [
         _support(sample, claim_id, claim, context_premise(i), passage)
         for sample in samples
         for i, passage in enumerate(sample.retrieved_contexts or ())
-        for claim_id, claim in _of(claims.get(sample.row_id, {}), Side.RESPONSE)
+        for claim_id, claim in _claims_of(claims.get(sample.row_id, {}), Side.RESPONSE)
         if every or by_reference.get((sample.row_id, claim_id)) == 0
     ]
     rows = _ask(second, asker)
@@ -150,12 +150,12 @@ def _each_context_rows(
         for sample in samples
         for i, passage in enumerate(sample.retrieved_contexts or ())
         if (sample.row_id, context_premise(i)) in found_in
-        for claim_id, claim in _of(claims.get(sample.row_id, {}), Side.REFERENCE)
+        for claim_id, claim in _claims_of(claims.get(sample.row_id, {}), Side.REFERENCE)
     ]
     return rows + _ask(third, asker)
 
 
-def _ask(pending: Sequence[_Pending], asker: Asker) -> list[dict[str, Any]]:
+def _ask(pending: Sequence[_Pending], asker: JudgeBatcher) -> list[dict[str, Any]]:
     answers = iter(asker.choose([verdict.question for verdict in pending if verdict.question is not None]))
     return [_known_row(verdict) if verdict.question is None else _row(verdict, next(answers)) for verdict in pending]
 
@@ -188,11 +188,13 @@ def _key(row_id: str, kind: VerdictKind, claim_id: str, premise: str) -> dict[st
     return {"row_id": row_id, "kind": kind, "claim_id": claim_id, "premise": premise}
 
 
-def _relevance_rows(samples: Sequence[Sample], claims: Mapping[str, Claims], asker: Asker) -> list[dict[str, Any]]:
+def _relevance_rows(
+    samples: Sequence[Sample], claims: Mapping[str, Claims], asker: JudgeBatcher
+) -> list[dict[str, Any]]:
     asked = [
         (sample, sentences)
         for sample in samples
-        if (sentences := _of(claims.get(sample.row_id, {}), Side.CONTEXT_SENTENCE))
+        if (sentences := _claims_of(claims.get(sample.row_id, {}), Side.CONTEXT_SENTENCE))
     ]
     answers = asker.generate(
         [ask_relevant_sentences([text for _, text in sentences], s.user_input or "") for s, sentences in asked]

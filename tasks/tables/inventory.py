@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from metric_core.errors import AssayError
 from metric_core.stages import Stage
-from tasks.tables.table_files import filesystem, told
+from tasks.tables.table_files import filesystem, translate_errors
 from tasks.tables.table_store import StageRef, content_digest, verify
 
 RECORDS = "results"
@@ -68,14 +68,14 @@ class Inventory:
         """
         self.fs.invalidate_cache()
         for folder in (RECORDS, *map(str, Stage), SOURCES, RUNNING):
-            with told(self.fs, self.root, what="read"):
+            with translate_errors(self.fs, self.root, what="read"):
                 found = list(self._entries_of(folder))
             yield from found
 
     def _entries_of(self, folder: str) -> Iterator[Entry]:
         place = posixpath.join(self.root, folder)
         for path in sorted(self.fs.ls(place, detail=False)) if self.fs.exists(place) else ():
-            if (kind := _kind(folder, path)) is not None and (entry := self._entry(path, kind, folder)) is not None:
+            if (kind := _kind_of(folder, path)) is not None and (entry := self._entry(path, kind, folder)) is not None:
                 yield entry
 
     def _entry(self, path: str, kind: Kind, folder: str) -> Entry | None:
@@ -129,7 +129,7 @@ class Inventory:
         return None if digest == _stem(path) else f"the table {path} has been changed since it was computed"
 
 
-def _kind(folder: str, path: str) -> Kind | None:
+def _kind_of(folder: str, path: str) -> Kind | None:
     name = posixpath.basename(path)
     if name.startswith(".") and name.endswith(".tmp"):
         return "temporary"

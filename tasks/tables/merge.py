@@ -6,17 +6,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 
-def rows_of(table: pa.Table, row_ids: Collection[str]) -> pa.Table:
+def select_rows(table: pa.Table, row_ids: Collection[str]) -> pa.Table:
     """The rows that belong to these samples, in the table's order.
 
     >>> table = pa.table({"row_id": ["a", "b", "a"], "text": ["1", "2", "3"]})
-    >>> rows_of(table, {"a"})["text"].to_pylist()
+    >>> select_rows(table, {"a"})["text"].to_pylist()
     ['1', '3']
     """
     return table.filter(pc.is_in(table["row_id"], value_set=_ids(row_ids)))
 
 
-def merge(order: Sequence[str], kept: pa.Table, fresh: pa.Table) -> pa.Table:
+def merge_tables(order: Sequence[str], kept: pa.Table, fresh: pa.Table) -> pa.Table:
     """Both tables' rows, sample after sample; the rows of one sample stay in the order they had.
 
     Args:
@@ -26,10 +26,10 @@ def merge(order: Sequence[str], kept: pa.Table, fresh: pa.Table) -> pa.Table:
 
     >>> kept = pa.table({"row_id": ["c", "a", "c"], "text": ["1", "2", "3"]})
     >>> fresh = pa.table({"row_id": ["b"], "text": ["4"]})
-    >>> merge(["a", "b", "c"], kept, fresh)["text"].to_pylist()
+    >>> merge_tables(["a", "b", "c"], kept, fresh)["text"].to_pylist()
     ['2', '4', '1', '3']
     """
-    both = rows_of(pa.concat_tables([kept, fresh]), order)
+    both = select_rows(pa.concat_tables([kept, fresh]), order)
     positions = pc.index_in(both["row_id"], value_set=_ids(order))
     return both.take(pc.array_sort_indices(positions))
 

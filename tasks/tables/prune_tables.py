@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from tasks.tables.inventory import Entry, Inventory
-from tasks.tables.table_files import is_local, told
-from tasks.tables.tables_in_use import running_since
+from tasks.tables.table_files import is_local, translate_errors
+from tasks.tables.tables_in_use import oldest_start
 
 YOUNGEST = timedelta(hours=1)
 """What was used within this time stays whatever is asked for: a run that is under way may need it."""
@@ -61,11 +61,11 @@ def prune_tables(root: str, *, before: datetime, size: int | None = None, dry_ru
     entries = list(inventory.entries())
     if size is not None:
         before = max(before, _cutoff(inventory, entries, size))
-    runs = running_since(root)
+    runs = oldest_start(root)
     before = min(before, now - YOUNGEST, *runs) if is_local(inventory.fs) or not runs else _EVER
     records = [entry for entry in entries if entry.kind == "record" and entry.used < before]
     temporary = [e for e in entries if e.kind == "temporary" and e.used < min(before, now - YOUNGEST_TEMPORARY)]
-    gone = [*records, *temporary] if dry_run else [*_removed(inventory, records), *_removed(inventory, temporary)]
+    gone = [*records, *temporary] if dry_run else [*_remove(inventory, records), *_remove(inventory, temporary)]
     # Looked up anew: a run may have written records meanwhile.
     paths = {entry.path for entry in gone}
     stay = {
@@ -74,7 +74,7 @@ def prune_tables(root: str, *, before: datetime, size: int | None = None, dry_ru
         if entry.kind == "record" and entry.path not in paths and (ref := inventory.reference(entry.path)) is not None
     }
     others = [e for e in entries if e.kind in ("table", "source") and e.used < before and e.path not in stay]
-    gone += others if dry_run else _removed(inventory, others)
+    gone += others if dry_run else _remove(inventory, others)
     kinds = [entry.kind for entry in gone]
     counts = (kinds.count("record"), kinds.count("table"), kinds.count("source"), kinds.count("temporary"))
     return PrunedTables(*counts, size=sum(entry.size for entry in gone), runs=len(runs))
@@ -96,10 +96,10 @@ def _cutoff(inventory: Inventory, entries: Iterable[Entry], size: int) -> dateti
     return cutoff if total > size else _EVER
 
 
-def _removed(inventory: Inventory, entries: Iterable[Entry]) -> Iterator[Entry]:
+def _remove(inventory: Inventory, entries: Iterable[Entry]) -> Iterator[Entry]:
     """Removes files, but for those that have been used since they were listed."""
     for entry in entries:
-        with told(inventory.fs, entry.path, what="removed"):
+        with translate_errors(inventory.fs, entry.path, what="removed"):
             try:
                 if inventory.used(entry.path) > entry.used:
                     continue

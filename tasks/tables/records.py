@@ -10,12 +10,12 @@ from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
 
 
-def samples_of(table: pa.Table) -> list[Sample]:
+def read_samples_table(table: pa.Table) -> list[Sample]:
     """The samples of a samples table, in its order."""
     return [_sample(row) for row in table.to_pylist()]
 
 
-def table_of(stage: Stage, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+def build_table(stage: Stage, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """A stage's table from rows as mappings; a column that a row does not name is null.
 
     A model may write half of a character, which no table can hold: a question mark takes its place.
@@ -24,15 +24,15 @@ def table_of(stage: Stage, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     try:
         return pa.Table.from_pylist(list(rows), schema=schema)
     except UnicodeEncodeError:
-        return pa.Table.from_pylist([_of_whole_characters(row) for row in rows], schema=schema)
+        return pa.Table.from_pylist([_replace_surrogates(row) for row in rows], schema=schema)
 
 
-def _of_whole_characters(value: Any) -> Any:
+def _replace_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, Mapping):
-        return {name: _of_whole_characters(held) for name, held in value.items()}
-    return [_of_whole_characters(held) for held in value] if isinstance(value, list) else value
+        return {name: _replace_surrogates(held) for name, held in value.items()}
+    return [_replace_surrogates(held) for held in value] if isinstance(value, list) else value
 
 
 def _sample(row: Mapping[str, Any]) -> Sample:

@@ -19,7 +19,7 @@ CONTENT: tuple[str, ...] = tuple(field.name for field in SAMPLES.fields if field
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class RowChanges:
     """How the rows of a run differ from those of an earlier one.
 
     Args:
@@ -35,7 +35,7 @@ class Changes:
     unchanged: int
 
 
-def compare(earlier: Iterable[pa.Table], later: Iterable[pa.Table]) -> Changes:
+def find_row_changes(earlier: Iterable[pa.Table], later: Iterable[pa.Table]) -> RowChanges:
     """Compares the samples of two runs by their row ids.
 
     Args:
@@ -46,7 +46,7 @@ def compare(earlier: Iterable[pa.Table], later: Iterable[pa.Table]) -> Changes:
     after = _digests(later)
     both = [row_id for row_id in after if row_id in before]
     changed = {row_id: _differing(before[row_id], after[row_id]) for row_id in both if before[row_id] != after[row_id]}
-    return Changes(
+    return RowChanges(
         added=tuple(row_id for row_id in after if row_id not in before),
         removed=tuple(row_id for row_id in before if row_id not in after),
         changed=changed,

@@ -47,7 +47,7 @@ def filesystem(url: str) -> tuple[fsspec.AbstractFileSystem, str]:
     return fs, path
 
 
-def storage_errors(*others: type[Exception]) -> tuple[type[Exception], ...]:
+def translate_storage_errors(*others: type[Exception]) -> tuple[type[Exception], ...]:
     """What the clients of file systems raise where a place can not be reached or used; not all of it is an OSError.
 
     To be asked when an error has come: a client that is not loaded has raised none.
@@ -60,7 +60,7 @@ def storage_errors(*others: type[Exception]) -> tuple[type[Exception], ...]:
     return (OSError, *others, *(error for error in known if error is not None))
 
 
-def write_whole(fs: fsspec.AbstractFileSystem, path: str, content: bytes, setting: str = TABLES) -> None:
+def atomic_write(fs: fsspec.AbstractFileSystem, path: str, content: bytes, setting: str = TABLES) -> None:
     """Writes a file; nobody finds a part of it under its name.
 
     Args:
@@ -73,28 +73,28 @@ def write_whole(fs: fsspec.AbstractFileSystem, path: str, content: bytes, settin
         AssayError: it can not be written.
     """
     if OBJECT_STORES.intersection(_protocols(fs)):
-        with told(fs, path, setting):
+        with translate_errors(fs, path, setting):
             fs.pipe_file(path, content)
         return
-    with whole(fs, path, setting) as temporary:
+    with atomic_file(fs, path, setting) as temporary:
         fs.pipe_file(temporary, content)
 
 
 @contextmanager
-def whole(fs: fsspec.AbstractFileSystem, path: str, setting: str = TABLES) -> Iterator[str]:
+def atomic_file(fs: fsspec.AbstractFileSystem, path: str, setting: str = TABLES) -> Iterator[str]:
     """A place for a file that takes its name when the block is done, and goes away if the block fails.
 
     Args:
         fs: its file system.
         path: the place that it is to have there.
-        setting: as for `write_whole`.
+        setting: as for `atomic_write`.
 
     Raises:
         AssayError: it can not be written.
     """
     folder, name = posixpath.split(path)
     temporary = posixpath.join(folder, f".{name.partition('.')[0]}.{uuid.uuid4().hex}.tmp")
-    with told(fs, path, setting):
+    with translate_errors(fs, path, setting):
         fs.makedirs(folder, exist_ok=True)
         try:
             yield temporary
@@ -106,7 +106,9 @@ def whole(fs: fsspec.AbstractFileSystem, path: str, setting: str = TABLES) -> It
 
 
 @contextmanager
-def told(fs: fsspec.AbstractFileSystem, path: str, setting: str = TABLES, what: str = "written") -> Iterator[None]:
+def translate_errors(
+    fs: fsspec.AbstractFileSystem, path: str, setting: str = TABLES, what: str = "written"
+) -> Iterator[None]:
     """A block that does something at a place.
 
     Args:
@@ -120,7 +122,7 @@ def told(fs: fsspec.AbstractFileSystem, path: str, setting: str = TABLES, what: 
     """
     try:
         yield
-    except storage_errors() as error:
+    except translate_storage_errors() as error:
         raise AssayError(
             f"{fs.unstrip_protocol(path)} can not be {what}: {error}. Look at the place that `{setting}` names, at "
             "the credentials in the environment, and at the room that is left there."

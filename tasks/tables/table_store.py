@@ -18,7 +18,7 @@ from metric_core.errors import AssayError
 from metric_core.schemas import SCHEMAS, TableSchema
 from metric_core.stages import Stage
 from tasks.runtime.usage import StageUsage
-from tasks.tables.table_files import filesystem, is_local, storage_errors, touch, write_whole
+from tasks.tables.table_files import atomic_write, filesystem, is_local, touch, translate_storage_errors
 
 
 class StageRef(BaseModel):
@@ -71,7 +71,7 @@ class TableStore:
         if self._is_there(path, content):
             touch(self._fs, path)
         else:
-            write_whole(self._fs, path, content)
+            atomic_write(self._fs, path, content)
         return StageRef(
             stage=schema.stage,
             path=path if is_local(self._fs) else self._fs.unstrip_protocol(path),
@@ -85,7 +85,7 @@ class TableStore:
         """Whether the table is there already; a file that says anything else has been damaged and is written again."""
         try:
             return bool(self._fs.cat_file(path) == content)
-        except storage_errors():
+        except translate_storage_errors():
             return False
 
 
@@ -113,7 +113,7 @@ def read(ref: StageRef) -> pa.Table:
         raise AssayError(
             f"the {ref.stage} table {ref.path} can not be read ({error}). Delete it and run the evaluation again."
         ) from error
-    except storage_errors() as error:
+    except translate_storage_errors() as error:
         raise AssayError(
             f"the {ref.stage} table {ref.path} can not be reached: {error}. Look at the storage and at the credentials "
             "in the environment, and run the evaluation again; what was computed is kept."

@@ -12,7 +12,7 @@ import fsspec
 
 from metric_core.errors import AssayError
 from tasks.tables.inventory import RUNNING
-from tasks.tables.table_files import filesystem, storage_errors, write_whole
+from tasks.tables.table_files import atomic_write, filesystem, translate_storage_errors
 
 PERIOD = 300.0
 """Seconds between two signs of life of a run."""
@@ -24,7 +24,7 @@ _logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def in_use(root: str, run_id: str) -> Iterator[None]:
+def mark_in_use(root: str, run_id: str) -> Iterator[None]:
     """Notes in a store that a run is using it, until the block ends.
 
     Args:
@@ -45,11 +45,11 @@ def in_use(root: str, run_id: str) -> Iterator[None]:
         ended.set()
         thread.join()
         _note(fs, path, started, is_running=False)  # who runs may not be allowed to delete
-        with suppress(*storage_errors()):
+        with suppress(*translate_storage_errors()):
             fs.rm_file(path)
 
 
-def running_since(root: str) -> list[datetime]:
+def oldest_start(root: str) -> list[datetime]:
     """When the runs began that are using a store.
 
     Args:
@@ -71,7 +71,7 @@ def _beat(fs: fsspec.AbstractFileSystem, path: str, started: datetime, ended: Ev
 def _note(fs: fsspec.AbstractFileSystem, path: str, started: datetime, *, is_running: bool) -> None:
     content = {"started": started.isoformat(), "seen": datetime.now(UTC).isoformat(), "is_running": is_running}
     try:
-        write_whole(fs, path, json.dumps(content).encode())
+        atomic_write(fs, path, json.dumps(content).encode())
     except AssayError as error:
         _logger.debug("%s", error)
 
@@ -82,6 +82,6 @@ def _started(fs: fsspec.AbstractFileSystem, path: str) -> datetime | None:
         note = json.loads(fs.cat_file(path))
         started, seen = (datetime.fromisoformat(note[name]) for name in ("started", "seen"))
         is_running = note["is_running"] and datetime.now(UTC) - seen < LONGEST_SILENCE
-    except storage_errors(ValueError, KeyError, TypeError):
+    except translate_storage_errors(ValueError, KeyError, TypeError):
         return None
     return started if is_running else None

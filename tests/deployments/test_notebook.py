@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deployments.notebook import Run, evaluate
+from deployments.notebook import RunResult, evaluate
 from metric_core.errors import SourceError
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
@@ -22,7 +22,7 @@ def test_the_examples_of_the_page_work(prefect_server: str, tmp_path: Path, monk
     for block in blocks:
         exec(block, names)
     run = names["run"]
-    assert isinstance(run, Run)
+    assert isinstance(run, RunResult)
     assert run.folder == tmp_path / "runs" / "first"
     assert run.summary["faithfulness"]["scored"] == 2
     assert names["frame"].columns.tolist() == ["row_id", "metric", "value", "status", "reason", "label"]

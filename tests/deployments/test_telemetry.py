@@ -13,8 +13,8 @@ from deployments.local_server.server_process import LOOPBACK
 from deployments.local_server.server_record import ServerFolder
 from deployments.local_server.start import _environment
 from tasks.launcher import LaunchSettings
-from tasks.launcher.launch_command import judge_command
-from tasks.runtime.telemetry import NO_TELEMETRY, send_nothing_home
+from tasks.launcher.launch_command import build_command
+from tasks.runtime.telemetry import NO_TELEMETRY, disable_telemetry
 
 ROOT = Path(__file__).parents[2]
 SILENT = {"DO_NOT_TRACK": "1"}
@@ -74,7 +74,7 @@ def test_the_hubs_library() -> None:
 def test_what_the_user_has_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in NO_TELEMETRY:
         monkeypatch.setenv(name, "the user's")
-    send_nothing_home()
+    disable_telemetry()
     assert {os.environ[name] for name in NO_TELEMETRY} == {"the user's"}
 
 
@@ -86,16 +86,16 @@ def test_the_local_server(tmp_path: Path) -> None:
 def test_a_launched_judge() -> None:
     wanted = SILENT | {"VLLM_NO_USAGE_STATS": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
     settings = LaunchSettings(python=sys.executable, model="m")
-    assert wanted.items() <= judge_command(settings, 8000, {}, "judge").environment.items()
+    assert wanted.items() <= build_command(settings, 8000, {}, "judge").environment.items()
     container = LaunchSettings(container=(sys.executable, "run", "image"), model="m")
-    words = judge_command(container, 8000, {}, "judge").words
+    words = build_command(container, 8000, {}, "judge").words
     assert {f"{name}={value}" for name, value in wanted.items()} <= {*words}
     assert "127.0.0.1:8000:8000" in words
 
 
 def test_what_listens_does_so_on_the_loopback_interface() -> None:
     assert LOOPBACK == "127.0.0.1"
-    words = judge_command(LaunchSettings(python=sys.executable, model="m"), 8000, {}, "judge").words
+    words = build_command(LaunchSettings(python=sys.executable, model="m"), 8000, {}, "judge").words
     assert words[words.index("--host") + 1] == "127.0.0.1"
     compose = yaml.safe_load((ROOT / "deployments/container/compose.yaml").read_text(encoding="utf-8"))
     published = [port for service in compose["services"].values() for port in service.get("ports", ())]

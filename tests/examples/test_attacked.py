@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from metric_core.judge_questions import ask_usefulness_for_response, ask_verdict
-from metric_core.prompts.fences import disarmed
+from metric_core.prompts.fences import neutralize
 from metric_core.prompts.prompt_set import load_prompts
 from tests.metric_core.prompts.structure import split
 
@@ -52,5 +52,5 @@ def test_no_attack_leaves_its_fence() -> None:
     for row, _, passage in ATTACKS:
         for question in (ask_verdict("It is so.", passage), ask_usefulness_for_response(passage, "Why?", "So.")):
             blocks, outside = split(prompts.render(question).user)
-            assert disarmed(passage) in [text for _, text in blocks], row["attack"]
+            assert neutralize(passage) in [text for _, text in blocks], row["attack"]
             assert not any(line in passage.split("\n") for line in outside if line.strip()), row["attack"]

@@ -10,13 +10,13 @@ import pytest
 from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
-from flows.execution.plan import plan_of
+from flows.execution.plan import plan_run
 from flows.execution.stage_settings import stage_settings
 from metric_core.errors import ConfigError
 from metric_core.stages import Stage
 from tasks.cache.maintenance import statistics
-from tasks.models.models import open_store
-from tasks.stages.fingerprint import identity_of
+from tasks.models.models import open_cache
+from tasks.stages.fingerprint import settings_fingerprint
 from tests.tasks.builders import says, script
 
 ROW = {
@@ -63,10 +63,10 @@ def test_a_password_is_refused_and_not_repeated() -> None:
 
 def test_it_travels_in_the_settings_and_changes_no_key(tmp_path: Path) -> None:
     here, there = (configured(tmp_path, answers=str(tmp_path / name)) for name in ("here.db", "there.db"))
-    for stage, settings in stage_settings(here, plan_of(here)).items():
+    for stage, settings in stage_settings(here, plan_run(here)).items():
         if stage is not Stage.AGGREGATION:
             assert getattr(settings, "answers", None) == here.answers
-            assert identity_of(settings) == identity_of(stage_settings(there, plan_of(there))[stage])
+            assert settings_fingerprint(settings) == settings_fingerprint(stage_settings(there, plan_run(there))[stage])
 
 
 @pytest.mark.prefect
@@ -81,7 +81,7 @@ def test_what_was_answered_costs_nothing_again(prefect_server: str, tmp_path: Pa
         scores.append(pq.read_table(out / "scores.parquet"))
     assert usages[0]["stored"] < usages[0]["questions"] == usages[1]["questions"] == usages[1]["stored"]
     assert scores[0].equals(scores[1])
-    assert {kind.step for kind in statistics(open_store(answers))} == {"choice", "generate", "vector", "entities"}
+    assert {kind.step for kind in statistics(open_cache(answers))} == {"choice", "generate", "vector", "entities"}
 
 
 @pytest.mark.prefect
@@ -99,5 +99,5 @@ def test_a_store_that_was_asked_for_and_can_not_be_used_stops_the_run(
 @pytest.mark.models
 def test_a_run_on_postgresql(prefect_server: str, postgres_url: str, tmp_path: Path) -> None:  # noqa: ARG001
     run_evaluation(configured(tmp_path, answers=postgres_url))
-    assert sum(kind.count for kind in statistics(open_store(postgres_url))) > 0
+    assert sum(kind.count for kind in statistics(open_cache(postgres_url))) > 0
     assert not list(tmp_path.glob("*.db"))

@@ -15,7 +15,7 @@ from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.errors import ConfigError, SourceError
-from tasks.calibration.calibration_files import read
+from tasks.calibration.calibration_files import load
 from tests.tasks.builders import fails, says, script
 
 PEOPLE = Path(__file__).resolve().parents[3] / "shared" / "meta_eval" / "faithfulness_begin.parquet"
@@ -79,7 +79,7 @@ def test_a_judge_is_compared_with_people_and_later_runs_know_it(home: Path, tmp_
     assert (found.middle.both, found.middle.judge_only, found.middle.people_only, found.middle.neither) == (4, 2, 1, 3)
     assert found.map is not None
     assert found.map.slope < 1  # 0.97 and 0.8 were wrong
-    assert read(Path(result.folder) / "calibration.json") == found == read(Path(str(result.kept)))
+    assert load(Path(result.folder) / "calibration.json") == found == load(Path(str(result.kept)))
     assert Path(str(result.kept)).is_relative_to(home)
     assert manifest_of(result.folder)["calibration"]["metrics"]["faithfulness"]["compared"] == 10
     assert "10 rows of labels.jsonl" in (Path(result.folder) / "report.html").read_text(encoding="utf-8")

@@ -10,13 +10,13 @@ from prefect.client.orchestration import get_client
 
 from flows.compare import ARTIFACT, Comparison, compare
 from flows.config.gate_file import GateSettings
-from flows.execution.gated_comparison import CompareOptions, compare_runs, hold_against_gate
+from flows.execution.gated_comparison import CompareOptions, apply_gate, compare_runs
 from flows.results import comparison_result as compared_runs
-from flows.results.run_result import Run
-from metric_core.errors import ConfigError, NotAlikeError, RunFolderError
+from flows.results.run_result import RunResult
+from metric_core.errors import ConfigError, NotComparableError, RunFolderError
 from metric_core.gates.rules import Outcome
 from metric_core.statistics.comparison import Verdict
-from tasks.comparison.run_comparison import RunComparison, comparison_content
+from tasks.comparison.run_comparison import RunComparison, comparison_to_dict
 from tasks.comparison.run_pair import Matching
 from tests.tasks import compared
 
@@ -46,14 +46,14 @@ def test_a_worse_run_is_worse_in_every_direction(runs: Sequence[Path]) -> None:
 
 def test_the_content_is_json_without_nan(runs: Sequence[Path]) -> None:
     options = CompareOptions(gate=REGRESSION, matching=Matching(by="topic"))
-    content = json.loads(json.dumps(comparison_content(compare_runs(runs[0], runs[1], options)), allow_nan=False))
+    content = json.loads(json.dumps(comparison_to_dict(compare_runs(runs[0], runs[1], options)), allow_nan=False))
     assert content["like_for_like"] is True
     assert content["gate"]["outcome"] == "failed"
     assert content["metrics"][0]["difference"]["groups"] == 10
 
 
 def test_regression_is_refused_for_runs_that_are_not_alike(runs: Sequence[Path]) -> None:
-    with pytest.raises(NotAlikeError, match=r"judge model: linear in A, other in B(.|\n)*--allow-different"):
+    with pytest.raises(NotComparableError, match=r"judge model: linear in A, other in B(.|\n)*--allow-different"):
         compare_runs(runs[0], runs[2], CompareOptions(gate=REGRESSION))
     allowed = compare_runs(runs[0], runs[2], CompareOptions(gate=REGRESSION, allow_different=True))
     assert allowed.gate is not None
@@ -68,18 +68,18 @@ def test_rules_about_one_run_are_applied_whatever_the_baseline_was(runs: Sequenc
 
 
 def test_a_gate_can_look_at_one_run(runs: Sequence[Path]) -> None:
-    outcomes = [hold_against_gate(run, CompareOptions(gate=ABSOLUTE)).gate for run in runs[:2]]
+    outcomes = [apply_gate(run, CompareOptions(gate=ABSOLUTE)).gate for run in runs[:2]]
     assert [gate.outcome for gate in outcomes if gate] == [Outcome.PASSED, Outcome.FAILED]
     with pytest.raises(ConfigError, match="assay compare BASELINE RUN --gate FILE"):
-        hold_against_gate(runs[0], CompareOptions(gate=REGRESSION))
+        apply_gate(runs[0], CompareOptions(gate=REGRESSION))
     with pytest.raises(ConfigError, match="can not be compared with itself"):
-        hold_against_gate(runs[0], CompareOptions())
+        apply_gate(runs[0], CompareOptions())
 
 
 @pytest.mark.parametrize("outcome", ["passed", "failed", "inconclusive"])
 def test_what_can_not_be_told_counts_as_the_gate_says(runs: Sequence[Path], outcome: str) -> None:
     gate = GateSettings.model_validate({"absolute": ["faithfulness >= 0.5"], "min_rows": 99, "inconclusive": outcome})
-    found = hold_against_gate(runs[0], CompareOptions(gate=gate)).gate
+    found = apply_gate(runs[0], CompareOptions(gate=gate)).gate
     assert found is not None
     assert (found.outcome.value, found.checks[0].outcome) == (outcome, Outcome.INCONCLUSIVE)
 
@@ -87,7 +87,7 @@ def test_what_can_not_be_told_counts_as_the_gate_says(runs: Sequence[Path], outc
 def test_a_comparison_shows_itself_in_a_notebook(runs: Sequence[Path], tmp_path: Path) -> None:
     gate = tmp_path / "gate.toml"
     gate.write_text("regression = { max_drop = 0.02 }", encoding="utf-8")
-    found = compared_runs.compare(runs[0], Run(runs[1]), gate=gate, by="topic")
+    found = compared_runs.compare(runs[0], RunResult(runs[1]), gate=gate, by="topic")
     assert found.outcome == "failed"
     [first, *_] = found.metrics().to_pylist()
     assert (first["metric"], round(first["difference"], 3), first["verdict"]) == ("faithfulness", -0.6, "worse")
@@ -123,7 +123,7 @@ def test_a_gate_passes_only_by_a_judge_that_agrees_with_people(
 ) -> None:
     run = compared.write_run(tmp_path / "run", 0.8, calibration=calibration)
     gate = GateSettings.model_validate({**TRUSTED, "inconclusive": otherwise})
-    found = hold_against_gate(run, CompareOptions(gate=gate)).gate
+    found = apply_gate(run, CompareOptions(gate=gate)).gate
     assert found is not None
     assert found.outcome is outcome
 
@@ -131,7 +131,7 @@ def test_a_gate_passes_only_by_a_judge_that_agrees_with_people(
 def test_rows_that_are_too_few_may_pass_where_the_judge_is_trusted(tmp_path: Path) -> None:
     run = compared.write_run(tmp_path / "run", 0.8, calibration=measured(0.75))
     gate = GateSettings.model_validate({**TRUSTED, "min_rows": 99, "inconclusive": "passed"})
-    found = hold_against_gate(run, CompareOptions(gate=gate)).gate
+    found = apply_gate(run, CompareOptions(gate=gate)).gate
     assert found is not None
     assert found.outcome is Outcome.PASSED
 

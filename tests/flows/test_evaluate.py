@@ -14,7 +14,7 @@ from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
-from flows.execution.run_record import folder_of
+from flows.execution.run_record import choose_folder
 from metric_core.errors import BadRowsError, ConfigError, RunFolderError
 from tasks.runs import run_folder
 from tests.tasks.builders import fails, says, script
@@ -181,19 +181,19 @@ def test_a_smaller_run_into_the_same_folder_leaves_no_table_of_the_larger_one(tm
 
 def test_runs_of_the_same_second_have_folders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    folders = {folder_of(RunConfig(source="data/My log.jsonl")) for _ in range(3)}
+    folders = {choose_folder(RunConfig(source="data/My log.jsonl")) for _ in range(3)}
     assert len(folders) == 3
     assert all(folder.parent == tmp_path / "runs" and "-my-log" in folder.name for folder in folders)
 
 
 def test_a_run_folder_elsewhere_is_refused() -> None:
     with pytest.raises(ConfigError, match="must be a folder of this machine, got s3://bucket/run"):
-        folder_of(RunConfig(source="log.jsonl", out="s3://bucket/run"))
+        choose_folder(RunConfig(source="log.jsonl", out="s3://bucket/run"))
 
 
 @pytest.mark.usefixtures("prefect_server")
 def test_a_folder_that_another_run_is_writing_into_is_refused(tmp_path: Path) -> None:
-    with run_folder.owned(tmp_path / "run"), pytest.raises(RunFolderError, match="another run is writing"):
+    with run_folder.lock_folder(tmp_path / "run"), pytest.raises(RunFolderError, match="another run is writing"):
         evaluate(tmp_path)
 
 

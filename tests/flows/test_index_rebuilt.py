@@ -149,15 +149,15 @@ def test_a_version_that_was_overtaken_while_it_ran_is_not_accepted(
 ) -> None:
     from flows import index_rebuilt as module
 
-    evaluated = module._evaluated
+    evaluated = module._evaluate
 
     def slowly(*arguments: Any) -> Path:
         found = evaluated(*arguments)
-        monkeypatch.setattr(module, "_evaluated", evaluated)
+        monkeypatch.setattr(module, "_evaluate", evaluated)
         assert index.version("3", index.good)[0] == "Accepted"
         return found
 
-    monkeypatch.setattr(module, "_evaluated", slowly)
+    monkeypatch.setattr(module, "_evaluate", slowly)
     assert index.version("2", index.good)[0] == "Superseded"
     assert index.baseline == "3"
 

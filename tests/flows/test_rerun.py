@@ -15,14 +15,14 @@ import pytest
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution import shards
-from flows.execution.rerun_plan import RerunRequest, prepare, request_of
+from flows.execution.rerun_plan import RerunRequest, parse_request, prepare
 from flows.execution.runners import SHARDS_A_WORKER
 from flows.rerun import run_rerun
 from metric_core.errors import AssayError, ConfigError, RunFolderError, SourceError
 from metric_core.judge_questions import JudgeQuestion
 from metric_core.stages import Stage
 from tasks.judges.scripted import ScriptedJudge
-from tasks.runs.finished_run import EarlierRun
+from tasks.runs.finished_run import FinishedRun
 from tasks.stages.base import StageTask
 from tests.tasks.builders import fails, says, script
 
@@ -76,7 +76,7 @@ class Bench:
 
     def rerun(self, run: Path, *answers: Mapping[str, Any], **said: Any) -> Path:
         script(self.folder, *ANSWERS, *answers)
-        return Path(run_rerun(request_of(**{"run": str(run), "out": str(self.folder / "rerun")} | said)).folder)
+        return Path(run_rerun(parse_request(**{"run": str(run), "out": str(self.folder / "rerun")} | said)).folder)
 
     def forget(self) -> None:
         self.asked.clear()
@@ -254,7 +254,7 @@ def test_what_another_metric_needs_is_computed_for_all_rows(bench: Bench) -> Non
 def test_few_stages_are_on_their_way_at_a_time(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.write(*(row(number % 9, id=f"r{number}") for number in range(10)))
     counts = {"waiting": 0, "most": 0, "all": 0}
-    submit, ref_of = StageTask.submit, shards.ref_of
+    submit, ref_of = StageTask.submit, shards.wait_for_ref
 
     def submitted(task: StageTask[Any], *arguments: Any) -> Any:
         counts["all"] += 1
@@ -267,7 +267,7 @@ def test_few_stages_are_on_their_way_at_a_time(bench: Bench, monkeypatch: pytest
         return ref_of(future)
 
     monkeypatch.setattr(StageTask, "submit", submitted)
-    monkeypatch.setattr(shards, "ref_of", received)
+    monkeypatch.setattr(shards, "wait_for_ref", received)
     options = {"metrics": ["faithfulness"], "shard_rows": 1, "workers": 1}
     run = bench.run("run", **options)
     assert counts == {"waiting": 0, "most": 3 * SHARDS_A_WORKER, "all": 30}
@@ -318,12 +318,12 @@ def test_what_can_not_be_run_again_is_said_plainly(bench: Bench) -> None:
     for entries, said, kind, message in cases:
         edited(run, **{**known, **entries})
         with pytest.raises(kind, match=message):
-            prepare(request_of(run=str(run), **said))
+            prepare(parse_request(run=str(run), **said))
     edited(run, **known)
     with pytest.raises(RunFolderError, match="is the run itself"):
         bench.rerun(run, out=str(run))
     with pytest.raises(RunFolderError, match=r"is not a run folder: it has no run\.json"):
-        EarlierRun(bench.folder)
+        FinishedRun(bench.folder)
     (run / "stages" / "claims.parquet").unlink()
     with pytest.raises(RunFolderError, match=r"not a whole run folder: it has no stages/claims\.parquet"):
         bench.rerun(run)
@@ -332,12 +332,12 @@ def test_what_can_not_be_run_again_is_said_plainly(bench: Bench) -> None:
 def test_stages_that_were_computed_in_another_way_are_computed_for_all_rows(bench: Bench) -> None:
     run = bench.run("run", CUT)
     known = manifest(run)
-    assert prepare(request_of(run=str(run))).whole == frozenset()
+    assert prepare(parse_request(run=str(run))).whole == frozenset()
     edited(run, stage_versions={**known["stage_versions"], "claims": 0})
-    assert prepare(request_of(run=str(run))).whole == {Stage.CLAIMS, Stage.VERDICTS}
+    assert prepare(parse_request(run=str(run))).whole == {Stage.CLAIMS, Stage.VERDICTS}
     other_code = [{**metric, "code": "another"} for metric in known["metrics"]]
     edited(run, **{**known, "metrics": other_code})
-    assert prepare(request_of(run=str(run))).whole == {Stage.RATINGS}
+    assert prepare(parse_request(run=str(run))).whole == {Stage.RATINGS}
 
 
 def test_whose_answers_kept_rows_have_is_said_as_long_as_they_are_kept(bench: Bench) -> None:

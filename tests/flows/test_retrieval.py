@@ -9,10 +9,10 @@ import pytest
 
 from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
-from flows.dry_run.dry_run import forecast_of
-from flows.dry_run.dry_run_result import Certainty, Contexts, Forecast
+from flows.dry_run.dry_run import make_dry_run
+from flows.dry_run.dry_run_result import Certainty, DryRun, PendingContexts
 from flows.evaluate import run_evaluation
-from flows.execution.plan import plan_of
+from flows.execution.plan import plan_run
 from flows.index_rebuilt import index_rebuilt
 from metric_core.errors import ConfigError, SourceError
 from metric_core.stages import Stage
@@ -96,7 +96,7 @@ def test_an_index_is_evaluated_from_itself(questions: Path) -> None:
 def test_questions_are_needed(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text('{"response": "x"}', encoding="utf-8")
     with pytest.raises(SourceError, match="the source has no user_input"):
-        plan_of(RunConfig(source=str(tmp_path / "rows.jsonl"), retriever=RetrieverOptions(index=HALLS)))
+        plan_run(RunConfig(source=str(tmp_path / "rows.jsonl"), retriever=RetrieverOptions(index=HALLS)))
 
 
 def test_one_word_in_the_configuration_is_enough(tmp_path: Path) -> None:
@@ -106,8 +106,8 @@ def test_one_word_in_the_configuration_is_enough(tmp_path: Path) -> None:
     assert retriever.index == "http://localhost:9/q"
 
 
-def forecast(chain: RunConfig, *, fetch: bool = False) -> Forecast:
-    return forecast_of(chain, plan_of(chain), fetch=fetch)
+def forecast(chain: RunConfig, *, fetch: bool = False) -> DryRun:
+    return make_dry_run(chain, plan_run(chain), fetch=fetch)
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def queries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_plan_without_contexts_says_how_many_are_to_be_fetched(questions: Path, queries: list[str]) -> None:
     told = forecast(config(questions, shard_rows=2))
-    assert told.contexts == Contexts("halls 1", 3, None)
+    assert told.contexts == PendingContexts("halls 1", 3, None)
     assert (told.rows, told.shards, told.certainty) == (3, 2, Certainty.AT_LEAST)
     assert {(stage.kept, stage.missing, stage.unknown) for stage in told.stages} == {(0, 0, 2)}
     assert queries == []
@@ -174,7 +174,7 @@ def test_a_changed_question_or_a_lost_file_is_fetched_again(questions: Path) -> 
     forecast(config(questions), fetch=True)
     questions.write_text(questions.read_text(encoding="utf-8").replace("hall 11", "hall 10"), encoding="utf-8")
     changed = forecast(config(questions)).contexts
-    assert lost == changed == Contexts("halls 1", 3, None)
+    assert lost == changed == PendingContexts("halls 1", 3, None)
 
 
 def test_a_plan_with_contexts_fetched_now_is_what_the_run_then_asks(questions: Path, queries: list[str]) -> None:

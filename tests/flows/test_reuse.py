@@ -13,11 +13,11 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 
 from flows.config.run_config import RunConfig
-from flows.evaluate import judge_at_hand, run_evaluation
+from flows.evaluate import run_evaluation, running_judge
 from metric_core.errors import JudgeError
-from tasks.cache.answer_cache import AnswerStore
+from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cache_address import engine_url
-from tasks.models.models import open_store
+from tasks.models.models import open_cache
 from tests.tasks.builders import fails, says, script
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
@@ -138,8 +138,8 @@ def test_answers_that_wait_are_kept_at_the_end_even_of_a_run_that_fails(tmp_path
     path = tmp_path / "answers.db"
     config = RunConfig(answers=str(path))
     path.mkdir()
-    with suppress(JudgeError), judge_at_hand(config):
-        open_store(config.answers).add("test", {b"key": b"paid"})
+    with suppress(JudgeError), running_judge(config):
+        open_cache(config.answers).add("test", {b"key": b"paid"})
         path.rmdir()
         raise JudgeError("the judge is lost")
-    assert AnswerStore(engine_url(str(path))).find([b"key"], bytes) == {b"key": b"paid"}
+    assert AnswerCache(engine_url(str(path))).find([b"key"], bytes) == {b"key": b"paid"}

@@ -5,7 +5,7 @@ import pytest
 from metric_core.errors import MetricParameterError
 from metric_core.evidence import Evidence
 from metric_core.judge_questions import ChoiceQuestion, QuestionKind, RatingRequest
-from metric_core.metric import Metric, MetricRequest, Parameter, always, number_in, positive_integer
+from metric_core.metric import Metric, MetricRequest, Parameter, constant, require_number_in, require_positive_integer
 from metric_core.records import Sample, Score
 from metric_core.registry import resolve
 from metric_core.stages import Product
@@ -22,14 +22,14 @@ TOY = Metric(
     summary="Counts ratings.",
     source="here",
     family="toy",
-    columns=always("response"),
-    products=always(Product.RATINGS),
+    columns=constant("response"),
+    products=constant(Product.RATINGS),
     compute=compute,
     undefined={},
     parameters={
         "unit": Parameter(summary="what is counted", default="word", choices=("word", "line")),
-        "share": Parameter(summary="how much", default=0.5, check=number_in(0, 1)),
-        "times": Parameter(summary="how often", default=1, check=positive_integer),
+        "share": Parameter(summary="how much", default=0.5, check=require_number_in(0, 1)),
+        "times": Parameter(summary="how often", default=1, check=require_positive_integer),
         "words": Parameter(summary="long or structured", default=None),
     },
     check=lambda parameters: "fewer lines" if parameters["unit"] == "line" and parameters["times"] > 2 else None,

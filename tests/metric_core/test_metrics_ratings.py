@@ -9,7 +9,7 @@ from metric_core import reasons
 from metric_core.errors import MetricParameterError
 from metric_core.evidence import Evidence
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind, RatingRequest, question_digest
-from metric_core.metrics._instructions import instructions_of
+from metric_core.metrics._instructions import join_instructions
 from metric_core.metrics.rubrics import DEFAULT_RUBRICS, scale_of
 from metric_core.records import Rating, Sample, Score
 from metric_core.registry import resolve
@@ -148,7 +148,7 @@ def test_placeholders_choose_the_texts_and_never_hold_them() -> None:
     assert request.columns == ("response", "retrieved_contexts")
     (asked_once,) = asked("discrete_criteria", prompt=prompt, allowed_values=["yes", "no"])
     assert asked_once.question.texts == {"contexts": "a\nb", "response": "So."}
-    definition = instructions_of(request.parameters)["definition"]
+    definition = join_instructions(request.parameters)["definition"]
     assert definition == "Does [response] follow from [retrieved_contexts]? {yes}"
     without = Sample(response="So.")
     assert request.score(Evidence(without)) == Score.undefined("no retrieved_contexts")

@@ -6,7 +6,7 @@ from metric_core import reasons
 from metric_core.errors import MetricParameterError
 from metric_core.evidence import Evidence
 from metric_core.metrics.answer_similarity import answer_similarity
-from metric_core.metrics.context_entity_recall import context_entity_recall, normalized
+from metric_core.metrics.context_entity_recall import context_entity_recall, normalize_entity
 from metric_core.metrics.reference_contexts import (
     id_context_precision,
     id_context_recall,
@@ -40,7 +40,7 @@ HALF = ("abcd", "abxy")
     ],
 )
 def test_entities_that_differ_in_writing_only_are_the_same(one: str, other: str) -> None:
-    assert normalized(one) == normalized(other)
+    assert normalize_entity(one) == normalize_entity(other)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_entities_that_differ_in_writing_only_are_the_same(one: str, other: str)
     ],
 )
 def test_entities_that_differ_stay_different(one: str, other: str) -> None:
-    assert normalized(one) != normalized(other)
+    assert normalize_entity(one) != normalize_entity(other)
 
 
 def test_entities_are_sets() -> None:

@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from metric_core.stages import Stage
 from tasks.options.model_options import JudgeSettings
-from tasks.tables.records import table_of
+from tasks.tables.records import build_table
 
 
 def samples_table(*rows: Mapping[str, Any]) -> pa.Table:
     """A samples table; rows without an id are called row-1, row-2, ..."""
     numbered = [{"row_id": f"row-{number}", "row_number": number, **row} for number, row in enumerate(rows, start=1)]
-    return table_of(Stage.SAMPLES, numbered)
+    return build_table(Stage.SAMPLES, numbered)
 
 
 def script(folder: Path, *entries: Mapping[str, Any]) -> JudgeSettings:

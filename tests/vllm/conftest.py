@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from tasks.launcher import LaunchSettings, RunningJudge, owned_judge
+from tasks.launcher import LaunchSettings, RunningJudge, launch_for_scope
 from tasks.launcher.processes import has_members
 from tests.vllm.build_judge_cpu import judge_cpu
 
@@ -63,7 +63,7 @@ def vllm_home() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def vllm_judge(vllm_settings: LaunchSettings, vllm_home: Path) -> Iterator[RunningJudge]:
     """The launched vLLM: it ends with the process of the tests, however that comes to its end."""
-    with owned_judge(vllm_settings, vllm_home) as judge:
+    with launch_for_scope(vllm_settings, vllm_home) as judge:
         yield judge
     assert not has_members(judge.pid)
 

@@ -6,7 +6,7 @@ import pytest
 
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion
 from metric_core.records import AnswerStatus
-from tasks.judges.openai.openai_judge import ServerJudge
+from tasks.judges.openai.openai_judge import OpenAIJudge
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.runtime.usage import Usage
 from tests.metric_core.prompts.questions import QUESTIONS
@@ -18,8 +18,8 @@ def of_type(kind: type[JudgeQuestion]) -> list[JudgeQuestion]:
 
 
 @pytest.fixture(scope="module")
-def judge(vllm_url: str) -> Iterator[ServerJudge]:
-    judge = ServerJudge(ServerJudgeOptions(urls=(vllm_url,), max_output_tokens=128, timeout=600))
+def judge(vllm_url: str) -> Iterator[OpenAIJudge]:
+    judge = OpenAIJudge(ServerJudgeOptions(urls=(vllm_url,), max_output_tokens=128, timeout=600))
     yield judge
     judge.close()
 
@@ -30,7 +30,7 @@ def check_cost(usage: Usage) -> None:
     assert usage.seconds > 0
 
 
-def test_the_server_is_recognised(judge: ServerJudge) -> None:
+def test_the_server_is_recognised(judge: OpenAIJudge) -> None:
     features = judge.features
     assert features.model == judge.identity.model == MODEL
     assert features.window == 2048
@@ -44,7 +44,7 @@ def test_the_server_is_recognised(judge: ServerJudge) -> None:
 
 
 @pytest.mark.parametrize("question", of_type(ChoiceQuestion), ids=lambda question: question.kind)
-def test_a_choice_has_a_label_and_probabilities(judge: ServerJudge, question: ChoiceQuestion) -> None:
+def test_a_choice_has_a_label_and_probabilities(judge: OpenAIJudge, question: ChoiceQuestion) -> None:
     [answer] = judge.choose([question])
 
     assert answer.status is AnswerStatus.ANSWERED, answer.reason
@@ -58,7 +58,7 @@ def test_a_choice_has_a_label_and_probabilities(judge: ServerJudge, question: Ch
 
 
 @pytest.mark.parametrize("question", of_type(GenerateQuestion), ids=lambda question: question.kind)
-def test_a_reply_fits_its_schema_or_says_why_not(judge: ServerJudge, question: GenerateQuestion) -> None:
+def test_a_reply_fits_its_schema_or_says_why_not(judge: OpenAIJudge, question: GenerateQuestion) -> None:
     [answer] = judge.generate([question])
 
     check_cost(answer.usage)
@@ -71,7 +71,7 @@ def test_a_reply_fits_its_schema_or_says_why_not(judge: ServerJudge, question: G
         assert answer.reason
 
 
-def test_many_questions_are_answered_in_their_order(judge: ServerJudge) -> None:
+def test_many_questions_are_answered_in_their_order(judge: OpenAIJudge) -> None:
     questions = [question for question in QUESTIONS.values() if isinstance(question, ChoiceQuestion)] * 3
     answers = judge.choose(questions)
     for question, answer in zip(questions, answers, strict=True):

@@ -10,8 +10,8 @@ import typer
 from typer.core import TyperGroup
 
 from deployments.cli._support.console import stderr
-from deployments.cli._support.interrupts import INTERRUPTED, answered_at_once
-from deployments.local_server import shown_url
+from deployments.cli._support.interrupts import INTERRUPTED, handle_interrupts
+from deployments.local_server import mask_url
 from tasks.runtime.home import assay_home
 
 MEANT = {
@@ -46,9 +46,9 @@ class Verbs(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The verb that the arguments begin with."""
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            from metric_core.suggestions import suggestions  # noqa: PLC0415 keeps `assay --help` quick
+            from metric_core.suggestions import suggest_names  # noqa: PLC0415 keeps `assay --help` quick
 
-            nearest = suggestions(args[0], [*self.commands, *MEANT], most=1)
+            nearest = suggest_names(args[0], [*self.commands, *MEANT], most=1)
             hint = f"Did you mean {MEANT.get(nearest[0], nearest[0])!r}?" if nearest else "`assay --help` lists them."
             ctx.fail(f"No such command {args[0]!r}. {hint}")
         return super().resolve_command(ctx, args)
@@ -56,22 +56,22 @@ class Verbs(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Runs a verb; an interrupted one says what is left of its work."""
         try:
-            with answered_at_once(lambda: _keeps_its_work(ctx)):
+            with handle_interrupts(lambda: _keeps_work(ctx)):
                 return super().invoke(ctx)
         except KeyboardInterrupt:
-            left = _GO_ON if _keeps_its_work(ctx) else ""
+            left = _GO_ON if _keeps_work(ctx) else ""
             stderr.print(f"interrupted{left}", markup=False, soft_wrap=True)
             raise typer.Exit(INTERRUPTED) from None
 
 
-def _keeps_its_work(ctx: Any) -> bool:
+def _keeps_work(ctx: Any) -> bool:
     return ctx.invoked_subcommand in _KEEP_THEIR_WORK
 
 
-def said_of(error: OSError) -> str | None:
+def describe_error(error: OSError) -> str | None:
     """What a person needs to know about a file that can not be used; None if the error is about no file.
 
-    >>> said_of(FileNotFoundError(2, "No such file or directory", "nowhere/assay.toml"))
+    >>> describe_error(FileNotFoundError(2, "No such file or directory", "nowhere/assay.toml"))
     'nowhere/assay.toml: No such file or directory'
     """
     if error.filename is None and error.errno in _NO_ROOM:
@@ -84,12 +84,12 @@ def said_of(error: OSError) -> str | None:
     return f"{error.filename}: {error.strerror}{advice}"
 
 
-def said_of_server(error: Exception) -> str | None:
+def describe_server_error(error: Exception) -> str | None:
     """What a person needs to know about a Prefect server that does not do its part; None for other errors."""
     exceptions = sys.modules.get("prefect.exceptions")
     if isinstance(error, RuntimeError) and str(error).startswith("Failed to reach API at"):
-        return f"the Prefect server can not be reached ({shown_url(str(error))}). {_OTHER_SERVER}"
-    if (problems := _wrong_settings(error)) is not None:
+        return f"the Prefect server can not be reached ({mask_url(str(error))}). {_OTHER_SERVER}"
+    if (problems := _describe_wrong_settings(error)) is not None:
         return (
             f"Prefect's settings can not be used: {problems}. See to PREFECT_API_URL and the other variables of Prefect"
         )
@@ -101,7 +101,7 @@ def said_of_server(error: Exception) -> str | None:
     return f"the Prefect server answers with an error ({status}); its log says why"
 
 
-def _wrong_settings(error: Exception) -> str | None:
+def _describe_wrong_settings(error: Exception) -> str | None:
     """What is wrong with the settings that Prefect has read when it was imported; None for other errors.
 
     What stands in them is not repeated: it may be a password.

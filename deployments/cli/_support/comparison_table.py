@@ -28,7 +28,7 @@ from tasks.reports.comparison.comparison_words import (
     rows_changed_most,
     title,
 )
-from tasks.reports.run.summary_view import fixed
+from tasks.reports.run.summary_view import format_fixed
 
 WIDE = 116
 """Columns from which on a line has room for every number."""
@@ -114,7 +114,7 @@ def _print_rows(console: Console, comparison: RunComparison, top: int) -> None:
 
 
 def _change(metric: MetricComparison, change: RowChange) -> Text:
-    words = f"{metric.metric} {fixed(change.a)}→{fixed(change.b)}"
+    words = f"{metric.metric} {format_fixed(change.a)}→{format_fixed(change.b)}"
     return Text(words, style=_CHANGE_STYLES[is_worse(metric, change.b - change.a)])
 
 

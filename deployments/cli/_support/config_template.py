@@ -13,7 +13,7 @@ from metric_core.errors import SourceError
 from tasks.sources import SourceOptions, available_columns
 
 
-def starter_config(source: str | None, folder: Path) -> str:
+def config_template(source: str | None, folder: Path) -> str:
     """A TOML configuration for a source.
 
     Args:
@@ -72,16 +72,16 @@ def _option_lines() -> list[str]:
     for name, field in RunConfig.model_fields.items():
         if name in ("source", "metrics", "judge", "embedder", "language", "deploy"):
             continue
-        lines += [f"# {field.description}", f"# {name} = {_shown(field)}"]
+        lines += [f"# {field.description}", f"# {name} = {_format_value(field)}"]
     for table in ("judge", "embedder", "language", "deploy"):
         settings = RunConfig.model_fields[table]
         lines += ["", f"# {settings.description}", f"# [{table}]"]
         for name, option in type(settings.default).model_fields.items():
-            lines.append(f"# {name} = {_shown(option)}  # {option.description}")
+            lines.append(f"# {name} = {_format_value(option)}  # {option.description}")
     return lines
 
 
-def _shown(field: FieldInfo) -> str:
+def _format_value(field: FieldInfo) -> str:
     """The default as TOML; where there is none, an example."""
     value = field.examples[0] if field.examples else field.get_default(call_default_factory=True)
     if isinstance(value, dict):

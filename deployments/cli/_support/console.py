@@ -54,7 +54,7 @@ def print_table(console: Console, table: Table) -> None:
     for cells in zip(*(list(column.cells) for column in table.columns), strict=True):
         name, *others = (_text(cell) for cell in cells)
         console.print(name.copy(), style="bold")
-        told = [_told(column, text) for column, text in zip(table.columns[1:], others, strict=True) if text.plain]
+        told = [_unwrap(column, text) for column, text in zip(table.columns[1:], others, strict=True) if text.plain]
         if told:
             console.print(Padding.indent(Text(", ").join(told), 2))
 
@@ -69,7 +69,7 @@ def _width(column: Column) -> int:
     return natural if column.no_wrap else min(natural, NARROW_CELL)
 
 
-def _told(column: Column, text: Text) -> Text:
+def _unwrap(column: Column, text: Text) -> Text:
     heading = _text(column.header).plain
     return Text(f"{heading} " if heading else "") + text
 

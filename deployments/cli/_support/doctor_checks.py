@@ -89,9 +89,9 @@ def check_home() -> Iterator[Check]:
 def check_store(config: "RunConfig | None") -> Iterator[Check]:
     """The store of answers: that it opens."""
     from tasks.cache.maintenance import statistics  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.models.models import open_store  # noqa: PLC0415
+    from tasks.models.models import open_cache  # noqa: PLC0415
 
-    store = open_store(None if config is None else config.answers)
+    store = open_cache(None if config is None else config.answers)
     kept = sum(step.count for step in statistics(store))
     yield Check("answers", Level.OK, f"{kept:,} kept in {store.database.name}")
 
@@ -118,10 +118,10 @@ def check_embedder(config: "RunConfig | None") -> Iterator[Check]:
 
 def check_prefect() -> Iterator[Check]:
     """The Prefect server that a run would talk to."""
-    from deployments.local_server import configured_api_url, server_status, shown_url  # noqa: PLC0415 keeps `assay --help` quick
+    from deployments.local_server import find_configured_url, mask_url, server_status  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 
-    url = configured_api_url()
+    url = find_configured_url()
     if url is None:
         status = server_status(assay_home())
         found = str(status) if status.running else "a local server starts with the next run"
@@ -136,10 +136,10 @@ def check_prefect() -> Iterator[Check]:
         advice = "start that server, or take its URL out of Prefect's settings (PREFECT_API_URL) to use a local one"
         # The message of a status would repeat the URL, which may hold a password.
         reason = f"status {error.response.status_code}" if isinstance(error, httpx.HTTPStatusError) else str(error)
-        found = f"{shown_url(url)} does not answer: {reason or type(error).__name__}"
+        found = f"{mask_url(url)} does not answer: {reason or type(error).__name__}"
         yield Check("Prefect", Level.PROBLEM, found, advice)
     else:
-        yield Check("Prefect", Level.OK, f"{shown_url(url)} answers")
+        yield Check("Prefect", Level.OK, f"{mask_url(url)} answers")
 
 
 def check_judge(config: "RunConfig | None") -> Iterator[Check]:
@@ -178,20 +178,20 @@ def _check_features(features: object) -> Iterator[Check]:
 
 def check_source(config: "RunConfig | None") -> Iterator[Check]:
     """The data: its columns, and the metrics that they allow."""
-    from flows.execution.plan import plan_of  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.execution.plan import plan_run  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.sources import SourceOptions, available_columns  # noqa: PLC0415
 
     if config is None or config.source is None:
         return
     columns = available_columns(config.source, SourceOptions(column_map=config.column_map, id_column=config.id_column))
     yield Check("columns", Level.OK, f"{', '.join(columns)} in {config.source}")
-    plan = plan_of(config)
+    plan = plan_run(config)
     yield Check("metrics", Level.OK, ", ".join(request.key for request in plan.requests))
     for metric, lacking in plan.left_out.items():
         yield Check("left out", Level.OK, f"{metric}: no {', '.join(lacking)}")
 
 
-def checks_of(config: "RunConfig | None") -> Iterator[Check]:
+def run_checks(config: "RunConfig | None") -> Iterator[Check]:
     """Every check, in the order in which a run meets what they look at. An error is the outcome of its check.
 
     Args:

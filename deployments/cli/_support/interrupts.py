@@ -24,7 +24,7 @@ _ENDING = "ending: what has been answered is kept. Ctrl-C again ends at once"
 
 
 @contextmanager
-def answered_at_once(keeps_work: Callable[[], bool]) -> Iterator[None]:
+def handle_interrupts(keeps_work: Callable[[], bool]) -> Iterator[None]:
     """Has Ctrl-C in the block answered at once, and a second one end the process, until its very end.
 
     Answers are written while others are waited for, so that an end at once loses a moment of judging. A process that

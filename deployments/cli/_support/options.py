@@ -31,23 +31,23 @@ _OF_VERBS = ("ASSAY_COMPARE_", "ASSAY_CALIBRATE_")
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
-def misspelt_variables(environment: Mapping[str, str]) -> Iterator[str]:
+def find_misspelled_variables(environment: Mapping[str, str]) -> Iterator[str]:
     """One sentence for every variable that no option reads and whose name is much like that of an option.
 
     Variables that are like no option are somebody's own: a secret that the configuration names, a setting of a job.
 
-    >>> list(misspelt_variables({"ASSAY_LIMT": "5", "ASSAY_LIMIT": "5", "ASSAY_SECRET": "x"}))
+    >>> list(find_misspelled_variables({"ASSAY_LIMT": "5", "ASSAY_LIMIT": "5", "ASSAY_SECRET": "x"}))
     ['no option reads the variable ASSAY_LIMT. Did you mean ASSAY_LIMIT?']
     """
     from flows.config.run_config import RunConfig  # noqa: PLC0415 keeps `assay --help` quick
-    from metric_core.suggestions import suggestions  # noqa: PLC0415
+    from metric_core.suggestions import suggest_names  # noqa: PLC0415
 
     known = [f"{_PREFIX}{name.upper()}" for name in (*RunConfig.model_fields, *_NO_FIELDS)]
     for variable in sorted(environment):
         name, nested, _ = variable.partition("__")
         if not variable.startswith(_PREFIX) or name in known or name.startswith(_OF_VERBS):
             continue
-        if nearest := suggestions(name.removeprefix(_PREFIX), [option.removeprefix(_PREFIX) for option in known], 1):
+        if nearest := suggest_names(name.removeprefix(_PREFIX), [option.removeprefix(_PREFIX) for option in known], 1):
             meant = f"{_PREFIX}{nearest[0]}{nested}"
             yield f"no option reads the variable {variable}. Did you mean {meant}{'...' if nested else ''}?"
 
@@ -123,7 +123,7 @@ _OPTIONS: tuple[inspect.Parameter, ...] = (
 """All but `source`, `config` and `model` are fields of the configuration."""
 
 
-def configured(command: Callable[..., None]) -> Callable[..., None]:
+def with_config(command: Callable[..., None]) -> Callable[..., None]:
     """A command with the shared options, whose first parameter is the configuration that they make.
 
     Args:
@@ -132,7 +132,7 @@ def configured(command: Callable[..., None]) -> Callable[..., None]:
     return _with_options(command, _OPTIONS)
 
 
-def configured_without(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def with_config_except(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """As `configured`, for a command on which some of the shared options would have no effect."""
     options = tuple(option for option in _OPTIONS if option.name not in names)
     return lambda command: _with_options(command, options)
@@ -162,12 +162,12 @@ def _configuration(source: str | None, config: Path | None, model: str | None, *
         ConfigError: two configuration files, or a value that can not be used.
     """
     from flows.config.loading import CONFIG_SUFFIXES, load_config  # noqa: PLC0415 keeps `assay --help` quick
-    from flows.config.run_config import model_named  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.config.run_config import parse_model  # noqa: PLC0415 keeps `assay --help` quick
 
-    for warning in misspelt_variables(os.environ):
+    for warning in find_misspelled_variables(os.environ):
         stderr.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
     for name in ("judge", "embedder"):
-        said[name] = None if said[name] is None else model_named(said[name])
+        said[name] = None if said[name] is None else parse_model(said[name])
     if model is not None:
         said["judge"] = said["judge"] or {}
         said["judge"].setdefault("server", {})["model"] = model

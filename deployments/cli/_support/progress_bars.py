@@ -20,7 +20,7 @@ from rich.text import Text
 
 from deployments.cli._support.console import stderr
 from metric_core.stages import Stage
-from tasks.runtime.progress import listening
+from tasks.runtime.progress import listen
 
 QUIET_SECONDS = 15.0
 """Between two lines about a stage where stderr is no terminal."""
@@ -33,7 +33,7 @@ ENOUGH = 10
 def stage_progress(stages: Sequence[Stage]) -> Iterator[None]:
     """Shows how far each stage is until the block ends; plain lines where stderr is no terminal."""
     if not stderr.is_terminal:
-        with listening(_Lines()):
+        with listen(_Lines()):
             yield
         return
     columns = (
@@ -54,7 +54,7 @@ def stage_progress(stages: Sequence[Stage]) -> Iterator[None]:
             total = progress.tasks[bars[stage]].total or 0
             progress.update(bar, advance=done, total=total + (more or 0))
 
-        with listening(advance):
+        with listen(advance):
             yield
 
 

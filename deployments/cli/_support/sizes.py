@@ -10,13 +10,13 @@ _AGE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([hdw])\s*", re.IGNORECASE)
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)B?\s*", re.IGNORECASE)
 
 
-def days(text: str) -> float:
+def parse_days(text: str) -> float:
     """An age in days.
 
     Raises:
         ConfigError: it is no number of hours, days or weeks.
 
-    >>> days("12h"), days("30d"), days("2w")
+    >>> parse_days("12h"), parse_days("30d"), parse_days("2w")
     (0.5, 30.0, 14.0)
     """
     found = _AGE.fullmatch(text)
@@ -25,13 +25,13 @@ def days(text: str) -> float:
     return float(found[1]) * _DAYS[found[2].lower()]
 
 
-def size(text: str) -> int:
+def parse_size(text: str) -> int:
     """A size in bytes.
 
     Raises:
         ConfigError: it is no number of bytes, KB, MB, GB or TB.
 
-    >>> size("5GB"), size("1.5 MB"), size("200")
+    >>> parse_size("5GB"), parse_size("1.5 MB"), parse_size("200")
     (5000000000, 1500000, 200)
     """
     found = _SIZE.fullmatch(text)
@@ -40,10 +40,10 @@ def size(text: str) -> int:
     return int(float(found[1]) * _BYTES[found[2].upper()])
 
 
-def shown(count: int) -> str:
+def format_size(count: int) -> str:
     """Bytes for people.
 
-    >>> shown(999), shown(1_500_000)
+    >>> format_size(999), format_size(1_500_000)
     ('999 B', '1.5 MB')
     """
     for unit in ("T", "G", "M", "K"):

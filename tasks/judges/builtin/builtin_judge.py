@@ -14,7 +14,7 @@ from tasks.judges.builtin.claim_sentences import split_claims
 from tasks.judges.builtin.feature_extraction import FeatureExtractor
 from tasks.judges.builtin.linear_models import RELEVANCE, USEFULNESS, VERDICT, LinearModel, revision
 from tasks.judges.builtin.question_writing import regenerate
-from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, KeepChoice, KeepGenerate, tell
+from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, KeepChoice, KeepGenerate, notify_all
 from tasks.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.runtime.usage import Usage
 
@@ -79,7 +79,7 @@ class BuiltinJudge:
         ]
         usage = _usage(started, len(questions))
         answers = [_choice(question, yes, usage) for question, yes in zip(questions, probabilities, strict=True)]
-        tell(answers, keep)
+        notify_all(answers, keep)
         return answers
 
     def generate(self, questions: Sequence[GenerateQuestion], keep: KeepGenerate | None = None) -> list[GenerateAnswer]:
@@ -101,7 +101,7 @@ class BuiltinJudge:
             else GenerateAnswer(AnswerStatus.UNDEFINED, reason=reasons.NEEDS_LANGUAGE_MODEL)
             for place in range(len(questions))
         ]
-        tell(answers, keep)
+        notify_all(answers, keep)
         return answers
 
     def _claims(self, questions: Sequence[GenerateQuestion]) -> list[dict[str, list[str]]]:

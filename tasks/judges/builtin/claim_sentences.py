@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tasks.judges.builtin.clauses import as_sentence, clauses, is_clause, is_command
-from tasks.judges.builtin.cleaning import cleaned, says_nothing
+from tasks.judges.builtin.cleaning import clean, is_empty_talk
 from tasks.recognizers.spacy_pipeline import Parse, SpacyPipeline
-from tasks.recognizers.text_layout import blocks
+from tasks.recognizers.text_layout import split_blocks
 
 _RUNS_ON = re.compile(
     r"\b(?:is|are|was|were|be|includes?|included|including|contains?|covers?|offers?|provides?|requires?|needs?|has"
@@ -55,17 +55,17 @@ def split_claims(texts: Sequence[str], pipeline: SpacyPipeline) -> list[list[str
 
 
 def _candidates(texts: Sequence[str], pipeline: SpacyPipeline) -> list[_Candidate]:
-    cut = [blocks(text) for text in texts]
+    cut = [split_blocks(text) for text in texts]
     sentences = iter(pipeline.sentences([block.text for text in cut for block in text]))
     found: list[_Candidate] = []
     for index, text in enumerate(cut):
         lead_in: str | None = None
         for block in text:
             lead_in = lead_in if block.item else None
-            for position, sentence in enumerate(map(cleaned, next(sentences))):
+            for position, sentence in enumerate(map(clean, next(sentences))):
                 if sentence.endswith(":"):
                     lead_in = sentence.rstrip(":").rstrip()
-                elif not says_nothing(sentence):
+                elif not is_empty_talk(sentence):
                     opens_item = block.item and position == 0
                     found.append(_Candidate(index, sentence, lead_in if opens_item else None, block.item))
     return found

@@ -44,7 +44,7 @@ def clauses(parse: Parse) -> list[str]:
         own = _subtree(verb) if position else set(range(len(parse)))
         later = _subtree(verbs[position + 1]) if position + 1 < len(verbs) else set()
         joins = {child.i for child in verb.children if child.dep_ == "cc"} if later else set()
-        shared = _shared(root, verb) if position else set()
+        shared = _shared_subject(root, verb) if position else set()
         found.append(_sentence(parse[i] for i in sorted((own | shared) - later - joins - left_out)))
     return [*found, *(aside.claim for aside in asides)]
 
@@ -98,7 +98,7 @@ def _stands_alone(verb: ParsedWord, root: ParsedWord) -> bool:
     return verb.tag_ == "VB" and root.tag_ == "VBP"
 
 
-def _shared(root: ParsedWord, verb: ParsedWord) -> set[int]:
+def _shared_subject(root: ParsedWord, verb: ParsedWord) -> set[int]:
     """What a joined verb takes over from the root: what stands before the subject, the subject, the auxiliaries."""
     subject = _child(root, _SUBJECTS)
     if subject is None or _child(verb, _SUBJECTS) is not None:
@@ -162,10 +162,10 @@ def _description(noun: ParsedWord, root: ParsedWord) -> tuple[str, set[int]] | N
 
 def _sentence(words: Iterable[ParsedWord], verb: str = "", rest: Iterable[ParsedWord] = ()) -> str:
     """The words, a linking verb and more words as a sentence."""
-    return as_sentence(" ".join(part for part in (_joined(words), verb, _joined(rest)) if part))
+    return as_sentence(" ".join(part for part in (_join(words), verb, _join(rest)) if part))
 
 
-def _joined(words: Iterable[ParsedWord]) -> str:
+def _join(words: Iterable[ParsedWord]) -> str:
     """The words with the white space of the text, and a space where words between them are left out."""
     text, following = "", -1
     for word in words:

@@ -47,10 +47,10 @@ _EVASION = _any(
 )
 
 
-def cleaned(sentence: str) -> str:
+def clean(sentence: str) -> str:
     """A sentence without citations, markup and connecting words at its start.
 
-    >>> cleaned("Additionally, the **Plus** plan covers dental care [plan.pdf#page=3].")
+    >>> clean("Additionally, the **Plus** plan covers dental care [plan.pdf#page=3].")
     'The Plus plan covers dental care.'
     """
     text = _MARKUP.sub("", _LINK.sub(r"\1", CITATION.sub("", sentence)))
@@ -59,21 +59,21 @@ def cleaned(sentence: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def says_nothing(sentence: str) -> bool:
+def is_empty_talk(sentence: str) -> bool:
     """Whether a cleaned sentence claims nothing: a question, a courtesy, a refusal to answer, no words at all.
 
-    >>> [says_nothing(text) for text in ("Is it paid?", "I hope this helps!", "I do not know.", "It is paid.")]
+    >>> [is_empty_talk(text) for text in ("Is it paid?", "I hope this helps!", "I do not know.", "It is paid.")]
     [True, True, True, False]
     """
     if not any(character.isalnum() for character in sentence):
         return True
-    return sentence.endswith("?") or _COURTESY.search(sentence) is not None or evades(sentence)
+    return sentence.endswith("?") or _COURTESY.search(sentence) is not None or is_evasive(sentence)
 
 
-def evades(sentence: str) -> bool:
+def is_evasive(sentence: str) -> bool:
     """Whether a cleaned sentence avoids an answer.
 
-    >>> evades("The provided documents do not contain the answer.")
+    >>> is_evasive("The provided documents do not contain the answer.")
     True
     """
     return _EVASION.search(sentence.replace("\u2019", "'")) is not None

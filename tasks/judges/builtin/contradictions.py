@@ -6,12 +6,12 @@ from collections.abc import Set as AbstractSet
 
 from tasks.judges.builtin.lexicon import OPPOSITES
 from tasks.judges.builtin.premises import Match, Premise
-from tasks.judges.builtin.tokens import Words, stem
+from tasks.judges.builtin.tokens import Tokens, stem
 
 _REACH = 2
 
 
-def conflicts(claim: Words, premise: Premise, match: Match) -> dict[str, float]:
+def contradictions(claim: Tokens, premise: Premise, match: Match) -> dict[str, float]:
     """The conflicts between a claim and the place where its words are found best.
 
     A word of the claim is in conflict if the place lacks it and has a rival in its stead: a word of the same sort
@@ -27,10 +27,11 @@ def conflicts(claim: Words, premise: Premise, match: Match) -> dict[str, float]:
         words found at the place. negation_conflict: 1 if a word is negated in one of both and not near a negation in
         the other, weighted by the share of the claim's words found in the sentence.
 
-    >>> from tasks.judges.builtin.tokens import words
+    >>> from tasks.judges.builtin.tokens import tokenize
     >>> def found(claim, premise):
-    ...     claim, premise = words(claim), Premise([premise])
-    ...     return [name for name, value in conflicts(claim, premise, premise.match(claim.tokens)).items() if value]
+    ...     claim, premise = tokenize(claim), Premise([premise])
+    ...     found = contradictions(claim, premise, premise.match(claim.tokens))
+    ...     return [name for name, value in found.items() if value]
     >>> found("Staff have 30 days off.", "Staff have 25 days off."), found("It is led by Lee.", "It is led by Kim.")
     (['number_conflict'], ['name_conflict'])
     >>> found("It is paid monthly.", "It is paid weekly."), found("It is not paid.", "It is paid.")
@@ -59,7 +60,7 @@ def conflicts(claim: Words, premise: Premise, match: Match) -> dict[str, float]:
     }
 
 
-def _replaced(claim: Words, sentence: Words, missing: AbstractSet[str], rivals: AbstractSet[str]) -> bool:
+def _replaced(claim: Tokens, sentence: Tokens, missing: AbstractSet[str], rivals: AbstractSet[str]) -> bool:
     """Whether a rival stands in the sentence where one of the missing words stands in the claim."""
     rivals = rivals - set(claim.every)
     if not missing or not rivals:
@@ -68,7 +69,7 @@ def _replaced(claim: Words, sentence: Words, missing: AbstractSet[str], rivals: 
     return any(token in theirs for token in _beside(claim, missing))
 
 
-def _beside(text: Words, wanted: AbstractSet[str]) -> Iterator[str]:
+def _beside(text: Tokens, wanted: AbstractSet[str]) -> Iterator[str]:
     """The content words beside the wanted ones, looking past other names and numbers."""
     for place, token in enumerate(text.every):
         if token in wanted:
@@ -76,12 +77,12 @@ def _beside(text: Words, wanted: AbstractSet[str]) -> Iterator[str]:
             yield from _first_content(text, text.every[:place][::-1])
 
 
-def _first_content(text: Words, tokens: tuple[str, ...]) -> list[str]:
+def _first_content(text: Tokens, tokens: tuple[str, ...]) -> list[str]:
     content = (token for token in tokens if token in text.content and token not in text.numbers | text.names)
     return [token for token, _ in zip(content, range(_REACH), strict=False)]
 
 
-def _negation(claim: Words, premise: Premise, match: Match) -> bool:
+def _negation(claim: Tokens, premise: Premise, match: Match) -> bool:
     """Whether a word is negated in the claim or the sentence, and in the other one no negation is near it."""
     if match.sentence < 0:
         return False

@@ -11,7 +11,7 @@ from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, Questi
 from tasks.embedders.protocol import Embedder
 from tasks.judges.builtin.features import relevance_features, usefulness_features, verdict_features
 from tasks.judges.builtin.premises import Match, Premise
-from tasks.judges.builtin.tokens import words
+from tasks.judges.builtin.tokens import tokenize
 from tasks.recognizers.spacy_pipeline import SpacyPipeline
 
 _NUMBERED = re.compile(r"^\[(\d+)\] ?(.*)$", re.MULTILINE)
@@ -47,20 +47,20 @@ class FeatureExtractor:
         contexts = [question.texts[roles.CONTEXT] for question in questions]
         sentences = self._sentences([*contexts, *(answer for q in questions if (answer := _answer(q)))])
         premises = {context: Premise(sentences[context]) for context in dict.fromkeys(contexts)}
-        looked_for = [question.texts[_looked_for(question)] for question in questions]
+        looked_for = [question.texts[_search_terms(question)] for question in questions]
         matches = [
-            premises[context].match(words(text).tokens) for context, text in zip(contexts, looked_for, strict=True)
+            premises[context].match(tokenize(text).tokens) for context, text in zip(contexts, looked_for, strict=True)
         ]
-        found = [_found(premises[context], match) for context, match in zip(contexts, matches, strict=True)]
+        found = [_find(premises[context], match) for context, match in zip(contexts, matches, strict=True)]
         cosines = self._cosines(list(zip(looked_for, found, strict=True)))
         features = []
         for question, context, match, cosine in zip(questions, contexts, matches, cosines, strict=True):
             premise = premises[context]
             if question.kind is QuestionKind.VERDICT:
-                features.append(verdict_features(words(question.texts[roles.CLAIM]), premise, match, cosine))
+                features.append(verdict_features(tokenize(question.texts[roles.CLAIM]), premise, match, cosine))
             else:
-                asked = words(question.texts[roles.USER_INPUT])
-                said = [words(sentence) for sentence in sentences.get(_answer(question), ())]
+                asked = tokenize(question.texts[roles.USER_INPUT])
+                said = [tokenize(sentence) for sentence in sentences.get(_answer(question), ())]
                 features.append(usefulness_features(asked, said, premise, match, cosine))
         return features
 
@@ -73,7 +73,7 @@ class FeatureExtractor:
         results = []
         for question, found in zip(asked, numbered, strict=True):
             sentences = Premise([text for _, text in found])
-            features = relevance_features(words(question), sentences, [next(cosines) for _ in found])
+            features = relevance_features(tokenize(question), sentences, [next(cosines) for _ in found])
             results.append(NumberedSentences(tuple(int(number) for number, _ in found), tuple(features)))
         return results
 
@@ -90,7 +90,7 @@ class FeatureExtractor:
         return [float(vectors[position[one]] @ vectors[position[two]]) if one and two else 0.0 for one, two in pairs]
 
 
-def _looked_for(question: ChoiceQuestion) -> str:
+def _search_terms(question: ChoiceQuestion) -> str:
     """The role of the text whose words are looked for in the context."""
     return roles.CLAIM if question.kind is QuestionKind.VERDICT else roles.USER_INPUT
 
@@ -102,5 +102,5 @@ def _answer(question: ChoiceQuestion) -> str:
     return question.texts[roles.RESPONSE] if question.kind is QuestionKind.USEFULNESS_FOR_RESPONSE else ""
 
 
-def _found(premise: Premise, match: Match) -> str:
+def _find(premise: Premise, match: Match) -> str:
     return premise.sentences[match.sentence] if match.sentence >= 0 else ""

@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
-from tasks.judges.builtin.contradictions import conflicts
+from tasks.judges.builtin.contradictions import contradictions
 from tasks.judges.builtin.premises import Match, Premise
-from tasks.judges.builtin.tokens import Words
+from tasks.judges.builtin.tokens import Tokens
 
 _MOST_COUNTED = 3
 _FEWEST_NEW_WORDS = 2
 _ANSWER_WORDS = frozenset({"answer", "question", "context", "document", "passage", "text"})
 
 
-def verdict_features(claim: Words, premise: Premise, match: Match, cosine: float) -> dict[str, float]:
+def verdict_features(claim: Tokens, premise: Premise, match: Match, cosine: float) -> dict[str, float]:
     """The features of a verdict.
 
     Args:
@@ -35,12 +35,12 @@ def verdict_features(claim: Words, premise: Premise, match: Match, cosine: float
         "cosine": cosine,
         "numbers_missing": min(len(claim.numbers - premise.every), _MOST_COUNTED),
         "names_missing": float(not claim.names <= premise.every),
-        **conflicts(claim, premise, match),
+        **contradictions(claim, premise, match),
     }
 
 
 def usefulness_features(
-    question: Words, answer: Sequence[Words], passage: Premise, match: Match, cosine: float
+    question: Tokens, answer: Sequence[Tokens], passage: Premise, match: Match, cosine: float
 ) -> dict[str, float]:
     """The features of a passage's usefulness for an answer to a question.
 
@@ -66,7 +66,7 @@ def usefulness_features(
     return {"new_words": new_words, "new_and_asked": both, "question_cosine": cosine}
 
 
-def relevance_features(question: Words, sentences: Premise, cosines: Sequence[float]) -> list[dict[str, float]]:
+def relevance_features(question: Tokens, sentences: Premise, cosines: Sequence[float]) -> list[dict[str, float]]:
     """The features of each sentence's relevance to a question.
 
     Args:

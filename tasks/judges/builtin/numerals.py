@@ -10,10 +10,10 @@ _TENS = frozenset(range(20, 100, 10))
 _LONGEST_NUMBER = 12
 
 
-def with_digits(units: Sequence[str]) -> list[str]:
+def spell_digits(units: Sequence[str]) -> list[str]:
     """The units of a text with every number, whether in digits or in words, as one unit of digits.
 
-    >>> with_digits(["twenty", "five", "days", "and", "1.5", "million", "dollars"])
+    >>> spell_digits(["twenty", "five", "days", "and", "1.5", "million", "dollars"])
     ['25', 'days', 'and', '1500000', 'dollars']
     """
     found: list[str] = []
@@ -62,10 +62,10 @@ def _simple_number(lower: Sequence[str]) -> float | None:
     return float(NUMBER_WORDS[word]) if word in NUMBER_WORDS else None
 
 
-def with_months_first(units: Sequence[str]) -> list[str]:
+def put_months_first(units: Sequence[str]) -> list[str]:
     """The units of a text with months in one spelling and before their day, whichever way a date is written.
 
-    >>> with_months_first(["5", "Sept", "2024"]), with_months_first(["May", "we", "go"])
+    >>> put_months_first(["5", "Sept", "2024"]), put_months_first(["May", "we", "go"])
     (['month-september', '5', '2024'], ['May', 'we', 'go'])
     """
     found = list(units)

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tasks.judges.builtin.tokens import Words, words
+from tasks.judges.builtin.tokens import Tokens, tokenize
 
 _WINDOW = 3
 _TRIED_SENTENCES = 4
@@ -37,7 +37,7 @@ class Premise:
 
     def __init__(self, sentences: Sequence[str]) -> None:
         self.sentences = tuple(sentences)
-        self.words: tuple[Words, ...] = tuple(words(sentence) for sentence in sentences)
+        self.words: tuple[Tokens, ...] = tuple(tokenize(sentence) for sentence in sentences)
         self.tokens = frozenset(token for sentence in self.words for token in sentence.tokens)
         self.every = frozenset(token for sentence in self.words for token in sentence.every)
         self._where: defaultdict[str, list[int]] = defaultdict(list)

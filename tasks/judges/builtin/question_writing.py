@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 
-from tasks.judges.builtin.cleaning import cleaned, evades, says_nothing
+from tasks.judges.builtin.cleaning import clean, is_empty_talk, is_evasive
 from tasks.recognizers.spacy_pipeline import Parse, ParsedWord, SpacyPipeline
 
 _SUBJECTS = frozenset({"nsubj", "nsubjpass", "csubj", "csubjpass", "expl"})
@@ -16,7 +16,7 @@ _EVASIVE_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Regenerated:
+class RegeneratedQuestions:
     """What a response answers.
 
     Args:
@@ -28,22 +28,22 @@ class Regenerated:
     noncommittal: bool
 
 
-def regenerate(responses: Sequence[str], counts: Sequence[int], pipeline: SpacyPipeline) -> list[Regenerated]:
+def regenerate(responses: Sequence[str], counts: Sequence[int], pipeline: SpacyPipeline) -> list[RegeneratedQuestions]:
     """For each response, as many questions as wanted, and whether the response avoids an answer.
 
     The questions keep the response's words: its first sentences turned into yes-no questions, and a question about
     its topics. A response too short for that many distinct questions has some of them twice.
     """
-    sentences = [[cleaned(sentence) for sentence in found] for found in pipeline.sentences(responses)]
+    sentences = [[clean(sentence) for sentence in found] for found in pipeline.sentences(responses)]
     kept = [
-        [sentence for sentence in found if not says_nothing(sentence)] or [sentence for sentence in found if sentence]
+        [sentence for sentence in found if not is_empty_talk(sentence)] or [sentence for sentence in found if sentence]
         for found in sentences
     ]
     parses = iter(pipeline.parse([sentence for found in kept for sentence in found]))
     results = []
     for response, found, own, count in zip(responses, sentences, kept, counts, strict=True):
         asked = list(dict.fromkeys(_questions([next(parses) for _ in own], response)))
-        results.append(Regenerated(tuple(islice(cycle(asked), count)), _is_noncommittal(found)))
+        results.append(RegeneratedQuestions(tuple(islice(cycle(asked), count)), _is_noncommittal(found)))
     return results
 
 
@@ -67,7 +67,7 @@ def _yes_no(parse: Parse) -> str:
     root = next(sentence.root for sentence in parse.sents)
     subject = next((child for child in root.children if child.dep_ in _SUBJECTS), None)
     if subject is None:
-        return _asked("Is it", parse.text)
+        return _ask("Is it", parse.text)
     start = min(word.i for word in subject.subtree)
     helper = next((child for child in root.children if child.dep_ in {"aux", "auxpass"} and child.i < root.i), None)
     if helper is None and root.lemma_ == "be":
@@ -77,9 +77,9 @@ def _yes_no(parse: Parse) -> str:
         [word for word in parse[start:] if helper is None or word.i != helper.i],
     )
     if helper is not None:
-        return _asked(helper.text.capitalize(), _text(rest), before)
+        return _ask(helper.text.capitalize(), _text(rest), before)
     support = {"VBD": "Did", "VBZ": "Does"}.get(root.tag_, "Do")
-    return _asked(support, _text(rest).replace(root.text, root.lemma_, 1), before)
+    return _ask(support, _text(rest).replace(root.text, root.lemma_, 1), before)
 
 
 def _who_or_what(parse: Parse) -> str:
@@ -87,20 +87,20 @@ def _who_or_what(parse: Parse) -> str:
     root = next(sentence.root for sentence in parse.sents)
     subject = next((child for child in root.children if child.dep_ in _SUBJECTS and child.i < root.i), None)
     if subject is None:
-        return _asked("What is said about", parse.text)
+        return _ask("What is said about", parse.text)
     words = list(subject.subtree)
     pronoun = "Who" if any(word.ent_type_ == "PERSON" for word in words) else "What"
-    return _asked(pronoun, parse[max(word.i for word in words) + 1 :].text)
+    return _ask(pronoun, parse[max(word.i for word in words) + 1 :].text)
 
 
 def _text(words: Sequence[ParsedWord]) -> str:
     return "".join(word.text_with_ws for word in words)
 
 
-def _asked(*parts: str) -> str:
+def _ask(*parts: str) -> str:
     """The parts as a question.
 
-    >>> _asked("Is", "the office open. ", "")
+    >>> _ask("Is", "the office open. ", "")
     'Is the office open?'
     """
     return " ".join(stripped for part in parts if (stripped := part.strip(" .,;:!"))) + "?"
@@ -108,6 +108,6 @@ def _asked(*parts: str) -> str:
 
 def _is_noncommittal(sentences: Sequence[str]) -> bool:
     """Whether at least half of what a response says, by length, avoids an answer."""
-    said = [sentence for sentence in sentences if evades(sentence) or not says_nothing(sentence)]
-    evasive = sum(len(sentence) for sentence in said if evades(sentence))
+    said = [sentence for sentence in sentences if is_evasive(sentence) or not is_empty_talk(sentence)]
+    evasive = sum(len(sentence) for sentence in said if is_evasive(sentence))
     return evasive > 0 and evasive >= _EVASIVE_SHARE * sum(map(len, said))

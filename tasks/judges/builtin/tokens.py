@@ -16,7 +16,7 @@ from tasks.judges.builtin.lexicon import (
     NEGATIONS,
     STOP_WORDS,
 )
-from tasks.judges.builtin.numerals import with_digits, with_months_first
+from tasks.judges.builtin.numerals import put_months_first, spell_digits
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+|[%$€£;:.,!?()]")
 _REWRITES = tuple(
@@ -47,7 +47,7 @@ _BRACKETS = frozenset("()")
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Tokens:
     """A sentence or claim as words.
 
     Args:
@@ -73,20 +73,20 @@ class Words:
 
 
 @lru_cache(maxsize=50_000)
-def words(text: str) -> Words:
+def tokenize(text: str) -> Tokens:
     """The content words of a text.
 
-    >>> words("On 14 March, Dr. Lee won't approve twenty-five requests for $1,000.50.").tokens
+    >>> tokenize("On 14 March, Dr. Lee won't approve twenty-five requests for $1,000.50.").tokens
     ('month-march', '14', 'dr', 'lee', 'approv', '25', 'request', 'dollar', '1000.5')
-    >>> sorted(words("Interns do not get a bonus, but managers get 1.5 million euros.").negated)
+    >>> sorted(tokenize("Interns do not get a bonus, but managers get 1.5 million euros.").negated)
     ['bonus']
     """
-    units = with_months_first(with_digits(_TOKEN.findall(_spelled(text))))
-    clauses = [_read(clause) for clause in _clauses(units)]
+    units = put_months_first(spell_digits(_TOKEN.findall(_normalize_spelling(text))))
+    clauses = [_tokenize_clause(clause) for clause in _clauses(units)]
     tokens = tuple(token for clause in clauses for token in clause.tokens)
     negative = {token for clause in clauses if clause.negated for token in clause.tokens}
     affirmed = {token for clause in clauses if not clause.negated for token in clause.tokens}
-    return Words(
+    return Tokens(
         tokens=tokens,
         every=tuple(token for clause in clauses for token in clause.every),
         numbers=frozenset(token for token in tokens if token[0].isdigit()),
@@ -109,7 +109,7 @@ class _Clause:
     negated: list[str] = field(default_factory=list)
 
 
-def _read(clause: _Clause) -> _Clause:
+def _tokenize_clause(clause: _Clause) -> _Clause:
     """Fills in the clause's words; `negated` holds what is right behind each negation, "" where nothing is."""
     negations: list[int] = []
     around = zip(["", *clause.units], clause.units, [*clause.units[1:], ""], strict=False)
@@ -185,7 +185,7 @@ def stem(word: str) -> str:
     return word[:-1] if word.endswith("e") and len(word) > 3 else word
 
 
-def _spelled(text: str) -> str:
+def _normalize_spelling(text: str) -> str:
     """The text without accents, contractions, possessives and dots inside abbreviations."""
     text = unicodedata.normalize("NFKC", text)
     text = "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))

@@ -8,9 +8,9 @@ from typing import Any
 
 from metric_core.prompts.reasoning import split_thought
 from tasks.judges.openai.context_window import TOO_LONG, is_overflow
-from tasks.judges.openai.label_probabilities import Step
+from tasks.judges.openai.label_probabilities import TokenStep
 from tasks.model_clients.replica import Reply
-from tasks.model_clients.reply_fields import choices_of, mapping_in
+from tasks.model_clients.reply_fields import get_choices, get_mapping
 
 UNFINISHED_THOUGHT = "unfinished thought"
 REFUSED = "the judge refused to answer"
@@ -20,7 +20,7 @@ _NUMBERED = re.compile(r"\S*\d\S*")
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Completion:
     """What the model wrote as one answer, or why it is not usable.
 
     Args:
@@ -35,16 +35,16 @@ class Words:
     problem: str | None = None
     cut_off: bool = False
     thought: bool = False
-    steps: tuple[Step, ...] = ()
+    steps: tuple[TokenStep, ...] = ()
 
 
-def words_of(reply: Reply) -> list[Words]:
+def read_completions(reply: Reply) -> list[Completion]:
     """What the model wrote, once an answer; at least one."""
     if not reply.is_answer:
-        return [Words(reply.message, _refusal(reply))]
-    choices = choices_of(reply)
+        return [Completion(reply.message, _refusal(reply))]
+    choices = get_choices(reply)
     # Some gateways tell of errors with the status of success.
-    return [_said(choice) for choice in choices] or [Words(reply.message, NO_REPLY)]
+    return [_read_choice(choice) for choice in choices] or [Completion(reply.message, NO_REPLY)]
 
 
 def _refusal(reply: Reply) -> str:
@@ -55,19 +55,19 @@ def _refusal(reply: Reply) -> str:
     return f"the judge server gave an error{status}: {_NUMBERED.sub('...', reply.message)}"
 
 
-def _said(choice: Mapping[str, Any]) -> Words:
-    message = mapping_in(choice, "message")
+def _read_choice(choice: Mapping[str, Any]) -> Completion:
+    message = get_mapping(choice, "message")
     text, thinking = _content(message)
     cut_off = choice.get("finish_reason") == "length"
     if refusal := message.get("refusal"):
-        return Words(str(refusal), REFUSED)
+        return Completion(str(refusal), REFUSED)
     if not text:
-        return Words(thinking, UNFINISHED_THOUGHT if thinking and cut_off else NO_REPLY)
+        return Completion(thinking, UNFINISHED_THOUGHT if thinking and cut_off else NO_REPLY)
     try:
         thought, rest = split_thought(text)
     except ValueError:
-        return Words(text, UNFINISHED_THOUGHT)
-    return Words(rest, None, cut_off, bool(thought or thinking), _steps(choice))
+        return Completion(text, UNFINISHED_THOUGHT)
+    return Completion(rest, None, cut_off, bool(thought or thinking), _steps(choice))
 
 
 def _content(message: Mapping[str, Any]) -> tuple[str, str]:
@@ -87,12 +87,12 @@ def _text(content: Any) -> str:
     return "".join(part for part in parts if isinstance(part, str))
 
 
-def _steps(choice: Mapping[str, Any]) -> tuple[Step, ...]:
+def _steps(choice: Mapping[str, Any]) -> tuple[TokenStep, ...]:
     """The tokens of an answer; none where they are not told as the protocol has it."""
-    tokens = mapping_in(choice, "logprobs").get("content") or ()
+    tokens = get_mapping(choice, "logprobs").get("content") or ()
     try:
         return tuple(
-            Step(*_token(token), [_token(other) for other in token.get("top_logprobs") or ()]) for token in tokens
+            TokenStep(*_token(token), [_token(other) for other in token.get("top_logprobs") or ()]) for token in tokens
         )
     except (AttributeError, KeyError, TypeError):
         return ()

@@ -25,23 +25,23 @@ _OVERFLOW = re.compile(
 )
 
 
-def longest_estimate(prompt: RenderedPrompt) -> int:
+def estimate_most_tokens(prompt: RenderedPrompt) -> int:
     """More tokens than a prompt has, but for texts that tokenizers take apart, such as long rows of digits.
 
-    >>> longest_estimate(RenderedPrompt("Judge.", "It rains.", ""))
+    >>> estimate_most_tokens(RenderedPrompt("Judge.", "It rains.", ""))
     69
     """
     return len(f"{prompt.system}{prompt.user}".encode("utf-8", "replace")) // BYTES_A_TOKEN + TEMPLATE_TOKENS
 
 
-def room(tokens: int, wanted: int, window: int) -> int | None:
+def remaining_tokens(tokens: int, wanted: int, window: int) -> int | None:
     """How many tokens a reply may have: as many as wanted, or what the prompt leaves of the window; None: too few.
 
-    >>> room(1000, 2048, 2048)
+    >>> remaining_tokens(1000, 2048, 2048)
     1048
-    >>> room(1900, 2048, 2048) is None
+    >>> remaining_tokens(1900, 2048, 2048) is None
     True
-    >>> room(2047, 1, 2048)
+    >>> remaining_tokens(2047, 1, 2048)
     1
     """
     left = window - tokens

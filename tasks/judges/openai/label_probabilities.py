@@ -24,7 +24,7 @@ _PIECE = "\ufffd"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TokenStep:
     """One token of a reply.
 
     Args:
@@ -39,7 +39,7 @@ class Step:
 
 
 def label_probabilities(
-    steps: Sequence[Step], written: Mapping[str, str], frame: re.Pattern[str] | None = None
+    steps: Sequence[TokenStep], written: Mapping[str, str], frame: re.Pattern[str] | None = None
 ) -> dict[str, float] | None:
     """The probability of each label, renormalised over the labels.
 
@@ -57,9 +57,9 @@ def label_probabilities(
 
     >>> labels = {"yes": "yes", "no": "no"}
     >>> top = [("yes", 0.5), ("y", 0.125), (" Yes", 0.125), ("no", 0.25), ("The", 0.0)]
-    >>> label_probabilities([Step("yes", 0.5, top)], labels)
+    >>> label_probabilities([TokenStep("yes", 0.5, top)], labels)
     {'yes': 0.75, 'no': 0.25}
-    >>> split = [Step("score", 1.0, [("score", 1.0)]), Step("2", 0.5, [("2", 0.5), ("1", 0.25), ("3", 0.25)])]
+    >>> split = [TokenStep("score", 1.0, [("score", 1.0)]), TokenStep("2", 0.5, [("2", 0.5), ("1", 0.25), ("3", 0.25)])]
     >>> label_probabilities(split, {"a": "score1", "b": "score2"})["b"]
     0.6666666666666666
     """
@@ -97,7 +97,7 @@ class _Walk:
         self.pieces = 0.0
         self.is_over = False
 
-    def take(self, step: Step) -> None:
+    def take(self, step: TokenStep) -> None:
         """Takes one more token."""
         told = _others(step)
         every = (*told, (step.text, step.probability))
@@ -146,7 +146,7 @@ class _Walk:
         return text.lstrip().casefold() if self._folds else text.lstrip()
 
 
-def _others(step: Step) -> list[tuple[str, float]]:
+def _others(step: TokenStep) -> list[tuple[str, float]]:
     """The top tokens without the one that was written."""
     others = list(step.top)
     for i, (text, _) in enumerate(others):

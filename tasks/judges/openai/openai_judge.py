@@ -11,12 +11,12 @@ from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQ
 from metric_core.prompts.prompt_set import RenderedPrompt, load_prompts
 from metric_core.records import AnswerStatus
 from tasks.judges.openai import label_probabilities as labels
-from tasks.judges.openai.context_window import LEAST_ROOM, TOO_LONG, longest_estimate, room
-from tasks.judges.openai.probe import CHAT, TOKENIZE, count_of, probe
-from tasks.judges.openai.reply_collector import Gathering
+from tasks.judges.openai.context_window import LEAST_ROOM, TOO_LONG, estimate_most_tokens, remaining_tokens
+from tasks.judges.openai.probe import CHAT, TOKENIZE, probe, read_count
+from tasks.judges.openai.reply_collector import ReplyCollector
 from tasks.judges.openai.reply_parsing import choice_answer, generate_answer
-from tasks.judges.openai.request_body import Body, choice_bodies, generate_body
-from tasks.judges.openai.request_mode import Manner, determinants, manner_of, manners
+from tasks.judges.openai.request_body import Body, choice_request_bodies, generate_request_body
+from tasks.judges.openai.request_mode import RequestMode, all_request_modes, determinants, request_mode_of
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, KeepChoice, KeepGenerate
 from tasks.model_clients.connection import Connection
 from tasks.model_clients.replica import Reply
@@ -32,7 +32,7 @@ A = TypeVar("A", ChoiceAnswer, GenerateAnswer)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _PendingRequest:
     """A question as it is sent: its prompt, and its requests or the words that say why there are none."""
 
     prompt: RenderedPrompt
@@ -40,7 +40,7 @@ class _Asked:
     unasked: str | None = None
 
 
-class ServerJudge:
+class OpenAIJudge:
     """Judges with a language model. May be used from several threads; they share the connection.
 
     Opening it asks the server what it can do.
@@ -56,7 +56,7 @@ class ServerJudge:
     def __init__(self, options: ServerJudgeOptions) -> None:
         self._options = options
         self._prompts = load_prompts(options.language)
-        self._fingerprints: dict[Manner, str] = {}
+        self._fingerprints: dict[RequestMode, str] = {}
         self._connection = Connection(options)
         try:
             self.features = probe(self._connection, options, self._prompts.system)
@@ -83,14 +83,14 @@ class ServerJudge:
 
         Where the server is, how it is reached and whether a prompt is too long for it is not part of it.
         """
-        prints = [self._fingerprint(manner) for manner in manners(kind)]
+        prints = [self._fingerprint(manner) for manner in all_request_modes(kind)]
         return prints[0] if len(prints) == 1 else hashlib.sha256(json.dumps(prints).encode()).hexdigest()
 
     def fingerprint_of(self, question: JudgeQuestion) -> str:
         """Digest of all that determines the answer to one question besides what it says: see FinerJudge."""
-        return self._fingerprint(manner_of(question))
+        return self._fingerprint(request_mode_of(question))
 
-    def _fingerprint(self, manner: Manner) -> str:
+    def _fingerprint(self, manner: RequestMode) -> str:
         if manner not in self._fingerprints:
             record = {"version": VERSION, "prompt": self._prompts.digest(manner.kind)}
             record |= {} if manner.is_written else {"labels": labels.VERSION}
@@ -103,8 +103,8 @@ class ServerJudge:
         asked = []
         for question in questions:
             prompt = self._prompts.render(question)
-            bodies = choice_bodies(prompt, question, self.features, self._options)
-            asked.append(_Asked(prompt, bodies))
+            bodies = choice_request_bodies(prompt, question, self.features, self._options)
+            asked.append(_PendingRequest(prompt, bodies))
 
         def answer(position: int, replies: Sequence[Reply]) -> ChoiceAnswer:
             question = questions[position]
@@ -120,7 +120,9 @@ class ServerJudge:
         asked = []
         for question in questions:
             prompt = self._prompts.render(question)
-            asked.append(_Asked(prompt, [generate_body(prompt, question, self.features, self._options)]))
+            asked.append(
+                _PendingRequest(prompt, [generate_request_body(prompt, question, self.features, self._options)])
+            )
 
         def answer(position: int, replies: Sequence[Reply]) -> GenerateAnswer:
             return generate_answer(replies[0], questions[position].schema)
@@ -136,7 +138,7 @@ class ServerJudge:
 
     def _ask(
         self,
-        asked: Sequence[_Asked],
+        asked: Sequence[_PendingRequest],
         answer: Callable[[int, Sequence[Reply]], A],
         unasked: Callable[[str], A],
         keep: Callable[[int, A], None] | None,
@@ -147,7 +149,7 @@ class ServerJudge:
         made while others are waited for.
         """
         fitted = self._fitted(asked)
-        gathering = Gathering([len(one.bodies) for one in fitted], answer, keep)
+        gathering = ReplyCollector([len(one.bodies) for one in fitted], answer, keep)
         requests, owners = [], []
         for i in sorted(range(len(fitted)), key=lambda i: fitted[i].prompt.prefix_key):
             words = fitted[i].unasked
@@ -159,19 +161,19 @@ class ServerJudge:
         self._send(requests, lambda position, reply: gathering.add(*owners[position], reply))
         return gathering.answers
 
-    def _fitted(self, asked: Sequence[_Asked]) -> list[_Asked]:
+    def _fitted(self, asked: Sequence[_PendingRequest]) -> list[_PendingRequest]:
         """The questions with room for their replies in the window, or with the reason that there is none."""
         window, field = self.features.window, self.features.limit_field
         if window is None:
             return list(asked)
         fitted = list(asked)
-        tight = [i for i, one in enumerate(asked) if longest_estimate(one.prompt) + one.bodies[0][field] > window]
+        tight = [i for i, one in enumerate(asked) if estimate_most_tokens(one.prompt) + one.bodies[0][field] > window]
         for i, tokens in zip(tight, self._tokens([asked[i] for i in tight]), strict=True):
-            left = room(tokens, asked[i].bodies[0][field], window)
+            left = remaining_tokens(tokens, asked[i].bodies[0][field], window)
             if left is not None:
                 fitted[i] = replace(asked[i], bodies=[body | {field: left} for body in asked[i].bodies])
             elif self._can_tell:
-                fitted[i] = _Asked(asked[i].prompt, (), f"{tokens} of {window} tokens")
+                fitted[i] = _PendingRequest(asked[i].prompt, (), f"{tokens} of {window} tokens")
             else:
                 shortest = min(LEAST_ROOM, asked[i].bodies[0][field])
                 fitted[i] = replace(asked[i], bodies=[body | {field: shortest} for body in asked[i].bodies])
@@ -182,15 +184,15 @@ class ServerJudge:
         """Whether it is for the client to say that a prompt is too long: a server with a window says so itself."""
         return self.features.tokenizer or self._options.window is not None
 
-    def _tokens(self, asked: Sequence[_Asked]) -> list[int]:
+    def _tokens(self, asked: Sequence[_PendingRequest]) -> list[int]:
         """The tokens of prompts: counted by the server, or estimated, and rather too many than too few."""
-        estimates = [longest_estimate(one.prompt) for one in asked]
+        estimates = [estimate_most_tokens(one.prompt) for one in asked]
         if not self.features.tokenizer:
             return estimates
         kept = ("model", "messages", "chat_template_kwargs")
         bodies = [{name: one.bodies[0][name] for name in kept if name in one.bodies[0]} for one in asked]
         replies = self._send([Request(TOKENIZE, body) for body in bodies])
-        counts = [count_of(reply) for reply in replies]
+        counts = [read_count(reply) for reply in replies]
         return [estimate if count is None else count for estimate, count in zip(estimates, counts, strict=True)]
 
     def _send(self, requests: Sequence[Request], arrived: Arrived = lambda _position, _reply: None) -> list[Reply]:

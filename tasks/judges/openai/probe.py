@@ -11,13 +11,13 @@ from typing import Any
 from metric_core.judge_questions import object_schema
 from metric_core.prompts.prompt_set import RenderedPrompt
 from tasks.judges.openai.reply_parsing import choice_answer, generate_answer
-from tasks.judges.openai.request_body import Body, choice_constraint, json_constraint, messages
+from tasks.judges.openai.request_body import Body, chat_messages, choice_constraint, json_constraint
 from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures
 from tasks.model_clients.connection import Connection
-from tasks.model_clients.model_names import model_cards
+from tasks.model_clients.model_names import list_models
 from tasks.model_clients.replica import Reply
 from tasks.model_clients.replica_pool import Request, UnusableError
-from tasks.model_clients.reply_fields import choices_of, mapping_in, told_count
+from tasks.model_clients.reply_fields import get_choices, get_mapping, get_reported_count
 from tasks.options.judge_server_options import ServerJudgeOptions
 
 CHAT = "chat/completions"
@@ -46,7 +46,7 @@ def probe(connection: Connection, options: ServerJudgeOptions, system: str) -> S
     Raises:
         UnusableError: the servers can not be reached, do not have the model, or do not answer the simplest request.
     """
-    cards = model_cards(connection.look("models"), options.model)
+    cards = list_models(connection.look("models"), options.model)
     windows = [window for card in cards if isinstance(window := card.get("max_model_len"), int) and window > 0]
     window = options.window or min(windows, default=None)
     found = ServerFeatures(cards[0]["id"], _software(connection, cards[0]), window)
@@ -73,7 +73,7 @@ class _Probe:
         sampled: list[Body] = [{"temperature": 0.7, "seed": 0}, {"temperature": 0.7, "n": 2}]
         *held, seeded, several = self._try(found, [*choices.values(), *schemas.values(), *sampled])
         chosen = [how for how, reply in zip(choices, held[: len(choices)], strict=True) if _is_label(reply, found, how)]
-        written = [how for how, reply in zip(schemas, held[len(choices) :], strict=True) if _fits(reply)]
+        written = [how for how, reply in zip(schemas, held[len(choices) :], strict=True) if _fits_schema(reply)]
         (counted,) = self._post(found, TOKENIZE, [{}])
         listed = {"model": found.model, "prompt": [TASK, TASK], "max_tokens": 1}
         (both,) = self._connection.send([Request(COMPLETIONS, listed, optional=True)])
@@ -82,9 +82,9 @@ class _Probe:
             choice=next(iter(chosen), ChoiceConstraint.NONE),
             json=next(iter(written), JsonConstraint.NONE),
             seed=seeded.is_answer,
-            several=len(choices_of(several)) == 2,
-            tokenizer=count_of(counted) is not None,
-            prompt_lists=len(choices_of(both)) == 2,
+            several=len(get_choices(several)) == 2,
+            tokenizer=read_count(counted) is not None,
+            prompt_lists=len(get_choices(both)) == 2,
         )
 
     def _basics(self, found: ServerFeatures) -> ServerFeatures:
@@ -111,7 +111,7 @@ class _Probe:
         for number in LOGPROBS:
             asked = choice_constraint(found.choice, LABELS) | {"logprobs": True, "top_logprobs": number}
             (reply,) = self._try(found, [asked])
-            if any(_has_top_logprobs(choice) for choice in choices_of(reply)):
+            if any(_has_top_logprobs(choice) for choice in get_choices(reply)):
                 return number
         return 0
 
@@ -123,7 +123,7 @@ class _Probe:
     def _post(self, found: ServerFeatures, path: str, extras: Sequence[Body]) -> list[Reply]:
         replies = self._connection.send([Request(path, self._body(found, extra), optional=True) for extra in extras])
         self._tells_cached = self._tells_cached or any(
-            told_count(reply, "cached_tokens") is not None for reply in replies
+            get_reported_count(reply, "cached_tokens") is not None for reply in replies
         )
         return replies
 
@@ -131,10 +131,10 @@ class _Probe:
         switch: Body = {}
         if found.thinking_switch:
             switch = {"chat_template_kwargs": {"enable_thinking": self._options.thinking}}
-        return {"model": found.model, "messages": messages(self._prompt, found.system_role)} | switch | extra
+        return {"model": found.model, "messages": chat_messages(self._prompt, found.system_role)} | switch | extra
 
 
-def count_of(reply: Reply) -> int | None:
+def read_count(reply: Reply) -> int | None:
     """The number of tokens in a reply of `/tokenize`; None if it is none."""
     count = reply.content.get("count") if reply.is_answer else None
     return count if isinstance(count, int) else None
@@ -153,12 +153,12 @@ def _is_label(reply: Reply, found: ServerFeatures, how: ChoiceConstraint) -> boo
     return reply.is_answer and choice_answer([reply], LABELS, 1, replace(found, choice=how)).label is not None
 
 
-def _fits(reply: Reply) -> bool:
+def _fits_schema(reply: Reply) -> bool:
     """Whether a reply fits the schema that it was to be held to."""
     return reply.is_answer and generate_answer(reply, SCHEMA).value is not None
 
 
 def _has_top_logprobs(choice: Mapping[str, Any]) -> bool:
-    content = mapping_in(choice, "logprobs").get("content")
+    content = get_mapping(choice, "logprobs").get("content")
     tokens = content if isinstance(content, list) else []
     return any(isinstance(token, Mapping) and token.get("top_logprobs") for token in tokens)

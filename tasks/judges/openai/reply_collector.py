@@ -8,7 +8,7 @@ from tasks.model_clients.replica import Reply
 A = TypeVar("A")
 
 
-class Gathering(Generic[A]):
+class ReplyCollector(Generic[A]):
     """The answers of a batch of questions, each made once.
 
     Args:

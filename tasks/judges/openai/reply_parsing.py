@@ -10,13 +10,13 @@ from jsonschema import Draft202012Validator
 
 from metric_core.prompts.replies import parse_json_reply
 from metric_core.records import AnswerStatus
-from tasks.judges.openai.completion import Words, words_of
+from tasks.judges.openai.completion import Completion, read_completions
 from tasks.judges.openai.label_probabilities import label_probabilities
-from tasks.judges.openai.request_body import ANSWER, ANSWER_FRAME, written
+from tasks.judges.openai.request_body import ANSWER, ANSWER_FRAME, serialize
 from tasks.judges.openai.server_features import ChoiceConstraint, ServerFeatures
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, is_storable
 from tasks.model_clients.replica import Reply
-from tasks.model_clients.reply_fields import count_in
+from tasks.model_clients.reply_fields import get_count
 from tasks.runtime.usage import Usage
 
 CUT_OFF = "reply cut off at the token limit"
@@ -37,7 +37,7 @@ def choice_answer(
         votes: how many were asked for.
         features: how the server was asked.
     """
-    words = [said for reply in replies for said in words_of(reply)][:votes]
+    words = [said for reply in replies for said in read_completions(reply)][:votes]
     votes_given = [_label(said, labels, features.choice) for said in words]
     usage = _usage(replies)
     reply = "\n".join(said.text for said in words)
@@ -52,7 +52,7 @@ def choice_answer(
 
 def generate_answer(reply: Reply, schema: Mapping[str, Any]) -> GenerateAnswer:
     """The answer to a generate question."""
-    (said, *_) = words_of(reply)
+    (said, *_) = read_completions(reply)
     usage = _usage([reply])
     problem = said.problem or (CUT_OFF if said.cut_off else None)
     if problem is None:
@@ -61,16 +61,16 @@ def generate_answer(reply: Reply, schema: Mapping[str, Any]) -> GenerateAnswer:
         except ValueError:
             problem = NO_JSON
         else:
-            if fits(value, schema) and is_storable(value):
+            if matches_schema(value, schema) and is_storable(value):
                 return GenerateAnswer(AnswerStatus.ANSWERED, value, reply=said.text, usage=usage)
             problem = OFF_SCHEMA if is_storable(value) else HALF_CHARACTER
     return GenerateAnswer(AnswerStatus.FAILED, reason=problem, reply=said.text, usage=usage)
 
 
-def fits(value: Any, schema: Mapping[str, Any]) -> bool:
+def matches_schema(value: Any, schema: Mapping[str, Any]) -> bool:
     """Whether a value fits a JSON schema.
 
-    >>> fits({"score": 3}, {"type": "object", "properties": {"score": {"type": "integer", "maximum": 2}}})
+    >>> matches_schema({"score": 3}, {"type": "object", "properties": {"score": {"type": "integer", "maximum": 2}}})
     False
     """
     return bool(_validator(json.dumps(schema, sort_keys=True)).is_valid(value))
@@ -81,7 +81,7 @@ def _validator(schema: str) -> Draft202012Validator:
     return Draft202012Validator(json.loads(schema))
 
 
-def _label(said: Words, labels: Sequence[str], how: ChoiceConstraint) -> str | None:
+def _label(said: Completion, labels: Sequence[str], how: ChoiceConstraint) -> str | None:
     """The label that was written, whole, or as the beginning of no other label where one token was asked for."""
     if said.problem is not None:
         return None
@@ -95,23 +95,23 @@ def _label(said: Words, labels: Sequence[str], how: ChoiceConstraint) -> str | N
     text = said.text.strip()
     if how is ChoiceConstraint.NONE:
         text = text.strip("\"'`*.")
-        return _only(label for label in labels if label.casefold() == text.casefold())
+        return _only_known_labels(label for label in labels if label.casefold() == text.casefold())
     if text in labels:
         return text
-    return _only(label for label in labels if text and label.casefold().startswith(text.casefold()))
+    return _only_known_labels(label for label in labels if text and label.casefold().startswith(text.casefold()))
 
 
-def _only(labels: Iterable[str]) -> str | None:
+def _only_known_labels(labels: Iterable[str]) -> str | None:
     found = list(labels)
     return found[0] if len(found) == 1 else None
 
 
 def _probabilities(
-    words: Sequence[Words], labels: Sequence[str], features: ServerFeatures
+    words: Sequence[Completion], labels: Sequence[str], features: ServerFeatures
 ) -> list[Mapping[str, float]]:
     """The probabilities of the labels, of each answer that has some. After a thought there are none."""
     frame = ANSWER_FRAME if features.choice is ChoiceConstraint.JSON_SCHEMA else None
-    texts = written(labels, features.choice)
+    texts = serialize(labels, features.choice)
     found = [label_probabilities(said.steps, texts, frame) for said in words if said.steps and not said.thought]
     return [probabilities for probabilities in found if probabilities is not None]
 
@@ -126,8 +126,8 @@ def _usage(replies: Sequence[Reply]) -> Usage:
     answered = [reply for reply in replies if reply.is_answer]
     return Usage(
         requests=sum(reply.requests for reply in replies),
-        prompt_tokens=sum(count_in(reply, "prompt_tokens") for reply in answered),
-        cached_tokens=sum(count_in(reply, "cached_tokens") for reply in answered),
-        output_tokens=sum(count_in(reply, "completion_tokens") for reply in answered),
+        prompt_tokens=sum(get_count(reply, "prompt_tokens") for reply in answered),
+        cached_tokens=sum(get_count(reply, "cached_tokens") for reply in answered),
+        output_tokens=sum(get_count(reply, "completion_tokens") for reply in answered),
         seconds=sum(reply.seconds for reply in replies),
     )

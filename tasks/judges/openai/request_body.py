@@ -7,7 +7,7 @@ from typing import Any
 
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, object_schema
 from metric_core.prompts.prompt_set import RenderedPrompt
-from tasks.judges.openai.request_mode import manner_of, vote_number, votes_at_once
+from tasks.judges.openai.request_mode import request_mode_of, sends_all_votes_at_once, vote_number
 from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures
 from tasks.options.judge_server_options import ServerJudgeOptions
 
@@ -21,7 +21,7 @@ _SLACK = 8
 """Tokens that a reply may have besides its label where it is not held to it: spaces, quotes, braces."""
 
 
-def choice_bodies(
+def choice_request_bodies(
     prompt: RenderedPrompt, question: ChoiceQuestion, features: ServerFeatures, options: ServerJudgeOptions
 ) -> list[Body]:
     """The requests for one label a vote: one request, or one a vote where the server gives one answer each."""
@@ -30,18 +30,18 @@ def choice_bodies(
     if features.top_logprobs and not options.thinking:
         extra |= {"logprobs": True, "top_logprobs": features.top_logprobs}
     limit = options.max_output_tokens if options.thinking else label_tokens(labels, features.choice)
-    temperature = getattr(options, manner_of(question).temperature)
+    temperature = getattr(options, request_mode_of(question).temperature)
     common = _common(prompt, features, options) | extra | {features.limit_field: limit}
-    if votes > 1 and votes_at_once(features, options):
+    if votes > 1 and sends_all_votes_at_once(features, options):
         return [common | {"n": votes} | _sampling(temperature, features, options.seed)]
     return [common | _sampling(temperature, features, options.seed + vote) for vote in range(votes)]
 
 
-def generate_body(
+def generate_request_body(
     prompt: RenderedPrompt, question: GenerateQuestion, features: ServerFeatures, options: ServerJudgeOptions
 ) -> Body:
     """The request for JSON."""
-    temperature = getattr(options, manner_of(question).temperature)
+    temperature = getattr(options, request_mode_of(question).temperature)
     return (
         _common(prompt, features, options)
         | json_constraint(features.json, question.schema)
@@ -93,14 +93,14 @@ def label_tokens(labels: Sequence[str], how: ChoiceConstraint) -> int:
     return 1 if len(firsts) == len(labels) and all(first.isascii() and first for first in firsts) else longest + 1
 
 
-def written(labels: Sequence[str], how: ChoiceConstraint) -> dict[str, str]:
+def serialize(labels: Sequence[str], how: ChoiceConstraint) -> dict[str, str]:
     """Label -> how a reply writes it; see `label_probabilities`."""
     if how is ChoiceConstraint.JSON_SCHEMA:
         return {label: json.dumps(label, ensure_ascii=False)[1:] for label in labels}
     return {label: label for label in labels}
 
 
-def messages(prompt: RenderedPrompt, system_role: bool) -> list[dict[str, str]]:
+def chat_messages(prompt: RenderedPrompt, system_role: bool) -> list[dict[str, str]]:
     """The messages of a prompt; one where the model knows no system message."""
     if system_role:
         return [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
@@ -111,7 +111,7 @@ def _common(prompt: RenderedPrompt, features: ServerFeatures, options: ServerJud
     switch: Body = {}
     if features.thinking_switch:
         switch = {"chat_template_kwargs": {"enable_thinking": options.thinking}}
-    return {"model": features.model, "messages": messages(prompt, features.system_role)} | switch
+    return {"model": features.model, "messages": chat_messages(prompt, features.system_role)} | switch
 
 
 def _sampling(temperature: float, features: ServerFeatures, seed: int) -> Body:

@@ -29,7 +29,7 @@ _UNSET = {name: field.default for name, field in ServerJudgeOptions.model_fields
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class RequestMode:
     """How a question is put, as far as options tell apart.
 
     Args:
@@ -50,24 +50,24 @@ class Manner:
         return "votes_temperature" if self.is_voted else "temperature"
 
 
-def manner_of(question: JudgeQuestion) -> Manner:
+def request_mode_of(question: JudgeQuestion) -> RequestMode:
     """How a question is put.
 
     >>> from metric_core.judge_questions import ask_verdict
-    >>> manner_of(ask_verdict("It rains.", "Rain.")).temperature
+    >>> request_mode_of(ask_verdict("It rains.", "Rain.")).temperature
     'temperature'
     """
     if isinstance(question, ChoiceQuestion):
-        return Manner(question.kind, is_voted=question.votes > 1)
-    return Manner(question.kind, is_written=True, is_voted=vote_number(question.schema) is not None)
+        return RequestMode(question.kind, is_voted=question.votes > 1)
+    return RequestMode(question.kind, is_written=True, is_voted=vote_number(question.schema) is not None)
 
 
-def manners(kind: QuestionKind) -> Iterator[Manner]:
+def all_request_modes(kind: QuestionKind) -> Iterator[RequestMode]:
     """The manners in which stages put questions of a kind: ratings in any, as their metrics want it."""
     if kind in RATING_KINDS:
-        yield from (Manner(kind, written, voted) for written in (False, True) for voted in (False, True))
+        yield from (RequestMode(kind, written, voted) for written in (False, True) for voted in (False, True))
     else:
-        yield Manner(kind, is_written=kind not in _CHOSEN)
+        yield RequestMode(kind, is_written=kind not in _CHOSEN)
 
 
 def vote_number(schema: Mapping[str, Any]) -> int | None:
@@ -80,12 +80,14 @@ def vote_number(schema: Mapping[str, Any]) -> int | None:
     return int(found[1]) if found else None
 
 
-def votes_at_once(features: ServerFeatures, options: ServerJudgeOptions) -> bool:
+def sends_all_votes_at_once(features: ServerFeatures, options: ServerJudgeOptions) -> bool:
     """Whether one request gets all votes. Servers refuse to give several answers that can not differ."""
     return features.several and options.votes_temperature > 0
 
 
-def determinants(manner: Manner, features: ServerFeatures, options: ServerJudgeOptions) -> dict[str, dict[str, Any]]:
+def determinants(
+    manner: RequestMode, features: ServerFeatures, options: ServerJudgeOptions
+) -> dict[str, dict[str, Any]]:
     """What an answer depends on besides its question and prompt: features of the server, and options.
 
     What is not sent counts as if it was not set; whatever is not known to be without effect, counts.
@@ -107,14 +109,14 @@ def determinants(manner: Manner, features: ServerFeatures, options: ServerJudgeO
     return {"server": server, "options": said}
 
 
-def _idle_features(manner: Manner, is_sampled: bool) -> Iterator[str]:
+def _idle_features(manner: RequestMode, is_sampled: bool) -> Iterator[str]:
     yield from ("choice", "top_logprobs") if manner.is_written else ("json",)
     if not is_sampled:
         yield "seed"
 
 
 def _idle_options(
-    manner: Manner, features: ServerFeatures, options: ServerJudgeOptions, is_sampled: bool
+    manner: RequestMode, features: ServerFeatures, options: ServerJudgeOptions, is_sampled: bool
 ) -> Iterator[str]:
     yield from (name for name in (*_QUESTIONS, *_OTHERS) if name != manner.temperature)
     if not (is_sampled and features.seed):

@@ -5,9 +5,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from metric_core.calibration.calibrate import FIGURES
-from tasks.calibration.calibration_files import Calibration, KeptFigure, day_of
-from tasks.calibration.human_agreement import human_agreements
-from tasks.reports.run.summary_view import fixed
+from tasks.calibration.calibration_files import Calibration, KeptFigure, format_day
+from tasks.calibration.human_agreement import read_agreements
+from tasks.reports.run.summary_view import format_fixed
 
 _HEADLINES = {"kappa": "kappa", "auroc": "AUROC", "spearman": "Spearman", "mae": "mean absolute error"}
 """The figures that a sentence has, as far as they are there."""
@@ -30,7 +30,7 @@ def agreement_lines(manifest: Mapping[str, Any]) -> list[str]:
     known = entry.get("metrics", {})
     verdict = (manifest.get("config") or {}).get("verdict")
     lines = [f"{metric}: {_sentence(facts, verdict)}" for metric, facts in known.items()]
-    others = [key for key in human_agreements(manifest) if key not in known]
+    others = [key for key in read_agreements(manifest) if key not in known]
     if known and others:
         lines.append(f"not calibrated: {', '.join(others) if len(others) <= _MOST_NAMES else f'{len(others)} others'}")
     return [*(lines or [NOT_CALIBRATED]), *entry.get("not_covered", ())]
@@ -48,20 +48,22 @@ def _sentence(facts: Mapping[str, Any], verdict: str | None = None) -> str:
     'kappa 0.615 (0.400 to 0.800), 66 rows of b.jsonl, 2026-11-21'
     """
     found = [
-        f"{title} {_shown(facts['figures'][name])}" for name, title in _HEADLINES.items() if name in facts["figures"]
+        f"{title} {_format_value(facts['figures'][name])}"
+        for name, title in _HEADLINES.items()
+        if name in facts["figures"]
     ]
     rows = f"{facts['compared']:,} rows of {PurePosixPath(facts['source']).name}"
     mapped = ["probabilities mapped by it"] if facts.get("applied") else []
     measured = facts.get("verdict", verdict)
     otherwise = [] if measured == verdict else [f"measured with verdict = {measured}"]
-    return ", ".join([*found, rows, day_of(facts["created"]), *mapped, *otherwise])
+    return ", ".join([*found, rows, format_day(facts["created"]), *mapped, *otherwise])
 
 
 def figure_rows(calibration: Calibration) -> Iterator[tuple[str, str, str]]:
     """Each figure: what it is, its value, and its interval."""
     for name, title in FIGURES.items():
         if (figure := calibration.figures.get(name)) is not None:
-            yield title, fixed(figure.value), _interval(figure)
+            yield title, format_fixed(figure.value), _interval(figure)
 
 
 def count_line(calibration: Calibration) -> str:
@@ -73,7 +75,7 @@ def count_line(calibration: Calibration) -> str:
     return f"{counts.compared:,} of {counts.rows:,} rows compared{yes}" + (f"; {without}" if without else "")
 
 
-def markdown(calibration: Calibration) -> str:
+def calibration_markdown(calibration: Calibration) -> str:
     """The calibration as Markdown; no text of the data is in it."""
     rows = [f"| {title} | {value} | {interval} |" for title, value, interval in figure_rows(calibration)]
     return "\n".join(
@@ -89,11 +91,15 @@ def markdown(calibration: Calibration) -> str:
     )
 
 
-def _shown(figure: Mapping[str, Any]) -> str:
+def _format_value(figure: Mapping[str, Any]) -> str:
     found = KeptFigure.model_validate(figure)
     interval = _interval(found)
-    return f"{fixed(found.value)} ({interval})" if interval else fixed(found.value)
+    return f"{format_fixed(found.value)} ({interval})" if interval else format_fixed(found.value)
 
 
 def _interval(figure: KeptFigure) -> str:
-    return "" if figure.low is None or figure.high is None else f"{fixed(figure.low)} to {fixed(figure.high)}"
+    return (
+        ""
+        if figure.low is None or figure.high is None
+        else f"{format_fixed(figure.low)} to {format_fixed(figure.high)}"
+    )

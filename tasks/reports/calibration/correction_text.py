@@ -11,7 +11,7 @@ _ENDS = ("value", "low", "high")
 
 
 @dataclass(frozen=True, slots=True)
-class CorrectionWords:
+class CorrectionText:
     """What people would say.
 
     Args:
@@ -25,19 +25,19 @@ class CorrectionWords:
     interval: str | None = None
 
     @classmethod
-    def of(cls, said: Mapping[str, Any], is_difference: bool = False) -> "CorrectionWords":
+    def of(cls, said: Mapping[str, Any], is_difference: bool = False) -> "CorrectionText":
         """The words.
 
         Args:
             said: as summary.json has it for a metric, under `people`.
             is_difference: it is the difference of two runs.
 
-        >>> print(CorrectionWords.of({"label": "good", "span": None, "value": 0.7, "low": 0.6, "high": 0.8}))
+        >>> print(CorrectionText.of({"label": "good", "span": None, "value": 0.7, "low": 0.6, "high": 0.8}))
         people would say yes ('good') to 70.0 % (60.0 to 80.0)
-        >>> print(CorrectionWords.of({"label": "stars", "span": [1, 5], "value": 3.5, "low": 3.25, "high": 3.75}))
+        >>> print(CorrectionText.of({"label": "stars", "span": [1, 5], "value": 3.5, "low": 3.25, "high": 3.75}))
         people would give ('stars') 3.50 (3.25 to 3.75)
         >>> change = {"label": "good", "span": None, "value": 0.05, "low": -0.02, "high": 0.12}
-        >>> print(CorrectionWords.of(change, is_difference=True))
+        >>> print(CorrectionText.of(change, is_difference=True))
         what people would say ('good') changes by +5.0 percentage points (-2.0 to +12.0)
         """
         if said["value"] is None:

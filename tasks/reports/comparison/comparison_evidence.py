@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tasks.reports.run.summary_view import fixed
+from tasks.reports.run.summary_view import format_fixed
 
 View = Mapping[str, Any]
 
@@ -90,7 +90,7 @@ def _claim(claim: View) -> dict[str, Any]:
 
 def _question(question: View) -> dict[str, Any]:
     cosine = question["cosine"]
-    notes = [_note("open", "", "no cosine" if cosine is None else f"cosine {fixed(cosine)}")]
+    notes = [_note("open", "", "no cosine" if cosine is None else f"cosine {format_fixed(cosine)}")]
     if question["noncommittal"]:
         notes.append(_note("no", "!", "noncommittal answer"))
     return _item(_words(question["text"]), notes)
@@ -110,7 +110,7 @@ def _useful(passage: View, number: int) -> dict[str, Any]:
 
 
 def _similarity(item: View) -> dict[str, Any]:
-    value = str(item["reason"]) if item["value"] is None else fixed(item["value"])
+    value = str(item["reason"]) if item["value"] is None else format_fixed(item["value"])
     return _item("", [_note("open", "", f"{str(item['pair']).replace('_', ' ')}: {value}")])
 
 

@@ -24,8 +24,8 @@ from tasks.reports.comparison.comparison_words import (
     level_sentence,
     row_sentences,
 )
-from tasks.reports.timestamps import moment_text
-from tasks.runs.finished_run import EarlierRun
+from tasks.reports.timestamps import format_timestamp
+from tasks.runs.finished_run import FinishedRun
 
 _STYLES = ("report.css", "comparison.css")
 
@@ -50,7 +50,7 @@ def comparison_page(comparison: RunComparison) -> str:
         lstrip_blocks=True,
     )
     rows, too_many = changed_rows(comparison)
-    manifest = EarlierRun(comparison.b.folder).manifest
+    manifest = FinishedRun(comparison.b.folder).manifest
     spans = {entry["key"]: entry["bounds"][1] - entry["bounds"][0] for entry in manifest["metrics"] if entry["bounds"]}
     return environment.get_template("comparison.html.j2").render(
         comparison=comparison,
@@ -66,7 +66,7 @@ def comparison_page(comparison: RunComparison) -> str:
         check_numbers=check_numbers,
         level_sentence=level_sentence,
         folder_text=folder_text,
-        moment_text=moment_text,
+        moment_text=format_timestamp,
         policy=f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'",
         style=Markup(style),  # noqa: S704 packaged with the project
     )

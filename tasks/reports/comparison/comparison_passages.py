@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tasks.reports.comparison.word_diff import likeness, word_diff
+from tasks.reports.comparison.word_diff import diff_words, similarity
 from tasks.reports.truncation import LONGEST_TEXT
 
 ALIKE = 0.5
@@ -31,7 +31,7 @@ def passages_side_by_side(a: Sequence[str], b: Sequence[str]) -> list[dict[str, 
             partners[rank] = same
             del left[same]
     for rank, text in enumerate(b):
-        if rank not in partners and rank in left and likeness(left[rank], text) >= ALIKE:
+        if rank not in partners and rank in left and similarity(left[rank], text) >= ALIKE:
             partners[rank] = rank
             del left[rank]
     found = [
@@ -43,7 +43,7 @@ def passages_side_by_side(a: Sequence[str], b: Sequence[str]) -> list[dict[str, 
 
 def _passage(a: tuple[int, str] | None, b: tuple[int, str] | None) -> dict[str, Any]:
     text_a, text_b = ((side[1] if side else "")[:_LONGEST_PASSAGE] for side in (a, b))
-    pieces_a, pieces_b = word_diff(text_a, text_b) if a and b else (text_a, text_b)
+    pieces_a, pieces_b = diff_words(text_a, text_b) if a and b else (text_a, text_b)
     return {
         "rank_a": a[0] + 1 if a else None,
         "rank_b": b[0] + 1 if b else None,

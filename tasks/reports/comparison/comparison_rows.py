@@ -13,14 +13,14 @@ from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching, RunRows
 from tasks.reports.comparison.comparison_evidence import evidence_groups
 from tasks.reports.comparison.comparison_passages import passages_side_by_side
-from tasks.reports.comparison.comparison_words import signed
-from tasks.reports.comparison.word_diff import word_diff
+from tasks.reports.comparison.comparison_words import format_signed
+from tasks.reports.comparison.word_diff import diff_words
 from tasks.reports.run.evidence_view import row_view
 from tasks.reports.run.row_tables import RowTables
 from tasks.reports.run.score_table import Yardstick, read_rows
-from tasks.reports.run.summary_view import fixed
+from tasks.reports.run.summary_view import format_fixed
 from tasks.reports.truncation import LONGEST_TEXT
-from tasks.runs.finished_run import EarlierRun
+from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import SCORES, STAGES
 
 MOST_ROWS = 100
@@ -53,7 +53,7 @@ def changed_rows(comparison: RunComparison) -> tuple[list[dict[str, Any]], int]:
     Returns:
         The rows for the page, and how many more were named than a page carries.
     """
-    names = _chosen(comparison)
+    names = _select_rows(comparison)
     if comparison.a is None or not names:
         return [], 0
     kept = names[:MOST_ROWS]
@@ -62,7 +62,7 @@ def changed_rows(comparison: RunComparison) -> tuple[list[dict[str, Any]], int]:
     return sorted(rows, key=lambda row: (row["net"], row["name"])), len(names) - len(kept)
 
 
-def _chosen(comparison: RunComparison) -> list[str]:
+def _select_rows(comparison: RunComparison) -> list[str]:
     """The names of the rows, the most changed of every metric first, then the second most of every metric."""
     lists = [metric.difference.most_changed for metric in comparison.metrics if metric.difference]
     longest = max(map(len, lists), default=0)
@@ -70,7 +70,7 @@ def _chosen(comparison: RunComparison) -> list[str]:
 
 
 def _read(folder: str, match: str | None, names: Sequence[str]) -> _Side:
-    run = EarlierRun(folder)
+    run = FinishedRun(folder)
     row_ids = {name: name for name in names} if match is None else RunRows.of(run, Matching(match)).row_ids
     ids = [row_ids[name] for name in names]
     metrics = {entry["key"]: entry for entry in run.manifest["metrics"]}
@@ -115,7 +115,7 @@ def _row(name: str, a: _Side, b: _Side) -> dict[str, Any]:
 def _sides(a: str | None, b: str | None) -> dict[str, Any]:
     """A text of both runs, its differing words marked."""
     clipped_a, clipped_b = (a or "")[:LONGEST_TEXT], (b or "")[:LONGEST_TEXT]
-    pieces_a, pieces_b = word_diff(clipped_a, clipped_b)
+    pieces_a, pieces_b = diff_words(clipped_a, clipped_b)
     is_cut = max(len(a or ""), len(b or "")) > LONGEST_TEXT
     return {"a": pieces_a, "b": pieces_b, "is_same": a == b, "is_cut": is_cut, "plain": clipped_b}
 
@@ -127,8 +127,8 @@ def _scores(name: str, a: _Side, b: _Side) -> Iterator[dict[str, Any]]:
         if cell_a is not None and cell_b is not None:
             yield {
                 "metric": key,
-                "a": _shown(cell_a),
-                "b": _shown(cell_b),
+                "a": _format_value(cell_a),
+                "b": _format_value(cell_b),
                 **_change(cell_a, cell_b, a.yardsticks[key]),
             }
 
@@ -136,21 +136,25 @@ def _scores(name: str, a: _Side, b: _Side) -> Iterator[dict[str, Any]]:
 def _change(a: Mapping[str, Any], b: Mapping[str, Any], yardstick: Yardstick) -> dict[str, Any]:
     """By how much a row changed, and which way; `move` is its share of the metric's range, better being positive."""
     if a["status"] != b["status"] or "value" not in a or "value" not in b:
-        kind = "same" if _shown(a) == _shown(b) else "other"
+        kind = "same" if _format_value(a) == _format_value(b) else "other"
         return {"change": "", "kind": kind, "move": 0.0}
     change = round(b["value"] - a["value"], 12)
     if not change:
         return {"change": "", "kind": "same", "move": 0.0}
     if yardstick.direction is Direction.NEITHER:
-        return {"change": signed(change), "kind": "other", "move": 0.0}
+        return {"change": format_signed(change), "kind": "other", "move": 0.0}
     width = yardstick.bounds[1] - yardstick.bounds[0] if yardstick.bounds else 0
     gain = change if yardstick.direction is Direction.HIGHER else -change
-    return {"change": signed(change), "kind": "better" if gain > 0 else "worse", "move": gain / (width or abs(gain))}
+    return {
+        "change": format_signed(change),
+        "kind": "better" if gain > 0 else "worse",
+        "move": gain / (width or abs(gain)),
+    }
 
 
-def _shown(cell: Mapping[str, Any]) -> str:
+def _format_value(cell: Mapping[str, Any]) -> str:
     if "value" in cell:
-        return fixed(cell["value"])
+        return format_fixed(cell["value"])
     if "label" in cell:
         return str(cell["label"])
     return f"{cell['status']}: {cell.get('reason', '')}"

@@ -14,16 +14,16 @@ from tasks.reports.comparison.comparison_words import (
     check_numbers,
     correction_sentences,
     folder_text,
+    format_signed,
     headline,
     level_sentence,
     lost_sentences,
     numbers,
     row_sentences,
-    signed,
     title,
 )
-from tasks.reports.run.summary_view import fixed
-from tasks.reports.timestamps import moment_text
+from tasks.reports.run.summary_view import format_fixed
+from tasks.reports.timestamps import format_timestamp
 
 SIGNS = {
     Verdict.BETTER: "🟢 better",
@@ -37,7 +37,7 @@ OUTCOMES = {Outcome.PASSED: "✅ passed", Outcome.FAILED: "❌ failed", Outcome.
 _LONGEST = 200
 
 
-def markdown(comparison: RunComparison) -> str:
+def comparison_markdown(comparison: RunComparison) -> str:
     """The comparison as a Markdown text."""
     return "\n".join(_lines(comparison)) + "\n"
 
@@ -116,7 +116,7 @@ def _reason(reason: str) -> str:
 
 def _side(side: Side) -> str:
     rows = f"{side.rows:,} rows of {code(side.source)}"
-    return f"{code(folder_text(side.folder))}, {rows}, judge {code(side.judge)}, {moment_text(side.created)}"
+    return f"{code(folder_text(side.folder))}, {rows}, judge {code(side.judge)}, {format_timestamp(side.created)}"
 
 
 def _metrics(comparison: RunComparison) -> Iterator[str]:
@@ -139,7 +139,7 @@ def _metrics(comparison: RunComparison) -> Iterator[str]:
 
 def _rows(comparison: RunComparison) -> Iterator[str]:
     changes = [
-        (code(title(metric)), code(row.row), fixed(row.a), fixed(row.b), signed(row.b - row.a))
+        (code(title(metric)), code(row.row), format_fixed(row.a), format_fixed(row.b), format_signed(row.b - row.a))
         for metric in comparison.metrics
         if metric.difference
         for row in metric.difference.most_changed

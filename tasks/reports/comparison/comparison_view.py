@@ -6,8 +6,8 @@ from typing import Any
 
 from metric_core.records import Direction
 from metric_core.statistics.comparison import Difference, MetricComparison, Verdict
-from tasks.reports.comparison.comparison_words import LOWER_IS_BETTER, interval_text, p_text, signed
-from tasks.reports.run.summary_view import DIRECTIONS, fixed, number
+from tasks.reports.comparison.comparison_words import LOWER_IS_BETTER, format_interval, format_p, format_signed
+from tasks.reports.run.summary_view import DIRECTIONS, format_fixed, format_number
 
 WIDTH = 260
 """Width of the drawings, in the units of their coordinates."""
@@ -76,23 +76,23 @@ def _difference(found: Difference, reach: float) -> dict[str, Any]:
     low, high = (interval.low, interval.high) if interval else (found.mean, found.mean)
     effect = found.effect
     facts = [
-        ("test", None if found.test is None else f"{found.test.kind}, p {p_text(found.test.p)}"),
-        ("p after Holm", None if found.p_adjusted is None else p_text(found.p_adjusted)),
+        ("test", None if found.test is None else f"{found.test.kind}, p {format_p(found.test.p)}"),
+        ("p after Holm", None if found.p_adjusted is None else format_p(found.p_adjusted)),
         ("standardised difference", None if effect.standardized is None else f"{effect.standardized:+.2f}"),
         ("rank-biserial correlation", None if effect.rank_biserial is None else f"{effect.rank_biserial:+.2f}"),
         ("odds ratio", None if effect.odds_ratio is None else f"{effect.odds_ratio:.2f}"),
         ("groups", None if found.groups is None else str(found.groups)),
     ]
     return {
-        "mean_a": fixed(found.mean_a),
-        "mean_b": fixed(found.mean_b),
-        "mean": signed(found.mean),
-        "interval": interval_text(interval, is_signed=True) if interval else None,
+        "mean_a": format_fixed(found.mean_a),
+        "mean_b": format_fixed(found.mean_b),
+        "mean": format_signed(found.mean),
+        "interval": format_interval(interval, is_signed=True) if interval else None,
         "mean_x": _x(found.mean, reach),
         "low_x": _x(low, reach),
         "high_x": _x(high, reach),
-        "least": f"-{number(reach)}",
-        "most": f"+{number(reach)}",
+        "least": f"-{format_number(reach)}",
+        "most": f"+{format_number(reach)}",
         "facts": [(name, text) for name, text in facts if text is not None],
         "moves": _moves(found),
     }

@@ -9,8 +9,8 @@ from metric_core.records import Direction
 from metric_core.statistics.comparison import MetricComparison, RowChange, Verdict
 from metric_core.statistics.resampling import Interval
 from tasks.comparison.run_comparison import RunComparison
-from tasks.reports.calibration.correction_text import CorrectionWords
-from tasks.reports.run.summary_view import fixed
+from tasks.reports.calibration.correction_text import CorrectionText
+from tasks.reports.run.summary_view import format_fixed
 
 LOWER_IS_BETTER = "↓"
 """Stands beside a metric of which less is better."""
@@ -25,32 +25,32 @@ _COUNTED = {
 _COLUMNS = {"extras": "other columns"}
 
 
-def signed(value: float) -> str:
+def format_signed(value: float) -> str:
     """A difference with its sign and three decimals.
 
-    >>> signed(0.5), signed(-0.25), signed(-0.0001)
+    >>> format_signed(0.5), format_signed(-0.25), format_signed(-0.0001)
     ('+0.500', '-0.250', '0.000')
     """
-    text = fixed(value)
+    text = format_fixed(value)
     return text if float(text) <= 0 else f"+{text}"
 
 
-def p_text(p: float) -> str:
+def format_p(p: float) -> str:
     """A p-value.
 
-    >>> p_text(0.5), p_text(0.00001)
+    >>> format_p(0.5), format_p(0.00001)
     ('0.500', '<0.001')
     """
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def interval_text(interval: Interval | None, is_signed: bool = False) -> str:
+def format_interval(interval: Interval | None, is_signed: bool = False) -> str:
     """An interval, or a dash.
 
-    >>> interval_text(Interval(-0.1, 0.2), is_signed=True)
+    >>> format_interval(Interval(-0.1, 0.2), is_signed=True)
     '-0.100 to +0.200'
     """
-    show = signed if is_signed else fixed
+    show = format_signed if is_signed else format_fixed
     return "-" if interval is None else f"{show(interval.low)} to {show(interval.high)}"
 
 
@@ -101,11 +101,11 @@ def numbers(metric: MetricComparison) -> tuple[str, ...]:
         return ("-",) * 6 + (rows,)
     effect = found.effect.standardized
     return (
-        fixed(found.mean_a),
-        fixed(found.mean_b),
-        signed(found.mean),
-        interval_text(found.interval, is_signed=True),
-        "-" if found.p_adjusted is None else p_text(found.p_adjusted),
+        format_fixed(found.mean_a),
+        format_fixed(found.mean_b),
+        format_signed(found.mean),
+        format_interval(found.interval, is_signed=True),
+        "-" if found.p_adjusted is None else format_p(found.p_adjusted),
         "-" if effect is None else f"{effect:+.2f}",
         rows,
     )
@@ -165,12 +165,12 @@ def category_sentences(comparison: RunComparison) -> Iterator[str]:
 def correction_sentences(comparison: RunComparison) -> Iterator[str]:
     """By how much more people would say of the second run, where a calibration knows how the judge errs."""
     for metric, said in comparison.people.items():
-        yield f"{metric}, corrected for the judge's error: {CorrectionWords.of(said, is_difference=True)}"
+        yield f"{metric}, corrected for the judge's error: {CorrectionText.of(said, is_difference=True)}"
 
 
 def check_numbers(check: Check) -> tuple[str, str]:
     """What a check observed, and its interval."""
-    return ("-" if check.observed is None else fixed(check.observed), interval_text(check.interval))
+    return ("-" if check.observed is None else format_fixed(check.observed), format_interval(check.interval))
 
 
 def level_sentence(gate: GateResult) -> str:

@@ -9,7 +9,7 @@ from tasks.reports.comparison.comparison_words import check_numbers
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(gate: GateResult, name: str) -> str:
+def gate_junit_xml(gate: GateResult, name: str) -> str:
     """The gate as the text of a JUnit XML file.
 
     Where the gate failed only because what is inconclusive was to count as failed, those rules are failures.

@@ -25,10 +25,10 @@ class Piece(NamedTuple):
     is_changed: bool
 
 
-def word_diff(a: str, b: str) -> tuple[list[Piece], list[Piece]]:
+def diff_words(a: str, b: str) -> tuple[list[Piece], list[Piece]]:
     """Both texts in pieces, those marked that the other one lacks; unmarked where they have next to nothing in common.
 
-    >>> word_diff("use it by May", "use it by March")[1]
+    >>> diff_words("use it by May", "use it by March")[1]
     [Piece(text='use it by ', is_changed=False), Piece(text='March', is_changed=True)]
     """
     words_a, words_b = _WORDS.findall(a), _WORDS.findall(b)
@@ -43,7 +43,7 @@ def word_diff(a: str, b: str) -> tuple[list[Piece], list[Piece]]:
     return _pieces(spans_a), _pieces(spans_b)
 
 
-def likeness(a: str, b: str) -> float:
+def similarity(a: str, b: str) -> float:
     """How much of two texts is the same, from 0 to 1, word by word; an upper bound where they are long."""
     words_a, words_b = _WORDS.findall(a), _WORDS.findall(b)
     matcher = SequenceMatcher(None, words_a, words_b, autojunk=False)

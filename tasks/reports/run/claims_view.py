@@ -8,8 +8,8 @@ from metric_core.records import Side, VerdictKind
 from metric_core.stages import Stage
 from tasks.reports.run.passages import Closest, Segments, SentenceIndex
 from tasks.reports.run.row_tables import RowTables
-from tasks.reports.run.verdict_view import Explanations, explanations_of, verdict_view
-from tasks.reports.truncation import Row, gap_view, reply_view, text_view
+from tasks.reports.run.verdict_view import Explanations, explanations_by_verdict, verdict_view
+from tasks.reports.truncation import Row, gap_view, truncate_reply, truncate_text
 
 _WHOLE_PREMISES = (ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE)
 _SIDES = (Side.RESPONSE, Side.REFERENCE, Side.REFERENCE_SENTENCE)
@@ -22,7 +22,7 @@ def claims_view(tables: RowTables, passages: Sequence[Segments]) -> list[dict[st
         tables: what is known about the row.
         passages: its passages, cut at their sentences.
     """
-    explanations = explanations_of(tables.of(Stage.EXPLANATIONS))
+    explanations = explanations_by_verdict(tables.of(Stage.EXPLANATIONS))
     verdicts: dict[str, list[Row]] = {}
     for row in tables.of(Stage.VERDICTS):
         if row["kind"] == VerdictKind.SUPPORT:
@@ -33,7 +33,7 @@ def claims_view(tables: RowTables, passages: Sequence[Segments]) -> list[dict[st
         {
             "side": side,
             "gap": gap_view(rows),
-            "reply": reply_view(rows),
+            "reply": truncate_reply(rows),
             "claims": [
                 _claim(row, verdicts.get(row["claim_id"], ()), index, explanations)
                 for row in rows
@@ -45,10 +45,10 @@ def claims_view(tables: RowTables, passages: Sequence[Segments]) -> list[dict[st
     ]
 
 
-def passage_of(address: str) -> int:
+def find_passage(address: str) -> int:
     """The passage that a premise or the id of a context sentence is about.
 
-    >>> passage_of("context:2"), passage_of("context_sentence:0:7")
+    >>> find_passage("context:2"), find_passage("context_sentence:0:7")
     (2, 0)
     """
     return int(address.split(":")[1])
@@ -61,10 +61,10 @@ def _claim(row: Row, verdicts: Sequence[Row], index: SentenceIndex, explanations
         for verdict in verdicts
     }
     by_passage = {
-        passage_of(premise): verdict for premise, verdict in by_premise.items() if premise not in _WHOLE_PREMISES
+        find_passage(premise): verdict for premise, verdict in by_premise.items() if premise not in _WHOLE_PREMISES
     }
     return {
-        "text": text_view(row["text"]),
+        "text": truncate_text(row["text"]),
         "verdicts": [by_premise[premise] for premise in _WHOLE_PREMISES if premise in by_premise],
         "passages": [
             {**verdict, "premise": passage, "piece": closest[passage].piece if passage in closest else None}

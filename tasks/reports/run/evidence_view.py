@@ -8,15 +8,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from metric_core.evidence import context_premise
-from metric_core.metrics.context_entity_recall import EXACT, normalized
+from metric_core.metrics.context_entity_recall import EXACT, normalize_entity
 from metric_core.records import AnswerStatus, Pair, Side, VerdictKind
 from metric_core.stages import Stage
-from tasks.reports.run.claims_view import claims_view, passage_of
+from tasks.reports.run.claims_view import claims_view, find_passage
 from tasks.reports.run.passages import Segments, segment
 from tasks.reports.run.row_tables import RowTables
 from tasks.reports.run.score_table import Yardstick
-from tasks.reports.run.verdict_view import explanations_of, panel_view, verdict_view
-from tasks.reports.truncation import LONGEST_TEXT, Row, gap_view, reply_view, text_view
+from tasks.reports.run.verdict_view import explanations_by_verdict, panel_view, verdict_view
+from tasks.reports.truncation import LONGEST_TEXT, Row, gap_view, truncate_reply, truncate_text
 
 LONGEST_PASSAGES = 200_000
 """Characters of all passages of a row that a page carries; the tables keep the rest."""
@@ -37,9 +37,9 @@ def row_view(tables: RowTables, yardsticks: Sequence[Yardstick], match: str) -> 
     return {
         "id": sample["row_id"],
         "number": sample["row_number"],
-        "question": text_view(sample["user_input"]),
-        "answer": text_view(sample["response"]),
-        "reference": text_view(sample["reference"]),
+        "question": truncate_text(sample["user_input"]),
+        "answer": truncate_text(sample["response"]),
+        "reference": truncate_text(sample["reference"]),
         "cells": _cells(tables.cells, yardsticks),
         "passages": _passages(sample, passages, tables),
         "claims": claims_view(tables, passages),
@@ -52,7 +52,9 @@ def row_view(tables: RowTables, yardsticks: Sequence[Yardstick], match: str) -> 
         "entities": _entities(tables.of(Stage.ENTITIES), match),
         "ratings": _ratings(tables.of(Stage.RATINGS)),
         "columns": [
-            {"name": name, "text": text_view(shown)} for name in _OTHER_COLUMNS if (shown := _shown(name, sample[name]))
+            {"name": name, "text": truncate_text(shown)}
+            for name in _OTHER_COLUMNS
+            if (shown := _format_value(name, sample[name]))
         ],
     }
 
@@ -67,7 +69,7 @@ def _cell(cell: Row, yardstick: Yardstick) -> dict[str, Any]:
     return {**kept, "tone": yardstick.tone(cell["value"])}
 
 
-def _shown(name: str, value: Any) -> str:
+def _format_value(name: str, value: Any) -> str:
     if value is None:
         return ""
     if name == "extras":
@@ -86,7 +88,7 @@ def _segments(sample: Row, claims: Iterable[Row]) -> list[Segments]:
     sentences: dict[int, list[str]] = {}
     for claim in claims:
         if claim["side"] == Side.CONTEXT_SENTENCE and claim["claim_id"] is not None:
-            sentences.setdefault(passage_of(claim["claim_id"]), []).append(claim["text"])
+            sentences.setdefault(find_passage(claim["claim_id"]), []).append(claim["text"])
     limit = _limit(contexts)
     return [segment(text[:limit], sentences.get(i)) for i, text in enumerate(contexts)]
 
@@ -94,7 +96,7 @@ def _segments(sample: Row, claims: Iterable[Row]) -> list[Segments]:
 def _passages(sample: Row, segments: Sequence[Segments], tables: RowTables) -> list[dict[str, Any]]:
     contexts = sample["retrieved_contexts"] or ()
     verdicts = tables.of(Stage.VERDICTS)
-    explanations = explanations_of(tables.of(Stage.EXPLANATIONS))
+    explanations = explanations_by_verdict(tables.of(Stage.EXPLANATIONS))
     useful = {
         (row["kind"], row["premise"]): verdict_view(row, explanations)
         for row in verdicts
@@ -103,7 +105,7 @@ def _passages(sample: Row, segments: Sequence[Segments], tables: RowTables) -> l
     relevance: dict[int, list[Row]] = {}
     for row in verdicts:
         if row["kind"] == VerdictKind.RELEVANCE:
-            relevance.setdefault(passage_of(row["claim_id"]), []).append(row)
+            relevance.setdefault(find_passage(row["claim_id"]), []).append(row)
     return [
         {
             "pieces": segments[i].pieces,
@@ -126,7 +128,7 @@ def _relevance(rows: Sequence[Row], segments: Segments) -> dict[str, Any]:
         "relevant": sum(row["verdict"] == 1 for row in rows),
         "pieces": [piece for row, piece in pieces if row["verdict"] == 1 and piece is not None],
         "reason": next((row["reason"] for row in rows if row["status"] != AnswerStatus.ANSWERED), None),
-        "reply": reply_view(rows),
+        "reply": truncate_reply(rows),
     }
 
 
@@ -134,11 +136,11 @@ def _questions(tables: RowTables) -> dict[str, Any] | None:
     rows = tables.of(Stage.QUESTIONS)
     cosines = {row["k"]: row["cosine"] for row in tables.of(Stage.SIMILARITY) if row["pair"] == Pair.QUESTION}
     questions = [
-        {"text": text_view(row["text"]), "noncommittal": row["noncommittal"], "cosine": cosines.get(row["k"])}
+        {"text": truncate_text(row["text"]), "noncommittal": row["noncommittal"], "cosine": cosines.get(row["k"])}
         for row in rows
         if row["k"] is not None
     ]
-    return {"gap": gap_view(rows), "reply": reply_view(rows), "questions": questions} if rows else None
+    return {"gap": gap_view(rows), "reply": truncate_reply(rows), "questions": questions} if rows else None
 
 
 def _entities(rows: Sequence[Row], match: str) -> dict[str, Any] | None:
@@ -153,24 +155,28 @@ def _entities(rows: Sequence[Row], match: str) -> dict[str, Any] | None:
     reference = [row for row in rows if row["side"] == Side.REFERENCE]
     for row in reference:
         if row["text"] is not None and (name := _name(row["text"], match)):
-            entity = {"text": text_view(row["text"]), "label": row["label"], "passages": sorted(passages.get(name, ()))}
+            entity = {
+                "text": truncate_text(row["text"]),
+                "label": row["label"],
+                "passages": sorted(passages.get(name, ())),
+            }
             wanted.setdefault(name, entity)
     return {"gap": gap_view(reference), "match": match, "entities": list(wanted.values())}
 
 
 def _name(entity: str, match: str) -> str:
-    return entity if match == EXACT else normalized(entity)
+    return entity if match == EXACT else normalize_entity(entity)
 
 
 def _ratings(rows: Iterable[Row]) -> list[dict[str, Any]]:
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
         vote = {name: row[name] for name in ("value", "status", "reason")}
-        vote["feedback"] = text_view(row["feedback"])
+        vote["feedback"] = truncate_text(row["feedback"])
         if row.get("panel"):
             vote["panel"] = panel_view(row["panel"])
         if row["reply"]:
-            vote["reply"] = text_view(row["reply"])
+            vote["reply"] = truncate_text(row["reply"])
         vote["probabilities"] = [(p["label"], p["probability"]) for p in row["probabilities"] or ()]
         found.setdefault((row["metric"], row["template"]), []).append(vote)
     return [{"metric": metric, "template": template, "votes": votes} for (metric, template), votes in found.items()]

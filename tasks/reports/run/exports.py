@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from metric_core.errors import ConfigError, RunFolderError
 from metric_core.records import Status
 from metric_core.stages import Stage
-from metric_core.suggestions import suggestions
-from tasks.runs.run_folder import SCORES, STAGES, finished
+from metric_core.suggestions import suggest_names
+from tasks.runs.run_folder import SCORES, STAGES, read_finished_manifest
 
 RAGAS_COLUMNS = ("user_input", "retrieved_contexts", "response", "reference")
 
@@ -40,7 +40,7 @@ class Format(StrEnum):
     PARQUET = "parquet"
 
 
-def shaped(folder: Path, shape: Shape) -> pa.Table:
+def reshape(folder: Path, shape: Shape) -> pa.Table:
     """The scores of a run in a shape.
 
     Args:
@@ -51,7 +51,7 @@ def shaped(folder: Path, shape: Shape) -> pa.Table:
     Raises:
         RunFolderError: the folder does not hold a finished run.
     """
-    manifest = finished(folder)
+    manifest = read_finished_manifest(folder)
     scores = read_table(folder, SCORES)
     if shape is Shape.LONG:
         return scores
@@ -64,13 +64,13 @@ def shaped(folder: Path, shape: Shape) -> pa.Table:
     return wide
 
 
-def failed_cells(folder: Path) -> pa.Table:
+def list_failed_cells(folder: Path) -> pa.Table:
     """The cells for which the judge gave nothing usable, with their reasons.
 
     Raises:
         RunFolderError: the folder does not hold a finished run.
     """
-    finished(folder)
+    read_finished_manifest(folder)
     scores = read_table(folder, SCORES)
     return scores.filter(pc.equal(scores["status"], Status.FAILED.value))
 
@@ -116,13 +116,13 @@ def write_export(table: pa.Table, target: Path | IO[bytes], file_format: Format)
         raise RunFolderError(f"{target} can not be written: {error.strerror or error}") from error
 
 
-def format_of(path: Path) -> Format:
+def guess_format(path: Path) -> Format:
     """The format that a file's name asks for.
 
     Raises:
         ConfigError: it asks for none that is known.
 
-    >>> str(format_of(Path("scores.CSV")))
+    >>> str(guess_format(Path("scores.CSV")))
     'csv'
     """
     suffix = path.suffix.removeprefix(".").lower()
@@ -134,7 +134,7 @@ def format_of(path: Path) -> Format:
     return Format(suffix)
 
 
-def shape_named(name: str) -> Shape:
+def parse_shape(name: str) -> Shape:
     """A shape by its name.
 
     Raises:
@@ -143,7 +143,7 @@ def shape_named(name: str) -> Shape:
     return Shape(_one_of(name, list(Shape), "a shape"))
 
 
-def format_named(name: str) -> Format:
+def parse_format(name: str) -> Format:
     """A format by its name.
 
     Raises:
@@ -154,7 +154,7 @@ def format_named(name: str) -> Format:
 
 def _one_of(name: str, known: Sequence[str], kind: str) -> str:
     if name not in known:
-        near = suggestions(name, known)
+        near = suggest_names(name, known)
         hint = f" Did you mean {near[0]}?" if near else ""
         raise ConfigError(f"{kind} is one of {', '.join(known)}, got {name!r}.{hint}")
     return name

@@ -86,7 +86,7 @@ class SentenceIndex:
 
     def __init__(self, passages: Iterable[Segments]) -> None:
         self._sentences = [
-            (i, piece, words_of(passage.pieces[piece]))
+            (i, piece, word_set(passage.pieces[piece]))
             for i, passage in enumerate(passages)
             for piece in passage.sentences
             if piece is not None
@@ -106,7 +106,7 @@ class SentenceIndex:
 
     def closest_of_each(self, claim: str) -> dict[int, Closest]:
         """The closest sentence of every passage that has one which shares enough words, by passage."""
-        words = words_of(claim)
+        words = word_set(claim)
         weights = {word: math.log1p(len(self._sentences) / (self._counts[word] or 1)) for word in words}
         total = sum(weights.values())
         best: dict[int, Closest] = {}
@@ -118,10 +118,10 @@ class SentenceIndex:
         return best
 
 
-def words_of(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
     """The different words of a text, without regard to case.
 
-    >>> sorted(words_of("The bikes, the Bikes!"))
+    >>> sorted(word_set("The bikes, the Bikes!"))
     ['bikes', 'the']
     """
     return frozenset(_WORD.findall(text.casefold()))

@@ -25,8 +25,8 @@ from tasks.reports.run.judge_view import judge_view
 from tasks.reports.run.row_tables import RowTables
 from tasks.reports.run.score_table import Yardstick, read_cells, read_rows, worst_first
 from tasks.reports.run.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH, metric_view
-from tasks.reports.timestamps import moment_text
-from tasks.runs.run_folder import REPORT, SCORES, STAGES, SUMMARY, finished, read_json
+from tasks.reports.timestamps import format_timestamp
+from tasks.runs.run_folder import REPORT, SCORES, STAGES, SUMMARY, read_finished_manifest, read_json
 
 WORST_ROWS = 1000
 """Rows that a page carries with their evidence, if nobody says how many."""
@@ -87,7 +87,7 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
     """
     if worst_rows < 0:
         raise ConfigError(f"the number of rows in the report must be at least 0, got {worst_rows}")
-    manifest = finished(folder)
+    manifest = read_finished_manifest(folder)
     summary = read_json(folder, SUMMARY)
     summaries = _summaries(folder, manifest, summary)
     yardsticks = [Yardstick.of(entry) for entry in manifest["metrics"]]
@@ -99,10 +99,10 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
     ]
     rows = _rows(folder, manifest, yardsticks, worst_first(cells, yardsticks), worst_rows)
     page = _page({"run": _run_view(manifest, summary.get("agreement") or {}), "metrics": metrics, "rows": rows})
-    return _written(page, folder / REPORT if out is None else out)
+    return _write(page, folder / REPORT if out is None else out)
 
 
-def _written(page: str, report: Path) -> Path:
+def _write(page: str, report: Path) -> Path:
     temporary = report.with_name(f"{report.name}.tmp")
     try:
         report.parent.mkdir(parents=True, exist_ok=True)
@@ -170,7 +170,7 @@ def _run_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dict
         "judge": judge_view(manifest, agreement),
         "baseline": _baseline(manifest["baseline"]) if manifest.get("baseline") else None,
         "title": Path(str(manifest.get("source") or "")).name or "an evaluation",
-        "created_text": moment_text(manifest.get("created")),
+        "created_text": format_timestamp(manifest.get("created")),
         "warnings": manifest.get("warnings", []),
         "bad_rows": bad_rows[:BAD_ROWS_SHOWN],
         "bad_row_count": manifest.get("bad_row_count", len(bad_rows)),
@@ -187,7 +187,7 @@ def _baseline(baseline: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _page(content: Mapping[str, Any]) -> str:
-    style, script = _packaged(_STYLE), _packaged(_SCRIPT)
+    style, script = _read_packaged(_STYLE), _read_packaged(_SCRIPT)
     policy = (
         f"default-src 'none'; style-src {_hash_source(style)}; script-src {_hash_source(script)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -211,7 +211,7 @@ def _page(content: Mapping[str, Any]) -> str:
     )
 
 
-def _packaged(names: Iterable[str]) -> str:
+def _read_packaged(names: Iterable[str]) -> str:
     folder = files("tasks.reports") / _TEMPLATES
     return "\n".join((folder / name).read_text(encoding="utf-8").strip() for name in names)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from metric_core.records import Direction, Status
-from tasks.reports.calibration.correction_text import CorrectionWords
+from tasks.reports.calibration.correction_text import CorrectionText
 from tasks.reports.run.score_table import BINS, NEUTRAL, Yardstick, histogram
 
 DIRECTIONS = {
@@ -46,7 +46,9 @@ def metric_view(
         "summary": entry["summary"],
         "direction": yardstick.direction,
         "direction_text": DIRECTIONS[yardstick.direction],
-        "parameters": [(name, _shown(value)) for name, value in entry["parameters"].items() if value is not None],
+        "parameters": [
+            (name, _format_value(value)) for name, value in entry["parameters"].items() if value is not None
+        ],
         "language_model": entry["language_model"],
         "bounds": None if yardstick.bounds is None else f"{yardstick.bounds[0]:g} to {yardstick.bounds[1]:g}",
         "counts": {status: summary[status] for status in _STATUSES},
@@ -55,31 +57,31 @@ def metric_view(
         "measured": None if distribution is None else _values(distribution, yardstick, cells),
         "scales": [{"scale": scale, **_numbers(found)} for scale, found in summary["scales"].items()],
         "categories": _categories(summary["categories"]),
-        "people": None if people is None else CorrectionWords.of(people),
+        "people": None if people is None else CorrectionText.of(people),
     }
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """A value in the precision that a reader can use.
 
-    >>> number(0.66666), number(42.0), number(-0.0001)
+    >>> format_number(0.66666), format_number(42.0), format_number(-0.0001)
     ('0.667', '42', '0')
     """
     text = f"{value:.3f}".rstrip("0").rstrip(".") if abs(value) < 100 else f"{value:.4g}"
     return "0" if text == "-0" else text
 
 
-def fixed(value: float) -> str:
+def format_fixed(value: float) -> str:
     """A value with three decimals, so that numbers stand below each other; a minus sign only where one is due.
 
-    >>> fixed(0.5), fixed(-0.0001)
+    >>> format_fixed(0.5), format_fixed(-0.0001)
     ('0.500', '0.000')
     """
     text = f"{value:.3f}"
     return text.removeprefix("-") if float(text) == 0 else text
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, Mapping):
         return "; ".join(f"{name}: {part}" for name, part in value.items())
     return ", ".join(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
@@ -89,13 +91,13 @@ def _numbers(distribution: Mapping[str, Any]) -> dict[str, Any]:
     interval, deviation = distribution["interval"], distribution["deviation"]
     return {
         "count": distribution["count"],
-        "mean": fixed(distribution["mean"]),
-        "interval": None if interval is None else (fixed(interval["low"]), fixed(interval["high"])),
+        "mean": format_fixed(distribution["mean"]),
+        "interval": None if interval is None else (format_fixed(interval["low"]), format_fixed(interval["high"])),
         "spread": [
-            ("median", number(distribution["median"])),
-            ("least", number(distribution["least"])),
-            ("greatest", number(distribution["greatest"])),
-            *([] if deviation is None else [("standard deviation", number(deviation))]),
+            ("median", format_number(distribution["median"])),
+            ("least", format_number(distribution["least"])),
+            ("greatest", format_number(distribution["greatest"])),
+            *([] if deviation is None else [("standard deviation", format_number(deviation))]),
         ],
     }
 
@@ -106,8 +108,8 @@ def _values(distribution: Mapping[str, Any], yardstick: Yardstick, cells: pa.Tab
     return {
         **_numbers(distribution),
         "tone": yardstick.tone(distribution["mean"]) if yardstick.direction is not Direction.NEITHER else NEUTRAL,
-        "low": number(low),
-        "high": number(high),
+        "low": format_number(low),
+        "high": format_number(high),
         "mean_x": _x(distribution["mean"], low, high),
         "low_x": _x(interval["low"], low, high),
         "high_x": _x(interval["high"], low, high),
@@ -143,7 +145,7 @@ def _histogram(counts: Sequence[int], yardstick: Yardstick, low: float, high: fl
                     "y": round(AXIS - height, 1),
                     "height": height,
                     "tone": yardstick.tone(low + (i + 0.5) * part),
-                    "title": f"{number(low + i * part)} to {number(low + (i + 1) * part)}: {count}",
+                    "title": f"{format_number(low + i * part)} to {format_number(low + (i + 1) * part)}: {count}",
                 }
             )
     fullest = counts.index(max(counts))
@@ -151,8 +153,9 @@ def _histogram(counts: Sequence[int], yardstick: Yardstick, low: float, high: fl
         "bars": bars,
         "bar_width": round(width - 1, 1),
         "histogram_text": (
-            f"{sum(counts)} values from {number(low)} to {number(high)}; the fullest of {BINS} parts is "
-            f"{number(low + fullest * part)} to {number(low + (fullest + 1) * part)} with {counts[fullest]}"
+            f"{sum(counts)} values from {format_number(low)} to {format_number(high)}; the fullest of {BINS} parts is "
+            f"{format_number(low + fullest * part)} to {format_number(low + (fullest + 1) * part)} "
+            f"with {counts[fullest]}"
         ),
     }
 

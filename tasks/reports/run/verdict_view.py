@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from metric_core.records import AnswerStatus
-from tasks.reports.truncation import Row, text_view
+from tasks.reports.truncation import Row, truncate_text
 
 Explanations = Mapping[tuple[str, str, str], Row]
 """Explanations by kind, claim and premise of the verdict that they explain."""
 
 
-def explanations_of(rows: Iterable[Row]) -> Explanations:
+def explanations_by_verdict(rows: Iterable[Row]) -> Explanations:
     """The explanations of a sample, each findable by its verdict."""
     return {_key(row): row for row in rows}
 
@@ -26,13 +26,13 @@ def verdict_view(row: Row, explanations: Explanations) -> dict[str, Any]:
     why = explanations.get(_key(row))
     if why is not None:
         answered = why["status"] == AnswerStatus.ANSWERED and why["text"]
-        found["why"] = text_view(why["text"] if answered else f"no explanation: {why['reason'] or why['status']}")
+        found["why"] = truncate_text(why["text"] if answered else f"no explanation: {why['reason'] or why['status']}")
         if why["reply"]:
-            found["why_reply"] = text_view(why["reply"])
+            found["why_reply"] = truncate_text(why["reply"])
     if row.get("panel"):
         found["panel"] = panel_view(row["panel"])
     if row["reply"]:
-        found["reply"] = text_view(row["reply"])
+        found["reply"] = truncate_text(row["reply"])
     return found
 
 

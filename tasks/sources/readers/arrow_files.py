@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from tasks.sources.readers.arrow_tables import contents, unique
+from tasks.sources.readers.arrow_tables import iter_rows, require_unique
 from tasks.sources.readers.protocol import RawRow, RowSource
 from tasks.sources.source_files import DataFile
 
@@ -24,18 +24,18 @@ class ArrowFileSource(RowSource):
 
     def column_sets(self, limit: int | None) -> Generator[Iterable[str], None, None]:  # noqa: ARG002 - has a schema
         """The schema."""
-        with self._file.open() as handle, _opened(handle) as (schema, _):
-            yield unique(schema.names, self.name)
+        with self._file.open() as handle, _open(handle) as (schema, _):
+            yield require_unique(schema.names, self.name)
 
     def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:
         """The rows of its batches."""
-        with self._file.open() as handle, _opened(handle) as (_, batches):
-            for number, content in enumerate(contents(batches, batch_rows), start=1):
+        with self._file.open() as handle, _open(handle) as (_, batches):
+            for number, content in enumerate(iter_rows(batches, batch_rows), start=1):
                 yield RawRow(number, content)
 
 
 @contextmanager
-def _opened(handle: BinaryIO) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
+def _open(handle: BinaryIO) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
     is_file = handle.read(len(_FILE_MAGIC)) == _FILE_MAGIC
     handle.seek(0)
     if is_file:

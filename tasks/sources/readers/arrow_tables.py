@@ -7,18 +7,18 @@ from typing import Any
 import pyarrow as pa
 
 from metric_core.errors import SourceError
-from tasks.runtime.wording import listed
+from tasks.runtime.wording import quote_names
 from tasks.sources.readers.protocol import Unreadable
 
 
-def contents(batches: Iterable[pa.RecordBatch], batch_rows: int) -> Iterator[dict[str, Any] | Unreadable]:
+def iter_rows(batches: Iterable[pa.RecordBatch], batch_rows: int) -> Iterator[dict[str, Any] | Unreadable]:
     """The rows of batches of any size, `batch_rows` of them at a time as Python values."""
     for batch in batches:
         for start in range(0, batch.num_rows, batch_rows):
             yield from _as_rows(batch.slice(start, batch_rows))
 
 
-def unique(names: Iterable[str], source_name: str) -> list[str]:
+def require_unique(names: Iterable[str], source_name: str) -> list[str]:
     """Column names, as long as each is there once.
 
     Raises:
@@ -27,7 +27,7 @@ def unique(names: Iterable[str], source_name: str) -> list[str]:
     every = list(names)
     twice = [name for name, count in Counter(every).items() if count > 1]
     if twice:
-        raise SourceError(f"{source_name} has two columns named {listed(twice)}; rename one")
+        raise SourceError(f"{source_name} has two columns named {quote_names(twice)}; rename one")
     return every
 
 

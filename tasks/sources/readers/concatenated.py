@@ -8,7 +8,7 @@ from tasks.sources.readers.protocol import RawRow, RowSource
 from tasks.sources.source_files import DataFile
 
 
-class SeveralFilesSource(RowSource):
+class ConcatenatedSource(RowSource):
     """Files of one format. Numbers count rows over all of them; the file and the place in it stand beside.
 
     One file is open at a time. Nothing is asked of the columns: one that a file lacks is null in its rows.

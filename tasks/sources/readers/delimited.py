@@ -4,7 +4,7 @@ import csv
 from collections.abc import Generator, Iterable, Iterator
 
 from metric_core.errors import SourceError
-from tasks.runtime.wording import listed
+from tasks.runtime.wording import quote_names
 from tasks.sources.bad_rows import UTF8_HINT
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
 from tasks.sources.source_files import DataFile, refuse_other_content, refuse_utf16
@@ -62,7 +62,7 @@ class DelimitedSource(RowSource):
             raise SourceError(f"{self.name} can not be read: its header is no valid CSV: {error}") from error
         twice = {name for name in names if name and names.count(name) > 1}
         if twice:
-            raise SourceError(f"{self.name} has two columns named {listed(sorted(twice))}; rename one")
+            raise SourceError(f"{self.name} has two columns named {quote_names(sorted(twice))}; rename one")
         return names
 
     def _records(self, lines: "_Lines") -> Iterator[tuple[int, int, list[str] | Unreadable]]:

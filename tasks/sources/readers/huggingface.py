@@ -8,11 +8,11 @@ from collections.abc import Generator, Iterable
 from typing import Any
 
 from metric_core.errors import SourceError
-from tasks.runtime.telemetry import send_nothing_home
-from tasks.runtime.wording import listed, nearest
-from tasks.sources.readers.arrow_tables import contents, unique
+from tasks.runtime.telemetry import disable_telemetry
+from tasks.runtime.wording import quote_names, suggest_nearest
+from tasks.sources.readers.arrow_tables import iter_rows, require_unique
 from tasks.sources.readers.protocol import RawRow, RowSource
-from tasks.sources.source_files import reading
+from tasks.sources.source_files import translate_read_errors
 
 
 class DatasetSource(RowSource):
@@ -26,14 +26,14 @@ class DatasetSource(RowSource):
 
     def column_sets(self, limit: int | None) -> Generator[Iterable[str], None, None]:  # noqa: ARG002 - has a schema
         """The columns."""
-        yield unique(self._dataset.column_names, self.name)
+        yield require_unique(self._dataset.column_names, self.name)
 
     def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:
         """The rows, in the data set's order."""
-        with reading(self.name):
+        with translate_read_errors(self.name):
             tables = self._dataset.with_format("arrow").iter(batch_size=batch_rows)
             batches = (batch for table in tables for batch in table.to_batches())
-            for number, content in enumerate(contents(batches, batch_rows), start=1):
+            for number, content in enumerate(iter_rows(batches, batch_rows), start=1):
                 yield RawRow(number, content)
 
 
@@ -51,11 +51,11 @@ def open_folder(path: str, split: str | None, name: str) -> RowSource:
     Raises:
         SourceError: it can not be read, or the split is not there or not named where there are several.
     """
-    send_nothing_home()
+    disable_telemetry()
     import datasets  # noqa: PLC0415
 
     try:
-        with reading(name):
+        with translate_read_errors(name):
             loaded = datasets.load_from_disk(path)
     except (ValueError, TypeError, KeyError) as error:
         raise SourceError(f"{name} can not be read as a data set: {error}") from error
@@ -68,7 +68,7 @@ def open_hub(address: str) -> RowSource:
     Raises:
         SourceError: it can not be loaded, or the split is not there or not named where there are several.
     """
-    send_nothing_home()
+    disable_telemetry()
     import datasets  # noqa: PLC0415
 
     path, _, split = address.partition("#")
@@ -77,7 +77,7 @@ def open_hub(address: str) -> RowSource:
     if not repository.strip("/ "):
         raise SourceError(f"{name} names no data set; a data set on the hub is named as hub:owner/name")
     try:
-        with reading(name):
+        with translate_read_errors(name):
             loaded = datasets.load_dataset(repository, configuration or None)
     except (ValueError, datasets.exceptions.DatasetsError) as error:
         hint = f"a configuration is named as hub:{repository}:configuration"
@@ -95,11 +95,11 @@ def _split_of(loaded: Any, split: str | None, name: str) -> RowSource:
         split = splits[0]
     if split is None:
         raise SourceError(
-            f"{name} has the splits {listed(splits)}; name one: as #{next(iter(splits), 'split')} after a path or hub "
-            "name, by its key from an object"
+            f"{name} has the splits {quote_names(splits)}; name one: as #{next(iter(splits), 'split')} after a path or "
+            "hub name, by its key from an object"
         )
     if split not in splits:
-        near = nearest(split, splits)
+        near = suggest_nearest(split, splits)
         hint = f" Did you mean {near!r}?" if near else ""
-        raise SourceError(f"{name} has no split {split!r}; it has {listed(splits)}.{hint}")
+        raise SourceError(f"{name} has no split {split!r}; it has {quote_names(splits)}.{hint}")
     return DatasetSource(loaded[split], name)

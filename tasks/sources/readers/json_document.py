@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from metric_core.errors import SourceError
-from tasks.runtime.wording import described, listed
+from tasks.runtime.wording import describe_value, quote_names
 from tasks.sources.readers.json_lines import JsonLinesSource, object_or_problem, parse_line
 from tasks.sources.readers.protocol import RawRow, RowSource
 from tasks.sources.source_files import DataFile, refuse_other_content
@@ -58,12 +58,12 @@ class JsonDocumentSource(RowSource):
         if isinstance(document, list):
             return document
         if not isinstance(document, dict):
-            raise SourceError(f"{self.name} holds {described(document)}, {wanted}")
+            raise SourceError(f"{self.name} holds {describe_value(document)}, {wanted}")
         for key in _ROW_KEYS:
             rows = document.get(key)
             if isinstance(rows, list):
                 return rows
-        got = f"an object with {listed(document, most=10)}"
+        got = f"an object with {quote_names(document, most=10)}"
         by_column = bool(document) and all(isinstance(value, dict | list) for value in document.values())
         advice = 'Pandas writes rows with orient="records"' if by_column else "JSON lines are named .jsonl"
         raise SourceError(f"{self.name} holds {got}; {wanted}. {advice}")

@@ -4,7 +4,7 @@ import json
 from collections.abc import Generator
 from typing import Any
 
-from tasks.runtime.wording import described
+from tasks.runtime.wording import describe_value
 from tasks.sources.bad_rows import UTF8_HINT
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
 from tasks.sources.source_files import DataFile, refuse_other_content, refuse_utf16
@@ -61,4 +61,4 @@ def parse_line(line: bytes) -> dict[str, Any] | Unreadable:
 
 def object_or_problem(value: Any) -> dict[str, Any] | Unreadable:
     """A JSON value if it can be a row."""
-    return value if isinstance(value, dict) else Unreadable(f"got {described(value)}, wanted an object")
+    return value if isinstance(value, dict) else Unreadable(f"got {describe_value(value)}, wanted an object")

@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterable
 
 import pyarrow.parquet as pq
 
-from tasks.sources.readers.arrow_tables import contents, unique
+from tasks.sources.readers.arrow_tables import iter_rows, require_unique
 from tasks.sources.readers.protocol import RawRow, RowSource
 from tasks.sources.source_files import DataFile
 
@@ -21,10 +21,10 @@ class ParquetSource(RowSource):
     def column_sets(self, limit: int | None) -> Generator[Iterable[str], None, None]:  # noqa: ARG002 - has a schema
         """The schema."""
         with self._file.open() as handle:
-            yield unique(pq.read_schema(handle).names, self.name)
+            yield require_unique(pq.read_schema(handle).names, self.name)
 
     def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:
         """The rows of its row groups."""
         with self._file.open() as handle, pq.ParquetFile(handle) as parquet:
-            for number, content in enumerate(contents(parquet.iter_batches(batch_rows), batch_rows), start=1):
+            for number, content in enumerate(iter_rows(parquet.iter_batches(batch_rows), batch_rows), start=1):
                 yield RawRow(number, content)

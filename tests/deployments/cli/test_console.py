@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from deployments.cli._support.cli_errors import said_of
+from deployments.cli._support.cli_errors import describe_error
 from deployments.cli._support.console import Output, print_table, spare_encoding_errors
 from deployments.cli._support.summary_table import summary_table
 from tests.deployments.cli.conftest import Outcome
@@ -90,5 +90,5 @@ def test_json_keeps_characters_that_the_stream_has(monkeypatch: pytest.MonkeyPat
 
 def test_output_without_room_is_no_error_of_ours() -> None:
     full = OSError(errno.ENOSPC, "No space left on device")
-    assert said_of(full) == "what the command prints or writes has no room: No space left on device"
-    assert said_of(OSError(errno.ECONNREFUSED, "Connection refused")) is None
+    assert describe_error(full) == "what the command prints or writes has no room: No space left on device"
+    assert describe_error(OSError(errno.ECONNREFUSED, "Connection refused")) is None

@@ -82,9 +82,9 @@ def test_where_nothing_is_kept_nothing_is_said() -> None:
 
 
 def test_a_process_that_ignores_the_signal_goes_on_doing_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    from deployments.cli._support.interrupts import answered_at_once
+    from deployments.cli._support.interrupts import handle_interrupts
 
     monkeypatch.setattr(signal, "getsignal", lambda _number: signal.SIG_IGN)
     monkeypatch.setattr(signal, "signal", lambda *_: pytest.fail("the handler was set"))
-    with answered_at_once(lambda: True):
+    with handle_interrupts(lambda: True):
         pass

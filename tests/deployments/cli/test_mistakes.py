@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.cli._support.cli_errors import said_of_server
+from deployments.cli._support.cli_errors import describe_server_error
 from tests.deployments.cli.conftest import Outcome
 
 Assay = Callable[..., Outcome]
@@ -105,10 +105,12 @@ def test_a_prefect_server_that_refuses_or_is_not_there() -> None:
         return PrefectHTTPStatusError("no", request=request, response=Response(status, request=request))
 
     unreachable = RuntimeError("Failed to reach API at http://me:hunter2@127.0.0.1:9/api/")
-    assert "can not be reached (Failed to reach API at http://127.0.0.1:9/api/)" in str(said_of_server(unreachable))
-    assert "wants a password (401); set PREFECT_API_AUTH_STRING" in str(said_of_server(refusal(401)))
-    assert "answers with an error (500)" in str(said_of_server(refusal(500)))
-    assert said_of_server(RuntimeError("another")) is None
+    assert "can not be reached (Failed to reach API at http://127.0.0.1:9/api/)" in str(
+        describe_server_error(unreachable)
+    )
+    assert "wants a password (401); set PREFECT_API_AUTH_STRING" in str(describe_server_error(refusal(401)))
+    assert "answers with an error (500)" in str(describe_server_error(refusal(500)))
+    assert describe_server_error(RuntimeError("another")) is None
 
 
 def test_settings_that_prefect_can_not_read_are_told_without_what_stands_in_them() -> None:
@@ -116,7 +118,7 @@ def test_settings_that_prefect_can_not_read_are_told_without_what_stands_in_them
 
     with pytest.raises(ValueError, match="request_timeout") as wrong:
         APISettings.model_validate({"request_timeout": "hunter2"})
-    said = str(said_of_server(wrong.value))
+    said = str(describe_server_error(wrong.value))
     assert said.startswith("Prefect's settings can not be used: request_timeout: Input should be a valid number")
     assert "hunter2" not in said
 

@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from deployments.cli._support.options import configured
+from deployments.cli._support.options import with_config
 from flows.config.run_config import RunConfig
 from metric_core.stages import Stage
 from tests.deployments.cli.conftest import Outcome
@@ -22,7 +22,7 @@ def told(*arguments: str) -> tuple[RunConfig, bool]:
     app = typer.Typer()
 
     @app.command()
-    @configured
+    @with_config
     def command(config: RunConfig, loud: bool = False) -> None:
         calls.append((config, loud))
 
@@ -60,7 +60,7 @@ def test_what_can_not_be_refreshed_or_opened_is_a_message(assay: Callable[..., O
 def test_every_option_but_three_is_a_field_of_the_configuration() -> None:
     def command(_config: RunConfig) -> None: ...
 
-    names = set(inspect.signature(configured(command)).parameters)
+    names = set(inspect.signature(with_config(command)).parameters)
     assert names - set(RunConfig.model_fields) == {"config", "model"}
 
 
@@ -82,7 +82,7 @@ def test_a_plan_shows_explanations(assay: Callable[..., Outcome]) -> None:
     ],
 )
 def test_the_help_says_the_default(option: str, default: str) -> None:
-    @configured
+    @with_config
     def command(config: RunConfig) -> None:
         raise AssertionError(config)
 

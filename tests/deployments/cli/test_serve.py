@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 import prefect.client.orchestration
 import pytest
 
-from deployments.cli.serve import _schedules_running
-from deployments.registry.apply import Applied, Change
+from deployments.cli.serve import _running_schedules
+from deployments.registry.apply import AppliedChanges, Change
 
 HOUR = timedelta(hours=1)
 
@@ -52,10 +52,10 @@ def test_runs_that_fell_due_while_nobody_worked_are_dropped(monkeypatch: pytest.
     )
     monkeypatch.setattr(prefect.client.orchestration, "get_client", lambda **_: server)
     done = [
-        Applied("deployment", "evaluate/evaluate", Change.UNCHANGED, "cron 0 6 * * * UTC"),
-        Applied("deployment", "calibrate/calibrate", Change.UNCHANGED, "when asked"),
+        AppliedChanges("deployment", "evaluate/evaluate", Change.UNCHANGED, "cron 0 6 * * * UTC"),
+        AppliedChanges("deployment", "calibrate/calibrate", Change.UNCHANGED, "when asked"),
     ]
-    with _schedules_running(done):
+    with _running_schedules(done):
         assert server.asked == ["read evaluate/evaluate", "delete missed"]
     assert server.asked[2:] == ["pause"]
 
@@ -63,6 +63,6 @@ def test_runs_that_fell_due_while_nobody_worked_are_dropped(monkeypatch: pytest.
 def test_without_a_schedule_no_run_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server(other={"auto_scheduled": True, "run_count": 0, "expected_start_time": datetime.now(UTC) - HOUR})
     monkeypatch.setattr(prefect.client.orchestration, "get_client", lambda **_: server)
-    with _schedules_running([Applied("deployment", "prune/prune", Change.UNCHANGED, "when asked")]):
+    with _running_schedules([AppliedChanges("deployment", "prune/prune", Change.UNCHANGED, "when asked")]):
         pass
     assert server.asked == []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.tables.tables_in_use import in_use
+from tasks.tables.tables_in_use import mark_in_use
 from tests.deployments.cli.conftest import Outcome
 from tests.tasks.tables.test_prune_tables import kept
 
@@ -35,7 +35,7 @@ def test_prune_drops_nothing_without_yes(assay: Assay, tmp_path: Path, stores: t
 
 
 def test_prune_tells_of_runs_that_are_under_way(assay: Assay, tmp_path: Path, stores: tuple[str, ...]) -> None:
-    with in_use(str(tmp_path), "run"):
+    with mark_in_use(str(tmp_path), "run"):
         assert "runs under way: 1; what they may need stays" in assay("prune", *stores).out
     assert "under way" not in assay("prune", *stores).out
 

@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from deployments.cli.main import main
-from deployments.eval_hub.hub_callback import Reporter
-from deployments.eval_hub.job_config import DataFolders, JobOptions, config_of
+from deployments.eval_hub.hub_callback import HubCallback
+from deployments.eval_hub.job_config import DataFolders, JobOptions, build_config
 from deployments.eval_hub.job_results import JobResults
 from deployments.eval_hub.job_spec import BENCHMARKS, JobSpec
 from metric_core.errors import ConfigError, SourceError, UnknownMetricError
@@ -105,7 +105,7 @@ def test_the_documented_job_there_and_back(
 
 
 def test_every_field_reaches_the_configuration(data: Path) -> None:
-    config = config_of(JobSpec.of(documented()), JobOptions("runs/x", "env:KEY", DataFolders(data=data)))
+    config = build_config(JobSpec.of(documented()), JobOptions("runs/x", "env:KEY", DataFolders(data=data)))
     judge, embedder = config.judge.server, config.embedder.server
     assert judge is not None
     assert embedder is not None
@@ -119,7 +119,7 @@ def test_every_field_reaches_the_configuration(data: Path) -> None:
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_a_job_without_metrics_computes_those_of_its_benchmark(benchmark: str, data: Path) -> None:
     job = JobSpec.of(minimal() | {"benchmark_id": benchmark})
-    requests = config_of(job, JobOptions(folders=DataFolders(data / "none", data))).requests()
+    requests = build_config(job, JobOptions(folders=DataFolders(data / "none", data))).requests()
     assert requests is not None
     assert tuple(request.key for request in requests) == BENCHMARKS[benchmark]
 
@@ -128,7 +128,7 @@ def test_older_names_of_fields_are_known(data: Path) -> None:
     older = minimal()
     older["benchmark_config"] = older.pop("parameters") | {"scoring_functions": ["nv_accuracy"], "max_workers": 3}
     job = JobSpec.of(older | {"timeout_seconds": 60})
-    config = config_of(job, JobOptions(folders=DataFolders(data=data)))
+    config = build_config(job, JobOptions(folders=DataFolders(data=data)))
     assert job.metrics == ("nv_accuracy",)
     assert config.judge.server is not None
     assert config.judge.server.concurrency == 3
@@ -138,7 +138,7 @@ def test_older_names_of_fields_are_known(data: Path) -> None:
 def test_the_judges_server_embeds_only_where_vectors_are_compared(data: Path) -> None:
     folders = DataFolders(data=data)
     backends = [
-        config_of(JobSpec.of(minimal(**parameters)), JobOptions(folders=folders)).embedder.backend
+        build_config(JobSpec.of(minimal(**parameters)), JobOptions(folders=folders)).embedder.backend
         for parameters in (
             {"metrics": ["faithfulness"]},
             {"metrics": ["answer_relevancy"]},
@@ -202,7 +202,7 @@ def test_a_job_that_can_not_be_run_is_refused(
     content: dict[str, Any], error: type[Exception], message: str, data: Path
 ) -> None:
     with pytest.raises(error, match=message) as caught:
-        config_of(JobSpec.of(content), JobOptions(folders=DataFolders(data=data)))
+        build_config(JobSpec.of(content), JobOptions(folders=DataFolders(data=data)))
     assert "pw" not in str(caught.value)
 
 
@@ -226,7 +226,7 @@ def test_the_hub_is_told_how_the_job_is_doing(tmp_path: Path) -> None:
     hub = HTTPServer(("127.0.0.1", 0), Hub)
     Thread(target=hub.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{hub.server_port}/"
-    reporter = Reporter(JobSpec.of(minimal() | {"callback_url": url}), tmp_path / "token")
+    reporter = HubCallback(JobSpec.of(minimal() | {"callback_url": url}), tmp_path / "token")
     with pytest.raises(SourceError), reporter.running():
         raise SourceError("no data")
     done = {"benchmark_id": "b", "benchmark_index": 0, "model_name": "m", "num_examples_evaluated": 1}
@@ -253,7 +253,7 @@ def told_of(callback_url: str, error: Exception, monkeypatch: pytest.MonkeyPatch
         return httpx.Response(204, request=httpx.Request("POST", url))
 
     monkeypatch.setattr(httpx, "post", post)
-    reporter = Reporter(JobSpec.of(minimal() | {"id": "a/../b", "callback_url": callback_url}))
+    reporter = HubCallback(JobSpec.of(minimal() | {"id": "a/../b", "callback_url": callback_url}))
     with pytest.raises(type(error)), reporter.running():
         raise error
     return told
@@ -272,10 +272,10 @@ def test_the_hub_is_told_of_a_job_that_can_not_begin(
     file.write_text(json.dumps(minimal(data_path="none.jsonl") | {"callback_url": "http://hub"}), encoding="utf-8")
     told: list[str] = []
 
-    def tell(_: Reporter, state: str, *__: Any, **___: Any) -> None:
+    def tell(_: HubCallback, state: str, *__: Any, **___: Any) -> None:
         told.append(state)
 
-    monkeypatch.setattr(Reporter, "_tell", tell)
+    monkeypatch.setattr(HubCallback, "_tell", tell)
     monkeypatch.setattr(sys, "argv", ["assay", "job", str(file), "--data", str(tmp_path), "--tell"])
     with pytest.raises(SystemExit):
         main()
@@ -284,7 +284,7 @@ def test_the_hub_is_told_of_a_job_that_can_not_begin(
 
 
 def test_a_hub_that_does_not_listen_is_a_problem_and_no_failure() -> None:
-    reporter = Reporter(JobSpec.of(minimal() | {"callback_url": "http://127.0.0.1:9"}))
+    reporter = HubCallback(JobSpec.of(minimal() | {"callback_url": "http://127.0.0.1:9"}))
     with reporter.running():
         pass
     assert reporter.problems == ["eval-hub could not be told that the job is running (ConnectError)"]

@@ -15,7 +15,7 @@ import pytest
 from filelock import FileLock
 
 from deployments.local_server.find_server import find_server, server_status, stop_server
-from deployments.local_server.server_record import ServerFolder, ServerRecord, ask, read_record
+from deployments.local_server.server_record import ServerFolder, ServerRecord, ask, read_server_record
 from metric_core.errors import AssayError
 
 UNUSED = "http://127.0.0.1:9/api"
@@ -56,13 +56,13 @@ def folder(tmp_path: Path) -> ServerFolder:
 
 def test_a_record_is_read_as_it_was_written(folder: ServerFolder) -> None:
     record_of().write(folder)
-    assert read_record(folder) == record_of()
+    assert read_server_record(folder) == record_of()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}'])
 def test_a_damaged_record_is_no_record(folder: ServerFolder, text: str) -> None:
     folder.record.write_text(text, encoding="utf-8")
-    assert read_record(folder) is None
+    assert read_server_record(folder) is None
 
 
 def test_a_server_with_the_token_is_ours() -> None:

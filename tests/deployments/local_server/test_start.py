@@ -32,7 +32,7 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture
 def home(migrated: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A home without a running server."""
-    monkeypatch.setattr(starting, "configured_api_url", lambda: None)
+    monkeypatch.setattr(starting, "find_configured_url", lambda: None)
     stop_server(migrated)
     yield migrated
     stop_server(migrated)

@@ -12,8 +12,8 @@ from prefect.flows import load_flow_from_entrypoint
 from pydantic import ValidationError
 
 from deployments.registry.apply import Place, apply
-from deployments.registry.schedules import schedule_of
-from deployments.registry.specs import Deployed, as_parameter, deployments_of
+from deployments.registry.schedules import parse_schedule
+from deployments.registry.specs import DeploymentSpec, as_parameter, build_specs
 from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
@@ -22,7 +22,7 @@ from tests.deployments.cli.conftest import assay as assay  # noqa: PLC0414 a fix
 ROOT = Path(__file__).parents[2]
 PREFECT_YAML = ROOT / "deployments" / "prefect.yaml"
 CONFIG = ROOT / "examples" / "deployed.toml"
-TABLE = deployments_of(RunConfig(source="/data/sources/rows.jsonl"))
+TABLE = build_specs(RunConfig(source="/data/sources/rows.jsonl"))
 
 
 def test_the_deployments_are_these() -> None:
@@ -38,7 +38,7 @@ def test_the_deployments_are_these() -> None:
 
 
 @pytest.mark.parametrize("deployed", TABLE, ids=lambda each: each.name)
-def test_the_flow_takes_what_the_deployment_gives(deployed: Deployed) -> None:
+def test_the_flow_takes_what_the_deployment_gives(deployed: DeploymentSpec) -> None:
     flow: Any = load_flow_from_entrypoint(deployed.entrypoint, use_placeholder_flow=False)
     assert flow.name == deployed.flow
     taken = inspect.signature(flow.fn).parameters
@@ -80,7 +80,7 @@ def test_a_configuration_survives_as_a_parameter(tmp_path: Path, monkeypatch: py
 
 
 def test_names_of_two_configurations_do_not_meet() -> None:
-    one, other = deployments_of(RunConfig(source="a")), deployments_of(RunConfig(source="b"), "-b")
+    one, other = build_specs(RunConfig(source="a")), build_specs(RunConfig(source="b"), "-b")
     assert not {each.full_name for each in one} & {each.full_name for each in other}
     names = [{trigger["name"] for each in table for trigger in each.triggers} for table in (one, other)]
     assert not names[0] & names[1]
@@ -93,13 +93,13 @@ def test_names_of_two_configurations_do_not_meet() -> None:
 def test_a_schedule_that_is_none_is_refused(cron: str, timezone: str) -> None:
     config = RunConfig.model_validate({"source": "a", "deploy": {"cron": cron, "timezone": timezone}})
     with pytest.raises(ConfigError, match="a schedule is a cron expression"):
-        deployments_of(config)
+        build_specs(config)
 
 
 def test_a_schedule_without_any_date_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"'0 6 31 2 \*' has no date"):
-        schedule_of("0 6 31 2 *", "UTC")
-    assert schedule_of("@daily", "Europe/Berlin") == {"cron": "@daily", "timezone": "Europe/Berlin"}
+        parse_schedule("0 6 31 2 *", "UTC")
+    assert parse_schedule("@daily", "Europe/Berlin") == {"cron": "@daily", "timezone": "Europe/Berlin"}
 
 
 @pytest.mark.parametrize("name", ["a/b", "a b", "*", "-a", "a%", "n" * 101])
@@ -153,7 +153,7 @@ def test_variables_of_a_launched_judge_are_refused_and_not_deployed_as_asterisks
     launch = {"python": "python", "model": "m", "environment": {"VLLM_API_KEY": "geheim"}}
     config = RunConfig.model_validate({"source": "a", "judge": {"backend": "server", "launch": launch}})
     with pytest.raises(ConfigError, match="set the variables in the environment of the worker") as refused:
-        deployments_of(config)
+        build_specs(config)
     assert "geheim" not in str(refused.value)
 
 

@@ -19,7 +19,7 @@ from prefect.client.schemas.objects import FlowRun
 from prefect.logging.handlers import APILogWorker
 
 from deployments.local_server import use_server
-from deployments.registry.apply import Applied, Place, apply
+from deployments.registry.apply import AppliedChanges, Place, apply
 from flows.config.run_config import RunConfig
 from tests.deployments.cli.conftest import assay as assay  # noqa: PLC0414 a fixture here too
 from tests.json_endpoint import JsonEndpoint
@@ -45,7 +45,7 @@ class Ground:
     def home(self) -> Path:
         return self.folder / "home"
 
-    def deploy(self, config: Mapping[str, Any], suffix: str = "") -> list[Applied]:
+    def deploy(self, config: Mapping[str, Any], suffix: str = "") -> list[AppliedChanges]:
         """Deploys a configuration."""
         variables = {"working_dir": str(self.folder)}
         return apply(RunConfig.model_validate(config), Place(pool=POOL, job_variables=variables, suffix=suffix))

@@ -17,7 +17,7 @@ from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.events.schemas.events import Event
 
 from deployments.events import emit_index_rebuilt
-from deployments.registry.apply import Applied, Change
+from deployments.registry.apply import AppliedChanges, Change
 from flows.config.run_config import RunConfig
 from flows.index_events.index_event import EVENT
 from flows.index_rebuilt import index_rebuilt
@@ -46,8 +46,8 @@ class Story:
 
     ground: Ground
     webhook: JsonEndpoint
-    first: list[Applied]
-    again: list[Applied]
+    first: list[AppliedChanges]
+    again: list[AppliedChanges]
     burst: list[FlowRun]
     worse: list[FlowRun]
     lacking: list[FlowRun]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.cli._support.config_template import starter_config
+from deployments.cli._support.config_template import config_template
 from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError, MetricParameterError, UnknownMetricError
@@ -153,7 +153,7 @@ def test_the_published_schema_is_the_configurations() -> None:
 def test_a_starter_configuration_is_valid_as_written_and_with_every_line_uncommented(
     source: str | None, tmp_path: Path
 ) -> None:
-    written = starter_config(source, Path())
+    written = config_template(source, Path())
     assert load_config(write(tmp_path, written)).source is not None
     uncommented = re.sub(r"^# (?=\w+ = |\[)", "", written, flags=re.MULTILINE)
     assert "\n[judge]\n" in uncommented
@@ -161,7 +161,7 @@ def test_a_starter_configuration_is_valid_as_written_and_with_every_line_uncomme
 
 
 def test_a_starter_configuration_names_the_metrics_that_the_data_allows() -> None:
-    config = RunConfig.model_validate(tomllib.loads(starter_config("examples/handbook.jsonl", Path())))
+    config = RunConfig.model_validate(tomllib.loads(config_template("examples/handbook.jsonl", Path())))
     assert config.metrics is not None
     assert "faithfulness" in config.metrics
     assert "id_context_recall" not in config.metrics

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from flows.config.run_config import RunConfig
-from flows.dry_run.dry_run import forecast_of
-from flows.dry_run.dry_run_result import Certainty, Forecast
+from flows.dry_run.dry_run import make_dry_run
+from flows.dry_run.dry_run_result import Certainty, DryRun
 from flows.evaluate import run_evaluation
-from flows.execution.plan import plan_of
+from flows.execution.plan import plan_run
 from metric_core.stages import Stage
 from tests.tasks.judges.openai.fake_server import FakeServer
 
@@ -62,10 +62,10 @@ def config(judge: FakeServer, folder: Path, rows: Sequence[Mapping[str, Any]] = 
     return RunConfig.model_validate({"judge": judge.url} | values)
 
 
-def told_and_done(judge: FakeServer, options: RunConfig) -> tuple[Forecast, int, dict[str, Any]]:
+def told_and_done(judge: FakeServer, options: RunConfig) -> tuple[DryRun, int, dict[str, Any]]:
     """What the plan tells, how many requests the run sends, and what its manifest says of its stages."""
     before = len(judge.asked)
-    forecast = forecast_of(options, plan_of(options))
+    forecast = make_dry_run(options, plan_run(options))
     assert len(judge.asked) == before
     run = Path(run_evaluation(options).folder)
     return forecast, len(judge.asked) - before, json.loads((run / "run.json").read_text())["stages"]
@@ -121,7 +121,7 @@ def test_where_answers_decide_what_is_asked_next_the_numbers_are_the_least(
     judge: FakeServer, tmp_path: Path, stores: dict[str, Any]
 ) -> None:
     options = config(judge, tmp_path, metrics=("noise_sensitivity",), explain="all", **stores)
-    told = {stage.stage: stage.certainty for stage in forecast_of(options, plan_of(options)).stages}
+    told = {stage.stage: stage.certainty for stage in make_dry_run(options, plan_run(options)).stages}
     assert told[Stage.CLAIMS] is Certainty.EXACT
     assert told[Stage.VERDICTS] is Certainty.AT_LEAST
 
@@ -129,7 +129,7 @@ def test_where_answers_decide_what_is_asked_next_the_numbers_are_the_least(
 def test_a_judge_that_is_out_of_reach_leaves_a_plan(tmp_path: Path, stores: dict[str, Any]) -> None:
     with FakeServer() as gone:
         options = config(gone, tmp_path, **stores)
-    told = forecast_of(options, plan_of(options))
+    told = make_dry_run(options, plan_run(options))
     assert "can not be used" in told.problems[0]
     claims = next(stage for stage in told.stages if stage.stage is Stage.CLAIMS)
     assert (claims.kept, claims.missing, claims.unknown, claims.tally.asked) == (0, 0, 2, 4)

@@ -28,7 +28,7 @@ class Stuck(ThreadPoolTaskRunner[None]):
 def test_an_interrupted_run_does_not_wait_for_a_stage_that_computes_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runners, "INTERRUPTED_SECONDS", 0.01)
     runner: Any = Stuck()
-    with suppress(KeyboardInterrupt), runners._entered(runner, RunConfig()):
+    with suppress(KeyboardInterrupt), runners._enter(runner, RunConfig()):
         raise KeyboardInterrupt
     assert not runner.ended.is_set()
     runner.may_end.set()
@@ -42,7 +42,7 @@ def test_any_other_run_waits(monkeypatch: pytest.MonkeyPatch, error: type[Except
     begun = Event()
 
     def run() -> None:
-        with suppress(ValueError), runners._entered(runner, RunConfig()):
+        with suppress(ValueError), runners._enter(runner, RunConfig()):
             begun.set()
             if error is not None:
                 raise error

@@ -8,7 +8,7 @@ import pytest
 
 from flows.config.run_config import RunConfig
 from flows.execution import shards
-from flows.execution.runners import shards_at_once
+from flows.execution.runners import max_concurrent_shards
 from flows.execution.shards import Shards, Submitted, Way
 from metric_core.stages import Stage
 from tasks.runtime import progress
@@ -49,7 +49,7 @@ def test_a_window_moves_over_the_shards_whatever_their_number() -> None:
     for number in range(50):
         window.add(way(engine, number, (Stage.CLAIMS, Stage.RATINGS), (Stage.VERDICTS,)))
     refs = window.finished()
-    assert engine.most == 2 * shards_at_once(config) < 50
+    assert engine.most == 2 * max_concurrent_shards(config) < 50
     assert [(int(ref.path), ref.stage) for ref in refs] == [
         (number, stage) for number in range(50) for stage in (Stage.CLAIMS, Stage.RATINGS, Stage.VERDICTS)
     ]
@@ -66,14 +66,14 @@ def test_a_shard_with_little_to_do_does_not_wait_for_those_before_it_and_keeps_i
 
 
 def test_what_was_kept_cost_this_run_nothing() -> None:
-    ref = shards.ref_of(Engine().submit(Stage.CLAIMS, 0, shards.CACHED))
+    ref = shards.wait_for_ref(Engine().submit(Stage.CLAIMS, 0, shards.CACHED))
     assert ref.usage == StageUsage(questions=4, stored=4)
 
 
 @pytest.fixture
 def told() -> Iterator[list[tuple[Stage, int, int | None]]]:
     reports: list[tuple[Stage, int, int | None]] = []
-    with progress.listening(lambda *report: reports.append(report)):
+    with progress.listen(lambda *report: reports.append(report)):
         yield reports
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from metric_core.calibration import calibrate as calibration
 from metric_core.calibration import weighted_statistics as weighted
-from metric_core.calibration.calibrate import FIGURES, Confusion, Judged, agreement_with_people
+from metric_core.calibration.calibrate import FIGURES, Confusion, LabelledScores, measure_agreement
 from metric_core.calibration.labels import Scale
 from metric_core.calibration.platt import Floats, ProbabilityMap, Rows, fit_map
 from metric_core.calibration.weighted_statistics import Statistic
@@ -28,12 +28,12 @@ def world(seed: int, rows: int, truth: ProbabilityMap) -> tuple[Floats, Floats]:
     return (generator.random(rows) < real).astype(float), probabilities
 
 
-def judged(labels: Floats, probabilities: Floats, **more: object) -> Judged:
+def judged(labels: Floats, probabilities: Floats, **more: object) -> LabelledScores:
     def predict(probability_map: ProbabilityMap, rows: Rows) -> Floats:
         return np.array([probability_map(probability) for probability in probabilities[rows]])
 
     values = {"bounds": (0.0, 1.0), "probabilities": probabilities, "predict": predict, **more}
-    return Judged(Scale.BINARY, labels, probabilities, **values)  # type: ignore[arg-type]
+    return LabelledScores(Scale.BINARY, labels, probabilities, **values)  # type: ignore[arg-type]
 
 
 def test_hand_values_of_binary_figures() -> None:
@@ -96,7 +96,7 @@ def test_the_true_value_lies_in_95_of_100_intervals() -> None:
 def test_a_map_is_found_again_and_makes_an_oversure_judge_better_on_rows_it_has_not_seen() -> None:
     truth = ProbabilityMap(0.5, -0.4)
     labels, probabilities = world(3, 2000, truth)
-    found = agreement_with_people(judged(labels, probabilities))
+    found = measure_agreement(judged(labels, probabilities))
     assert found.map is not None
     assert (found.map.slope, found.map.intercept) == pytest.approx((0.5, -0.4), abs=0.12)
     figures = {name: figure.value for name, figure in found.figures.items()}
@@ -120,7 +120,7 @@ def test_a_judge_that_guesses_does_not_seem_to_agree() -> None:
     for seed in range(30):
         generator = np.random.default_rng(seed)
         labels, scores = (generator.random(60) < 0.5).astype(float), generator.random(60)
-        found = agreement_with_people(Judged(Scale.BINARY, labels, scores, (0.0, 1.0)), seed)
+        found = measure_agreement(LabelledScores(Scale.BINARY, labels, scores, (0.0, 1.0)), seed)
         kappas.append(found.figures["kappa"].value)
         chosen.append(value(weighted.kappa(labels > 0.5, scores >= found.figures["threshold"].value), 60))
     assert abs(np.mean(kappas)) < 0.08
@@ -129,7 +129,7 @@ def test_a_judge_that_guesses_does_not_seem_to_agree() -> None:
 
 def test_grades_are_compared_by_rank_and_by_distance() -> None:
     labels, scores = np.array([0.0, 0.25, 0.5, 1.0]), np.array([0.1, 0.2, 0.6, 0.7])
-    found = agreement_with_people(Judged(Scale.GRADED, labels, scores, (0.0, 1.0), probabilities=scores))
+    found = measure_agreement(LabelledScores(Scale.GRADED, labels, scores, (0.0, 1.0), probabilities=scores))
     figures = {name: figure.value for name, figure in found.figures.items()}
     assert (figures["spearman"], figures["kendall"]) == pytest.approx((1, 1))
     assert figures["mae"] == pytest.approx((0.1 + 0.05 + 0.1 + 0.3) / 4)
@@ -138,17 +138,19 @@ def test_grades_are_compared_by_rank_and_by_distance() -> None:
 
 
 def test_a_metric_without_a_range_has_neither_a_middle_nor_a_distance() -> None:
-    found = agreement_with_people(Judged(Scale.BINARY, LABELS, SCORES * 40))
+    found = measure_agreement(LabelledScores(Scale.BINARY, LABELS, SCORES * 40))
     assert found.middle is None
     assert "kappa_middle" not in found.figures
-    graded = agreement_with_people(Judged(Scale.GRADED, SCORES, SCORES * 40))
+    graded = measure_agreement(LabelledScores(Scale.GRADED, SCORES, SCORES * 40))
     assert list(graded.figures) == ["spearman", "kendall"]
 
 
 def test_what_is_not_defined_is_missing_and_never_nan() -> None:
-    found = agreement_with_people(Judged(Scale.GRADED, LABELS, np.full(10, 0.5), (0.0, 1.0)))
+    found = measure_agreement(LabelledScores(Scale.GRADED, LABELS, np.full(10, 0.5), (0.0, 1.0)))
     assert list(found.figures) == ["mae"]
-    one = agreement_with_people(Judged(Scale.BINARY, np.array([0.0, 0, 0, 1]), np.array([0.1, 0.2, 0.3, 0.9]), (0, 1)))
+    one = measure_agreement(
+        LabelledScores(Scale.BINARY, np.array([0.0, 0, 0, 1]), np.array([0.1, 0.2, 0.3, 0.9]), (0, 1))
+    )
     assert "kappa" not in one.figures  # no threshold can be told without the only positive row
     assert one.best is None
     assert all(np.isfinite(figure.value) for figure in one.figures.values())
@@ -156,16 +158,16 @@ def test_what_is_not_defined_is_missing_and_never_nan() -> None:
 
 def test_every_figure_has_a_name_for_people() -> None:
     labels, probabilities = world(1, 40, ProbabilityMap(1.0, 0.0))
-    binary = agreement_with_people(judged(labels, probabilities)).figures
-    graded = agreement_with_people(Judged(Scale.GRADED, probabilities, labels, (0, 1), probabilities)).figures
+    binary = measure_agreement(judged(labels, probabilities)).figures
+    graded = measure_agreement(LabelledScores(Scale.GRADED, probabilities, labels, (0, 1), probabilities)).figures
     assert {*binary, *graded, "mae_mapped"} == set(FIGURES)
     assert list(binary) == [name for name in FIGURES if name in binary]
 
 
 def test_the_same_seed_gives_the_same_and_another_one_other_intervals() -> None:
     rows = judged(*world(5, 60, ProbabilityMap(1.0, 0.0)))
-    assert agreement_with_people(rows, 1) == agreement_with_people(rows, 1)
-    first, second = (agreement_with_people(rows, seed).figures["auroc"] for seed in (1, 2))
+    assert measure_agreement(rows, 1) == measure_agreement(rows, 1)
+    first, second = (measure_agreement(rows, seed).figures["auroc"] for seed in (1, 2))
     assert first.value == second.value
     assert first.interval != second.interval
 
@@ -181,14 +183,14 @@ def test_rows_of_a_group_are_drawn_together_and_never_part() -> None:
         assert (weights[:, :30] == weights[:, 30:60]).all()
     tripled = judged(np.tile(labels[:30], 3), np.tile(probabilities[:30], 3), groups=groups)
     single = judged(labels[:30], probabilities[:30])
-    wide, told = (agreement_with_people(of).figures["auroc"].interval for of in (tripled, single))
+    wide, told = (measure_agreement(of).figures["auroc"].interval for of in (tripled, single))
     assert wide is not None
     assert told is not None
     assert wide.high - wide.low == pytest.approx(told.high - told.low, abs=0.05)
 
 
 def test_rows_of_one_group_have_figures_without_intervals_and_none_out_of_sample() -> None:
-    found = agreement_with_people(judged(LABELS, SCORES, groups=["one"] * 10))
+    found = measure_agreement(judged(LABELS, SCORES, groups=["one"] * 10))
     assert found.figures["auroc"].interval is None
     assert {"kappa", "brier_mapped"}.isdisjoint(found.figures)
     assert found.best is None
@@ -196,5 +198,5 @@ def test_rows_of_one_group_have_figures_without_intervals_and_none_out_of_sample
 
 
 def test_counts_of_yes_and_no() -> None:
-    found = agreement_with_people(Judged(Scale.BINARY, LABELS, SCORES, (0.0, 1.0)))
+    found = measure_agreement(LabelledScores(Scale.BINARY, LABELS, SCORES, (0.0, 1.0)))
     assert found.middle == Confusion(both=4, judge_only=2, people_only=1, neither=3)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from metric_core.calibration.judge_error import JudgeError, corrected_difference, corrected_mean, judge_error
+from metric_core.calibration.judge_error import JudgeError, correct_difference, correct_mean, estimate_judge_error
 from metric_core.statistics.resampling import Floats, Interval, Units
 
 LABELLED, RUN, RUNS = 120, 300, 600
@@ -21,10 +21,10 @@ def test_the_interval_holds_the_truth_though_the_run_is_better_or_worse_than_the
     generator = np.random.default_rng(11)
     held = plain = 0
     for _ in range(RUNS):
-        error = judge_error(*draw(generator, LABELLED, 0.6))
+        error = estimate_judge_error(*draw(generator, LABELLED, 0.6))
         assert error is not None
         scores = draw(generator, RUN, share)[1]
-        interval = corrected_mean(error, Units.of(scores)).interval
+        interval = correct_mean(error, Units.of(scores)).interval
         held += interval.low <= share <= interval.high
         plain += abs(scores.mean() - share) <= 1.96 * scores.std(ddof=1) / np.sqrt(RUN)
     assert 0.925 <= held / RUNS <= 0.98
@@ -34,9 +34,9 @@ def test_the_interval_holds_the_truth_though_the_run_is_better_or_worse_than_the
 def test_rows_that_belong_together_make_the_interval_wider() -> None:
     generator = np.random.default_rng(3)
     labels, scores = draw(generator, 40, 0.5)
-    alone = judge_error(labels, scores)
-    repeated = judge_error(np.tile(labels, 6), np.tile(scores, 6), [str(i) for i in range(40)] * 6)
-    taken_for_new = judge_error(np.tile(labels, 6), np.tile(scores, 6))
+    alone = estimate_judge_error(labels, scores)
+    repeated = estimate_judge_error(np.tile(labels, 6), np.tile(scores, 6), [str(i) for i in range(40)] * 6)
+    taken_for_new = estimate_judge_error(np.tile(labels, 6), np.tile(scores, 6))
     assert alone is not None
     assert repeated is not None
     assert taken_for_new is not None
@@ -47,9 +47,9 @@ def test_rows_that_belong_together_make_the_interval_wider() -> None:
 
 def test_grades_are_read_like_yes_and_no() -> None:
     labels = np.array([0, 0.25, 0.5, 0.75, 1.0] * 4)
-    error = judge_error(labels, 0.3 + 0.5 * labels)
+    error = estimate_judge_error(labels, 0.3 + 0.5 * labels)
     assert error is not None
-    found = corrected_mean(error, Units.of(np.array([0.55, 0.55])))
+    found = correct_mean(error, Units.of(np.array([0.55, 0.55])))
     assert found.value == pytest.approx(0.5)
     assert found.interval.low == pytest.approx(0.5)
     assert found.interval.high == pytest.approx(0.5)
@@ -66,18 +66,18 @@ def test_grades_are_read_like_yes_and_no() -> None:
     ids=["no rows", "few rows", "one label", "one row alone has its label"],
 )
 def test_nothing_is_fitted_to_rows_that_can_not_bear_it(labels: list[float], scores: list[float]) -> None:
-    assert judge_error(np.array(labels, dtype=np.float64), np.array(scores)) is None
+    assert estimate_judge_error(np.array(labels, dtype=np.float64), np.array(scores)) is None
 
 
 @pytest.mark.parametrize("gain", [0.0, -0.4, 0.05])
 def test_a_judge_who_can_not_tell_good_from_bad_says_nothing(gain: float) -> None:
-    found = corrected_mean(JudgeError(0.5, gain, 1e-3, -1e-3, 2e-3, 60), Units.of(np.array([0.4, 0.6, 0.5])))
+    found = correct_mean(JudgeError(0.5, gain, 1e-3, -1e-3, 2e-3, 60), Units.of(np.array([0.4, 0.6, 0.5])))
     assert found.value is None
     assert found.interval == Interval(0.0, 1.0)
 
 
 def test_a_mean_beyond_what_the_judge_gives_to_good_rows_is_all_good() -> None:
-    found = corrected_mean(JudgeError(0.2, 0.6, 1e-4, -1e-4, 2e-4, 60), Units.of(np.array([0.95, 0.97])))
+    found = correct_mean(JudgeError(0.2, 0.6, 1e-4, -1e-4, 2e-4, 60), Units.of(np.array([0.95, 0.97])))
     assert found.value == 1.0
     assert found.interval.high == 1.0
 
@@ -86,10 +86,10 @@ def test_the_interval_of_a_difference_holds_the_truth() -> None:
     generator = np.random.default_rng(5)
     held = 0
     for _ in range(RUNS):
-        error = judge_error(*draw(generator, LABELLED, 0.6))
+        error = estimate_judge_error(*draw(generator, LABELLED, 0.6))
         assert error is not None
         before, after = draw(generator, RUN, 0.5)[1], draw(generator, RUN, 0.7)[1]
-        interval = corrected_difference(error, Units.of(after - before)).interval
+        interval = correct_difference(error, Units.of(after - before)).interval
         held += interval.low <= 0.2 <= interval.high
     assert 0.925 <= held / RUNS <= 0.98
 
@@ -97,6 +97,6 @@ def test_the_interval_of_a_difference_holds_the_truth() -> None:
 def test_rows_of_a_run_that_belong_together_make_the_interval_wider() -> None:
     error = JudgeError(0.2, 0.6, 1e-5, -1e-5, 2e-5, 400)
     values = np.array([0.2, 0.8] * 20)
-    alone = corrected_mean(error, Units.of(values)).interval
-    together = corrected_mean(error, Units.of(np.repeat(values, 5), [str(i) for i in range(40) for _ in range(5)]))
+    alone = correct_mean(error, Units.of(values)).interval
+    together = correct_mean(error, Units.of(np.repeat(values, 5), [str(i) for i in range(40) for _ in range(5)]))
     assert together.interval.high - together.interval.low == pytest.approx(alone.high - alone.low)

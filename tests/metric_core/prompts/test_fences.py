@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from metric_core.prompts import fences
-from metric_core.prompts.fences import disarmed, fence
-from metric_core.prompts.homoglyphs import CLOSING_BRACKETS, OPENING_BRACKETS, fold, folded
+from metric_core.prompts.fences import fence, neutralize
+from metric_core.prompts.homoglyphs import CLOSING_BRACKETS, OPENING_BRACKETS, fold_character, fold_text
 
 
 def test_a_fence_surrounds_its_text_as_it_is() -> None:
@@ -36,7 +36,7 @@ def test_a_label_that_could_break_the_fence_is_refused(label: str) -> None:
     ],
 )
 def test_what_is_disarmed_stays_readable(text: str, readable: str) -> None:
-    assert disarmed(text) == readable
+    assert neutralize(text) == readable
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,13 @@ def test_what_is_disarmed_stays_readable(text: str, readable: str) -> None:
     ],
 )
 def test_control_characters_go_and_joiners_stay(text: str, kept: str) -> None:
-    assert disarmed(text) == kept
+    assert neutralize(text) == kept
 
 
 def test_every_character_that_may_open_a_delimiter_is_looked_at() -> None:
     characters = [chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point < 0xE000]
     opening = {*OPENING_BRACKETS, *"[]#"}
-    missed = [character for character in characters if opening & set(fold(character))]
+    missed = [character for character in characters if opening & set(fold_character(character))]
     assert not [character for character in missed if not fences._MAY_OPEN.search(character)]
 
 
@@ -77,8 +77,8 @@ def test_every_character_that_may_open_a_delimiter_is_looked_at() -> None:
 )
 def test_a_closing_fence_is_found_however_it_is_written(opening: str, slash: str, word: str) -> None:
     closing = CLOSING_BRACKETS[OPENING_BRACKETS.index(opening)]
-    assert disarmed(f"a{opening}{slash}{word}{closing}b") == f"a{opening}\\{slash}{word}{closing}b"
+    assert neutralize(f"a{opening}{slash}{word}{closing}b") == f"a{opening}\\{slash}{word}{closing}b"
 
 
 def test_folding_remembers_where_characters_come_from() -> None:
-    assert folded("\ufb01\u200dn\u0301") == ("fin", [0, 0, 2])
+    assert fold_text("\ufb01\u200dn\u0301") == ("fin", [0, 0, 2])

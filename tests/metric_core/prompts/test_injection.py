@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metric_core.judge_questions import JudgeQuestion, QuestionKind
-from metric_core.prompts.fences import disarmed
+from metric_core.prompts.fences import neutralize
 from metric_core.prompts.prompt_set import PromptSet, load_prompts
 from tests.metric_core.prompts.hostile import HOSTILE, ORDINARY, SPECIAL_TOKENS
 from tests.metric_core.prompts.questions import QUESTIONS, with_text
@@ -58,7 +58,7 @@ def assert_kept(question: JudgeQuestion, role: str, text: str, prompts: PromptSe
     assert outside == expected_outside
     assert [label for label, _ in blocks] == [label for label, _ in expected_blocks]
     assert sum(block != expected for block, expected in zip(blocks, expected_blocks, strict=True)) <= 1
-    assert disarmed(text) in [block for _, block in blocks]
+    assert neutralize(text) in [block for _, block in blocks]
     assert prompt.user.startswith(prompt.prefix_key)
     prompt.user.encode()
 
@@ -80,19 +80,19 @@ def test_a_prompt_keeps_its_structure(kind: QuestionKind, name: str) -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_nothing_hostile_survives_inside(name: str) -> None:
-    assert_harmless(disarmed(HOSTILE[name]))
+    assert_harmless(neutralize(HOSTILE[name]))
 
 
 @pytest.mark.parametrize("token", SPECIAL_TOKENS)
 def test_a_special_token_is_broken_and_stays_readable(token: str) -> None:
-    broken = disarmed(f"a{token}b")
+    broken = neutralize(f"a{token}b")
     assert_harmless(broken)
     assert broken.replace("\\", "") == f"a{token}b"
 
 
 @pytest.mark.parametrize("name", ORDINARY)
 def test_ordinary_text_stays_as_it_is(name: str) -> None:
-    assert disarmed(ORDINARY[name]) == ORDINARY[name]
+    assert neutralize(ORDINARY[name]) == ORDINARY[name]
 
 
 def test_a_rubric_of_the_row_is_fenced_wherever_it_comes_from() -> None:
@@ -110,16 +110,16 @@ def test_no_text_leaves_its_fence(text: str, kind: QuestionKind) -> None:
     question = QUESTIONS[kind]
     for role in question.texts:
         assert_kept(question, role, text)
-    assert_harmless(disarmed(text))
+    assert_harmless(neutralize(text))
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_disarming_twice_changes_nothing_more(name: str) -> None:
-    once = disarmed(HOSTILE[name])
-    assert disarmed(once) == once
+    once = neutralize(HOSTILE[name])
+    assert neutralize(once) == once
 
 
 @settings(derandomize=True, database=None, deadline=None, max_examples=400)
 @given(TEXTS.map(without_controls))
 def test_disarming_adds_backslashes_and_nothing_else(text: str) -> None:
-    assert disarmed(text).replace("\\", "") == text.replace("\\", "")
+    assert neutralize(text).replace("\\", "") == text.replace("\\", "")

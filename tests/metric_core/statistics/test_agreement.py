@@ -2,7 +2,7 @@
 
 import pytest
 
-from metric_core.statistics.agreement import Labels, agreement_of, fleiss_kappa, krippendorff_alpha, pair_agreement
+from metric_core.statistics.agreement import Labels, fleiss_kappa, krippendorff_alpha, measure_agreement, pair_agreement
 
 
 def test_fleiss_kappa_of_fourteen_raters_and_five_categories() -> None:
@@ -32,7 +32,7 @@ def test_krippendorff_alpha_with_missing_labels() -> None:
 def test_two_judges_by_hand() -> None:
     # yes/yes 4, no/no 2, yes/no 1, no/yes 1; 10 yes and 6 no of 16: chance (10/16)^2 + (6/16)^2 = 0.53125.
     pairs = [("yes", "yes")] * 4 + [("no", "no")] * 2 + [("yes", "no"), ("no", "yes")]
-    found = agreement_of([{"one": a, "two": b} for a, b in pairs])
+    found = measure_agreement([{"one": a, "two": b} for a, b in pairs])
     assert found.agreement == 0.75
     assert found.kappa == pytest.approx((0.75 - 0.53125) / (1 - 0.53125))
     # Expected disagreement without replacement: 2 * 10 * 6 / (16 * 15) = 0.5; observed 0.25.
@@ -46,7 +46,7 @@ def test_a_label_that_is_missing_is_counted_and_left_out() -> None:
         {"one": "yes", "two": "no", "three": "yes"},
         {"one": "yes", "two": "yes"},
     ]
-    found = agreement_of(items)
+    found = measure_agreement(items)
     assert (found.judges, found.items, found.compared, found.complete) == (("one", "two", "three"), 4, 3, 1)
     assert found.agreement == pytest.approx((1 + 1 / 3 + 1) / 3)
     assert found.unlabelled == {"one": 0, "two": 1, "three": 2}
@@ -54,10 +54,10 @@ def test_a_label_that_is_missing_is_counted_and_left_out() -> None:
 
 @pytest.mark.parametrize("items", [[], [{"one": "yes", "two": None}]])
 def test_nothing_to_compare_has_no_agreement(items: list[Labels]) -> None:
-    found = agreement_of(items)
+    found = measure_agreement(items)
     assert (found.compared, found.agreement, found.kappa, found.alpha) == (0, None, None, None)
 
 
 def test_where_all_labels_are_the_same_chance_can_not_be_told() -> None:
-    found = agreement_of([{"one": "yes", "two": "yes"}] * 3)
+    found = measure_agreement([{"one": "yes", "two": "yes"}] * 3)
     assert (found.agreement, found.kappa, found.alpha) == (1.0, None, None)

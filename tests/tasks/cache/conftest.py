@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.cache.answer_cache import AnswerStore
+from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cache_address import engine_url
 from tests.postgres import new_database, new_schema
 
@@ -24,9 +24,9 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def store(url: str) -> AnswerStore:
+def store(url: str) -> AnswerCache:
     """An empty store."""
-    return AnswerStore(url)
+    return AnswerCache(url)
 
 
 @pytest.fixture
@@ -36,6 +36,6 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def file_store(path: Path) -> AnswerStore:
+def file_store(path: Path) -> AnswerCache:
     """An empty SQLite store."""
-    return AnswerStore(engine_url(str(path)))
+    return AnswerCache(engine_url(str(path)))

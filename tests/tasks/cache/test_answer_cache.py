@@ -8,29 +8,29 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select, update
 
-from tasks.cache.answer_cache import AnswerStore
+from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cache_tables import ANSWERS
 from tests.tasks.cache.helpers import key_of
 
 
-def test_values_are_found_under_their_keys(store: AnswerStore) -> None:
+def test_values_are_found_under_their_keys(store: AnswerCache) -> None:
     store.add("test", {key_of("a"): b"one", key_of("b"): b""})
     assert store.find([key_of("b"), key_of("c"), key_of("a")], bytes) == {key_of("a"): b"one", key_of("b"): b""}
 
 
-def test_thousands_at_once(store: AnswerStore) -> None:
+def test_thousands_at_once(store: AnswerCache) -> None:
     values = {key_of(str(number)): str(number).encode() for number in range(2345)}
     store.add("test", values)
     absent = [key_of(f"absent {number}") for number in range(2345)]
     assert store.find([*values, *absent], bytes) == values
 
 
-def test_no_keys_find_nothing_and_no_values_add_nothing(store: AnswerStore) -> None:
+def test_no_keys_find_nothing_and_no_values_add_nothing(store: AnswerCache) -> None:
     store.add("test", {})
     assert store.find([], bytes) == {}
 
 
-def test_a_value_that_is_there_stays_unless_it_is_replaced(store: AnswerStore) -> None:
+def test_a_value_that_is_there_stays_unless_it_is_replaced(store: AnswerCache) -> None:
     key = key_of("a")
     store.add("test", {key: b"first"})
     store.add("test", {key: b"second", key_of("b"): b"new"})
@@ -41,7 +41,7 @@ def test_a_value_that_is_there_stays_unless_it_is_replaced(store: AnswerStore) -
 
 @pytest.mark.parametrize("column", ["value", "checksum", "key"])
 def test_a_damaged_value_is_removed_and_can_be_added_anew(
-    store: AnswerStore, column: str, caplog: pytest.LogCaptureFixture
+    store: AnswerCache, column: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     key = key_of("a")
     store.add("test", {key: b"right", key_of("b"): b"right"})
@@ -57,7 +57,7 @@ def test_a_damaged_value_is_removed_and_can_be_added_anew(
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyError, TypeError])
-def test_a_value_that_can_not_be_decoded_is_damaged(store: AnswerStore, error: type[Exception]) -> None:
+def test_a_value_that_can_not_be_decoded_is_damaged(store: AnswerCache, error: type[Exception]) -> None:
     def decode(_content: bytes) -> None:
         raise error
 
@@ -66,7 +66,7 @@ def test_a_value_that_can_not_be_decoded_is_damaged(store: AnswerStore, error: t
     assert store.find([key_of("a")], bytes) == {}
 
 
-def test_use_is_noted_once_a_day(store: AnswerStore) -> None:
+def test_use_is_noted_once_a_day(store: AnswerCache) -> None:
     key = key_of("a")
     store.add("test", {key: b"x"})
 
@@ -81,7 +81,7 @@ def test_use_is_noted_once_a_day(store: AnswerStore) -> None:
         assert (used() != before) is noted
 
 
-def test_many_threads_lose_nothing(store: AnswerStore) -> None:
+def test_many_threads_lose_nothing(store: AnswerCache) -> None:
     def work(number: int) -> None:
         values = {key_of(str(k)): str(k).encode() for k in range(number, number + 40)}
         store.add("test", values)
@@ -96,13 +96,13 @@ def test_many_threads_lose_nothing(store: AnswerStore) -> None:
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
-def test_any_bytes_come_back(file_store: AnswerStore, values: dict[bytes, bytes]) -> None:
+def test_any_bytes_come_back(file_store: AnswerCache, values: dict[bytes, bytes]) -> None:
     file_store.add("test", values, replace=True)
     assert file_store.find(list(values), bytes) == values
 
 
 def test_a_folder_is_made_when_it_is_needed(tmp_path: Path) -> None:
-    store = AnswerStore(f"sqlite:///{tmp_path}/new/folder/answers.db")
+    store = AnswerCache(f"sqlite:///{tmp_path}/new/folder/answers.db")
     assert not (tmp_path / "new").exists()
     store.add("test", {key_of("a"): b"x"})
     assert store.find([key_of("a")], bytes) == {key_of("a"): b"x"}

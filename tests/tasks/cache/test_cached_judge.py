@@ -9,8 +9,8 @@ import pytest
 from metric_core.errors import JudgeError
 from metric_core.judge_questions import QuestionKind
 from metric_core.records import AnswerStatus
-from tasks.cache.answer_cache import AnswerStore
-from tasks.cache.cached_judge import StoredJudge
+from tasks.cache.answer_cache import AnswerCache
+from tasks.cache.cached_judge import CachedJudge
 from tasks.judges.protocol import ChoiceAnswer
 from tests.tasks.cache.helpers import CountingJudge, decompositions, verdicts
 
@@ -20,8 +20,8 @@ def judge(tmp_path: Path) -> CountingJudge:
     return CountingJudge(tmp_path / "asked", fails=("unclear",))
 
 
-def test_what_was_answered_is_not_asked_again(store: AnswerStore, judge: CountingJudge) -> None:
-    stored = StoredJudge(judge, store)
+def test_what_was_answered_is_not_asked_again(store: AnswerCache, judge: CountingJudge) -> None:
+    stored = CachedJudge(judge, store)
     first = stored.choose(verdicts("a", "b"))
     again = stored.choose(verdicts("b", "c", "a"))
     assert judge.asked == ["a", "b", "c"]
@@ -30,16 +30,16 @@ def test_what_was_answered_is_not_asked_again(store: AnswerStore, judge: Countin
     assert first[0].usage.prompt_tokens == 7
 
 
-def test_generated_values_come_back_as_they_were(store: AnswerStore, judge: CountingJudge) -> None:
-    stored = StoredJudge(judge, store)
+def test_generated_values_come_back_as_they_were(store: AnswerCache, judge: CountingJudge) -> None:
+    stored = CachedJudge(judge, store)
     first = stored.generate(decompositions("a", "\ud800 b"))
     again = stored.generate(decompositions("a", "\ud800 b"))
     assert again == [replace(answer, stored=True) for answer in first]
     assert again[0].value == {"claims": ["a", "né à 東京 \ud800"]}
 
 
-def test_what_failed_is_asked_again(store: AnswerStore, judge: CountingJudge) -> None:
-    stored = StoredJudge(judge, store)
+def test_what_failed_is_asked_again(store: AnswerCache, judge: CountingJudge) -> None:
+    stored = CachedJudge(judge, store)
     for _ in range(2):
         clear, unclear = stored.choose(verdicts("clear", "unclear"))
         assert (clear.status, unclear.status) == (AnswerStatus.ANSWERED, AnswerStatus.FAILED)
@@ -51,15 +51,15 @@ def test_what_failed_is_asked_again(store: AnswerStore, judge: CountingJudge) ->
     "change", [lambda judge: setattr(judge, "revision", "2"), lambda judge: setattr(judge, "fingerprint", str.upper)]
 )
 def test_another_judge_finds_nothing(
-    store: AnswerStore, judge: CountingJudge, change: Callable[[CountingJudge], None]
+    store: AnswerCache, judge: CountingJudge, change: Callable[[CountingJudge], None]
 ) -> None:
-    StoredJudge(judge, store).choose(verdicts("a"))
+    CachedJudge(judge, store).choose(verdicts("a"))
     change(judge)
-    StoredJudge(judge, store).choose(verdicts("a"))
+    CachedJudge(judge, store).choose(verdicts("a"))
     assert judge.asked == ["a", "a"]
 
 
-def test_any_difference_of_the_question_counts(store: AnswerStore, judge: CountingJudge) -> None:
+def test_any_difference_of_the_question_counts(store: AnswerCache, judge: CountingJudge) -> None:
     question = verdicts("a")[0]
     others = [
         replace(question, votes=3),
@@ -67,28 +67,28 @@ def test_any_difference_of_the_question_counts(store: AnswerStore, judge: Counti
         replace(question, instructions={"definition": "x"}),
         replace(question, kind=QuestionKind.ASPECT),
     ]
-    StoredJudge(judge, store).choose([question, *others])
+    CachedJudge(judge, store).choose([question, *others])
     assert len(judge.asked) == 5
 
 
-def test_refreshing_asks_again(store: AnswerStore, judge: CountingJudge) -> None:
-    StoredJudge(judge, store).choose(verdicts("a"))
-    (answer,) = StoredJudge(judge, store, refresh=True).choose(verdicts("a"))
+def test_refreshing_asks_again(store: AnswerCache, judge: CountingJudge) -> None:
+    CachedJudge(judge, store).choose(verdicts("a"))
+    (answer,) = CachedJudge(judge, store, refresh=True).choose(verdicts("a"))
     assert judge.asked == ["a", "a"]
     assert not answer.stored
 
 
-def test_a_judge_that_is_lost_has_not_answered_for_nothing(store: AnswerStore, tmp_path: Path) -> None:
+def test_a_judge_that_is_lost_has_not_answered_for_nothing(store: AnswerCache, tmp_path: Path) -> None:
     breaking = CountingJudge(tmp_path / "asked", breaks_at="c")
     with pytest.raises(JudgeError):
-        StoredJudge(breaking, store).choose(verdicts("a", "b", "c", "d"))
-    answers = StoredJudge(CountingJudge(tmp_path / "asked"), store).choose(verdicts("a", "b", "c", "d"))
+        CachedJudge(breaking, store).choose(verdicts("a", "b", "c", "d"))
+    answers = CachedJudge(CountingJudge(tmp_path / "asked"), store).choose(verdicts("a", "b", "c", "d"))
     assert [answer.stored for answer in answers] == [True, True, False, False]
     assert breaking.asked == ["a", "b", "c", "d"]
 
 
-def test_answers_are_told_of_as_they_come(store: AnswerStore, judge: CountingJudge) -> None:
-    stored = StoredJudge(judge, store)
+def test_answers_are_told_of_as_they_come(store: AnswerCache, judge: CountingJudge) -> None:
+    stored = CachedJudge(judge, store)
     stored.choose(verdicts("b"))
     told: list[tuple[int, bool]] = []
 
@@ -99,8 +99,8 @@ def test_answers_are_told_of_as_they_come(store: AnswerStore, judge: CountingJud
     assert told == [(1, True), (0, False), (2, False)]
 
 
-def test_it_is_the_judge_to_everybody_else(store: AnswerStore, judge: CountingJudge) -> None:
-    stored = StoredJudge(judge, store)
+def test_it_is_the_judge_to_everybody_else(store: AnswerCache, judge: CountingJudge) -> None:
+    stored = CachedJudge(judge, store)
     assert stored.identity == judge.identity
     assert stored.fingerprint(QuestionKind.VERDICT) == judge.fingerprint(QuestionKind.VERDICT)
     assert stored.can_answer(QuestionKind.VERDICT)

@@ -8,9 +8,9 @@ import pytest
 from numpy.typing import NDArray
 from sqlalchemy import update
 
-from tasks.cache.answer_cache import AnswerStore, checksum_of
+from tasks.cache.answer_cache import AnswerCache, checksum_bytes
 from tasks.cache.cache_tables import ANSWERS
-from tasks.cache.cached_models import StoredEmbedder, StoredRecognizer
+from tasks.cache.cached_models import CachedEmbedder, CachedRecognizer
 from tasks.embedders.protocol import EmbedderIdentity
 from tasks.recognizers.protocol import Entity, RecognizerIdentity
 
@@ -40,9 +40,9 @@ class CountingRecognizer:
         return [[Entity(word, "CAPITALS") for word in text.split() if word.isupper()] for text in texts]
 
 
-def test_vectors_come_in_the_order_of_the_texts_and_are_embedded_once(store: AnswerStore) -> None:
+def test_vectors_come_in_the_order_of_the_texts_and_are_embedded_once(store: AnswerCache) -> None:
     inner = CountingEmbedder()
-    stored = StoredEmbedder(inner, store)
+    stored = CachedEmbedder(inner, store)
     assert stored.embed(["bb", "a", "bb"])[:, 0].tolist() == [2, 1, 2]
     found = stored.embed(["a", "ccc"])
     assert found.tolist() == [[1, 1], [3, 1]]
@@ -50,34 +50,34 @@ def test_vectors_come_in_the_order_of_the_texts_and_are_embedded_once(store: Ans
     assert inner.asked == ["bb", "a", "ccc"]
 
 
-def test_thousands_of_texts(store: AnswerStore) -> None:
+def test_thousands_of_texts(store: AnswerCache) -> None:
     texts = ["x" * number for number in range(2500)]
     inner = CountingEmbedder()
     for _ in range(2):
-        assert StoredEmbedder(inner, store).embed(texts)[:, 0].tolist() == list(range(2500))
+        assert CachedEmbedder(inner, store).embed(texts)[:, 0].tolist() == list(range(2500))
     assert len(inner.asked) == 2500
 
 
 @pytest.mark.parametrize(("revision", "dimensions"), [("2", 2), ("1", 3)])
-def test_another_model_finds_nothing(store: AnswerStore, revision: str, dimensions: int) -> None:
-    StoredEmbedder(CountingEmbedder(), store).embed(["a"])
+def test_another_model_finds_nothing(store: AnswerCache, revision: str, dimensions: int) -> None:
+    CachedEmbedder(CountingEmbedder(), store).embed(["a"])
     other = CountingEmbedder(revision, dimensions)
-    StoredEmbedder(other, store).embed(["a"])
+    CachedEmbedder(other, store).embed(["a"])
     assert other.asked == ["a"]
 
 
-def test_no_text_gives_no_vector(store: AnswerStore) -> None:
-    assert StoredEmbedder(CountingEmbedder(), store).embed([]).shape == (0, 2)
+def test_no_text_gives_no_vector(store: AnswerCache) -> None:
+    assert CachedEmbedder(CountingEmbedder(), store).embed([]).shape == (0, 2)
 
 
-def test_a_vector_of_another_length_is_damaged(store: AnswerStore) -> None:
-    StoredEmbedder(CountingEmbedder(), store).embed(["a"])
+def test_a_vector_of_another_length_is_damaged(store: AnswerCache) -> None:
+    CachedEmbedder(CountingEmbedder(), store).embed(["a"])
     row = store.database.read(lambda connection: connection.execute(ANSWERS.select()).one())
-    short = update(ANSWERS).values(value=row.value[:4], checksum=checksum_of(row.key, row.value[:4]))
+    short = update(ANSWERS).values(value=row.value[:4], checksum=checksum_bytes(row.key, row.value[:4]))
     store.database.write(lambda connection: connection.execute(short))
     for asked in (["a"], []):
         inner = CountingEmbedder()
-        assert StoredEmbedder(inner, store).embed(["a"]).tolist() == [[1, 1]]
+        assert CachedEmbedder(inner, store).embed(["a"]).tolist() == [[1, 1]]
         assert inner.asked == asked
 
 
@@ -87,12 +87,12 @@ def test_a_vector_of_another_length_is_damaged(store: AnswerStore) -> None:
 def test_a_file_that_is_no_store_changes_no_vector(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "answers.db"
     path.write_bytes(content)
-    assert StoredEmbedder(CountingEmbedder(), AnswerStore(f"sqlite:///{path}")).embed(["a"]).tolist() == [[1, 1]]
+    assert CachedEmbedder(CountingEmbedder(), AnswerCache(f"sqlite:///{path}")).embed(["a"]).tolist() == [[1, 1]]
 
 
-def test_entities_are_looked_for_once(store: AnswerStore) -> None:
+def test_entities_are_looked_for_once(store: AnswerCache) -> None:
     inner = CountingRecognizer()
-    stored = StoredRecognizer(inner, store)
+    stored = CachedRecognizer(inner, store)
     texts = ["NATO met", "nothing", "NATO met", "EU and NATO and EU"]
     expected = inner.entities(texts)
     assert stored.entities(texts) == expected
@@ -101,8 +101,8 @@ def test_entities_are_looked_for_once(store: AnswerStore) -> None:
     assert stored.entities([]) == []
 
 
-def test_another_recogniser_finds_nothing(store: AnswerStore) -> None:
-    StoredRecognizer(CountingRecognizer(), store).entities(["NATO"])
+def test_another_recogniser_finds_nothing(store: AnswerCache) -> None:
+    CachedRecognizer(CountingRecognizer(), store).entities(["NATO"])
     other = CountingRecognizer("2")
-    StoredRecognizer(other, store).entities(["NATO"])
+    CachedRecognizer(other, store).entities(["NATO"])
     assert other.asked == ["NATO"]

@@ -20,10 +20,10 @@ from metric_core.errors import AssayError, ConfigError
 from tasks.cache import answer_cache as store_module
 from tasks.cache import circuit_breaker as guard
 from tasks.cache import database
-from tasks.cache.answer_cache import AnswerStore, checksum_of
+from tasks.cache.answer_cache import AnswerCache, checksum_bytes
 from tasks.cache.cache_address import engine_url
 from tasks.cache.cache_tables import ANSWERS, FORMATS
-from tasks.cache.cached_judge import StoredJudge
+from tasks.cache.cached_judge import CachedJudge
 from tasks.judges.protocol import ChoiceAnswer
 from tests.postgres import lose_connections, new_database, postgres_at_hand
 from tests.tasks.cache.helpers import CountingJudge, key_of, numbered, wait_until
@@ -31,16 +31,16 @@ from tests.tasks.cache.helpers import CountingJudge, key_of, numbered, wait_unti
 COUNT = 1500
 
 
-def judged(store: AnswerStore, log: Path) -> list[bool]:
+def judged(store: AnswerCache, log: Path) -> list[bool]:
     """Judges some questions; whether each answer came from the store."""
-    answers = StoredJudge(CountingJudge(log), store).choose(numbered(0, COUNT))
+    answers = CachedJudge(CountingJudge(log), store).choose(numbered(0, COUNT))
     assert [answer.label for answer in answers] == ["yes"] * COUNT
     return [answer.stored for answer in answers]
 
 
 def filled(path: Path, log: Path) -> None:
     """A store on a file that holds the answers to all questions, closed."""
-    assert judged(AnswerStore(engine_url(str(path))), log) == [False] * COUNT
+    assert judged(AnswerCache(engine_url(str(path))), log) == [False] * COUNT
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
@@ -83,14 +83,14 @@ def test_a_damaged_file_changes_no_result(
     path, log = tmp_path / "store" / "answers.db", tmp_path / "asked"
     filled(path, log)
     damage(path)
-    store = AnswerStore(engine_url(str(path)))
+    store = AnswerCache(engine_url(str(path)))
     stored = judged(store, log)
     assert len(CountingJudge(log).asked) == COUNT + stored.count(False)
     judged(store, log)
     assert len(caplog.messages) <= 1
 
 
-def test_every_flipped_byte_of_a_row_is_noticed(file_store: AnswerStore, path: Path) -> None:
+def test_every_flipped_byte_of_a_row_is_noticed(file_store: AnswerCache, path: Path) -> None:
     value = b"a value that is long enough to be found in the file"
     file_store.add("test", {key_of("a"): value})
     with sqlite3.connect(path) as connection:
@@ -99,10 +99,10 @@ def test_every_flipped_byte_of_a_row_is_noticed(file_store: AnswerStore, path: P
     content = path.read_bytes()
     for offset in range(content.index(value), content.index(value) + len(value)):
         path.write_bytes(content[:offset] + bytes([content[offset] ^ 1]) + content[offset + 1 :])
-        assert AnswerStore(engine_url(str(path))).find([key_of("a")], bytes) == {}
+        assert AnswerCache(engine_url(str(path))).find([key_of("a")], bytes) == {}
 
 
-def test_a_planted_pickle_is_not_run(store: AnswerStore, tmp_path: Path) -> None:
+def test_a_planted_pickle_is_not_run(store: AnswerCache, tmp_path: Path) -> None:
     class Trap:
         def __reduce__(self) -> tuple[object, ...]:
             return (os.mkdir, (str(tmp_path / "sprung"),))
@@ -113,7 +113,7 @@ def test_a_planted_pickle_is_not_run(store: AnswerStore, tmp_path: Path) -> None
     planted = pickle.dumps(Trap())
     for row in rows:
         forged = update(ANSWERS).where(ANSWERS.c.key == row.key)
-        statement = forged.values(value=planted, checksum=checksum_of(row.key, planted))
+        statement = forged.values(value=planted, checksum=checksum_bytes(row.key, planted))
         store.database.write(lambda connection, statement=statement: connection.execute(statement))  # type: ignore[misc]
     assert judged(store, log).count(False) == 20
     assert not (tmp_path / "sprung").exists()
@@ -122,11 +122,11 @@ def test_a_planted_pickle_is_not_run(store: AnswerStore, tmp_path: Path) -> None
 CROWDED = """
 import logging, resource, sys
 from pathlib import Path
-from tasks.cache.answer_cache import AnswerStore
+from tasks.cache.answer_cache import AnswerCache
 from tests.tasks.cache.test_faults import COUNT, judged
 {prepare}
 logging.basicConfig()
-store = AnswerStore(sys.argv[1])
+store = AnswerCache(sys.argv[1])
 assert judged(store, Path(sys.argv[2])) == [False] * COUNT
 judged(store, Path(sys.argv[2]))
 """
@@ -162,7 +162,7 @@ def test_a_read_only_folder() -> None:
 
 
 def test_a_server_that_is_down(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    store = AnswerStore(f"postgresql+psycopg://assay:s3cret@/answers?host={tmp_path}")
+    store = AnswerCache(f"postgresql+psycopg://assay:s3cret@/answers?host={tmp_path}")
     judged(store, tmp_path / "asked")
     assert len(caplog.messages) == 1
     assert "can not be used" in caplog.text
@@ -174,7 +174,7 @@ def test_a_server_that_is_down(tmp_path: Path, caplog: pytest.LogCaptureFixture)
 def test_lost_connections_are_made_anew(
     postgres_url: str, postgres_server: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store = AnswerStore(engine_url(postgres_url))
+    store = AnswerCache(engine_url(postgres_url))
     judged(store, tmp_path / "asked")
     lose_connections(postgres_server)
     assert judged(store, tmp_path / "asked") == [True] * COUNT
@@ -187,7 +187,7 @@ def test_a_server_that_goes_down_while_the_judge_works_loses_nothing_that_was_ke
     log = tmp_path / "asked"
     with postgres_at_hand() as server:
         url = engine_url(new_database(server.folder))
-        judge = StoredJudge(CountingJudge(log, seconds=0.01), AnswerStore(url))
+        judge = CachedJudge(CountingJudge(log, seconds=0.01), AnswerCache(url))
         results: list[list[ChoiceAnswer]] = []
         judging = threading.Thread(target=lambda: results.append(judge.choose(numbered(0, 100))))
         judging.start()
@@ -201,11 +201,11 @@ def test_a_server_that_goes_down_while_the_judge_works_loses_nothing_that_was_ke
         assert "can not be used" in message
         assert "computed may not be kept" in message
         server.start()
-        again = StoredJudge(CountingJudge(log), AnswerStore(url)).choose(numbered(0, 100))
+        again = CachedJudge(CountingJudge(log), AnswerCache(url)).choose(numbered(0, 100))
         kept = sum(answer.stored for answer in again)
         assert 10 <= kept < 100
         assert len(CountingJudge(log).asked) == 200 - kept
-        whole = StoredJudge(CountingJudge(log), AnswerStore(url)).choose(numbered(0, 100))
+        whole = CachedJudge(CountingJudge(log), AnswerCache(url)).choose(numbered(0, 100))
         assert all(answer.stored for answer in whole)
 
 
@@ -217,7 +217,7 @@ def keeps(path: Path, count: int) -> bool:
 
 
 def test_a_store_that_was_down_is_used_again(
-    file_store: AnswerStore, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    file_store: AnswerCache, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     path.mkdir()
     file_store.add("test", {key_of("a"): b"early"})
@@ -225,16 +225,16 @@ def test_a_store_that_was_down_is_used_again(
     file_store.add("test", {key_of("b"): b"late"}, replace=True)
     values = {key_of("a"): b"early", key_of("b"): b"late"}
     assert file_store.find(list(values), bytes) == values  # from memory
-    assert AnswerStore(engine_url(str(path))).find(list(values), bytes) == {}
+    assert AnswerCache(engine_url(str(path))).find(list(values), bytes) == {}
     later = time.monotonic() + guard.REST_SECONDS
     monkeypatch.setattr(time, "monotonic", lambda: later)
     file_store.add("test", {})
-    assert AnswerStore(engine_url(str(path))).find(list(values), bytes) == values
+    assert AnswerCache(engine_url(str(path))).find(list(values), bytes) == values
     assert len([record for record in caplog.records if record.levelno == logging.WARNING]) == 1
 
 
 def test_what_waits_is_written_at_the_end_of_a_run_or_told(
-    file_store: AnswerStore, path: Path, caplog: pytest.LogCaptureFixture
+    file_store: AnswerCache, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path.mkdir()
     file_store.add("test", {key_of("a"): b"early"})
@@ -242,12 +242,12 @@ def test_what_waits_is_written_at_the_end_of_a_run_or_told(
     assert "1 answers could not be kept" in caplog.messages[-1]
     path.rmdir()
     file_store.settle()
-    assert AnswerStore(engine_url(str(path))).find([key_of("a")], bytes) == {key_of("a"): b"early"}
+    assert AnswerCache(engine_url(str(path))).find([key_of("a")], bytes) == {key_of("a"): b"early"}
     assert len(caplog.messages) == 2
 
 
 def test_what_waits_for_a_store_has_a_bound(
-    file_store: AnswerStore, path: Path, monkeypatch: pytest.MonkeyPatch
+    file_store: AnswerCache, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_module, "MOST_LATE", 3)
     path.mkdir()
@@ -261,13 +261,13 @@ def test_answers_wait_for_a_file_that_another_program_locks(tmp_path: Path, monk
     monkeypatch.setattr(database, "_PATIENCE_SECONDS", 0.1)
     monkeypatch.setattr(guard, "REST_SECONDS", 0.1)
     path, log = tmp_path / "answers.db", tmp_path / "asked"
-    store = AnswerStore(engine_url(str(path)))
+    store = AnswerCache(engine_url(str(path)))
     store.ensure()
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        StoredJudge(CountingJudge(log), store).choose(numbered(0, 20))
+        CachedJudge(CountingJudge(log), store).choose(numbered(0, 20))
     assert not keeps(path, 1)
-    assert all(answer.stored for answer in StoredJudge(CountingJudge(log), store).choose(numbered(0, 20)))
+    assert all(answer.stored for answer in CachedJudge(CountingJudge(log), store).choose(numbered(0, 20)))
 
     def written() -> bool:
         store.add("test", {})
@@ -278,10 +278,10 @@ def test_answers_wait_for_a_file_that_another_program_locks(tmp_path: Path, monk
 
 
 def test_a_store_of_a_later_format_is_refused(url: str) -> None:
-    store = AnswerStore(url)
+    store = AnswerCache(url)
     store.ensure()
     store.database.write(lambda connection: connection.execute(update(FORMATS).values(version=99)))
-    later = AnswerStore(url)
+    later = AnswerCache(url)
     for use in (later.ensure, lambda: later.find([key_of("a")], bytes)):
         with pytest.raises(AssayError, match=r"format 99.*newer rag-assay"):
             use()
@@ -290,7 +290,7 @@ def test_a_store_of_a_later_format_is_refused(url: str) -> None:
 def test_only_a_damaged_file_is_to_be_deleted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "answers.db"
     path.write_bytes(b"x" * 8192)
-    AnswerStore(engine_url(str(path))).find([key_of("a")], bytes)
+    AnswerCache(engine_url(str(path))).find([key_of("a")], bytes)
     assert "file is not a database" in caplog.text
     assert "delete it" in caplog.text
 
@@ -299,4 +299,4 @@ def test_a_file_that_can_not_be_used_is_told_beforehand(tmp_path: Path) -> None:
     path = tmp_path / "answers.db"
     path.write_bytes(b"x" * 8192)
     with pytest.raises(ConfigError, match=r"answers\.db can not be used: file is not a database"):
-        AnswerStore(engine_url(str(path))).ensure()
+        AnswerCache(engine_url(str(path))).ensure()

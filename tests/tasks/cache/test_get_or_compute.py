@@ -11,10 +11,10 @@ import pytest
 
 from tasks.cache import leases
 from tasks.cache import writer as keeper
-from tasks.cache.answer_cache import AnswerStore
+from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.codec import Codec
-from tasks.cache.get_or_compute import Keep, Recall
-from tasks.runtime.cancellation import Interruption, interruptible
+from tasks.cache.get_or_compute import CachedComputation, Keep
+from tasks.runtime.cancellation import Cancellation, cancellable
 from tests.tasks.cache.helpers import key_of
 
 TEXTS: Codec[str] = Codec("test", 1, lambda text: None if text == "void" else text.encode(), bytes.decode)
@@ -38,12 +38,12 @@ class Writer:
         return values
 
 
-def recall(store: AnswerStore, writer: Writer, texts: Sequence[str], refresh: bool = False) -> list[str]:
-    return Recall(store, TEXTS, writer, refresh).values([key_of(text) for text in texts])
+def recall(store: AnswerCache, writer: Writer, texts: Sequence[str], refresh: bool = False) -> list[str]:
+    return CachedComputation(store, TEXTS, writer, refresh).values([key_of(text) for text in texts])
 
 
 @pytest.mark.parametrize("telling", [True, False])
-def test_each_key_is_computed_once_and_found_after(store: AnswerStore, telling: bool) -> None:
+def test_each_key_is_computed_once_and_found_after(store: AnswerCache, telling: bool) -> None:
     texts = ["b", "a", "b", "c"]
     writer = Writer(texts, telling)
     assert recall(store, writer, texts) == texts
@@ -53,15 +53,17 @@ def test_each_key_is_computed_once_and_found_after(store: AnswerStore, telling: 
     assert later.asked == ["d"]
 
 
-def test_every_position_is_told_of_once(store: AnswerStore) -> None:
+def test_every_position_is_told_of_once(store: AnswerCache) -> None:
     recall(store, Writer(["a"]), ["a"])
     texts = ["a", "b", "a", "b", "c"]
     told: list[tuple[int, str]] = []
-    Recall(store, TEXTS, Writer(texts)).values([key_of(text) for text in texts], lambda *what: told.append(what))
+    CachedComputation(store, TEXTS, Writer(texts)).values(
+        [key_of(text) for text in texts], lambda *what: told.append(what)
+    )
     assert sorted(told) == list(enumerate(texts))
 
 
-def test_a_value_that_is_not_to_be_kept_is_computed_again(store: AnswerStore) -> None:
+def test_a_value_that_is_not_to_be_kept_is_computed_again(store: AnswerCache) -> None:
     for _ in range(2):
         writer = Writer(["void", "a"])
         assert recall(store, writer, ["void", "a"]) == ["void", "a"]
@@ -70,33 +72,33 @@ def test_a_value_that_is_not_to_be_kept_is_computed_again(store: AnswerStore) ->
 
 
 def test_a_value_that_can_not_become_bytes_is_told_of_and_not_kept(
-    store: AnswerStore, caplog: pytest.LogCaptureFixture
+    store: AnswerCache, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert recall(store, Writer(["\ud800"]), ["a"]) == ["\ud800"]
     assert store.find([key_of("a")], bytes) == {}
     assert "can not be kept" in caplog.text
 
 
-def test_refreshing_computes_all_and_replaces_what_is_there(store: AnswerStore) -> None:
+def test_refreshing_computes_all_and_replaces_what_is_there(store: AnswerCache) -> None:
     recall(store, Writer(["old"]), ["a"])
     writer = Writer(["new"])
     assert recall(store, writer, ["a"], refresh=True) == ["new"]
     assert recall(store, Writer(["newer"]), ["a"]) == ["new"]
 
 
-def test_what_came_before_an_error_is_kept_and_nothing_stays_claimed(store: AnswerStore) -> None:
+def test_what_came_before_an_error_is_kept_and_nothing_stays_claimed(store: AnswerCache) -> None:
     def broken(positions: Sequence[int], kept: Keep[str]) -> list[str]:
         kept(0, "a")
         raise RuntimeError(f"broken at {positions[1]}")
 
     keys = [key_of("a"), key_of("b")]
     with pytest.raises(RuntimeError, match="broken at 1"):
-        Recall(store, TEXTS, broken).values(keys)
+        CachedComputation(store, TEXTS, broken).values(keys)
     assert store.find(keys, bytes) == {keys[0]: b"a"}
     assert store.leases.claimed(keys) == set()
 
 
-def test_what_somebody_else_is_computing_is_waited_for(store: AnswerStore) -> None:
+def test_what_somebody_else_is_computing_is_waited_for(store: AnswerCache) -> None:
     started, go_on = Event(), Event()
 
     def pause() -> None:
@@ -113,7 +115,7 @@ def test_what_somebody_else_is_computing_is_waited_for(store: AnswerStore) -> No
     assert (first.asked, second.asked) == (["a", "b"], ["c"])
 
 
-def test_what_somebody_else_fails_to_compute_is_computed(store: AnswerStore) -> None:
+def test_what_somebody_else_fails_to_compute_is_computed(store: AnswerCache) -> None:
     started, go_on = Event(), Event()
 
     def fail() -> None:
@@ -136,18 +138,18 @@ def test_what_somebody_else_fails_to_compute_is_computed(store: AnswerStore) -> 
 
 def test_the_dead_are_not_waited_for(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
-    dead = AnswerStore(url)
+    dead = AnswerCache(url)
     dead.leases.claim([key_of("a")], "dead")
     monkeypatch.undo()
     writer = Writer(["a"])
-    assert recall(AnswerStore(url), writer, ["a"]) == ["a"]
+    assert recall(AnswerCache(url), writer, ["a"]) == ["a"]
     assert writer.asked == ["a"]
 
 
 def test_the_slow_are_waited_for_while_they_live(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "LEASE_SECONDS", 1.0)
     monkeypatch.setattr(keeper, "HEARTBEAT_SECONDS", 0.0)
-    store = AnswerStore(url)
+    store = AnswerCache(url)
     started = Event()
 
     def think() -> None:
@@ -165,7 +167,7 @@ def test_the_slow_are_waited_for_while_they_live(url: str, monkeypatch: pytest.M
 
 
 def test_an_answer_that_comes_between_look_up_and_claim_is_not_computed(
-    store: AnswerStore, monkeypatch: pytest.MonkeyPatch
+    store: AnswerCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claim = store.leases.claim
 
@@ -179,19 +181,19 @@ def test_an_answer_that_comes_between_look_up_and_claim_is_not_computed(
     assert writer.asked == []
 
 
-def test_nothing_is_written_where_nothing_is_missing(store: AnswerStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_written_where_nothing_is_missing(store: AnswerCache, monkeypatch: pytest.MonkeyPatch) -> None:
     recall(store, Writer(["a"]), ["a"])
     monkeypatch.setattr(store.database, "write", lambda _work: pytest.fail("it writes"))
     assert recall(store, Writer([]), ["a"]) == ["a"]
     assert recall(store, Writer([]), []) == []
 
 
-def test_an_interrupted_run_computes_nothing_more_and_waits_for_nobody(store: AnswerStore) -> None:
+def test_an_interrupted_run_computes_nothing_more_and_waits_for_nobody(store: AnswerCache) -> None:
     writer = Writer(["a"])
-    interruption = Interruption()
+    interruption = Cancellation()
     interruption.happen()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tasks.runtime.cancellation.current", lambda: interruption)
+        patch.setattr("tasks.runtime.cancellation.current_cancellation", lambda: interruption)
         with pytest.raises(CancelledError):
             recall(store, writer, ["a"])
     assert writer.asked == []
@@ -201,7 +203,7 @@ def test_an_interrupted_run_computes_nothing_more_and_waits_for_nobody(store: An
         with pytest.raises(CancelledError):
             recall(store, writer, ["a"])
 
-    with suppress(KeyboardInterrupt), interruptible():
+    with suppress(KeyboardInterrupt), cancellable():
         waiting = Thread(target=copy_context().run, args=(stage,))
         waiting.start()
         raise KeyboardInterrupt

@@ -8,8 +8,8 @@ import threading
 from pathlib import Path
 
 from tasks.cache import leases
-from tasks.cache.answer_cache import AnswerStore
-from tasks.cache.cached_judge import StoredJudge
+from tasks.cache.answer_cache import AnswerCache
+from tasks.cache.cached_judge import CachedJudge
 from tests.tasks.cache.helpers import CountingJudge, numbered, wait_until
 
 PROCESSES = multiprocessing.get_context("spawn")
@@ -17,7 +17,7 @@ PROCESSES = multiprocessing.get_context("spawn")
 
 def judge_some(url: str, log: Path, first: int, last: int, seconds: float) -> None:
     """Judges numbered questions in portions, and writes down what it got."""
-    stored = StoredJudge(CountingJudge(log, seconds), AnswerStore(url))
+    stored = CachedJudge(CountingJudge(log, seconds), AnswerCache(url))
     labels = []
     for start in range(first, last, 100):
         labels += [answer.label for answer in stored.choose(numbered(start, min(start + 100, last)))]
@@ -38,7 +38,7 @@ def test_four_processes_ask_an_overlap_once(url: str, tmp_path: Path) -> None:
         assert labels == ["yes"] * (last - first)
     asked = CountingJudge(log).asked
     assert len(asked) == len(set(asked)) == 1000
-    again = StoredJudge(CountingJudge(log), AnswerStore(url)).choose(numbered(0, 1000))
+    again = CachedJudge(CountingJudge(log), AnswerCache(url)).choose(numbered(0, 1000))
     assert all(answer.stored for answer in again)
 
 
@@ -57,7 +57,7 @@ def test_a_killed_process_loses_little(url: str, tmp_path: Path) -> None:
     worker.join()
     before = len(CountingJudge(log).asked)
     # The rest stays claimed by the dead for some seconds, and is then asked.
-    answers = StoredJudge(CountingJudge(log), AnswerStore(url)).choose(numbered(0, 100))
+    answers = CachedJudge(CountingJudge(log), AnswerCache(url)).choose(numbered(0, 100))
     found = sum(answer.stored for answer in answers)
     assert len(answers) == 100
     assert 10 <= found <= before < 100
@@ -66,8 +66,8 @@ def test_a_killed_process_loses_little(url: str, tmp_path: Path) -> None:
 
 def fork_and_judge(url: str, log: Path) -> None:
     """Judges, forks while another thread is opening the database, and has the child judge too."""
-    store = AnswerStore(url)
-    stored = StoredJudge(CountingJudge(log), store)
+    store = AnswerCache(url)
+    stored = CachedJudge(CountingJudge(log), store)
     stored.choose(numbered(0, 10))
     child = multiprocessing.get_context("fork").Process(target=stored.choose, args=(numbered(5, 15),))
     opening = vars(store.database)["_opening"]

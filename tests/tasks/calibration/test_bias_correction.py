@@ -9,7 +9,7 @@ import pytest
 
 from metric_core.records import Direction, Score
 from metric_core.statistics.pairs import ScoreColumns
-from tasks.calibration.bias_correction import corrected_differences, corrected_means, known_errors
+from tasks.calibration.bias_correction import correct_differences, correct_means, known_judge_errors
 from tasks.runs.run_folder import SCORES
 
 ERROR = {"bad": 0.25, "gain": 0.5, "variance_bad": 1e-4, "covariance": -1e-4, "variance_gain": 2e-4, "units": 80}
@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_scored_rows_of_a_covered_metric_are_corrected(folder: Path) -> None:
-    found = corrected_means(folder, manifest())
+    found = correct_means(folder, manifest())
     assert list(found) == ["a"]
     assert found["a"]["value"] == pytest.approx(2 / 3)
     assert found["a"]["low"] < 0.2
@@ -38,13 +38,13 @@ def test_the_scored_rows_of_a_covered_metric_are_corrected(folder: Path) -> None
 
 
 def test_grades_are_given_in_the_grades_of_the_labels(folder: Path) -> None:
-    found = corrected_means(folder, manifest(span=[1, 4]))["a"]
+    found = correct_means(folder, manifest(span=[1, 4]))["a"]
     assert found["value"] == pytest.approx(3.0)
     assert found["high"] == 4.0
 
 
 def test_a_judge_who_can_not_tell_has_no_value_and_the_whole_range(folder: Path) -> None:
-    found = corrected_means(folder, manifest(error={**ERROR, "gain": 0.01}, span=[1, 4]))["a"]
+    found = correct_means(folder, manifest(error={**ERROR, "gain": 0.01}, span=[1, 4]))["a"]
     assert (found["value"], found["low"], found["high"]) == (None, 1.0, 4.0)
 
 
@@ -54,13 +54,13 @@ def test_a_judge_who_can_not_tell_has_no_value_and_the_whole_range(folder: Path)
     ids=["nothing", "none", "another way of counting verdicts", "made before errors were kept"],
 )
 def test_nothing_is_said_where_no_error_is_known(folder: Path, known: dict[str, Any]) -> None:
-    assert known_errors(known) == {}
-    assert corrected_means(folder, known) == {}
+    assert known_judge_errors(known) == {}
+    assert correct_means(folder, known) == {}
 
 
 def test_one_row_has_no_spread_to_tell_an_interval_from(tmp_path: Path) -> None:
     pq.write_table(pa.table({"metric": ["a"], "value": [0.5]}), tmp_path / SCORES)
-    assert corrected_means(tmp_path, manifest()) == {}
+    assert correct_means(tmp_path, manifest()) == {}
 
 
 def columns(metric: str, rise: float) -> ScoreColumns:
@@ -70,15 +70,15 @@ def columns(metric: str, rise: float) -> ScoreColumns:
 
 
 def test_a_difference_grows_by_as_much_as_the_judge_shrinks_it() -> None:
-    [(metric, found)] = corrected_differences(manifest(), manifest(), [columns("a", 0.1), columns("b", 0.1)]).items()
+    [(metric, found)] = correct_differences(manifest(), manifest(), [columns("a", 0.1), columns("b", 0.1)]).items()
     assert metric == "a"
     assert found["value"] == pytest.approx(0.2, abs=0.002)
     assert found["low"] < 0.2 < found["high"]
-    grades = corrected_differences(manifest(span=[1, 5]), manifest(span=[1, 5]), [columns("a", 0.1)])["a"]
+    grades = correct_differences(manifest(span=[1, 5]), manifest(span=[1, 5]), [columns("a", 0.1)])["a"]
     assert grades["value"] == pytest.approx(0.8, abs=0.008)
 
 
 def test_runs_of_two_judges_have_no_corrected_difference() -> None:
     other = manifest(error={**ERROR, "gain": 0.75})
-    assert corrected_differences(manifest(), other, [columns("a", 0.1)]) == {}
-    assert corrected_differences(manifest(), {}, [columns("a", 0.1)]) == {}
+    assert correct_differences(manifest(), other, [columns("a", 0.1)]) == {}
+    assert correct_differences(manifest(), {}, [columns("a", 0.1)]) == {}

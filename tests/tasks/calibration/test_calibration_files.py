@@ -9,7 +9,7 @@ import pytest
 from metric_core.errors import ConfigError
 from tasks.calibration import calibration_files as calibrations
 from tasks.calibration.calibration_files import Calibration, JudgeName
-from tasks.reports.calibration.calibration_text import agreement_lines, count_line, markdown
+from tasks.reports.calibration.calibration_text import agreement_lines, calibration_markdown, count_line
 
 JUDGE = JudgeName(backend="server", model="org/judge 7B", revision="r1")
 
@@ -43,30 +43,30 @@ def made(**changes: Any) -> Calibration:
 
 
 def test_a_kept_calibration_is_found_again_under_its_judge(home: Path) -> None:
-    path = calibrations.keep(made())
+    path = calibrations.save_latest(made())
     assert path.parent.parent == home / "calibrations"
     assert path.parent.name == "server-org-judge-7B"
-    assert calibrations.kept() == [made()]
+    assert calibrations.load_latest() == [made()]
 
 
 def test_a_newer_one_of_the_same_judge_replaces_it_and_another_judge_s_stays() -> None:
-    calibrations.keep(made())
-    calibrations.keep(made(created="2026-11-22T16:04:00+00:00"))
-    calibrations.keep(made(identity="ef" * 32, created="2026-11-20T16:04:00+00:00"))
-    assert [found.created[:10] for found in calibrations.kept()] == ["2026-11-22", "2026-11-20"]
+    calibrations.save_latest(made())
+    calibrations.save_latest(made(created="2026-11-22T16:04:00+00:00"))
+    calibrations.save_latest(made(identity="ef" * 32, created="2026-11-20T16:04:00+00:00"))
+    assert [found.created[:10] for found in calibrations.load_latest()] == ["2026-11-22", "2026-11-20"]
 
 
 def test_a_damaged_one_is_nobody_s_and_a_named_one_an_error() -> None:
-    path = calibrations.keep(made())
+    path = calibrations.save_latest(made())
     path.write_text("{", encoding="utf-8")
-    assert calibrations.kept() == []
+    assert calibrations.load_latest() == []
     with pytest.raises(ConfigError, match="can not be used; make it anew with `assay calibrate`"):
-        calibrations.read(path)
+        calibrations.load(path)
     with pytest.raises(ConfigError, match="there is no calibration"):
-        calibrations.read(path.with_name("other.json"))
+        calibrations.load(path.with_name("other.json"))
     path.write_text(json.dumps(made(format=2).model_dump(mode="json")), encoding="utf-8")
     with pytest.raises(ConfigError, match="has format 2, this rag-assay reads 1"):
-        calibrations.read(path)
+        calibrations.load(path)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_damaged_one_is_nobody_s_and_a_named_one_an_error() -> None:
     ],
 )
 def test_why_a_calibration_does_not_hold(changes: dict[str, str], why: str | None) -> None:
-    assert calibrations.difference(made(), JUDGE.model_copy(update=changes)) == why
+    assert calibrations.describe_mismatch(made(), JUDGE.model_copy(update=changes)) == why
 
 
 def test_a_run_tells_each_metric_s_agreement_and_which_have_none() -> None:
@@ -96,7 +96,7 @@ def test_a_run_tells_each_metric_s_agreement_and_which_have_none() -> None:
 def test_a_calibration_as_markdown_has_its_counts_and_figures() -> None:
     assert count_line(made()) == "6 of 9 rows compared (4 yes, 2 no); 1 unlabelled, 2 failed"
     assert count_line(made(counts={**made().counts.model_dump(), "positive": None})).startswith("6 of 9 rows compared;")
-    assert markdown(made()).splitlines()[-2:] == [
+    assert calibration_markdown(made()).splitlines()[-2:] == [
         "| Cohen's kappa at the best threshold | 0.500 | 0.250 to 0.750 |",
         "| Brier score | 0.125 |  |",
     ]

@@ -4,7 +4,7 @@ from typing import Any
 
 from metric_core.gates.rules import JudgeAgreement
 from metric_core.statistics.resampling import Interval
-from tasks.calibration.human_agreement import human_agreements
+from tasks.calibration.human_agreement import read_agreements
 from tasks.reports.calibration.calibration_text import agreement_lines
 
 
@@ -22,25 +22,25 @@ def figure(value: float) -> dict[str, float]:
 
 def test_of_yes_and_no_it_is_kappa_and_of_grades_spearmans_correlation() -> None:
     binary = manifest({"auroc": figure(0.9), "kappa": figure(0.5), "kappa_middle": figure(0.3)}, mine="faithfulness")
-    assert human_agreements(binary) == {"mine": JudgeAgreement("Cohen's kappa", 0.5, Interval(0.4, 0.6), 120)}
+    assert read_agreements(binary) == {"mine": JudgeAgreement("Cohen's kappa", 0.5, Interval(0.4, 0.6), 120)}
     grades = manifest({"spearman": figure(0.5), "kendall": figure(0.3)}, mine="faithfulness")
-    assert human_agreements(grades)["mine"] == JudgeAgreement("Spearman's correlation", 0.5, Interval(0.4, 0.6), 120)
+    assert read_agreements(grades)["mine"] == JudgeAgreement("Spearman's correlation", 0.5, Interval(0.4, 0.6), 120)
 
 
 def test_what_was_never_measured_is_told_apart_from_what_no_judge_has_made() -> None:
     names = {"faithfulness": "faithfulness", "exact": "string_similarity", "close": "answer_similarity"}
-    assert human_agreements(manifest(None, **names)) == {"faithfulness": None}
-    assert human_agreements({"metrics": [], "calibration": None}) == {}
+    assert read_agreements(manifest(None, **names)) == {"faithfulness": None}
+    assert read_agreements({"metrics": [], "calibration": None}) == {}
 
 
 def test_a_metric_that_is_not_installed_here_may_ask_a_judge() -> None:
-    assert human_agreements(manifest(None, theirs="their_package:metric")) == {"theirs": None}
+    assert read_agreements(manifest(None, theirs="their_package:metric")) == {"theirs": None}
 
 
 def test_a_calibration_without_a_figure_or_an_interval_says_so() -> None:
-    none = human_agreements(manifest({"auroc": figure(0.9)}, mine="faithfulness"))["mine"]
+    none = read_agreements(manifest({"auroc": figure(0.9)}, mine="faithfulness"))["mine"]
     assert none == JudgeAgreement("Cohen's kappa", None, None, 120)
-    alike = human_agreements(manifest({"kappa": {"value": 1.0, "low": None, "high": None}}, mine="faithfulness"))
+    alike = read_agreements(manifest({"kappa": {"value": 1.0, "low": None, "high": None}}, mine="faithfulness"))
     assert alike["mine"] == JudgeAgreement("Cohen's kappa", 1.0, None, 120)
 
 

@@ -12,15 +12,15 @@ from metric_core.errors import AssayError, ConfigError, SourceError
 from metric_core.records import Direction, Score
 from metric_core.registry import parse_request
 from metric_core.stages import Stage
-from tasks.calibration.label_pairing import Compared, LabelledData, compared
-from tasks.runs.finished_run import EarlierRun
+from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels
+from tasks.runs.finished_run import FinishedRun
 from tests.tasks.reports import folders
 
 RULES = LabelRules("label")
 IDS = [f"r{number}" for number in range(6)]
 
 
-def run_of(folder: Path, *scores: Score) -> EarlierRun:
+def run_of(folder: Path, *scores: Score) -> FinishedRun:
     """A finished run with one metric and, for each row, a claim whose verdict has a probability of 0.8."""
     key = {"kind": "support", "claim_id": "response:0", "premise": "contexts", "status": "answered"}
     stages: dict[Stage, list[dict[str, Any]]] = {
@@ -37,12 +37,12 @@ def run_of(folder: Path, *scores: Score) -> EarlierRun:
     cells = {row_id: {"faithfulness": score} for row_id, score in zip(IDS, scores, strict=True)}
     entry = {"faithfulness": {"direction": Direction.HIGHER, "bounds": [0, 1]}}
     path = folders.write_run(folder / "run", cells, stages, entry, {"status": "completed"})
-    return EarlierRun(path)
+    return FinishedRun(path)
 
 
-def compare(run: EarlierRun, *labels: Any) -> Compared:
+def compare(run: FinishedRun, *labels: Any) -> PairedLabels:
     data = LabelledData(read_labels(dict(zip(IDS, labels, strict=False)), RULES), None)
-    return compared(run, parse_request("faithfulness"), data, RULES)
+    return pair_labels(run, parse_request("faithfulness"), data, RULES)
 
 
 def test_rows_with_a_label_and_a_score_are_compared_and_the_others_counted(tmp_path: Path) -> None:
@@ -74,9 +74,9 @@ def test_a_map_is_not_fitted_where_the_metric_would_read_verdicts_that_nobody_ga
     }
     cells = {row_id: {"noise_sensitivity": Score.scored(0)} for row_id in IDS}
     entry = {"noise_sensitivity": {"direction": Direction.LOWER, "bounds": [0, 1]}}
-    run = EarlierRun(folders.write_run(tmp_path / "run", cells, stages, entry, {"status": "completed"}))
+    run = FinishedRun(folders.write_run(tmp_path / "run", cells, stages, entry, {"status": "completed"}))
     data = LabelledData(read_labels(dict(zip(IDS, (1, 0, 1, 0), strict=False)), RULES), None)
-    judged = compared(run, parse_request("noise_sensitivity"), data, RULES).judged
+    judged = pair_labels(run, parse_request("noise_sensitivity"), data, RULES).judged
     assert judged.predict is None
     assert judged.probabilities is not None
     assert judged.probabilities.tolist() == [0] * 4

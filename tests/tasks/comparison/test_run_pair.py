@@ -9,13 +9,13 @@ from metric_core.errors import ConfigError
 from metric_core.records import Direction, Score, Status
 from metric_core.stages import Stage
 from tasks.comparison.run_pair import Matching, RunPair
-from tasks.runs.finished_run import EarlierRun
+from tasks.runs.finished_run import FinishedRun
 from tests.tasks import compared
 from tests.tasks.reports import folders
 
 
 def pair_of(a: Path, b: Path, **matching: str) -> RunPair:
-    return RunPair.of(EarlierRun(a), EarlierRun(b), Matching(**matching))
+    return RunPair.of(FinishedRun(a), FinishedRun(b), Matching(**matching))
 
 
 def renamed(folder: Path, **columns: str) -> Path:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from metric_core.judge_questions import ChoiceQuestion, QuestionKind
-from tasks.cache.answer_cache import AnswerStore
-from tasks.cache.cached_judge import StoredJudge
-from tasks.dry_run.counting_judge import Ledger, PlanningJudge
-from tasks.judges.openai.openai_judge import ServerJudge
+from tasks.cache.answer_cache import AnswerCache
+from tasks.cache.cached_judge import CachedJudge
+from tasks.dry_run.counting_judge import CountingJudge, Ledger
+from tasks.judges.openai.openai_judge import OpenAIJudge
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.model_options import JudgeSettings
 from tests.tasks.judges.openai.fake_server import FULL, FakeServer
@@ -26,10 +26,10 @@ def server(request: pytest.FixtureRequest) -> Iterator[FakeServer]:
 @pytest.mark.parametrize("votes_temperature", [0.0, 0.7])
 def test_votes_are_counted_as_they_are_asked_for(server: FakeServer, votes_temperature: float, tmp_path: Path) -> None:
     options = ServerJudgeOptions(urls=(server.url,), votes_temperature=votes_temperature)
-    judge = ServerJudge(options)
-    stored = StoredJudge(judge, AnswerStore(f"sqlite:///{tmp_path}/answers.db"))
+    judge = OpenAIJudge(options)
+    stored = CachedJudge(judge, AnswerCache(f"sqlite:///{tmp_path}/answers.db"))
     ledger = Ledger()
-    PlanningJudge(ledger, JudgeSettings(backend="server", server=options), lambda: stored).choose([VOTED])
+    CountingJudge(ledger, JudgeSettings(backend="server", server=options), lambda: stored).choose([VOTED])
     assert server.asked == []
     (answer,) = stored.choose([VOTED])
     judge.close()

@@ -7,7 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tasks.model_clients.event_loop import Background
+from tasks.model_clients.event_loop import EventLoopThread
 
 
 class EmbeddingServer:
@@ -24,7 +24,7 @@ class EmbeddingServer:
         self.extra_dimensions = 0
         self.faults = 0
         self.shape: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = lambda data: data
-        self._background = Background("embedding-server")
+        self._background = EventLoopThread("embedding-server")
         self._background.run(self._start())
 
     async def _start(self) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from metric_core.errors import EmbedderError
-from tasks.embedders.openai_embedder import ServerEmbedder
+from tasks.embedders.openai_embedder import OpenAIEmbedder
 from tasks.options.embedding_server_options import ServerEmbedderOptions
 from tests.tasks.embedders.embedding_server import EmbeddingServer
 from tests.tasks.judges.openai.fake_server import FakeServer
@@ -23,14 +23,14 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingServer]:
 
 
 @pytest.fixture
-def embedder(server: EmbeddingServer) -> Iterator[ServerEmbedder]:
-    opened = ServerEmbedder(ServerEmbedderOptions(urls=(server.url,), batch=3, revision="r1"))
+def embedder(server: EmbeddingServer) -> Iterator[OpenAIEmbedder]:
+    opened = OpenAIEmbedder(ServerEmbedderOptions(urls=(server.url,), batch=3, revision="r1"))
     server.bodies.clear()
     yield opened
     opened.close()
 
 
-def test_vectors_come_in_the_order_of_the_texts(server: EmbeddingServer, embedder: ServerEmbedder) -> None:
+def test_vectors_come_in_the_order_of_the_texts(server: EmbeddingServer, embedder: OpenAIEmbedder) -> None:
     texts = ["a", "b c", "", "a", "d e f", "long text", "x", "a"]
     vectors = embedder.embed(texts)
     assert vectors.dtype == np.float32
@@ -39,16 +39,16 @@ def test_vectors_come_in_the_order_of_the_texts(server: EmbeddingServer, embedde
     assert sorted(text for body in server.bodies for text in body["input"]) == sorted({*texts, " "} - {""})
 
 
-def test_no_texts(embedder: ServerEmbedder) -> None:
+def test_no_texts(embedder: OpenAIEmbedder) -> None:
     assert embedder.embed([]).shape == (0, 2)
 
 
-def test_identity(embedder: ServerEmbedder) -> None:
+def test_identity(embedder: OpenAIEmbedder) -> None:
     identity = embedder.identity
     assert (identity.backend, identity.model, identity.revision, identity.dimensions) == ("server", "embedder", "r1", 2)
 
 
-def test_requests_and_tokens_are_counted(server: EmbeddingServer, embedder: ServerEmbedder) -> None:
+def test_requests_and_tokens_are_counted(server: EmbeddingServer, embedder: OpenAIEmbedder) -> None:
     assert (embedder.usage.requests, embedder.usage.prompt_tokens) == (0, 0)
     server.faults = 1
     embedder.embed(["a b", "c", "d e f", "g"])
@@ -61,10 +61,10 @@ def test_requests_and_tokens_are_counted(server: EmbeddingServer, embedder: Serv
 def test_a_server_with_several_models_wants_one_to_be_named() -> None:
     server = EmbeddingServer("small", "large")
     with pytest.raises(EmbedderError, match="serves 2 models; name one of them: small, large"):
-        ServerEmbedder(ServerEmbedderOptions(urls=(server.url,)))
+        OpenAIEmbedder(ServerEmbedderOptions(urls=(server.url,)))
     with pytest.raises(EmbedderError, match="does not serve the model 'tiny', but: small, large"):
-        ServerEmbedder(ServerEmbedderOptions(urls=(server.url,), model="tiny"))
-    embedder = ServerEmbedder(ServerEmbedderOptions(urls=(server.url,), model="large"))
+        OpenAIEmbedder(ServerEmbedderOptions(urls=(server.url,), model="tiny"))
+    embedder = OpenAIEmbedder(ServerEmbedderOptions(urls=(server.url,), model="large"))
     assert embedder.identity.model == "large"
     embedder.close()
     server.stop()
@@ -72,27 +72,27 @@ def test_a_server_with_several_models_wants_one_to_be_named() -> None:
 
 def test_a_server_that_only_judges() -> None:
     with FakeServer() as judge, pytest.raises(EmbedderError, match="answers 404: it knows no such address or model"):
-        ServerEmbedder(ServerEmbedderOptions(urls=(judge.url,)))
+        OpenAIEmbedder(ServerEmbedderOptions(urls=(judge.url,)))
 
 
 def test_a_server_that_knows_no_base64(server: EmbeddingServer) -> None:
     server.knows_base64 = False
-    embedder = ServerEmbedder(ServerEmbedderOptions(urls=(server.url,)))
+    embedder = OpenAIEmbedder(ServerEmbedderOptions(urls=(server.url,)))
     assert embedder.embed(["a b"]).tolist() == [[3.0, 2.0]]
     embedder.close()
 
 
-def test_passing_faults_are_tried_again(server: EmbeddingServer, embedder: ServerEmbedder) -> None:
+def test_passing_faults_are_tried_again(server: EmbeddingServer, embedder: OpenAIEmbedder) -> None:
     server.faults = 2
     assert embedder.embed(["a", "b"]).shape == (2, 2)
 
 
-def test_a_refused_text_is_an_error_that_says_which(embedder: ServerEmbedder) -> None:
+def test_a_refused_text_is_an_error_that_says_which(embedder: OpenAIEmbedder) -> None:
     with pytest.raises(EmbedderError, match=r"an error \(400\) for 1 texts, the longest of 3 characters: too long"):
         embedder.embed(["bad"])
 
 
-def test_vectors_of_another_length(server: EmbeddingServer, embedder: ServerEmbedder) -> None:
+def test_vectors_of_another_length(server: EmbeddingServer, embedder: OpenAIEmbedder) -> None:
     server.extra_dimensions = 1
     with pytest.raises(EmbedderError, match="vectors of length 3, after such of length 2"):
         embedder.embed(["a"])
@@ -111,14 +111,14 @@ def test_vectors_of_another_length(server: EmbeddingServer, embedder: ServerEmbe
     ],
 )
 def test_vectors_that_are_not_one_a_text(
-    server: EmbeddingServer, embedder: ServerEmbedder, shape: Any, message: str
+    server: EmbeddingServer, embedder: OpenAIEmbedder, shape: Any, message: str
 ) -> None:
     server.shape = shape
     with pytest.raises(EmbedderError, match=message):
         embedder.embed(["a", "b"])
 
 
-def test_a_lost_server(server: EmbeddingServer, embedder: ServerEmbedder) -> None:
+def test_a_lost_server(server: EmbeddingServer, embedder: OpenAIEmbedder) -> None:
     server.faults = 10_000
     with pytest.raises(EmbedderError, match="the embedding server is lost"):
         embedder.embed(["a"])
@@ -126,4 +126,4 @@ def test_a_lost_server(server: EmbeddingServer, embedder: ServerEmbedder) -> Non
 
 def test_no_server() -> None:
     with pytest.raises(EmbedderError, match="can not be reached"):
-        ServerEmbedder(ServerEmbedderOptions(urls=("http://127.0.0.1:9",), patience=0))
+        OpenAIEmbedder(ServerEmbedderOptions(urls=("http://127.0.0.1:9",), patience=0))

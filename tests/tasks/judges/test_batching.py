@@ -8,7 +8,7 @@ import pytest
 from metric_core.judge_questions import ChoiceQuestion, ask_claims, ask_verdict
 from metric_core.records import AnswerStatus
 from tasks.judges import batching as asker_module
-from tasks.judges.batching import Asker
+from tasks.judges.batching import JudgeBatcher
 from tasks.judges.protocol import ChoiceAnswer, KeepChoice
 from tasks.judges.scripted import ScriptedJudge
 from tasks.runtime.usage import Usage
@@ -16,7 +16,7 @@ from tasks.runtime.usage import Usage
 
 def test_equal_questions_are_asked_once_and_answered_each() -> None:
     judge = ScriptedJudge({("verdict", "a"): "yes", ("verdict", "b"): "no"})
-    asker = Asker(judge)
+    asker = JudgeBatcher(judge)
     answers = asker.choose([ask_verdict(claim, "premise") for claim in ("a", "b", "a")])
     assert [answer.label for answer in answers] == ["yes", "no", "yes"]
     assert (len(judge.asked), asker.usage.questions) == (2, 2)
@@ -26,7 +26,7 @@ def test_answers_keep_their_order_over_batches(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(asker_module, "BATCH", 2)
     judge = ScriptedJudge(lambda question: {"claims": [question.texts["text"]]})
     seen: list[tuple[int, int]] = []
-    answers = Asker(judge, lambda done, more: seen.append((done, more))).generate(
+    answers = JudgeBatcher(judge, lambda done, more: seen.append((done, more))).generate(
         [ask_claims(text, None) for text in "abcde"]
     )
     assert [answer.value["claims"][0] for answer in answers] == list("abcde")
@@ -40,7 +40,7 @@ def test_a_judge_that_tells_of_nothing_is_reported_batch_by_batch(monkeypatch: p
 
     monkeypatch.setattr(asker_module, "BATCH", 2)
     seen: list[tuple[int, int]] = []
-    Asker(Silent({"verdict": "yes"}), lambda done, more: seen.append((done, more))).choose(
+    JudgeBatcher(Silent({"verdict": "yes"}), lambda done, more: seen.append((done, more))).choose(
         [ask_verdict(claim, "premise") for claim in "abc"]
     )
     assert seen == [(0, 3), (2, 0), (1, 0)]
@@ -54,7 +54,7 @@ def test_stored_answers_are_counted_and_cost_nothing() -> None:
                 replace(answer, usage=usage, stored=i > 0) for i, answer in enumerate(super().choose(questions, keep))
             ]
 
-    asker = Asker(Remembering({"verdict": "yes"}))
+    asker = JudgeBatcher(Remembering({"verdict": "yes"}))
     asker.choose([ask_verdict(claim, "premise") for claim in "abc"])
     usage = asker.usage
     assert (usage.questions, usage.stored, usage.requests, usage.prompt_tokens) == (3, 2, 1, 10)
@@ -67,7 +67,7 @@ def test_tokens_and_failures_add_up() -> None:
             failed = ChoiceAnswer(AnswerStatus.FAILED, reason="cut off", usage=usage)
             return [failed for _ in questions]
 
-    asker = Asker(Counting({}))
+    asker = JudgeBatcher(Counting({}))
     asker.choose([ask_verdict("a", "b"), ask_verdict("c", "d")])
     asker.choose([ask_verdict("e", "f")])
     usage = asker.usage
@@ -76,7 +76,7 @@ def test_tokens_and_failures_add_up() -> None:
 
 
 def test_an_answer_that_lacks_a_vote_counts_as_failed_so_that_it_is_asked_again() -> None:
-    asker = Asker(ScriptedJudge({"verdict": ["yes", None, "yes"]}))
+    asker = JudgeBatcher(ScriptedJudge({"verdict": ["yes", None, "yes"]}))
     (answer,) = asker.choose([replace(ask_verdict("a", "b"), votes=3)])
     assert answer.votes == ("yes", None, "yes")
     assert asker.usage.failed == {"no usable rating from the judge": 1}
@@ -84,5 +84,5 @@ def test_an_answer_that_lacks_a_vote_counts_as_failed_so_that_it_is_asked_again(
 
 def test_nothing_to_ask_asks_nothing() -> None:
     judge = ScriptedJudge({})
-    assert Asker(judge).choose([]) == []
+    assert JudgeBatcher(judge).choose([]) == []
     assert judge.asked == []

@@ -10,10 +10,10 @@ from metric_core import reasons
 from metric_core.errors import ConfigError, JudgeError
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind, ask_claims, ask_verdict
 from metric_core.records import AnswerStatus
-from tasks.judges.panel import WRITTEN, PanelJudge, decided
+from tasks.judges.panel import WRITTEN, PanelJudge, is_settled
 from tasks.judges.protocol import ChoiceAnswer, KeepChoice, PanelVote
 from tasks.judges.scripted import Script, ScriptedJudge
-from tasks.runtime.cancellation import Interruption, current, interruptible
+from tasks.runtime.cancellation import Cancellation, cancellable, current_cancellation
 from tasks.runtime.usage import Usage
 from tests.metric_core.prompts.questions import QUESTIONS
 
@@ -183,7 +183,7 @@ def test_only_kinds_that_are_never_choices_count_as_written() -> None:
 
 def test_a_judge_that_tells_of_one_label_only_leaves_the_others_theirs() -> None:
     one, both = ChoiceAnswer(AnswerStatus.ANSWERED, ("yes",), {"yes": 0.75}), {"yes": 0.25, "no": 0.75}
-    found = decided({"lead": one, "second": ChoiceAnswer(AnswerStatus.ANSWERED, ("no",), both)}, 1)
+    found = is_settled({"lead": one, "second": ChoiceAnswer(AnswerStatus.ANSWERED, ("no",), both)}, 1)
     assert found.probabilities == {"yes": 0.5, "no": 0.375}
 
 
@@ -201,15 +201,15 @@ def test_the_same_judge_twice_is_refused() -> None:
 
 
 def test_members_hear_of_it_when_the_run_is_interrupted() -> None:
-    heard: list[Interruption] = []
+    heard: list[Cancellation] = []
 
     class Hearing(ScriptedJudge):
         """Notes whose work it does."""
 
         def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:
-            heard.append(current())
+            heard.append(current_cancellation())
             return super().choose(questions, keep)
 
-    with interruptible() as interruption:
+    with cancellable() as interruption:
         PanelJudge([Hearing({"verdict": "yes"}, name) for name in "ab"]).choose([VERDICT])
     assert heard == [interruption] * 2

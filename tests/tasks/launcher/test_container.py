@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tasks.launcher import LaunchSettings, judge_status, launch_judge, stop_judge
-from tasks.launcher.launch_command import judge_command
+from tasks.launcher.launch_command import build_command
 from tests.tasks.launcher.conftest import ROOT, is_gone
 
 ENGINE = """#!{python}
@@ -40,7 +40,7 @@ def test_options_go_between_run_and_the_image() -> None:
             "environment": {"HF_TOKEN": "hf_secret"},
         }
     )
-    command = judge_command(settings, 8001, {}, "judge-1")
+    command = build_command(settings, 8001, {}, "judge-1")
 
     words = " ".join(command.words[1:])
     assert words.startswith("run --rm --name judge-1 --env VLLM_NO_USAGE_STATS=1 --env DO_NOT_TRACK=1")
@@ -54,7 +54,7 @@ def test_options_go_between_run_and_the_image() -> None:
 @pytest.mark.parametrize("network", [["--network=host"], ["--network", "host"], ["--net=host"]])
 def test_in_the_network_of_the_host_it_listens_there_and_publishes_nothing(network: list[str]) -> None:
     settings = LaunchSettings.model_validate({"container": ["env", "run", *network, "image"], "model": "tiny"})
-    words = judge_command(settings, 8001, {}, "judge-1").words
+    words = build_command(settings, 8001, {}, "judge-1").words
     assert "--publish" not in words
     assert words[-4:] == ("--host", "127.0.0.1", "--port", "8001")
 
@@ -76,6 +76,6 @@ def test_a_container_is_launched_and_removed(home: Path, engine: Path) -> None:
 def test_the_judges_environment_has_nothing_of_this_python_and_of_prefect() -> None:
     settings = LaunchSettings(python=sys.executable, model="tiny")
     inherited = {"PATH": os.environ["PATH"], "PYTHONPATH": "here", "VIRTUAL_ENV": "here", "PREFECT_API_KEY": "key"}
-    environment = judge_command(settings, 8001, inherited, "judge-1").environment
+    environment = build_command(settings, 8001, inherited, "judge-1").environment
     assert not environment.keys() & {"PYTHONPATH", "VIRTUAL_ENV", "PREFECT_API_KEY"}
     assert environment["PATH"] == os.environ["PATH"]

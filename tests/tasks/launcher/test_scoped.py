@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from metric_core.errors import JudgeError
-from tasks.launcher import RunningJudge, judge_status, launch_judge, owned_judge
+from tasks.launcher import RunningJudge, judge_status, launch_for_scope, launch_judge
 from tests.tasks.launcher.conftest import ROOT, Settings, is_gone
 
 WaitUntil = Callable[[Callable[[], bool]], None]
@@ -18,16 +18,16 @@ WaitUntil = Callable[[Callable[[], bool]], None]
 RUN = """
 import sys, time
 from pathlib import Path
-from tasks.launcher import LaunchSettings, owned_judge
+from tasks.launcher import LaunchSettings, launch_for_scope
 
-with owned_judge(LaunchSettings.model_validate_json(sys.argv[1]), Path(sys.argv[2])) as judge:
+with launch_for_scope(LaunchSettings.model_validate_json(sys.argv[1]), Path(sys.argv[2])) as judge:
     print(judge.pid, flush=True)
     time.sleep(60)
 """
 
 
 def test_it_is_there_for_the_block_only(home: Path, settings: Settings) -> None:
-    with owned_judge(settings("child"), home) as judge:
+    with launch_for_scope(settings("child"), home) as judge:
         status = judge_status(home)
         assert status.healthy
         assert f"owned by process {os.getpid()}" in str(status)
@@ -40,7 +40,7 @@ def test_an_error_in_the_block_stops_it(home: Path, settings: Settings, error: t
     seen: list[RunningJudge] = []
 
     def fail() -> None:
-        with owned_judge(settings(), home) as judge:
+        with launch_for_scope(settings(), home) as judge:
             seen.append(judge)
             raise error
 
@@ -50,13 +50,13 @@ def test_an_error_in_the_block_stops_it(home: Path, settings: Settings, error: t
 
 
 def test_a_stubborn_one_is_killed(home: Path, settings: Settings) -> None:
-    with owned_judge(settings("stubborn,child"), home) as judge:
+    with launch_for_scope(settings("stubborn,child"), home) as judge:
         pass
     assert is_gone(judge.pid)
 
 
 def test_one_that_does_not_start_is_explained_and_leaves_nothing(home: Path, settings: Settings) -> None:
-    with pytest.raises(JudgeError, match="exit code 1 before it was ready"), owned_judge(settings("exit"), home):
+    with pytest.raises(JudgeError, match="exit code 1 before it was ready"), launch_for_scope(settings("exit"), home):
         pytest.fail("the block must not run")
     assert judge_status(home).record is None
 
@@ -87,13 +87,13 @@ def test_it_ends_when_its_run_is_killed(
 
 def test_a_kept_judge_with_the_same_settings_is_used_and_left_running(home: Path, settings: Settings) -> None:
     kept = launch_judge(settings(), home)
-    with owned_judge(settings(), home) as judge:
+    with launch_for_scope(settings(), home) as judge:
         assert judge == kept
     assert judge_status(home).healthy
 
 
 def test_a_judge_that_a_run_owns_is_not_shared(home: Path, settings: Settings) -> None:
-    with owned_judge(settings(), home) as judge:
+    with launch_for_scope(settings(), home) as judge:
         with pytest.raises(JudgeError, match=f"belongs to the run of process {os.getpid()}"):
             launch_judge(settings(), home)
         assert not is_gone(judge.pid)

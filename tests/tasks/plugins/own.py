@@ -8,7 +8,7 @@ import numpy as np
 
 from metric_core.evidence import Evidence
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind, RatingRequest, ask_verdict
-from metric_core.metric import Metric, MetricRequest, Parameters, always
+from metric_core.metric import Metric, MetricRequest, Parameters, constant
 from metric_core.records import AnswerStatus, Sample, Score
 from metric_core.stages import Product
 from tasks.embedders.protocol import EmbedderIdentity
@@ -27,17 +27,17 @@ GOOD = Metric(
     summary="How many letters.",
     source="nobody",
     family="own",
-    columns=always("response"),
-    products=always(),
+    columns=constant("response"),
+    products=constant(),
     compute=length,
-    bounds=always(0.0, 10.0),
+    bounds=constant(0.0, 10.0),
     undefined={},
 )
 TAKEN = replace(GOOD, name="semantic_similarity")
 SHOUTED = replace(GOOD, name="Letters!")
-NO_COLUMN = replace(GOOD, columns=always("answer"))
-NO_PRODUCT = replace(GOOD, products=always("response claim"))
-NO_QUESTIONS = replace(GOOD, products=always(Product.RATINGS))
+NO_COLUMN = replace(GOOD, columns=constant("answer"))
+NO_PRODUCT = replace(GOOD, products=constant("response claim"))
+NO_QUESTIONS = replace(GOOD, products=constant(Product.RATINGS))
 
 
 def no_score(_request: MetricRequest, _evidence: Evidence) -> Any:
@@ -56,7 +56,7 @@ def asking(*wanted: RatingRequest) -> Metric:
     def ask(_sample: Sample, _parameters: Parameters) -> Sequence[RatingRequest]:
         return wanted
 
-    return replace(GOOD, ratings=ask, products=always(Product.RATINGS))
+    return replace(GOOD, ratings=ask, products=constant(Product.RATINGS))
 
 
 ASPECT = ChoiceQuestion(QuestionKind.ASPECT, {}, ("1", "0"), {"definition": "short"})
@@ -78,7 +78,7 @@ BOUNDS_ONE = replace(GOOD, bounds=lambda _: (1,))  # type: ignore[arg-type,retur
 NO_NAME = replace(GOOD, name=None)  # type: ignore[arg-type]
 PLAIN_PARAMETER = replace(GOOD, parameters={"most": 5})  # type: ignore[dict-item]
 UPWARDS = replace(GOOD, direction="higher")  # type: ignore[arg-type]
-ASKS_NOTHING = replace(GOOD, ratings=lambda _sample, _parameters: None, products=always(Product.RATINGS))  # type: ignore[arg-type,return-value]
+ASKS_NOTHING = replace(GOOD, ratings=lambda _sample, _parameters: None, products=constant(Product.RATINGS))  # type: ignore[arg-type,return-value]
 
 
 class Judge:

@@ -53,7 +53,7 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
     for module in ("house", "house_models"):
         sys.modules.pop(module, None)
-    for cached in (loading.find, metrics._own, making._made):
+    for cached in (loading.load_object, metrics._find_custom, making._call_factory):
         cached.cache_clear()
 
 
@@ -126,7 +126,7 @@ def test_as_a_package_its_names_are_enough(example: Path, monkeypatch: pytest.Mo
     ]
     (info / "entry_points.txt").write_text("\n".join(points), encoding="utf-8")
     monkeypatch.syspath_prepend(str(example))
-    assert metrics.requested("Unsupported-Claims(most=2)").key == "unsupported_claims(most=2)"
+    assert metrics.parse_metric("Unsupported-Claims(most=2)").key == "unsupported_claims(most=2)"
     assert [metric.name for metric in metrics.packaged_metrics()] == ["unsupported_claims"]
-    made = making.made(loading.Group.JUDGES, "overlap", {"least": 0.9})
+    made = making.instantiate(loading.Group.JUDGES, "overlap", {"least": 0.9})
     assert made.thing.fingerprint("verdict") == "overlap 1 0.9"

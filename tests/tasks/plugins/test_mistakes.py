@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from metric_core import reasons
-from metric_core.errors import ConfigError, EmbedderError, ExtensionError, JudgeError, UnknownMetricError
+from metric_core.errors import ConfigError, EmbedderError, JudgeError, PluginError, UnknownMetricError
 from metric_core.evidence import Evidence
 from metric_core.judge_questions import QuestionKind, ask_claims, ask_verdict
 from metric_core.records import AnswerStatus, Sample
 from metric_core.stages import Product
 from tasks.cache.codec import CHOICES
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
-from tasks.models.custom_models import OwnEmbedder, OwnJudge, OwnRecognizer
+from tasks.models.custom_models import CustomEmbedder, CustomJudge, CustomRecognizer
 from tasks.options.model_options import EmbedderSettings, JudgeSettings, LanguageSettings, MetricSettings
-from tasks.plugins.load_object import Group, find
-from tasks.plugins.metric_lookup import metric_named, requested
+from tasks.plugins.load_object import Group, load_object
+from tasks.plugins.metric_lookup import find_metric, parse_metric
 from tests.tasks.plugins import own
 
 HERE = "tests.tasks.plugins.own"
@@ -42,8 +42,8 @@ def named(attribute: str) -> str:
     ],
 )
 def test_a_metric_that_is_not_there_or_no_metric(name: str, message: str) -> None:
-    with pytest.raises(ExtensionError) as caught:
-        metric_named(name)
+    with pytest.raises(PluginError) as caught:
+        find_metric(name)
     assert message in str(caught.value)
 
 
@@ -52,21 +52,19 @@ def test_a_module_that_raises_or_lacks_a_package(tmp_path: Path, monkeypatch: py
     (tmp_path / "ends_at_once.py").write_text("raise SystemExit(0)", encoding="utf-8")
     (tmp_path / "lacks_one.py").write_text("import no_such_package_anywhere", encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(ExtensionError, match="importing raises_at_once raises ZeroDivisionError: division by zero"):
-        find(Group.METRICS, "raises_at_once:X")
-    with pytest.raises(ExtensionError, match="importing ends_at_once raises SystemExit: 0"):
-        find(Group.METRICS, "ends_at_once:X")
-    with pytest.raises(ExtensionError, match="lacks_one needs the module 'no_such_package_anywhere'; install it"):
-        find(Group.METRICS, "lacks_one:X")
+    with pytest.raises(PluginError, match="importing raises_at_once raises ZeroDivisionError: division by zero"):
+        load_object(Group.METRICS, "raises_at_once:X")
+    with pytest.raises(PluginError, match="importing ends_at_once raises SystemExit: 0"):
+        load_object(Group.METRICS, "ends_at_once:X")
+    with pytest.raises(PluginError, match="lacks_one needs the module 'no_such_package_anywhere'; install it"):
+        load_object(Group.METRICS, "lacks_one:X")
 
 
 def test_a_name_that_no_package_gives() -> None:
     with pytest.raises(UnknownMetricError, match="unknown metric 'brevity'"):
-        metric_named("brevity")
-    with pytest.raises(
-        ExtensionError, match="no installed package has an entry point 'brevity' in the group rag_assay"
-    ):
-        find(Group.JUDGES, "brevity")
+        find_metric("brevity")
+    with pytest.raises(PluginError, match="no installed package has an entry point 'brevity' in the group rag_assay"):
+        load_object(Group.JUDGES, "brevity")
 
 
 @pytest.mark.parametrize(
@@ -79,8 +77,8 @@ def test_a_name_that_no_package_gives() -> None:
     ],
 )
 def test_a_metric_that_does_not_do_what_it_declares(attribute: str, message: str) -> None:
-    request = requested(named(attribute))
-    with pytest.raises(ExtensionError) as caught:
+    request = parse_metric(named(attribute))
+    with pytest.raises(PluginError) as caught:
         request.score(Evidence(ROW))
     assert str(caught.value) == f"the metric letters ({named(attribute)}) {message}" or message in str(caught.value)
 
@@ -93,8 +91,8 @@ def test_a_metric_that_does_not_do_what_it_declares(attribute: str, message: str
     ],
 )
 def test_a_metric_whose_products_do_not_fit(attribute: str, message: str) -> None:
-    with pytest.raises(ExtensionError) as caught:
-        assert requested(named(attribute)).products
+    with pytest.raises(PluginError) as caught:
+        assert parse_metric(named(attribute)).products
     assert message in str(caught.value)
 
 
@@ -108,15 +106,15 @@ def test_a_metric_whose_products_do_not_fit(attribute: str, message: str) -> Non
     ],
 )
 def test_a_metric_whose_questions_can_not_be_asked(attribute: str, message: str) -> None:
-    with pytest.raises(ExtensionError) as caught:
-        requested(named(attribute)).rating_requests(ROW)
+    with pytest.raises(PluginError) as caught:
+        parse_metric(named(attribute)).rating_requests(ROW)
     assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("attribute", "message"),
     [
-        ("COLUMNS_TUPLE", "columns is ('response',), wanted a function; metric_core.metric.always(...) makes one"),
+        ("COLUMNS_TUPLE", "columns is ('response',), wanted a function; metric_core.metric.constant(...) makes one"),
         ("COLUMNS_TEXT", "gives 'response' as columns, wanted a tuple of them"),
         ("PRODUCTS_NONE", "gives None as products, wanted a tuple of them"),
         ("BOUNDS_RAISE", "raised RuntimeError in bounds: no such thing"),
@@ -128,14 +126,14 @@ def test_a_metric_whose_questions_can_not_be_asked(attribute: str, message: str)
     ],
 )
 def test_a_metric_whose_declarations_are_of_another_kind(attribute: str, message: str) -> None:
-    with pytest.raises(ExtensionError) as caught:
+    with pytest.raises(PluginError) as caught:
         use(attribute)
     assert message in str(caught.value)
 
 
 def use(attribute: str) -> None:
     """Looks at all that a metric declares, as a plan does."""
-    request = requested(named(attribute))
+    request = parse_metric(named(attribute))
     assert request.columns
     assert request.products is not None
     assert request.bounds
@@ -143,13 +141,13 @@ def use(attribute: str) -> None:
 
 
 def test_products_may_be_named_by_their_text() -> None:
-    assert requested(named("TWICE")).products == (Product.RATINGS,)
+    assert parse_metric(named("TWICE")).products == (Product.RATINGS,)
 
 
 def test_a_worker_with_other_code_refuses_the_metric() -> None:
-    settings = MetricSettings.of(requested(named("GOOD")))
+    settings = MetricSettings.of(parse_metric(named("GOOD")))
     assert settings.request().metric.origin == named("GOOD")
-    with pytest.raises(ExtensionError, match="has other code here than where the run was planned"):
+    with pytest.raises(PluginError, match="has other code here than where the run was planned"):
         settings.model_copy(update={"code": "0" * 64}).request()
 
 
@@ -163,13 +161,13 @@ def test_a_worker_with_other_code_refuses_the_metric() -> None:
 )
 def test_a_judge_that_does_not_hold_to_the_protocol(says: str, message: str) -> None:
     with pytest.raises(JudgeError) as caught:
-        OwnJudge(named("Judge"), {"says": says}).choose([ask_verdict("a", "b")])
+        CustomJudge(named("Judge"), {"says": says}).choose([ask_verdict("a", "b")])
     assert message in str(caught.value)
 
 
 def test_an_answer_that_the_question_does_not_have_is_a_failed_one() -> None:
     kept: list[Any] = []
-    judge = OwnJudge(named("Judge"), {"says": "perhaps"})
+    judge = CustomJudge(named("Judge"), {"says": "perhaps"})
     (answer,) = judge.choose([ask_verdict("a", "b")], lambda _position, answer: kept.append(answer))
     assert answer.status is AnswerStatus.FAILED
     assert kept == [answer]
@@ -177,10 +175,10 @@ def test_an_answer_that_the_question_does_not_have_is_a_failed_one() -> None:
     assert (written.status, written.reply) == (AnswerStatus.FAILED, "'perhaps'")
 
 
-def answering(monkeypatch: pytest.MonkeyPatch, answer: Any) -> OwnJudge:
+def answering(monkeypatch: pytest.MonkeyPatch, answer: Any) -> CustomJudge:
     """A judge that gives this answer; options of own judges are JSON, so that it can not be one."""
     monkeypatch.setattr(own.Answering, "answer", answer)
-    return OwnJudge(named("Answering"), {})
+    return CustomJudge(named("Answering"), {})
 
 
 @pytest.mark.parametrize(
@@ -224,21 +222,21 @@ def test_an_answer_can_be_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_method_that_can_not_be_called_is_found_before_the_run(attribute: str, message: str) -> None:
-    with pytest.raises(ExtensionError, match=message):
-        OwnJudge(named(attribute), {})
+    with pytest.raises(PluginError, match=message):
+        CustomJudge(named(attribute), {})
 
 
 def test_a_judge_may_be_ready_and_its_options_and_code_are_in_its_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert OwnJudge(named("READY"), {}).choose([ask_verdict("a", "b")])[0].label == "yes"
-    with pytest.raises(ExtensionError, match="is made already, so it takes no options"):
-        OwnJudge(named("READY"), {"says": "no"})
+    assert CustomJudge(named("READY"), {}).choose([ask_verdict("a", "b")])[0].label == "yes"
+    with pytest.raises(PluginError, match="is made already, so it takes no options"):
+        CustomJudge(named("READY"), {"says": "no"})
     monkeypatch.setenv("OWN_KEY", "one")
     prints = {
-        OwnJudge(named("Judge"), options).fingerprint(QuestionKind.VERDICT)
+        CustomJudge(named("Judge"), options).fingerprint(QuestionKind.VERDICT)
         for options in ({}, {"says": "yes"}, {"says": "no"}, {"api_key": "env:OWN_KEY"})
     }
     assert len(prints) == 4
-    identity = OwnJudge(named("Judge"), {}).identity
+    identity = CustomJudge(named("Judge"), {}).identity
     assert (identity.backend, identity.model) == (named("Judge"), "judge")
     assert identity.revision.startswith("1 (code ")
 
@@ -252,24 +250,24 @@ def test_a_judge_may_be_ready_and_its_options_and_code_are_in_its_keys(monkeypat
 )
 def test_an_embedder_that_gives_something_else(options: dict[str, Any], message: str) -> None:
     with pytest.raises(EmbedderError, match=message):
-        OwnEmbedder(named("Embedder"), options).embed(["a"])
-    assert OwnEmbedder(named("Embedder"), {}).embed([]).shape == (0, 2)
+        CustomEmbedder(named("Embedder"), options).embed(["a"])
+    assert CustomEmbedder(named("Embedder"), {}).embed([]).shape == (0, 2)
 
 
 def test_a_recogniser_that_gives_something_else() -> None:
-    with pytest.raises(ExtensionError, match="must give a list of Entity a text, 1 lists"):
-        OwnRecognizer(named("Recognizer"), {}).entities(["a"])
-    with pytest.raises(ExtensionError, match="has the identity 'me', wanted a RecognizerIdentity"):
-        assert OwnRecognizer(named("NoIdentity"), {}).identity
+    with pytest.raises(PluginError, match="must give a list of Entity a text, 1 lists"):
+        CustomRecognizer(named("Recognizer"), {}).entities(["a"])
+    with pytest.raises(PluginError, match="has the identity 'me', wanted a RecognizerIdentity"):
+        assert CustomRecognizer(named("NoIdentity"), {}).identity
 
 
 def test_an_object_of_another_kind() -> None:
-    with pytest.raises(ExtensionError, match="an object of type Embedder, which lacks can_answer, fingerprint, choose"):
-        OwnJudge(named("Embedder"), {})
-    with pytest.raises(ExtensionError, match="an object of type int, which lacks identity, embed"):
-        OwnEmbedder(named("NUMBER"), {})
-    with pytest.raises(ExtensionError, match=r"can not be made: TypeError: .*unexpected keyword argument 'colour'"):
-        OwnJudge(named("Judge"), {"colour": "red"})
+    with pytest.raises(PluginError, match="an object of type Embedder, which lacks can_answer, fingerprint, choose"):
+        CustomJudge(named("Embedder"), {})
+    with pytest.raises(PluginError, match="an object of type int, which lacks identity, embed"):
+        CustomEmbedder(named("NUMBER"), {})
+    with pytest.raises(PluginError, match=r"can not be made: TypeError: .*unexpected keyword argument 'colour'"):
+        CustomJudge(named("Judge"), {"colour": "red"})
 
 
 @pytest.mark.parametrize(
@@ -299,4 +297,4 @@ def test_settings_with_options_can_be_told_apart() -> None:
 def test_an_option_that_names_no_secret_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
     with pytest.raises(ConfigError, match="env:NO_SUCH_KEY names an environment variable that is not set"):
-        OwnJudge(named("Judge"), {"api_key": "env:NO_SUCH_KEY"})
+        CustomJudge(named("Judge"), {"api_key": "env:NO_SUCH_KEY"})

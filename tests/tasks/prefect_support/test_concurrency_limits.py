@@ -9,7 +9,7 @@ import pytest
 from prefect.client.orchestration import get_client
 
 from tasks.options.model_options import JudgedSettings, JudgeSettings, Settings
-from tasks.prefect_support.concurrency_limits import limit_name, limits_of, make_limits, slot
+from tasks.prefect_support.concurrency_limits import create_limits, hold_slot, limit_name, limits_of
 
 
 def judge(url: str, slots: int | None = None) -> JudgeSettings:
@@ -27,7 +27,7 @@ def test_a_limit_is_named_for_the_judge_not_for_how_it_is_asked() -> None:
 
 def test_a_judge_without_slots_has_no_limit() -> None:
     assert limits_of([judge("http://a:1/v1")]) == {}
-    with slot(JudgedSettings(judge=judge("http://a:1/v1"))), slot(Settings()):
+    with hold_slot(JudgedSettings(judge=judge("http://a:1/v1"))), hold_slot(Settings()):
         pass  # no server is asked: none is there
 
 
@@ -38,20 +38,20 @@ class TestOnAServer:
 
     def test_limits_are_made_once_and_changed_only_on_deployment(self) -> None:
         name = limit_name(judge("http://made:1/v1"))
-        make_limits([judge("http://made:1/v1", 2)], update=False)
-        make_limits([judge("http://made:1/v1", 5)], update=False)
+        create_limits([judge("http://made:1/v1", 2)], update=False)
+        create_limits([judge("http://made:1/v1", 5)], update=False)
         assert self.slots(name) == 2
-        assert make_limits([judge("http://made:1/v1", 5)], update=True) == {name: 5}
+        assert create_limits([judge("http://made:1/v1", 5)], update=True) == {name: 5}
         assert self.slots(name) == 5
 
     def test_no_more_stages_than_slots_are_at_work(self) -> None:
         settings = JudgedSettings(judge=judge("http://busy:1/v1", 1))
-        make_limits([settings.judge], update=True)
+        create_limits([settings.judge], update=True)
         lock, at_once, most = Lock(), 0, 0
 
         def work() -> None:
             nonlocal at_once, most
-            with slot(settings):
+            with hold_slot(settings):
                 with lock:
                     at_once += 1
                     most = max(most, at_once)
@@ -66,7 +66,10 @@ class TestOnAServer:
         assert most == 1
 
     def test_a_name_without_a_limit_is_refused(self) -> None:
-        with pytest.raises(Exception, match="assay-judge"), slot(JudgedSettings(judge=judge("http://none:1/v1", 1))):
+        with (
+            pytest.raises(Exception, match="assay-judge"),
+            hold_slot(JudgedSettings(judge=judge("http://none:1/v1", 1))),
+        ):
             pass
 
     def slots(self, name: str) -> int:

@@ -11,7 +11,7 @@ from metric_core.schemas import QUESTIONS
 from metric_core.stages import Stage
 from tasks.prefect_support.stage_results import StageRefSerializer, StageResults, UnusableRecordError
 from tasks.runtime.usage import StageUsage
-from tasks.tables.records import table_of
+from tasks.tables.records import build_table
 from tasks.tables.table_store import StageRef, TableStore
 
 KEY = "0123abcd"
@@ -20,7 +20,7 @@ KEY = "0123abcd"
 def kept(root: Path, usage: StageUsage | None = None) -> StageRef:
     """A reference to a table, kept under KEY the way Prefect does it."""
     row = {"row_id": "a", "k": 0, "text": "Why?", "noncommittal": False, "status": "answered"}
-    ref = TableStore(str(root)).write(table_of(Stage.QUESTIONS, [row]), QUESTIONS, usage)
+    ref = TableStore(str(root)).write(build_table(Stage.QUESTIONS, [row]), QUESTIONS, usage)
     store = ResultStore(result_storage=StageResults(root=str(root)), serializer=StageRefSerializer())
     store.write(ref, KEY)
     return ref

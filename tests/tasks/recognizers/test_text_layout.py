@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.recognizers.text_layout import CITATION, Block, blocks, cut, sentences
+from tasks.recognizers.text_layout import CITATION, Block, cut_long, split_blocks, split_sentences
 
 
 @pytest.mark.parametrize(
@@ -23,18 +23,18 @@ from tasks.recognizers.text_layout import CITATION, Block, blocks, cut, sentence
     ],
 )
 def test_blocks(text: str, expected: list[Block]) -> None:
-    assert blocks(text) == expected
+    assert split_blocks(text) == expected
 
 
 def test_a_huge_block_is_cut_and_nothing_is_lost() -> None:
     text = "word " * 10_000
-    parts = [block.text for block in blocks(text)]
+    parts = [block.text for block in split_blocks(text)]
     assert max(map(len, parts)) <= 10_000
     assert " ".join(parts) == text.strip()
 
 
 def test_cut_goes_through_a_word_where_there_is_no_space() -> None:
-    assert cut("aaaaaa", 4) == ["aaaa", "aa"]
+    assert cut_long("aaaaaa", 4) == ["aaaa", "aa"]
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,4 @@ def test_no_citations(text: str) -> None:
 )
 def test_cuts_after_every_word_leave_only_sentences(text: str, expected: list[str]) -> None:
     every_word = [i + 1 for i, character in enumerate(text) if character == " "]
-    assert sentences(text, every_word) == expected
+    assert split_sentences(text, every_word) == expected

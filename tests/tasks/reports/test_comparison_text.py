@@ -10,9 +10,9 @@ from flows.config.gate_file import GateSettings
 from flows.execution.gated_comparison import CompareOptions, compare_runs
 from metric_core.gates.rules import Check, GateResult, Outcome, RuleKind
 from tasks.reports.comparison.comparison_passages import passages_side_by_side
-from tasks.reports.comparison.comparison_text import markdown
-from tasks.reports.comparison.junit import junit
-from tasks.reports.comparison.word_diff import word_diff
+from tasks.reports.comparison.comparison_text import comparison_markdown
+from tasks.reports.comparison.junit import gate_junit_xml
+from tasks.reports.comparison.word_diff import diff_words
 from tests.tasks import compared
 from tests.tasks.reports import folders
 
@@ -21,7 +21,7 @@ GATE = GateSettings.model_validate({"absolute": ["faithfulness >= 0.5"], "regres
 
 def text_of(tmp_path: Path, level: float) -> str:
     a, b = compared.write_run(tmp_path / "a", 0.8), compared.write_run(tmp_path / "b", level, answer="In Cork.")
-    return markdown(compare_runs(a, b, CompareOptions(gate=GATE, top=1)))
+    return comparison_markdown(compare_runs(a, b, CompareOptions(gate=GATE, top=1)))
 
 
 def test_the_markdown_says_what_differs_then_the_gate_then_the_scores(tmp_path: Path) -> None:
@@ -38,14 +38,14 @@ def test_the_markdown_says_what_differs_then_the_gate_then_the_scores(tmp_path: 
 
 def test_rows_that_came_and_went_are_told_to_be_matched_by_a_column(tmp_path: Path) -> None:
     a, b = (compared.write_run(tmp_path / name, 0.8, first=first) for name, first in (("a", 0), ("b", 10)))
-    text = markdown(compare_runs(a, b, CompareOptions()))
+    text = comparison_markdown(compare_runs(a, b, CompareOptions()))
     assert "30 rows in both, 10 only in A, 10 only in B" in text
     assert "--match user_input" in text
 
 
 def test_hostile_data_stays_in_code_spans(tmp_path: Path) -> None:
     a, b = compared.write_hostile_pair(tmp_path)
-    text = markdown(compare_runs(a, b, CompareOptions()))
+    text = comparison_markdown(compare_runs(a, b, CompareOptions()))
     assert "> [!WARNING]" in text
     outside = "".join(part for line in text.splitlines() for part in line.split("`")[::2])
     assert "<img" not in outside
@@ -61,7 +61,7 @@ def test_a_command_of_a_reason_stays_in_a_code_span(tmp_path: Path) -> None:
         compare_runs(run, run, CompareOptions(gate=GATE)),
         gate=GateResult.of([check(Outcome.INCONCLUSIVE, reason)], 0.95),
     )
-    [line] = [line for line in markdown(found).splitlines() if "never measured" in line]
+    [line] = [line for line in comparison_markdown(found).splitlines() if "never measured" in line]
     assert "measured &lt;b&gt;; measure it with `assay calibrate --metric 'm'\\|<img>'`, and &lt;b&gt;again" in line
 
 
@@ -81,7 +81,7 @@ def check(outcome: Outcome, reason: str = "why") -> Check:
 
 def test_junit_has_a_case_a_rule() -> None:
     checks = [check(outcome, folders.ATTACK) for outcome in Outcome]
-    root = ET.fromstring(junit(GateResult.of(checks, 0.95), "runs/b"))
+    root = ET.fromstring(gate_junit_xml(GateResult.of(checks, 0.95), "runs/b"))
     [suite] = root
     counts = {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")}
     assert counts == {"tests": "3", "failures": "1", "errors": "0", "skipped": "1"}
@@ -93,12 +93,12 @@ def test_junit_has_a_case_a_rule() -> None:
 
 def test_what_is_to_fail_when_inconclusive_is_a_failure() -> None:
     result = GateResult(Outcome.FAILED, (check(Outcome.INCONCLUSIVE),), 0.95)
-    root = ET.fromstring(junit(result, "runs/b"))
+    root = ET.fromstring(gate_junit_xml(result, "runs/b"))
     assert (root.get("failures"), root.get("skipped")) == ("1", "0")
 
 
 def test_words_that_differ_are_marked_on_their_side() -> None:
-    a, b = word_diff("You must use them by 31 May.", "You must use them by 31 March.")
+    a, b = diff_words("You must use them by 31 May.", "You must use them by 31 March.")
     assert [piece.text for piece in a if piece.is_changed] == ["May"]
     assert [piece.text for piece in b if piece.is_changed] == ["March"]
     assert "".join(piece.text for piece in a) == "You must use them by 31 May."
@@ -106,7 +106,7 @@ def test_words_that_differ_are_marked_on_their_side() -> None:
 
 @pytest.mark.parametrize(("a", "b"), [("same", "same"), ("", "new"), ("All of it is gone.", "x"), ("w " * 3000, "v")])
 def test_texts_with_nothing_in_common_are_not_marked(a: str, b: str) -> None:
-    assert [piece.is_changed for piece in word_diff(a, b)[0]] == [False]
+    assert [piece.is_changed for piece in diff_words(a, b)[0]] == [False]
 
 
 def test_passages_stay_move_change_come_and_go() -> None:

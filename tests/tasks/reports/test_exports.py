@@ -12,11 +12,11 @@ from metric_core.errors import ConfigError, RunFolderError
 from tasks.reports.run.exports import (
     Format,
     Shape,
-    failed_cells,
-    format_named,
-    format_of,
-    shape_named,
-    shaped,
+    guess_format,
+    list_failed_cells,
+    parse_format,
+    parse_shape,
+    reshape,
     write_export,
 )
 from tasks.reports.run.run_table import SHOWN_ROWS, RunTable
@@ -33,11 +33,11 @@ def csv_table(path: Path) -> pa.Table:
 
 
 def test_long_is_the_score_table(run: Path) -> None:
-    assert shaped(run, Shape.LONG).equals(pq.read_table(run / "scores.parquet"))
+    assert reshape(run, Shape.LONG).equals(pq.read_table(run / "scores.parquet"))
 
 
 def test_wide_has_a_column_a_metric_and_null_where_there_is_no_value(run: Path) -> None:
-    rows = {row["row_id"]: row for row in shaped(run, Shape.WIDE).to_pylist()}
+    rows = {row["row_id"]: row for row in reshape(run, Shape.WIDE).to_pylist()}
     assert list(rows["good"]) == ["row_id", *folders.METRICS]
     assert (rows["good"]["faithfulness"], rows["good"]["context_entity_recall"]) == (1.0, 0.5)
     assert rows["empty"]["faithfulness"] is None
@@ -45,14 +45,14 @@ def test_wide_has_a_column_a_metric_and_null_where_there_is_no_value(run: Path) 
 
 
 def test_ragas_has_the_texts_under_its_names(run: Path) -> None:
-    row = shaped(run, Shape.RAGAS).to_pylist()[0]
+    row = reshape(run, Shape.RAGAS).to_pylist()[0]
     texts = ["user_input", "retrieved_contexts", "response", "reference"]
     assert list(row) == ["row_id", *texts, *folders.METRICS]
     assert row["retrieved_contexts"][1] == "Marble is white."
 
 
 def test_failed_cells_come_with_their_reasons(run: Path) -> None:
-    found = {(row["row_id"], row["metric"]): row["reason"] for row in failed_cells(run).to_pylist()}
+    found = {(row["row_id"], row["metric"]): row["reason"] for row in list_failed_cells(run).to_pylist()}
     assert found == {
         ("empty", "faithfulness"): "no usable reply from the judge",
         ("empty", "house_style"): folders.ATTACK,
@@ -63,7 +63,7 @@ def test_failed_cells_come_with_their_reasons(run: Path) -> None:
 @pytest.mark.parametrize("shape", list(Shape))
 def test_every_shape_is_written_in_every_format(run: Path, tmp_path: Path, shape: Shape, file_format: Format) -> None:
     target = tmp_path / f"scores.{file_format}"
-    table = shaped(run, shape)
+    table = reshape(run, shape)
     write_export(table, target, file_format)
     if file_format is Format.PARQUET:
         assert pq.read_table(target).equals(table)
@@ -77,37 +77,37 @@ def test_every_shape_is_written_in_every_format(run: Path, tmp_path: Path, shape
 
 
 def test_lists_are_json_in_csv(run: Path, tmp_path: Path) -> None:
-    write_export(shaped(run, Shape.RAGAS), tmp_path / "scores.csv", Format.CSV)
+    write_export(reshape(run, Shape.RAGAS), tmp_path / "scores.csv", Format.CSV)
     contexts = csv_table(tmp_path / "scores.csv")["retrieved_contexts"].to_pylist()
     assert json.loads(contexts[0])[1] == "Marble is white."
 
 
 def test_a_name_that_says_no_format_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"end it with one of \.csv, \.jsonl, \.parquet"):
-        format_of(Path("scores.xlsx"))
+        guess_format(Path("scores.xlsx"))
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match="is not a run folder: it has no run"):
-        shaped(tmp_path, Shape.LONG)
+        reshape(tmp_path, Shape.LONG)
 
 
 def test_a_place_that_can_not_be_written_is_refused(run: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(RunFolderError, match="can not be written"):
-        write_export(shaped(run, Shape.LONG), tmp_path / "file" / "scores.csv", Format.CSV)
+        write_export(reshape(run, Shape.LONG), tmp_path / "file" / "scores.csv", Format.CSV)
 
 
 def test_a_folder_that_is_not_there_is_made(run: Path, tmp_path: Path) -> None:
-    write_export(shaped(run, Shape.LONG), tmp_path / "new" / "folder" / "scores.csv", Format.CSV)
+    write_export(reshape(run, Shape.LONG), tmp_path / "new" / "folder" / "scores.csv", Format.CSV)
     assert (tmp_path / "new" / "folder" / "scores.csv").exists()
 
 
 def test_a_wrong_name_of_a_shape_or_format_is_answered_with_a_right_one() -> None:
     with pytest.raises(ConfigError, match=r"a shape is one of long, wide, ragas, got 'wid'\. Did you mean wide\?"):
-        shape_named("wid")
+        parse_shape("wid")
     with pytest.raises(ConfigError, match="a format is one of csv, jsonl, parquet, got 'json'"):
-        format_named("json")
+        parse_format("json")
 
 
 def test_a_table_shows_its_first_rows_and_escapes_them() -> None:

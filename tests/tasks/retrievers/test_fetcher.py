@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from metric_core.errors import ConfigError, ExtensionError
+from metric_core.errors import ConfigError, PluginError
 from tasks.options.retriever_options import RetrieverOptions
-from tasks.retrievers.fetcher import Fetched, Fetcher
+from tasks.retrievers.fetcher import FetchedContexts, Fetcher
 from tasks.retrievers.protocol import Passage
 from tests.json_endpoint import JsonEndpoint, Reply
 
 OWN = "tests.tasks.retrievers.own_index:Halls"
 
 
-def fetched(reply: Reply, *queries: str, **options: Any) -> tuple[list[Fetched], JsonEndpoint]:
+def fetched(reply: Reply, *queries: str, **options: Any) -> tuple[list[FetchedContexts], JsonEndpoint]:
     with JsonEndpoint(reply) as server:
         fetcher = Fetcher(RetrieverOptions(index=server.url, **options), sleep=lambda _: None)
         return list(fetcher.fetch(queries)), server
@@ -40,7 +40,7 @@ def test_the_key_is_read_where_it_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_busy_index_is_asked_again() -> None:
     found, server = fetched(lambda _, before: (503, {}) if before < 2 else (200, ["at last"]), "a")
-    assert found == [Fetched((Passage("at last"),))]
+    assert found == [FetchedContexts((Passage("at last"),))]
     assert len(server.received) == 3
 
 
@@ -87,7 +87,7 @@ def test_an_index_of_ones_own_and_what_answers_with_it() -> None:
 
 
 def test_what_answers_nothing_is_refused() -> None:
-    with pytest.raises(ExtensionError, match="it has no method generate"):
+    with pytest.raises(PluginError, match="it has no method generate"):
         Fetcher(RetrieverOptions(index=OWN, generator=OWN))
 
 

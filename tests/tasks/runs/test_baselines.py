@@ -10,7 +10,7 @@ import fsspec
 import pytest
 
 from metric_core.errors import AssayError, ConfigError
-from tasks.runs.baselines import KEPT, Baseline, Baselines, checked_index
+from tasks.runs.baselines import KEPT, Baseline, Baselines, check_index_name
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 Make = Callable[..., Baseline]
@@ -118,7 +118,7 @@ def test_a_damaged_record_is_named(root: str, make: Make) -> None:
 @pytest.mark.parametrize("name", ["", "..", "a/b", "a b", "ä", ".hidden", "x" * 129])
 def test_an_index_is_called_by_what_can_be_a_file_name(name: str) -> None:
     with pytest.raises(ConfigError, match="an index is called by"):
-        checked_index(name)
+        check_index_name(name)
 
 
 def test_a_store_that_can_not_be_written_is_named_by_its_setting(tmp_path: Path, make: Make) -> None:

@@ -11,7 +11,7 @@ from metric_core.errors import RunFolderError
 from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
 from tasks.runs import run_folder
-from tasks.runs.finished_run import EarlierRun
+from tasks.runs.finished_run import FinishedRun
 from tests.tasks.builders import samples_table
 
 SHARDS = 40
@@ -39,7 +39,7 @@ def test_rows_come_from_the_shards_that_have_them(folder: Path, monkeypatch: pyt
         return read_row_groups(file, numbers, *rest)
 
     monkeypatch.setattr(pq.ParquetFile, "read_row_groups", noted)
-    run = EarlierRun(folder)
+    run = FinishedRun(folder)
     assert run.rows(Stage.SAMPLES, ["2-7", "0-3", "1-7", "none"])["response"].to_pylist() == ["0-3", "1-7", "2-7"]
     assert run.rows(Stage.SAMPLES, ["none"]).num_rows == 0
     for shard in range(SHARDS):
@@ -49,7 +49,7 @@ def test_rows_come_from_the_shards_that_have_them(folder: Path, monkeypatch: pyt
 
 def test_a_damaged_table_is_named(folder: Path) -> None:
     path = folder / run_folder.STAGES / "samples.parquet"
-    run = EarlierRun(folder)
+    run = FinishedRun(folder)
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 3])
     with pytest.raises(RunFolderError, match=r"samples\.parquet can not be read"):
@@ -61,7 +61,7 @@ def test_a_damaged_table_is_named(folder: Path) -> None:
 
 def test_a_table_that_changes_while_it_is_used_is_named(folder: Path) -> None:
     path = folder / run_folder.STAGES / "samples.parquet"
-    run = EarlierRun(folder)
+    run = FinishedRun(folder)
     assert run.rows(Stage.SAMPLES, ["0-0"]).num_rows == 1
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(RunFolderError, match=r"samples\.parquet can not be read"):

@@ -8,7 +8,7 @@ from threading import Event, Thread
 
 import pytest
 
-from tasks.runtime.cancellation import Interruption, current, interruptible
+from tasks.runtime.cancellation import Cancellation, cancellable, current_cancellation
 
 
 def stopped(work: Callable[[], None]) -> bool:
@@ -25,29 +25,29 @@ def test_the_threads_of_an_interrupted_block_are_stopped() -> None:
 
     def compute() -> None:
         assert interrupted.wait(10)
-        found.append(stopped(current().check))
+        found.append(stopped(current_cancellation().check))
 
-    with suppress(KeyboardInterrupt), interruptible():
+    with suppress(KeyboardInterrupt), cancellable():
         of_the_run = Thread(target=copy_context().run, args=(compute,))
         of_the_run.start()
         raise KeyboardInterrupt
-    assert not stopped(current().check)
+    assert not stopped(current_cancellation().check)
     interrupted.set()
     of_the_run.join()
     assert found == [True]
 
 
 def test_a_block_that_fails_or_ends_stops_nobody() -> None:
-    with pytest.raises(ValueError, match="wrong"), interruptible() as failed:
+    with pytest.raises(ValueError, match="wrong"), cancellable() as failed:
         raise ValueError("wrong")
-    with interruptible() as ended:
+    with cancellable() as ended:
         pass
     assert not stopped(failed.check)
     assert not stopped(ended.check)
 
 
 def test_a_listener_is_called_once_and_only_while_it_listens() -> None:
-    interruption = Interruption()
+    interruption = Cancellation()
     heard: list[str] = []
     with interruption.heard_by(lambda: heard.append("early")):
         pass

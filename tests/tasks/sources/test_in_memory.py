@@ -8,14 +8,14 @@ from datasets import Dataset
 
 from metric_core.errors import AssayError
 from tasks.sources import SourceOptions, read_samples
-from tasks.sources.in_memory import saved
+from tasks.sources.in_memory import save_dataset
 
 ROWS = {"question": ["Why?", "Who?"], "answer": ["Because.", "Me."], "contexts": [["a", "b"], []]}
 
 
 def test_a_saved_data_set_reads_like_the_object(tmp_path: Path) -> None:
     dataset = Dataset.from_dict(ROWS)
-    path = saved(dataset, str(tmp_path))
+    path = save_dataset(dataset, str(tmp_path))
     of_file = [table.to_pylist() for table in read_samples(path, SourceOptions(), {})]
     of_object = [table.to_pylist() for table in read_samples(dataset, SourceOptions(), {})]
     assert of_file == of_object
@@ -24,8 +24,8 @@ def test_a_saved_data_set_reads_like_the_object(tmp_path: Path) -> None:
 
 def test_an_equal_data_set_is_saved_once(tmp_path: Path) -> None:
     dataset = Dataset.from_dict(ROWS)
-    assert saved(dataset, str(tmp_path)) == saved(dataset, str(tmp_path))
-    assert saved(dataset.select([0]), str(tmp_path)) != saved(dataset, str(tmp_path))
+    assert save_dataset(dataset, str(tmp_path)) == save_dataset(dataset, str(tmp_path))
+    assert save_dataset(dataset.select([0]), str(tmp_path)) != save_dataset(dataset, str(tmp_path))
     assert len(list((tmp_path / "sources").iterdir())) == 2
 
 
@@ -38,5 +38,5 @@ def test_a_data_set_that_does_not_fit_on_the_disk_is_a_message_and_leaves_nothin
 
     monkeypatch.setattr(Dataset, "to_parquet", full)
     with pytest.raises(AssayError, match=r"can not be written: .*No space left"):
-        saved(Dataset.from_dict(ROWS), str(tmp_path))
+        save_dataset(Dataset.from_dict(ROWS), str(tmp_path))
     assert list((tmp_path / "sources").iterdir()) == []

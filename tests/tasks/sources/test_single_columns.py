@@ -8,7 +8,7 @@ import pytest
 
 from metric_core.errors import SourceError
 from tasks.sources import SourceOptions
-from tasks.sources.single_columns import other_columns
+from tasks.sources.single_columns import read_columns
 
 
 def write(folder: Path, *rows: Any) -> str:
@@ -19,12 +19,12 @@ def write(folder: Path, *rows: Any) -> str:
 
 def test_cells_come_by_row_id_and_bad_rows_are_left_out(tmp_path: Path) -> None:
     source = write(tmp_path, {"id": "a", "answer": "Yes.", "good": 1}, "{broken", {"id": "b", "answer": "", "more": 2})
-    found = other_columns(source, SourceOptions(), ["good", "more"])
+    found = read_columns(source, SourceOptions(), ["good", "more"])
     assert found == {"good": {"a": 1, "b": None}, "more": {"a": None, "b": 2}}
 
 
 def test_a_column_of_samples_is_known_by_their_name_for_it(tmp_path: Path) -> None:
-    found = other_columns(write(tmp_path, {"id": "a", "answer": "Yes."}), SourceOptions(), ["response"])
+    found = read_columns(write(tmp_path, {"id": "a", "answer": "Yes."}), SourceOptions(), ["response"])
     assert found == {"response": {"a": "Yes."}}
 
 
@@ -38,4 +38,4 @@ def test_a_column_of_samples_is_known_by_their_name_for_it(tmp_path: Path) -> No
 )
 def test_a_column_that_is_not_there_is_told_with_those_that_are(tmp_path: Path, name: str, words: str) -> None:
     with pytest.raises(SourceError, match=words):
-        other_columns(write(tmp_path, {"answer": "Yes.", "good": 1}), SourceOptions(), [name])
+        read_columns(write(tmp_path, {"answer": "Yes.", "good": 1}), SourceOptions(), [name])

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tasks.sources.bad_rows import UnfitError
-from tasks.sources.text_cells import parsed
+from tasks.sources.text_cells import parse_cell
 
 
 @pytest.mark.parametrize(
@@ -30,9 +30,9 @@ from tasks.sources.text_cells import parsed
     ],
 )
 def test_what_cells_hold(cell: str, value: Any) -> None:
-    assert parsed(cell) == value
+    assert parse_cell(cell) == value
 
 
 def test_texts_glued_together_by_a_forgotten_comma_are_refused() -> None:
     with pytest.raises(UnfitError, match="a comma is missing"):
-        parsed("['a' 'b', 'c']")
+        parse_cell("['a' 'b', 'c']")

@@ -12,7 +12,7 @@ from metric_core.registry import parse_request
 from metric_core.stages import Stage
 from tasks.options.model_options import MetricSettings
 from tasks.stages.aggregation import AggregationSettings, aggregation
-from tasks.tables.records import table_of
+from tasks.tables.records import build_table
 from tests.tasks.builders import samples_table
 
 CLAIM = {"row_id": "row-1", "side": "response", "claim_id": "response:0", "text": "It rains.", "status": "answered"}
@@ -39,8 +39,8 @@ def score(metric: str, tables: Mapping[Stage, pa.Table], verdict: str = "binary"
 def tables(claim: Mapping[str, Any] = CLAIM, verdict: Mapping[str, Any] = VERDICT) -> dict[Stage, pa.Table]:
     return {
         Stage.SAMPLES: samples_table(SAMPLE),
-        Stage.CLAIMS: table_of(Stage.CLAIMS, [claim]),
-        Stage.VERDICTS: table_of(Stage.VERDICTS, [verdict]),
+        Stage.CLAIMS: build_table(Stage.CLAIMS, [claim]),
+        Stage.VERDICTS: build_table(Stage.VERDICTS, [verdict]),
     }
 
 
@@ -82,7 +82,7 @@ def test_ratings_are_read_by_metric() -> None:
         for template, value in (("1", "4"), ("2", "2"))
     ]
     sample = samples_table({"user_input": "Q?", "response": "A.", "reference": "R."})
-    found = score("nv_accuracy", {Stage.SAMPLES: sample, Stage.RATINGS: table_of(Stage.RATINGS, ratings)})
+    found = score("nv_accuracy", {Stage.SAMPLES: sample, Stage.RATINGS: build_table(Stage.RATINGS, ratings)})
     assert found == (0.75, "scored", None)
 
 
@@ -96,7 +96,7 @@ def test_a_rating_that_needs_a_language_model_is_undefined() -> None:
         "reason": reasons.NEEDS_LANGUAGE_MODEL,
     }
     sample = samples_table({"user_input": "Q?", "response": "A.", "reference": "R."})
-    found = score("nv_accuracy", {Stage.SAMPLES: sample, Stage.RATINGS: table_of(Stage.RATINGS, [rating])})
+    found = score("nv_accuracy", {Stage.SAMPLES: sample, Stage.RATINGS: build_table(Stage.RATINGS, [rating])})
     assert found == (None, "undefined", reasons.NEEDS_LANGUAGE_MODEL)
 
 
@@ -107,7 +107,7 @@ def test_entities_of_all_passages_are_one_set() -> None:
         {"row_id": "row-1", "side": "context", "passage": 1, "text": "dublin", "label": "GPE", "status": "answered"},
     ]
     sample = samples_table({"reference": "Dublin, Leipzig", "retrieved_contexts": ["a", "dublin"]})
-    given = {Stage.SAMPLES: sample, Stage.ENTITIES: table_of(Stage.ENTITIES, entities)}
+    given = {Stage.SAMPLES: sample, Stage.ENTITIES: build_table(Stage.ENTITIES, entities)}
     assert score("context_entity_recall", given)[0] == 0.5
     assert score("context_entity_recall(match=exact)", given)[0] == 0
 
@@ -120,8 +120,8 @@ def test_cosines_stay_with_their_questions() -> None:
     cosine = {"row_id": "row-1", "pair": "question", "k": 1, "cosine": 0.5, "status": "answered"}
     given = {
         Stage.SAMPLES: samples_table({"user_input": "Why?", "response": "Because."}),
-        Stage.QUESTIONS: table_of(Stage.QUESTIONS, questions),
-        Stage.SIMILARITY: table_of(Stage.SIMILARITY, [cosine]),
+        Stage.QUESTIONS: build_table(Stage.QUESTIONS, questions),
+        Stage.SIMILARITY: build_table(Stage.SIMILARITY, [cosine]),
     }
     assert score("answer_relevancy", given) == (0.5, "scored", None)
 
@@ -130,7 +130,7 @@ def test_a_zero_vector_is_a_reason() -> None:
     similarity = {"row_id": "row-1", "pair": "answer", "k": 0, "status": "undefined", "reason": reasons.ZERO_VECTOR}
     given = {
         Stage.SAMPLES: samples_table({"response": "A.", "reference": "R."}),
-        Stage.SIMILARITY: table_of(Stage.SIMILARITY, [similarity]),
+        Stage.SIMILARITY: build_table(Stage.SIMILARITY, [similarity]),
     }
     assert score("answer_similarity", given) == (None, "undefined", reasons.ZERO_VECTOR)
 
@@ -140,8 +140,8 @@ def test_a_map_changes_the_probabilities_that_the_judge_gave_and_no_others() -> 
     second = {**CLAIM, "claim_id": "response:1"}
     known = {**VERDICT, "claim_id": "response:1", "verdict": 0, "probability": 0.0, "reason": "empty premise"}
     given = tables()
-    given[Stage.CLAIMS] = table_of(Stage.CLAIMS, [CLAIM, second])
-    given[Stage.VERDICTS] = table_of(Stage.VERDICTS, [VERDICT, known])
+    given[Stage.CLAIMS] = build_table(Stage.CLAIMS, [CLAIM, second])
+    given[Stage.VERDICTS] = build_table(Stage.VERDICTS, [VERDICT, known])
     maps = ({"metric": "faithfulness", "slope": 1.0, "intercept": -math.log(3)},)  # 0.75 has the odds 3 : 1
     settings = AggregationSettings.model_validate({"metrics": metrics, "verdict": "probability", "maps": maps})
     mapped, _ = aggregation.compute(given, settings).table.to_pylist()
@@ -155,8 +155,8 @@ def test_a_vector_that_the_embedder_failed_to_give_fails_the_score(pair: str, me
     question = {"row_id": "row-1", "k": 0, "text": "Why?", "noncommittal": False, "status": "answered"}
     given = {
         Stage.SAMPLES: samples_table({"user_input": "Q?", "response": "A.", "reference": "R."}),
-        Stage.QUESTIONS: table_of(Stage.QUESTIONS, [question]),
-        Stage.SIMILARITY: table_of(Stage.SIMILARITY, [failed]),
+        Stage.QUESTIONS: build_table(Stage.QUESTIONS, [question]),
+        Stage.SIMILARITY: build_table(Stage.SIMILARITY, [failed]),
     }
     assert score(metric, given) == (None, "failed", reasons.NO_USABLE_VECTOR)
 
@@ -167,7 +167,7 @@ UNABLE = {"verdict": None, "probability": None, "status": "undefined", "reason":
 def test_a_verdict_that_the_judge_can_not_be_asked_for_leaves_the_scores_made_of_it_undefined() -> None:
     given = tables(verdict={**VERDICT, **UNABLE})
     by_reference = {**VERDICT, "premise": "reference"}
-    given[Stage.VERDICTS] = table_of(Stage.VERDICTS, [{**VERDICT, **UNABLE}, by_reference])
+    given[Stage.VERDICTS] = build_table(Stage.VERDICTS, [{**VERDICT, **UNABLE}, by_reference])
     given[Stage.SAMPLES] = samples_table({**SAMPLE, "reference": "It rains."})
     assert score("faithfulness", given) == (None, "undefined", reasons.NEEDS_LANGUAGE_MODEL)
     assert score("factual_correctness(mode=precision)", given) == (1.0, "scored", None)
@@ -189,7 +189,7 @@ def test_a_judge_may_say_in_its_own_words_that_it_can_not_be_asked() -> None:
     claim = {"row_id": "row-1", "side": "response", "status": "undefined", "reason": why}
     rating = {**claim, "metric": "rubrics", "template": "1", "vote": 0}
     given = tables(claim=claim)
-    given[Stage.RATINGS] = table_of(Stage.RATINGS, [{name: rating[name] for name in rating if name != "side"}])
+    given[Stage.RATINGS] = build_table(Stage.RATINGS, [{name: rating[name] for name in rating if name != "side"}])
     given[Stage.SAMPLES] = samples_table({**SAMPLE, "reference": "It rains."})
     for metric in ("faithfulness", "factual_correctness", "rubrics"):
         assert score(metric, given) == (None, "undefined", why), metric

@@ -10,7 +10,7 @@ from metric_core import reasons
 from metric_core.stages import Stage
 from tasks.options.model_options import JudgeSettings
 from tasks.stages.explanations import ExplanationsSettings, explanations
-from tasks.tables.records import table_of
+from tasks.tables.records import build_table
 from tests.tasks.builders import cells, fails, samples_table, says, script
 
 SAMPLE = {"retrieved_contexts": ["It rains.", "It snows."], "reference": "It is dry.", "response": "It pours."}
@@ -44,8 +44,8 @@ def tables(rows: int = 1) -> dict[Stage, pa.Table]:
     ]
     return {
         Stage.SAMPLES: samples_table(*[SAMPLE] * rows),
-        Stage.CLAIMS: table_of(Stage.CLAIMS, claims),
-        Stage.VERDICTS: table_of(Stage.VERDICTS, [{"row_id": row_id, **row} for row_id in ids for row in VERDICTS]),
+        Stage.CLAIMS: build_table(Stage.CLAIMS, claims),
+        Stage.VERDICTS: build_table(Stage.VERDICTS, [{"row_id": row_id, **row} for row_id in ids for row in VERDICTS]),
     }
 
 

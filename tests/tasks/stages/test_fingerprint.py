@@ -14,7 +14,7 @@ from tasks.options.model_options import EmbedderSettings
 from tasks.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.runtime.model_folder import folder_revision
 from tasks.stages import fingerprint as identity
-from tasks.stages.fingerprint import identity_of
+from tasks.stages.fingerprint import settings_fingerprint
 from tasks.stages.similarity import SimilaritySettings
 
 
@@ -64,7 +64,9 @@ def test_a_cross_encoder_counts_by_its_commit_where_it_is_used(monkeypatch: pyte
 
     def keys() -> list[str]:
         products = (Product.ANSWER_SIMILARITY, Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER)
-        return [identity_of(SimilaritySettings(products=products[:count], embedder=embedder)) for count in (1, 2)]
+        return [
+            settings_fingerprint(SimilaritySettings(products=products[:count], embedder=embedder)) for count in (1, 2)
+        ]
 
     before = keys()
     commit[0] = "two"

@@ -16,7 +16,7 @@ from tasks.judges.scripted import ScriptedJudge
 from tasks.options.model_options import MetricSettings
 from tasks.stages import claims, explanations, questions, ratings, verdicts
 from tasks.stages.answer_cells import reply_cell
-from tasks.tables.records import table_of
+from tasks.tables.records import build_table
 from tests.tasks.builders import cells, samples_table
 
 VALUES: dict[str, Any] = {
@@ -53,7 +53,7 @@ def failure(question: JudgeQuestion) -> Any:
 def judge(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The words that the judge of all stages begins its replies with."""
     for module in (claims, explanations, questions, ratings, verdicts):
-        monkeypatch.setattr(module, "judge_of", lambda _: ScriptedJudge(request.param))
+        monkeypatch.setattr(module, "open_judges", lambda _: ScriptedJudge(request.param))
     return ">" if request.param is answer else ""
 
 
@@ -76,9 +76,9 @@ def test_a_written_rating_and_an_explanation_have_their_reply(judge: str) -> Non
     tables = {Stage.SAMPLES: samples_table(SAMPLE)}
     assert replies(Stage.RATINGS, tables, ratings.RatingsSettings(metrics=metrics)) == [f"<rubric{judge}"]
     claim = {"row_id": "row-1", "claim_id": "response:0", "status": "answered"}
-    tables[Stage.CLAIMS] = table_of(Stage.CLAIMS, [{**claim, "side": "response", "text": "It rains."}])
+    tables[Stage.CLAIMS] = build_table(Stage.CLAIMS, [{**claim, "side": "response", "text": "It rains."}])
     verdict = {**claim, "kind": "support", "premise": "contexts", "verdict": 0}
-    tables[Stage.VERDICTS] = table_of(Stage.VERDICTS, [verdict])
+    tables[Stage.VERDICTS] = build_table(Stage.VERDICTS, [verdict])
     assert replies(Stage.EXPLANATIONS, tables, explanations.ExplanationsSettings()) == [f"<explanation{judge}"]
 
 
@@ -91,7 +91,7 @@ def test_a_label_is_its_own_reply_and_a_failed_one_is_kept(judge: str) -> None:
             ("context_sentence", "0:1", "It is warm."),
         )
     ]
-    tables = {Stage.SAMPLES: samples_table(SAMPLE), Stage.CLAIMS: table_of(Stage.CLAIMS, found)}
+    tables = {Stage.SAMPLES: samples_table(SAMPLE), Stage.CLAIMS: build_table(Stage.CLAIMS, found)}
     products = (Product.RESPONSE_CLAIMS_BY_CONTEXTS, Product.SENTENCE_RELEVANCE)
     label, first, second = replies(Stage.VERDICTS, tables, verdicts.VerdictsSettings(products=products))
     assert label == (None if judge else "<verdict")
@@ -100,7 +100,7 @@ def test_a_label_is_its_own_reply_and_a_failed_one_is_kept(judge: str) -> None:
 
 def test_votes_without_a_label_keep_the_words_once(monkeypatch: pytest.MonkeyPatch) -> None:
     votes = ChoiceAnswer(AnswerStatus.ANSWERED, ("1", None, None), reply="1\nPerhaps.\nWho knows.")
-    monkeypatch.setattr(ratings, "judge_of", lambda _: ScriptedJudge(lambda _: votes))
+    monkeypatch.setattr(ratings, "open_judges", lambda _: ScriptedJudge(lambda _: votes))
     metrics = (MetricSettings.of(resolve("aspect_critic").request({"definition": "Kind?", "strictness": 3}, "kind")),)
     found = replies(Stage.RATINGS, {Stage.SAMPLES: samples_table(SAMPLE)}, ratings.RatingsSettings(metrics=metrics))
     assert found == [None, votes.reply, None]
@@ -114,10 +114,10 @@ def test_a_long_reply_is_cut_and_says_so() -> None:
 def test_half_a_character_does_not_break_a_table() -> None:
     reply = reply_cell(GenerateAnswer(AnswerStatus.ANSWERED, reply="a\ud83d"))
     row = {"row_id": "1", "side": "response", "claim_id": "response:0", "text": "\ud83d b", "status": "answered"}
-    table = table_of(Stage.CLAIMS, [{**row, "reply": reply}, {**row, "text": "c"}])
+    table = build_table(Stage.CLAIMS, [{**row, "reply": reply}, {**row, "text": "c"}])
     assert cells(table, "text", "reply") == [("? b", "a?"), ("c", None)]
     vote = {"row_id": "1", "metric": "m", "template": "t", "vote": 0, "status": "answered"}
-    table = table_of(Stage.RATINGS, [{**vote, "panel": [{"judge": "\udc00", "label": "1", "probability": 0.5}]}])
+    table = build_table(Stage.RATINGS, [{**vote, "panel": [{"judge": "\udc00", "label": "1", "probability": 0.5}]}])
     assert cells(table, "panel") == [([{"judge": "?", "label": "1", "probability": 0.5}],)]
 
 

@@ -10,7 +10,7 @@ from metric_core import reasons
 from metric_core.stages import Product, Stage
 from tasks.stages import similarity as stage
 from tasks.stages.similarity import SimilaritySettings, similarity
-from tasks.tables.records import table_of
+from tasks.tables.records import build_table
 from tests.tasks.builders import cells, samples_table
 
 pytestmark = pytest.mark.models
@@ -61,7 +61,7 @@ def test_an_empty_text_is_embedded_as_a_blank() -> None:
 
 
 def test_empty_questions_are_left_out() -> None:
-    questions = table_of(
+    questions = build_table(
         Stage.QUESTIONS,
         [
             {"row_id": "row-1", "k": k, "text": text, "noncommittal": False, "status": "answered"}

@@ -9,7 +9,7 @@ import pyarrow as pa
 from metric_core.stages import Product, Stage
 from tasks.options.model_options import JudgeSettings
 from tasks.stages.verdicts import VerdictsSettings, verdicts
-from tasks.tables.records import table_of
+from tasks.tables.records import build_table
 from tests.tasks.builders import cells, fails, samples_table, says, script
 
 
@@ -21,7 +21,7 @@ def claims_table(**claims: str) -> pa.Table:
         rows.append(
             {"row_id": "row-1", "side": side, "claim_id": f"{side}:{number}", "text": text, "status": "answered"}
         )
-    return table_of(Stage.CLAIMS, rows)
+    return build_table(Stage.CLAIMS, rows)
 
 
 def given(
@@ -139,7 +139,7 @@ def test_relevant_sentences_are_marked_by_number(tmp_path: Path) -> None:
         }
         for i, text in enumerate(["One.", "Two."])
     ]
-    found = given(judge, {"user_input": "Q?"}, table_of(Stage.CLAIMS, rows), Product.SENTENCE_RELEVANCE)
+    found = given(judge, {"user_input": "Q?"}, build_table(Stage.CLAIMS, rows), Product.SENTENCE_RELEVANCE)
     assert found == {
         ("relevance", "context_sentence:0:0", "user_input"): (0, "answered"),
         ("relevance", "context_sentence:0:1", "user_input"): (1, "answered"),
@@ -159,7 +159,7 @@ def test_a_failed_list_of_relevant_sentences_fails_every_sentence(tmp_path: Path
     found = given(
         script(tmp_path, fails("relevant_sentences")),
         {"user_input": "Q?"},
-        table_of(Stage.CLAIMS, rows),
+        build_table(Stage.CLAIMS, rows),
         Product.SENTENCE_RELEVANCE,
     )
     assert found == {("relevance", "context_sentence:0:0", "user_input"): (None, "failed")}

@@ -12,11 +12,11 @@ import pytest
 from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
 from tasks.prefect_support.stage_results import StageRefSerializer, StageResults
-from tasks.sources.handed_over import handed_over
+from tasks.sources.handed_over import save_rows
 from tasks.tables import tables_in_use as use
 from tasks.tables.inventory import RUNNING, Inventory
 from tasks.tables.prune_tables import prune_tables
-from tasks.tables.table_files import filesystem, write_whole
+from tasks.tables.table_files import atomic_write, filesystem
 from tasks.tables.table_store import StageRef, TableStore
 from tests.tasks.builders import samples_table
 from tests.tasks.cache.helpers import wait_until
@@ -128,7 +128,7 @@ def note(root: str, started: timedelta, seen: timedelta, *, is_running: bool = T
     now = datetime.now(UTC)
     content = {"started": (now - started).isoformat(), "seen": (now - seen).isoformat(), "is_running": is_running}
     fs, folder = filesystem(f"{root}/{RUNNING}")
-    write_whole(fs, f"{folder}/run.json", json.dumps(content).encode())
+    atomic_write(fs, f"{folder}/run.json", json.dumps(content).encode())
 
 
 HOUR = timedelta(hours=1)
@@ -180,26 +180,26 @@ def test_where_use_leaves_no_trace_everything_stays_while_a_run_is_under_way() -
 def test_a_run_is_under_way_as_long_as_it_gives_signs_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(use, "PERIOD", 0.01)
     file = tmp_path / RUNNING / "run.json"
-    with use.in_use(str(tmp_path), "run"):
-        (started,) = use.running_since(str(tmp_path))
+    with use.mark_in_use(str(tmp_path), "run"):
+        (started,) = use.oldest_start(str(tmp_path))
         first = json.loads(file.read_bytes())
         wait_until(lambda: json.loads(file.read_bytes())["seen"] > first["seen"])
-        assert use.running_since(str(tmp_path)) == [started]
-    assert use.running_since(str(tmp_path)) == []
+        assert use.oldest_start(str(tmp_path)) == [started]
+    assert use.oldest_start(str(tmp_path)) == []
     assert not file.exists()
 
 
 def test_a_store_that_can_not_be_written_is_used_all_the_same(tmp_path: Path) -> None:
     (tmp_path / RUNNING).write_text("a file where a folder should be")
-    with use.in_use(str(tmp_path), "run"):
+    with use.mark_in_use(str(tmp_path), "run"):
         pass
     assert (tmp_path / RUNNING).is_file()
 
 
 def test_data_that_were_handed_over_go_and_the_files_of_others_stay(tmp_path: Path) -> None:
-    handed = [Path(handed_over([{"response": text}], str(tmp_path))) for text in ("one", "two")]
+    handed = [Path(save_rows([{"response": text}], str(tmp_path))) for text in ("one", "two")]
     (tmp_path / "sources" / "answers.jsonl").write_text("{}")
     age(*(tmp_path / "sources").iterdir(), days=40)
-    assert handed_over([{"response": "two"}], str(tmp_path)) == str(handed[1])
+    assert save_rows([{"response": "two"}], str(tmp_path)) == str(handed[1])
     assert prune_tables(str(tmp_path), before=MONTH, dry_run=False).sources == 1
     assert [path.exists() for path in (*handed, tmp_path / "sources" / "answers.jsonl")] == [False, True, True]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tasks.tables.row_changes import Changes, compare
+from tasks.tables.row_changes import RowChanges, find_row_changes
 from tests.tasks.builders import samples_table
 
 ROW: dict[str, Any] = {
@@ -16,7 +16,7 @@ ROW: dict[str, Any] = {
 def test_equal_rows_are_unchanged_in_whatever_shards_and_order() -> None:
     earlier = [samples_table({**ROW, "row_id": "a"}, {**ROW, "row_id": "b"})]
     later = [samples_table({**ROW, "row_id": "b"}), samples_table({**ROW, "row_id": "a"})]
-    assert compare(earlier, later) == Changes(added=(), removed=(), changed={}, unchanged=2)
+    assert find_row_changes(earlier, later) == RowChanges(added=(), removed=(), changed={}, unchanged=2)
 
 
 def test_each_column_that_differs_is_named() -> None:
@@ -26,7 +26,7 @@ def test_each_column_that_differs_is_named() -> None:
         {**ROW, "row_id": "b", "response": None, "rubrics": [{"key": "score1", "description": "good"}]},
         {**ROW, "row_id": "c", "extras": '{"ticket": 4}'},
     )
-    assert compare([earlier], [later]).changed == {
+    assert find_row_changes([earlier], [later]).changed == {
         "a": ("retrieved_contexts",),
         "b": ("response", "rubrics"),
         "c": ("extras",),
@@ -36,11 +36,13 @@ def test_each_column_that_differs_is_named() -> None:
 def test_no_text_an_empty_text_and_the_word_null_are_three_things() -> None:
     values = (None, "", "null")
     tables = [samples_table({**ROW, "row_id": "a", "reference": value}) for value in values]
-    found = [compare([earlier], [later]).unchanged for earlier in tables for later in tables]
+    found = [find_row_changes([earlier], [later]).unchanged for earlier in tables for later in tables]
     assert found == [1, 0, 0, 0, 1, 0, 0, 0, 1]
 
 
 def test_rows_that_came_and_went_are_listed_in_order() -> None:
     earlier = samples_table({**ROW, "row_id": "z"}, {**ROW, "row_id": "a"}, {**ROW, "row_id": "k"})
     later = samples_table({**ROW, "row_id": "y"}, {**ROW, "row_id": "a"}, {**ROW, "row_id": "b"})
-    assert compare([earlier], [later]) == Changes(added=("y", "b"), removed=("z", "k"), changed={}, unchanged=1)
+    assert find_row_changes([earlier], [later]) == RowChanges(
+        added=("y", "b"), removed=("z", "k"), changed={}, unchanged=1
+    )

@@ -11,13 +11,13 @@ from metric_core.errors import AssayError
 from metric_core.schemas import QUESTIONS, SAMPLES
 from metric_core.stages import Stage
 from tasks.runtime.usage import StageUsage
-from tasks.tables.records import table_of
+from tasks.tables.records import build_table
 from tasks.tables.table_store import StageRef, TableStore, concatenate, content_digest, read
 from tests.tasks.builders import samples_table
 
 
 def questions(*texts: str) -> pa.Table:
-    return table_of(
+    return build_table(
         Stage.QUESTIONS,
         [
             {"row_id": "a", "k": k, "text": text, "noncommittal": False, "status": "answered"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.judges.builtin.cleaning import cleaned, evades, says_nothing
+from tasks.judges.builtin.cleaning import clean, is_empty_talk, is_evasive
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from tasks.judges.builtin.cleaning import cleaned, evades, says_nothing
     ],
 )
 def test_cleaned(sentence: str, expected: str) -> None:
-    assert cleaned(sentence) == expected
+    assert clean(sentence) == expected
 
 
 @pytest.mark.parametrize(
@@ -38,8 +38,8 @@ def test_cleaned(sentence: str, expected: str) -> None:
     ],
 )
 def test_evasions(sentence: str) -> None:
-    assert evades(sentence)
-    assert says_nothing(sentence)
+    assert is_evasive(sentence)
+    assert is_empty_talk(sentence)
 
 
 @pytest.mark.parametrize(
@@ -55,12 +55,12 @@ def test_evasions(sentence: str) -> None:
     ],
 )
 def test_statements_are_no_evasions(sentence: str) -> None:
-    assert not evades(sentence)
-    assert not says_nothing(sentence)
+    assert not is_evasive(sentence)
+    assert not is_empty_talk(sentence)
 
 
 @pytest.mark.parametrize(
     "sentence", ["", "...", "Is it?", "Hello there!", "Sure!", "I hope this helps.", "Let me know."]
 )
 def test_says_nothing(sentence: str) -> None:
-    assert says_nothing(sentence)
+    assert is_empty_talk(sentence)

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.judges.builtin.contradictions import conflicts
+from tasks.judges.builtin.contradictions import contradictions
 from tasks.judges.builtin.features import relevance_features, usefulness_features, verdict_features
 from tasks.judges.builtin.linear_models import RELEVANCE, USEFULNESS, VERDICT, LinearModel, revision
 from tasks.judges.builtin.premises import Premise
-from tasks.judges.builtin.tokens import words
+from tasks.judges.builtin.tokens import tokenize
 
 HANDBOOK = (
     "Full-time employees have 25 vacation days a year.",
@@ -21,13 +21,15 @@ HANDBOOK = (
 
 def verdict(claim: str, *sentences: str, cosine: float = 0.5) -> dict[str, float]:
     premise = Premise(sentences)
-    return verdict_features(words(claim), premise, premise.match(words(claim).tokens), cosine)
+    return verdict_features(tokenize(claim), premise, premise.match(tokenize(claim).tokens), cosine)
 
 
 def conflict(claim: str, *sentences: str) -> set[str]:
     premise = Premise(sentences)
     return {
-        name for name, value in conflicts(words(claim), premise, premise.match(words(claim).tokens)).items() if value
+        name
+        for name, value in contradictions(tokenize(claim), premise, premise.match(tokenize(claim).tokens)).items()
+        if value
     }
 
 
@@ -87,8 +89,8 @@ def test_match_prefers_the_rare_words() -> None:
 
 
 def test_usefulness_looks_for_what_the_question_does_not_say() -> None:
-    question = words("Who approves travel requests?")
-    answer = [words("Travel requests are approved by Maria Lopez.")]
+    question = tokenize("Who approves travel requests?")
+    answer = [tokenize("Travel requests are approved by Maria Lopez.")]
 
     def features(passage: str) -> dict[str, float]:
         premise = Premise([passage])
@@ -102,14 +104,14 @@ def test_usefulness_looks_for_what_the_question_does_not_say() -> None:
 
 
 def test_usefulness_of_an_answer_without_words_of_its_own_rests_on_the_question() -> None:
-    question = words("Is dental care covered?")
+    question = tokenize("Is dental care covered?")
     premise = Premise(["Dental care is covered."])
-    features = usefulness_features(question, [words("Yes.")], premise, premise.match(question.tokens), 0.9)
+    features = usefulness_features(question, [tokenize("Yes.")], premise, premise.match(question.tokens), 0.9)
     assert features["new_words"] == features["new_and_asked"] == 1
 
 
 def test_relevance_sees_words_and_cosines() -> None:
-    question = words("How many vacation days do employees have?")
+    question = tokenize("How many vacation days do employees have?")
     found = relevance_features(question, Premise(HANDBOOK), [0.8, 0.1, 0.1, 0.0])
     assert [features["best_cosine"] for features in found] == [0.8] * 4
     assert found[0]["question_words"] == 1

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tasks.judges.openai.openai_judge import ServerJudge
+from tasks.judges.openai.openai_judge import OpenAIJudge
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tests.tasks.judges.openai.fake_server import FakeServer
 
-OpenJudge = Callable[..., ServerJudge]
+OpenJudge = Callable[..., OpenAIJudge]
 Serve = Callable[..., FakeServer]
 
 
@@ -27,10 +27,10 @@ def open_judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenJudge]:
     monkeypatch.setattr("tasks.model_clients.backoff.FIRST", 0.01)
     monkeypatch.setattr("tasks.model_clients.replica_pool.FIRST_LOOK", 0.02)
     monkeypatch.setattr("tasks.model_clients.replica_pool.LONGEST_LOOK", 0.05)
-    opened: list[ServerJudge] = []
+    opened: list[OpenAIJudge] = []
 
-    def open_one(*servers: FakeServer, **options: Any) -> ServerJudge:
-        opened.append(ServerJudge(ServerJudgeOptions(urls=tuple(server.url for server in servers), **options)))
+    def open_one(*servers: FakeServer, **options: Any) -> OpenAIJudge:
+        opened.append(OpenAIJudge(ServerJudgeOptions(urls=tuple(server.url for server in servers), **options)))
         return opened[-1]
 
     yield open_one

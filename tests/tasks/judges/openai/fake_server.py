@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from tasks.model_clients.event_loop import Background
+from tasks.model_clients.event_loop import EventLoopThread
 
 FULL = frozenset(
     {"structured_outputs", "response_format", "logprobs", "n", "seed", "system", "switch", "tokenize", "max_tokens"}
@@ -89,7 +89,7 @@ class FakeServer:
         self.authorizations: set[str | None] = set()
         self.most_in_flight = 0
         self._in_flight = 0
-        self._background = Background("fake-server")
+        self._background = EventLoopThread("fake-server")
         self._runner: web.AppRunner | None = None
         self.port = 0
 

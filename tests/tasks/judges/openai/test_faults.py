@@ -10,7 +10,7 @@ import pytest
 from metric_core.errors import ConfigError, JudgeError
 from metric_core.judge_questions import ask_claims, ask_verdict
 from metric_core.records import AnswerStatus
-from tasks.judges.openai.openai_judge import ServerJudge
+from tasks.judges.openai.openai_judge import OpenAIJudge
 from tasks.model_clients.replica_pool import LONGEST_LOOK
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tests.tasks.judges.openai.conftest import OpenJudge, Serve
@@ -183,7 +183,7 @@ def test_all_servers_dead(serve: Serve, open_judge: OpenJudge) -> None:
     assert {answer.label for answer in _when_back(judge)} == {"yes"}
 
 
-def _when_back(judge: ServerJudge) -> list[Any]:
+def _when_back(judge: OpenAIJudge) -> list[Any]:
     """A server that is back may be looked at only after the next call gave up."""
     for _ in range(int(LONGEST_LOOK / 0.05)):
         try:
@@ -257,7 +257,7 @@ def test_a_wrong_key(serve: Serve, open_judge: OpenJudge, monkeypatch: pytest.Mo
 def test_a_key_that_is_not_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JUDGE_KEY", raising=False)
     with pytest.raises(ConfigError, match="the environment has no such variable"):
-        ServerJudge(ServerJudgeOptions(urls=("http://127.0.0.1:9",), api_key_env="JUDGE_KEY"))
+        OpenAIJudge(ServerJudgeOptions(urls=("http://127.0.0.1:9",), api_key_env="JUDGE_KEY"))
 
 
 def test_a_short_key_is_no_secret_and_strikes_nothing_out(
@@ -272,7 +272,7 @@ def test_a_short_key_is_no_secret_and_strikes_nothing_out(
 def test_a_key_that_no_header_can_carry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGE_KEY", f"{KEY}\nsecond line")
     with pytest.raises(ConfigError, match="JUDGE_KEY names holds a line break") as caught:
-        ServerJudge(ServerJudgeOptions(urls=("http://127.0.0.1:9",), api_key="env:JUDGE_KEY"))
+        OpenAIJudge(ServerJudgeOptions(urls=("http://127.0.0.1:9",), api_key="env:JUDGE_KEY"))
     assert KEY not in str(caught.value)
 
 

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.options.judge_server_options import ServerJudgeOptions
-from tasks.options.server_options import base_url
+from tasks.options.server_options import normalize_url
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from tasks.options.server_options import base_url
     ],
 )
 def test_urls(given: str, used: str) -> None:
-    assert base_url(given) == used
+    assert normalize_url(given) == used
 
 
 @pytest.mark.parametrize(

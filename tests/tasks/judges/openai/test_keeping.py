@@ -13,7 +13,7 @@ from metric_core.errors import JudgeError
 from metric_core.judge_questions import ChoiceQuestion, QuestionKind, ask_claims, ask_verdict
 from metric_core.records import AnswerStatus
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
-from tasks.runtime.cancellation import interruptible
+from tasks.runtime.cancellation import cancellable
 from tests.tasks.judges.openai.conftest import OpenJudge, Serve
 from tests.tasks.judges.openai.fake_server import FULL, Fault
 
@@ -118,7 +118,7 @@ def test_an_interrupted_run_waits_no_longer_and_has_kept_what_came(serve: Serve,
         except CancelledError as error:
             raised.append(error)
 
-    with suppress(KeyboardInterrupt), interruptible():
+    with suppress(KeyboardInterrupt), cancellable():
         of_the_run = threading.Thread(target=copy_context().run, args=(stage,))
         of_the_run.start()
         assert some.wait(30)

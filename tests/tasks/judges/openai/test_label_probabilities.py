@@ -2,16 +2,16 @@
 
 import pytest
 
-from tasks.judges.openai.label_probabilities import Step, label_probabilities
-from tasks.judges.openai.request_body import ANSWER_FRAME, written
+from tasks.judges.openai.label_probabilities import TokenStep, label_probabilities
+from tasks.judges.openai.request_body import ANSWER_FRAME, serialize
 from tasks.judges.openai.server_features import ChoiceConstraint
 
 YES_NO = {"yes": "yes", "no": "no"}
 
 
-def _step(text: str, **others: float) -> Step:
+def _step(text: str, **others: float) -> TokenStep:
     top = {name.replace("_", " "): p for name, p in others.items()}
-    return Step(text, top[text], list(top.items()))
+    return TokenStep(text, top[text], list(top.items()))
 
 
 def test_variants_and_beginnings_count_for_their_label() -> None:
@@ -34,7 +34,7 @@ def test_a_label_in_several_tokens() -> None:
     steps = [
         _step("score", score=0.8, none=0.1, s=0.1),  # "s" begins two labels: nobody's
         _step("2", **{"2": 0.75, "1": 0.25}),
-        Step("_description", 1.0, [("_description", 1.0)]),
+        TokenStep("_description", 1.0, [("_description", 1.0)]),
     ]
     total = 0.8 + 0.1
     expected = {"score1_description": 0.2 / total, "score2_description": 0.6 / total, "none": 0.1 / total}
@@ -44,10 +44,10 @@ def test_a_label_in_several_tokens() -> None:
 def test_a_label_that_begins_another_gets_what_does_not_go_on() -> None:
     labels = {name: name for name in ("1", "10", "2")}
     first = _step("1", **{"1": 0.8, "2": 0.2})
-    end = Step("<|end|>", 0.75, [("<|end|>", 0.75), ("0", 0.25)])
+    end = TokenStep("<|end|>", 0.75, [("<|end|>", 0.75), ("0", 0.25)])
     expected = pytest.approx({"1": 0.6, "10": 0.2, "2": 0.2})
     assert label_probabilities([first, end], labels) == expected
-    goes_on = Step("0", 0.25, [("<|end|>", 0.75), ("0", 0.25)])
+    goes_on = TokenStep("0", 0.25, [("<|end|>", 0.75), ("0", 0.25)])
     assert label_probabilities([first, goes_on], labels) == expected
 
 
@@ -57,31 +57,31 @@ def test_a_label_that_begins_another_at_the_end_of_the_reply() -> None:
 
 
 def test_a_token_of_spaces_before_the_label() -> None:
-    steps = [Step(" ", 0.5, [(" ", 0.5), ("yes", 0.5)]), _step("no", no=0.5, yes=0.5)]
+    steps = [TokenStep(" ", 0.5, [(" ", 0.5), ("yes", 0.5)]), _step("no", no=0.5, yes=0.5)]
     assert label_probabilities(steps, YES_NO) == pytest.approx({"yes": 0.75, "no": 0.25})
 
 
 def test_a_missing_label_counts_as_nothing_only_if_it_can_not_matter() -> None:
-    sure = Step("yes", 0.98, [("yes", 0.98), ("The", 0.0001)])
-    unsure = Step("yes", 0.02, [("The", 0.9), ("It", 0.05), ("yes", 0.02)])
+    sure = TokenStep("yes", 0.98, [("yes", 0.98), ("The", 0.0001)])
+    unsure = TokenStep("yes", 0.02, [("The", 0.9), ("It", 0.05), ("yes", 0.02)])
     assert label_probabilities([sure], YES_NO) == {"yes": 1.0, "no": 0.0}
     assert label_probabilities([unsure], YES_NO) is None
 
 
 def test_a_server_that_gives_fewer_tokens_than_it_was_asked_for_leaves_labels_unknown() -> None:
-    alone = Step("yes", 0.6)
-    capped = Step("yes", 0.6, [("yes", 0.6), ("Yes", 0.1)])
+    alone = TokenStep("yes", 0.6)
+    capped = TokenStep("yes", 0.6, [("yes", 0.6), ("Yes", 0.1)])
     for step in (alone, capped):
         assert label_probabilities([step], YES_NO) is None
-    whole = Step("yes", 0.6, [("yes", 0.6), ("The", 0.4)])
+    whole = TokenStep("yes", 0.6, [("yes", 0.6), ("The", 0.4)])
     assert label_probabilities([whole], YES_NO) == {"yes": 1.0, "no": 0.0}
 
 
 def test_pieces_of_characters_may_be_any_label() -> None:
     labels = {"да": "да", "нет": "нет"}
-    assert label_probabilities([Step("\ufffd", 0.8, [("\ufffd", 0.8), ("да", 0.1), ("нет", 0.1)])], labels) is None
-    assert label_probabilities([Step("да", 0.8, [("да", 0.8), ("\ufffd", 0.1), ("нет", 0.1)])], labels) is None
-    known = Step("да", 0.75, [("да", 0.75), ("\ufffd", 0.001), ("нет", 0.249)])
+    assert label_probabilities([TokenStep("\ufffd", 0.8, [("\ufffd", 0.8), ("да", 0.1), ("нет", 0.1)])], labels) is None
+    assert label_probabilities([TokenStep("да", 0.8, [("да", 0.8), ("\ufffd", 0.1), ("нет", 0.1)])], labels) is None
+    known = TokenStep("да", 0.75, [("да", 0.75), ("\ufffd", 0.001), ("нет", 0.249)])
     assert label_probabilities([known], labels) == pytest.approx({"да": 0.751, "нет": 0.249}, abs=0.001)
 
 
@@ -100,17 +100,19 @@ def test_no_label_no_probabilities() -> None:
     ],
 )
 def test_labels_in_json(tokens: list[str]) -> None:
-    steps = [Step(token, 0.5, [(token, 0.5), (token.replace("y", "n").replace("es", "o"), 0.25)]) for token in tokens]
-    texts = written(("yes", "no"), ChoiceConstraint.JSON_SCHEMA)
+    steps = [
+        TokenStep(token, 0.5, [(token, 0.5), (token.replace("y", "n").replace("es", "o"), 0.25)]) for token in tokens
+    ]
+    texts = serialize(("yes", "no"), ChoiceConstraint.JSON_SCHEMA)
     found = label_probabilities(steps, texts, ANSWER_FRAME)
     assert found == pytest.approx({"yes": 2 / 3, "no": 1 / 3})
 
 
 def test_labels_in_json_that_begin_each_other() -> None:
     steps = [
-        Step('{"answer": "', 1.0),
-        Step("1", 1.0, [("1", 1.0)]),
-        Step('"}', 0.75, [('"}', 0.75), ("0", 0.25)]),
+        TokenStep('{"answer": "', 1.0),
+        TokenStep("1", 1.0, [("1", 1.0)]),
+        TokenStep('"}', 0.75, [('"}', 0.75), ("0", 0.25)]),
     ]
-    texts = written(("1", "10"), ChoiceConstraint.JSON_SCHEMA)
+    texts = serialize(("1", "10"), ChoiceConstraint.JSON_SCHEMA)
     assert label_probabilities(steps, texts, ANSWER_FRAME) == pytest.approx({"1": 0.75, "10": 0.25})

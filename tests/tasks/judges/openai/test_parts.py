@@ -8,36 +8,36 @@ from threading import enumerate as threads
 import pytest
 
 from metric_core.judge_questions import ask_verdict
-from tasks.judges.openai.context_window import is_overflow, room
-from tasks.judges.openai.request_body import label_tokens, written
+from tasks.judges.openai.context_window import is_overflow, remaining_tokens
+from tasks.judges.openai.request_body import label_tokens, serialize
 from tasks.judges.openai.server_features import ChoiceConstraint
-from tasks.model_clients.backoff import LONGEST, LONGEST_ASKED_FOR, pause, retry_after_seconds
-from tasks.model_clients.event_loop import Background
-from tasks.model_clients.replica import Reply, proxy_of
-from tasks.model_clients.routing import home
+from tasks.model_clients.backoff import LONGEST, LONGEST_ASKED_FOR, backoff_seconds, retry_after_seconds
+from tasks.model_clients.event_loop import EventLoopThread
+from tasks.model_clients.replica import Reply, proxy_for
+from tasks.model_clients.routing import choose_replica
 
 NAMES = [f"http://host{i}/v1" for i in range(4)]
 KEYS = [ask_verdict("c", f"context {i}").texts["context"] for i in range(400)]
 
 
 def test_prefixes_are_spread_over_the_replicas() -> None:
-    shares = Counter(home(key, NAMES) for key in KEYS)
+    shares = Counter(choose_replica(key, NAMES) for key in KEYS)
     assert len(shares) == 4
     assert min(shares.values()) > 60
 
 
 def test_losing_a_replica_moves_only_its_prefixes() -> None:
-    before = [NAMES[home(key, NAMES)] for key in KEYS]
-    after = [NAMES[home(key, NAMES[:3])] for key in KEYS]
+    before = [NAMES[choose_replica(key, NAMES)] for key in KEYS]
+    after = [NAMES[choose_replica(key, NAMES[:3])] for key in KEYS]
     assert all(new == old for old, new in zip(before, after, strict=True) if old != NAMES[3])
 
 
 def test_pauses_grow_to_a_limit() -> None:
-    pauses = [pause(attempt, None, 1.0) for attempt in range(1, 12)]
+    pauses = [backoff_seconds(attempt, None, 1.0) for attempt in range(1, 12)]
     assert pauses == sorted(pauses)
     assert pauses[-1] == LONGEST
-    assert pause(5, 60.0, 0.0) == 60.0
-    assert pause(1, 1e9, 0.0) == LONGEST_ASKED_FOR
+    assert backoff_seconds(5, 60.0, 0.0) == 60.0
+    assert backoff_seconds(1, 1e9, 0.0) == LONGEST_ASKED_FOR
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_tokens_of_a_held_label(labels: tuple[str, ...], tokens: int) -> None:
 def test_tokens_of_other_labels_leave_room_for_what_stands_around_them() -> None:
     assert label_tokens(("yes", "no"), ChoiceConstraint.NONE) > 3
     assert label_tokens(("yes", "no"), ChoiceConstraint.JSON_SCHEMA) >= len('{ "answer": "yes" }')
-    assert written(('say "hi"',), ChoiceConstraint.JSON_SCHEMA) == {'say "hi"': 'say \\"hi\\""'}
+    assert serialize(('say "hi"',), ChoiceConstraint.JSON_SCHEMA) == {'say "hi"': 'say \\"hi\\""'}
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_a_server_says_something_else() -> None:
 
 
 def test_room() -> None:
-    assert room(100, 2048, 4096) == 2048
-    assert room(4096, 1, 4096) is None
+    assert remaining_tokens(100, 2048, 4096) == 2048
+    assert remaining_tokens(4096, 1, 4096) is None
 
 
 @pytest.mark.parametrize(
@@ -117,16 +117,16 @@ def test_a_proxy_is_used_where_the_environment_names_one(monkeypatch: pytest.Mon
     for name in ("http_proxy", "https_proxy", "no_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
-    assert proxy_of("http://judge.example/v1") is None
+    assert proxy_for("http://judge.example/v1") is None
     monkeypatch.setenv("HTTP_PROXY", "http://proxy.example:3128")
     monkeypatch.setenv("NO_PROXY", "localhost,127.0.0.1")
-    assert proxy_of("http://judge.example/v1") == "http://proxy.example:3128"
-    assert proxy_of("https://judge.example/v1") is None
-    assert proxy_of("http://127.0.0.1:8000/v1") is None
+    assert proxy_for("http://judge.example/v1") == "http://proxy.example:3128"
+    assert proxy_for("https://judge.example/v1") is None
+    assert proxy_for("http://127.0.0.1:8000/v1") is None
 
 
 def test_the_background_thread_does_not_wait_for_itself() -> None:
-    background = Background("test")
+    background = EventLoopThread("test")
 
     async def nothing() -> None:
         return None
@@ -147,7 +147,7 @@ def test_the_background_thread_does_not_wait_for_itself() -> None:
 
 def test_the_background_thread_may_be_the_one_that_closes_it() -> None:
     """As when the garbage collector closes a connection there."""
-    background = Background("closed from within")
+    background = EventLoopThread("closed from within")
     ended: list[str] = []
 
     async def end() -> None:

@@ -14,7 +14,7 @@ import pytest
 from metric_core.judge_questions import ask_claims, ask_questions, ask_verdict
 from metric_core.records import AnswerStatus
 from tasks.judges.openai import reply_parsing as answers
-from tasks.judges.openai.openai_judge import ServerJudge
+from tasks.judges.openai.openai_judge import OpenAIJudge
 from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tests.tasks.judges.openai.fake_server import free_port
@@ -50,8 +50,8 @@ def start() -> Iterator[Start]:
         process.wait()
 
 
-def _judge(port: int, **options: object) -> ServerJudge:
-    return ServerJudge(ServerJudgeOptions.model_validate({"urls": (f"http://127.0.0.1:{port}",), **options}))
+def _judge(port: int, **options: object) -> OpenAIJudge:
+    return OpenAIJudge(ServerJudgeOptions.model_validate({"urls": (f"http://127.0.0.1:{port}",), **options}))
 
 
 def test_all_kinds_of_questions(start: Start) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from metric_core.errors import JudgeError
 from metric_core.judge_questions import ask_verdict
-from tasks.judges.openai.openai_judge import ServerJudge
+from tasks.judges.openai.openai_judge import OpenAIJudge
 from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tests.tasks.judges.openai.conftest import OpenJudge, Serve
@@ -132,7 +132,7 @@ def test_no_server(serve: Serve, open_judge: OpenJudge) -> None:
 def test_an_address_that_is_no_v1(serve: Serve) -> None:
     url = serve().url.replace("/v1", "/elsewhere")
     with pytest.raises(JudgeError, match=r"gives no list of models \(404\)"):
-        ServerJudge(ServerJudgeOptions(urls=(url,)))
+        OpenAIJudge(ServerJudgeOptions(urls=(url,)))
 
 
 def test_a_model_that_does_not_chat(serve: Serve, open_judge: OpenJudge) -> None:

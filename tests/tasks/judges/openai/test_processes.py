@@ -5,7 +5,7 @@ import multiprocessing
 import pytest
 
 from metric_core.judge_questions import ask_verdict
-from tasks.judges.openai.openai_judge import ServerJudge
+from tasks.judges.openai.openai_judge import OpenAIJudge
 from tasks.models import models as resources
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.model_options import EmbedderSettings, JudgeSettings, LanguageSettings
@@ -14,13 +14,13 @@ from tests.tasks.judges.openai.conftest import Serve
 
 def ask(url: str, answers: str, claim: str) -> None:
     """Asks as a stage does, of a run that this process has not heard of yet."""
-    resources.meet_run(claim)
+    resources.reset_clients_for_run(claim)
     settings = JudgeSettings(backend="server", server=ServerJudgeOptions(urls=(url,)))
     judge = resources.open_judge(settings, EmbedderSettings(), LanguageSettings(), answers)
     assert judge.choose([ask_verdict(claim, "premise")])[0].label == "yes"
 
 
-def ask_in_a_forked_process(url: str, answers: str, opened: ServerJudge) -> None:
+def ask_in_a_forked_process(url: str, answers: str, opened: OpenAIJudge) -> None:
     ask(url, answers, "the child's claim")
     with pytest.raises(RuntimeError, match="a forked process"):
         opened.choose([ask_verdict("claim", "premise")])
@@ -29,7 +29,7 @@ def ask_in_a_forked_process(url: str, answers: str, opened: ServerJudge) -> None
 
 def fork_and_ask(url: str, answers: str) -> None:
     """Asks, forks, has the child ask, and asks again."""
-    opened = ServerJudge(ServerJudgeOptions(urls=(url,)))
+    opened = OpenAIJudge(ServerJudgeOptions(urls=(url,)))
     ask(url, answers, "claim")
     forked = multiprocessing.get_context("fork").Process(target=ask_in_a_forked_process, args=(url, answers, opened))
     forked.start()

@@ -18,8 +18,8 @@ from metric_core.judge_questions import (
     questions_schema,
 )
 from metric_core.prompts.prompt_set import RenderedPrompt
-from tasks.judges.openai.request_body import choice_bodies, generate_body
-from tasks.judges.openai.request_mode import Manner, determinants, manner_of, manners
+from tasks.judges.openai.request_body import choice_request_bodies, generate_request_body
+from tasks.judges.openai.request_mode import RequestMode, all_request_modes, determinants, request_mode_of
 from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures
 from tasks.options.judge_server_options import ServerJudgeOptions
 
@@ -82,8 +82,8 @@ def options_of(**options: Any) -> ServerJudgeOptions:
 
 def sent(question: JudgeQuestion, features: ServerFeatures, options: ServerJudgeOptions) -> list[dict[str, Any]]:
     if isinstance(question, ChoiceQuestion):
-        return choice_bodies(PROMPT, question, features, options)
-    return [generate_body(PROMPT, question, features, options)]
+        return choice_request_bodies(PROMPT, question, features, options)
+    return [generate_request_body(PROMPT, question, features, options)]
 
 
 def changes(features: ServerFeatures, options: dict[str, Any]) -> Iterator[tuple[ServerFeatures, dict[str, Any]]]:
@@ -94,7 +94,7 @@ def changes(features: ServerFeatures, options: dict[str, Any]) -> Iterator[tuple
 
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
 def test_the_key_changes_if_and_only_if_what_is_sent_does(question: JudgeQuestion) -> None:
-    manner = manner_of(question)
+    manner = request_mode_of(question)
     for features, options in product(FEATURES, OPTIONS):
         mine = options_of(**options)
         for other_features, other_options in changes(features, options):
@@ -108,7 +108,7 @@ def test_the_key_changes_if_and_only_if_what_is_sent_does(question: JudgeQuestio
 
 def test_the_revision_counts_and_where_the_server_is_does_not() -> None:
     for question in QUESTIONS.values():
-        manner = manner_of(question)
+        manner = request_mode_of(question)
         own = determinants(manner, ABLE, options_of())
         assert determinants(manner, ABLE, options_of(revision="2")) != own
         assert determinants(manner, ABLE, options_of(concurrency=3, timeout=7, window=512, model="m")) == own
@@ -123,11 +123,11 @@ def test_every_feature_and_option_is_thought_of() -> None:
 
 def test_a_kind_stands_for_all_manners_in_which_its_questions_are_put() -> None:
     for kind in QuestionKind:
-        found = set(manners(kind))
+        found = set(all_request_modes(kind))
         assert len(found) == (4 if kind in RATING_KINDS else 1)
         assert {manner.kind for manner in found} == {kind}
-    assert set(manners(QuestionKind.VERDICT)) == {manner_of(ask_verdict("c", "p"))}
-    assert set(manners(QuestionKind.CLAIMS)) == {Manner(QuestionKind.CLAIMS, is_written=True)}
+    assert set(all_request_modes(QuestionKind.VERDICT)) == {request_mode_of(ask_verdict("c", "p"))}
+    assert set(all_request_modes(QuestionKind.CLAIMS)) == {RequestMode(QuestionKind.CLAIMS, is_written=True)}
 
 
 def test_votes_that_can_not_differ_are_asked_for_one_by_one() -> None:
