@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from statistics import median
 
 from tests.structure.house import PACKAGES, files, modules, text_of
@@ -11,6 +12,7 @@ TOP_LEVEL = {
     *(".ci", ".gitignore", ".pre-commit-config.yaml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md"),
     *("benchmarks", "constraints", "docs", "examples", "justfile", "pyproject.toml", "tests"),
 }
+REPEATABLE_NAMES = ("__init__", "__main__", "protocol")
 MOST_LINES = 400
 MEDIAN_LINES = 150
 
@@ -53,6 +55,16 @@ def test_every_folder_of_modules_is_a_package() -> None:
     paths = modules(*PACKAGES, "tests")
     folders = {path.parent for path in paths}
     assert {str(folder) for folder in folders if folder / "__init__.py" not in paths} == set()
+
+
+def test_the_top_of_tasks_holds_folders_only() -> None:
+    assert [str(path) for path in modules("tasks") if len(path.parts) == 2] == ["tasks/__init__.py"]
+
+
+def test_no_two_modules_of_a_package_share_a_name() -> None:
+    names = Counter((path.parts[0], path.stem) for path in modules(*PACKAGES))
+    repeated = {f"{package}: {name}" for (package, name), count in names.items() if count > 1}
+    assert repeated <= {f"{package}: {name}" for package in PACKAGES for name in REPEATABLE_NAMES}
 
 
 def test_modules_are_short() -> None:
