@@ -13,14 +13,14 @@ from typing import Any
 
 from flows.config.run_config import RunConfig
 from flows.execution.plan import Plan
-from flows.execution.stage_settings import STAGE_TASKS, models_of, stage_settings
+from flows.execution.stage_settings import STAGE_TASKS, judged_settings, stage_settings
 from metric_core.errors import ConfigError
 from metric_core.metric import MetricRequest
 from metric_core.stages import Stage, closure
 from tasks.calibration import calibration_files as calibrations
 from tasks.calibration.calibration_files import Calibration, JudgeName, MetricMap
 from tasks.models.models import open_judges
-from tasks.options.model_options import JudgedSettings, MetricSettings, Settings
+from tasks.options.model_options import MetricSettings, Settings
 from tasks.stages.aggregation import AggregationSettings
 from tasks.stages.fingerprint import settings_fingerprint
 
@@ -59,7 +59,7 @@ def metric_fingerprint(config: RunConfig, request: MetricRequest) -> str:
 
 def judge_name(config: RunConfig) -> JudgeName:
     """Who judges in a run whose judge is at hand."""
-    identity = open_judges(JudgedSettings(**models_of(config))).identity
+    identity = open_judges(judged_settings(config)).identity
     return JudgeName(backend=identity.backend, model=identity.model, revision=identity.revision)
 
 

@@ -15,7 +15,7 @@ from prefect.runtime import flow_run
 from flows.config.run_config import RunConfig
 from flows.execution.calibration_lookup import calibration_entry
 from flows.execution.plan import Plan
-from flows.execution.stage_settings import STAGE_TASKS, models_of, stage_settings
+from flows.execution.stage_settings import STAGE_TASKS, judged_settings, stage_settings
 from metric_core.errors import ConfigError, RunFolderError
 from metric_core.judge_questions import QuestionKind
 from tasks.judges.panel import PanelJudge
@@ -78,7 +78,7 @@ def record_run(folder: Path, manifest: Mapping[str, Any]) -> Iterator[None]:
 
 def build_manifest(config: RunConfig, plan: Plan) -> dict[str, Any]:
     """What run.json says from the beginning: what runs, and with what."""
-    judge = open_judges(JudgedSettings(**models_of(config)))
+    judge = open_judges(judged_settings(config))
     members = judge.members if isinstance(judge, PanelJudge) else (judge,)
     identities: dict[str, Any] = {
         "judge": judge.identity,

@@ -6,6 +6,7 @@ from flows.config.run_config import RunConfig, tables_root
 from flows.execution.plan import Plan
 from metric_core.stages import Product, Stage
 from tasks.options.model_options import JudgedSettings, MetricSettings, Settings
+from tasks.options.narrow import narrow
 from tasks.options.retriever_options import RetrieverOptions
 from tasks.stages.aggregation import AggregationSettings, aggregation
 from tasks.stages.base import StageTask, TableStorage
@@ -27,29 +28,19 @@ STAGE_TASKS: dict[Stage, StageTask[Any]] = {
 
 
 def samples_settings(config: RunConfig, plan: Plan) -> SamplesSettings:
-    """The settings of the stage that reads the rows."""
-    return SamplesSettings(
+    """Return the settings of the stage that reads the rows."""
+    return narrow(
+        config,
+        SamplesSettings,
         source=config.source or "",
-        column_map=config.column_map,
-        id_column=config.id_column,
-        limit=config.limit,
-        on_bad_row=config.on_bad_row,
-        empty_text=config.empty_text,
         shard_rows=config.rows_a_shard(),
         required=plan.required,
     )
 
 
 def retrieval_settings(config: RunConfig, retriever: RetrieverOptions) -> RetrievalSettings:
-    """The settings of the step that fetches contexts."""
-    return RetrievalSettings(
-        source=config.source or "",
-        column_map=config.column_map,
-        id_column=config.id_column,
-        limit=config.limit,
-        on_bad_row=config.on_bad_row,
-        retriever=retriever,
-    )
+    """Return the settings of the step that fetches contexts."""
+    return narrow(config, RetrievalSettings, source=config.source or "", retriever=retriever)
 
 
 def use_fetched_contexts(config: RunConfig, source: str) -> RunConfig:
@@ -59,29 +50,32 @@ def use_fetched_contexts(config: RunConfig, source: str) -> RunConfig:
 
 
 def stage_settings(config: RunConfig, plan: Plan) -> dict[Stage, Settings]:
-    """The settings of every stage that works shard by shard."""
-    models = models_of(config)
+    """Return the settings of every stage that works shard by shard."""
     rated = tuple(MetricSettings.of(request) for request in plan.requests if Product.RATINGS in request.products)
-    stages = {
-        Stage.CLAIMS: ClaimsSettings(products=plan.products_of(Stage.CLAIMS), **models),
-        Stage.ENTITIES: EntitiesSettings(
-            products=plan.products_of(Stage.ENTITIES), language=config.language, answers=config.answers
+    every_context = reads_every_context(config, plan)
+    explained = "all" if config.explain == "all" else "unsupported"
+    # The configuration names stages under `refresh`; the settings of a stage say whether it is one of them.
+    refresh = config.refresh.__contains__
+    return {
+        Stage.CLAIMS: narrow(
+            config, ClaimsSettings, products=plan.products_of(Stage.CLAIMS), refresh=refresh(Stage.CLAIMS)
         ),
-        Stage.QUESTIONS: QuestionsSettings(count=plan.question_count, **models),
-        Stage.RATINGS: RatingsSettings(metrics=rated, **models),
-        Stage.VERDICTS: VerdictsSettings(
-            products=plan.products_of(Stage.VERDICTS), every_context=reads_every_context(config, plan), **models
+        Stage.ENTITIES: narrow(config, EntitiesSettings, products=plan.products_of(Stage.ENTITIES)),
+        Stage.QUESTIONS: narrow(config, QuestionsSettings, count=plan.question_count, refresh=refresh(Stage.QUESTIONS)),
+        Stage.RATINGS: narrow(config, RatingsSettings, metrics=rated, refresh=refresh(Stage.RATINGS)),
+        Stage.VERDICTS: narrow(
+            config,
+            VerdictsSettings,
+            products=plan.products_of(Stage.VERDICTS),
+            every_context=every_context,
+            refresh=refresh(Stage.VERDICTS),
         ),
-        Stage.SIMILARITY: SimilaritySettings(
-            products=plan.products_of(Stage.SIMILARITY), embedder=config.embedder, answers=config.answers
+        Stage.SIMILARITY: narrow(config, SimilaritySettings, products=plan.products_of(Stage.SIMILARITY)),
+        Stage.EXPLANATIONS: narrow(
+            config, ExplanationsSettings, explained=explained, refresh=refresh(Stage.EXPLANATIONS)
         ),
-        Stage.EXPLANATIONS: ExplanationsSettings(
-            explained="all" if config.explain == "all" else "unsupported", **models
-        ),
-        Stage.AGGREGATION: AggregationSettings(metrics=metrics_of(plan), verdict=config.verdict),
+        Stage.AGGREGATION: narrow(config, AggregationSettings, metrics=metrics_of(plan)),
     }
-    anew = {stage: _refresh(stages[stage]) for stage in config.refresh if stage in stages}
-    return {**stages, **anew}
 
 
 def reads_every_context(config: RunConfig, plan: Plan) -> bool:
@@ -93,13 +87,9 @@ def reads_every_context(config: RunConfig, plan: Plan) -> bool:
     return config.verdict == "probability" or any(Product.CLAIMS_BY_EACH_CONTEXT in each.products for each in own)
 
 
-def models_of(config: RunConfig) -> dict[str, Any]:
-    """What every stage that asks a judge is told about models."""
-    return {name: getattr(config, name) for name in ("judge", "panel", "embedder", "language", "answers")}
-
-
-def _refresh(settings: Settings) -> Settings:
-    return settings.model_copy(update={"refresh": True}) if isinstance(settings, JudgedSettings) else settings
+def judged_settings(config: RunConfig) -> JudgedSettings:
+    """Return the settings under which a stage would ask the judge of the configuration."""
+    return narrow(config, JudgedSettings, refresh=False)
 
 
 def storage_of(stage: Stage, settings: Settings, config: RunConfig) -> TableStorage:
