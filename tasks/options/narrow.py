@@ -7,7 +7,7 @@ from pydantic import BaseModel
 S = TypeVar("S", bound=BaseModel)
 
 
-def narrow(source: BaseModel, wanted: type[S], **given: Any) -> S:
+def narrow(source: BaseModel, wanted: type[S], /, **given: Any) -> S:
     """Return settings that take each field from the source's field of the same name.
 
     Args:
