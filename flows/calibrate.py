@@ -1,7 +1,7 @@
 """The flow `calibrate`: a judge against the labels of people, on rows that an ordinary evaluation scores."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -14,7 +14,7 @@ from pydantic import Field
 from flows.config.run_config import RunConfig
 from flows.evaluate import evaluate, running_judge
 from flows.execution.calibration_lookup import judge_name, metric_fingerprint
-from metric_core.calibration.calibrate import Figure, HumanAgreement, measure_agreement
+from metric_core.calibration.calibrate import HumanAgreement, measure_agreement
 from metric_core.calibration.judge_error import estimate_judge_error
 from metric_core.calibration.labels import LabelRules, Scale
 from metric_core.errors import ConfigError
@@ -22,7 +22,7 @@ from metric_core.metric import MetricRequest
 from metric_core.registry import default_suite
 from metric_core.statistics.resampling import SEED
 from tasks.calibration import calibration_files as calibrations
-from tasks.calibration.calibration_files import Calibration, KeptConfusion, KeptFigure, KeptMap
+from tasks.calibration.calibration_files import Calibration
 from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
 from tasks.options.model_options import Settings
 from tasks.reports.calibration.calibration_text import calibration_markdown
@@ -54,7 +54,8 @@ class CalibrationRequest(Settings):
         return LabelRules(self.label, self.positive, self.span)
 
 
-class CalibrationResult(Settings):
+@dataclass(frozen=True, slots=True)
+class CalibrationResult:
     """What a finished calibration returns.
 
     Args:
@@ -181,18 +182,13 @@ def _findings(found: HumanAgreement, rows: PairedLabels) -> dict[str, Any]:
     has_ends = judged.scale is Scale.BINARY or rows.span is not None
     error = estimate_judge_error(judged.labels, judged.scores, judged.groups) if has_ends else None
     return {
-        "figures": {name: _figure(figure) for name, figure in found.figures.items()},
-        "best": None if found.best is None else KeptConfusion(**asdict(found.best)),
-        "middle": None if found.middle is None else KeptConfusion(**asdict(found.middle)),
-        "map": None if found.map is None else KeptMap(**asdict(found.map)),
+        "figures": found.figures,
+        "best": found.best,
+        "middle": found.middle,
+        "map": found.map,
         "error": error,
         "warnings": rows.warnings,
     }
-
-
-def _figure(figure: Figure) -> KeptFigure:
-    ends = {} if figure.interval is None else asdict(figure.interval)
-    return KeptFigure(value=figure.value, **ends)
 
 
 def _data_digest(run: FinishedRun, data: LabelledData) -> str:
@@ -203,7 +199,7 @@ def _data_digest(run: FinishedRun, data: LabelledData) -> str:
 def _write_to_run(folder: Path, found: Calibration) -> None:
     """The run that a calibration was made from says what came out of it."""
     manifest = run_folder.read_json(folder, run_folder.MANIFEST)
-    facts = found.facts(found.verdict, applied=False)
+    facts = found.manifest_entry(found.verdict, applied=False)
     # People have labelled these rows: what they would say of them needs no estimate.
     entry = {"metrics": {found.metric: {**facts, "error": None}}, "not_covered": []}
     run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "calibration": entry})

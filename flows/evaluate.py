@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,6 @@ from flows.execution.stage_settings import (
 from metric_core.stages import Stage
 from tasks.launcher import launch_for_scope
 from tasks.models.models import open_cache, reset_clients_for_run
-from tasks.options.model_options import Settings
 from tasks.prefect_support.concurrency_limits import create_limits
 from tasks.runs import run_folder
 from tasks.runs.finished_run import FinishedRun
@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 
-class Evaluation(Settings):
+@dataclass(frozen=True, slots=True)
+class Evaluation:
     """What a finished evaluation returns.
 
     Args:
@@ -141,7 +142,7 @@ def finish(
         "status": "completed",
         "rows_read": read.rows_read,
         "bad_row_count": read.bad_row_count,
-        "bad_rows": [bad_row.model_dump() for bad_row in read.bad_rows],
+        "bad_rows": [asdict(bad_row) for bad_row in read.bad_rows],
         "warnings": read.warnings,
     }
     settings = ReportingSettings(folder=str(folder), metrics=metrics_of(plan), manifest={**manifest, **findings})

@@ -1,5 +1,6 @@
 """The flow `prune`: drops stage tables and answers that nothing has used for long, by hand or on a schedule."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from prefect import flow
@@ -34,7 +35,8 @@ class PruneSettings(Settings):
     dry_run: bool = True
 
 
-class PruneReport(Settings):
+@dataclass(frozen=True, slots=True)
+class PruneReport:
     """What was dropped, or would be: how much of what, and the bytes that it takes; and how many runs are under way."""
 
     dry_run: bool

@@ -6,6 +6,7 @@ them even where every store has been emptied. A stage whose table lacks what the
 
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ def _rerun(ready: Rerun, config: RunConfig, folder: Path, manifest: Mapping[str,
         "rows_anew": work.rows_named(read.refs),
         "notes": notes,
     }
-    read = read.model_copy(update={"warnings": warnings})
+    read = replace(read, warnings=warnings)
     seconds = round(time.monotonic() - started, 3)
     return finish(read, refs, ready.plan, folder, {**manifest, "rerun": said, "seconds": seconds})
 
@@ -96,7 +97,7 @@ def _read(ready: Rerun, config: RunConfig, carrier: RowReuse) -> SamplesResult:
     return SamplesResult(
         refs=tuple(carrier.samples()),
         rows_read=manifest["rows_read"],
-        bad_rows=tuple(BadRowNote.model_validate(bad_row) for bad_row in manifest["bad_rows"]),
+        bad_rows=tuple(BadRowNote(**bad_row) for bad_row in manifest["bad_rows"]),
         bad_row_count=manifest["bad_row_count"],
         warnings=tuple(manifest["warnings"]),
     )

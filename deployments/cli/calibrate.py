@@ -17,7 +17,8 @@ from metric_core.errors import ConfigError
 if TYPE_CHECKING:
     from flows.calibrate import CalibrationResult
     from flows.config.run_config import RunConfig
-    from tasks.calibration.calibration_files import Calibration, KeptConfusion
+    from metric_core.calibration.calibrate import Confusion
+    from tasks.calibration.calibration_files import Calibration
 
 Label = Annotated[
     str, typer.Option("--label", envvar="ASSAY_CALIBRATE_LABEL", help="Column with the labels of people.")
@@ -156,7 +157,7 @@ def _lines(found: "Calibration") -> list[str]:
     return [*lines, f"map of probabilities: slope {found.map.slope:.3f}, intercept {found.map.intercept:.3f}"]
 
 
-def _confusion(found: "KeptConfusion") -> str:
+def _confusion(found: "Confusion") -> str:
     return (
         f"both yes {found.both}, both no {found.neither}, judge alone yes {found.judge_only}, "
         f"people alone yes {found.people_only}"

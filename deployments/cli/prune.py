@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -52,7 +53,7 @@ def prune(
     settings = PruneSettings(older_than_days=age, max_bytes=most, tables=tables, answers=answers, dry_run=not yes)
     done = run_prune(settings)
     if as_json:
-        stdout.print_json(json.dumps(done.model_dump()))
+        stdout.print_json(json.dumps(asdict(done)))
         return
     verb = "would drop" if done.dry_run else "dropped"
     dropped = f"{done.records} records, {done.tables} tables, {done.sources} data files"

@@ -14,11 +14,12 @@ from typing import Any
 from flows.config.run_config import RunConfig
 from flows.execution.plan import Plan
 from flows.execution.stage_settings import STAGE_TASKS, judged_settings, stage_settings
+from metric_core.calibration.platt import ProbabilityMap
 from metric_core.errors import ConfigError
 from metric_core.metric import MetricRequest
 from metric_core.stages import Stage, closure
 from tasks.calibration import calibration_files as calibrations
-from tasks.calibration.calibration_files import Calibration, JudgeName, MetricMap
+from tasks.calibration.calibration_files import Calibration, JudgeName
 from tasks.models.models import open_judges
 from tasks.options.model_options import MetricSettings, Settings
 from tasks.stages.aggregation import AggregationSettings
@@ -74,8 +75,8 @@ def calibration_entry(config: RunConfig, plan: Plan) -> dict[str, Any]:
         ConfigError: the configuration asks for a calibration that does not hold for this judge.
     """
     covered = _find_covered(config, plan.requests)
-    applied = {found.metric for found in _maps(config, covered)}
-    metrics = {key: found.facts(config.verdict, key in applied) for key, found in covered.by_metric.items()}
+    applied = _maps(config, covered)
+    metrics = {key: found.manifest_entry(config.verdict, key in applied) for key, found in covered.by_metric.items()}
     return {"metrics": metrics, "not_covered": list(covered.not_covered)}
 
 
@@ -125,15 +126,15 @@ def _wrong_file(found: Calibration, config: RunConfig, requests: Sequence[Metric
     )
 
 
-def _maps(config: RunConfig, covered: CoveredMetric) -> tuple[MetricMap, ...]:
+def _maps(config: RunConfig, covered: CoveredMetric) -> dict[str, ProbabilityMap]:
     if config.calibration == "none":
-        return ()
+        return {}
     if config.verdict != "probability":
         raise ConfigError(
             f'calibration = "{config.calibration}" changes probabilities, but verdict is "binary"; '
             'set verdict = "probability"'
         )
-    maps = tuple(found for key, of in covered.by_metric.items() if (found := of.metric_map(key)) is not None)
+    maps = {key: found.map for key, found in covered.by_metric.items() if found.map is not None}
     if not maps:
         judge = judge_name(config)
         notes = "".join(f"; {note}" for note in covered.not_covered)

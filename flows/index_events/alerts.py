@@ -6,6 +6,7 @@ from hearing. Where nobody is named, or nobody can be told, it goes to a file, s
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -18,7 +19,6 @@ from prefect.events import emit_event
 from prefect.logging import get_run_logger
 
 from flows.config.deploy_options import AlertSettings
-from tasks.options.model_options import Settings
 from tasks.runtime.credentials import read_secret
 from tasks.runtime.home import assay_home
 
@@ -29,7 +29,8 @@ _SECONDS = 15.0
 _TRIES = 3
 
 
-class Alert(Settings):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
     """What there is to tell.
 
     Args:
@@ -75,7 +76,7 @@ class Alert(Settings):
     @property
     def content(self) -> dict[str, Any]:
         """It whole, for programs. `text` is what chat services show."""
-        return {"title": self.title, "text": self.text, **self.model_dump(mode="json")}
+        return {"title": self.title, "text": self.text, **asdict(self), "worse": list(self.worse)}
 
 
 def send(alert: Alert, settings: AlertSettings) -> tuple[str, ...]:

@@ -1,24 +1,25 @@
-"""Calibrations: how far a judge agreed with people on labelled rows, as a file, and which of them covers a run.
+"""Calibrations as files: how far a judge agreed with people on labelled rows, and which runs a calibration covers.
 
 A calibration holds for the judge that it was made with: its model, its prompts and everything else that determines its
-answers are one digest, the identity. Kept ones lie in ASSAY_HOME/calibrations, one a metric and identity.
+answers are one digest, the fingerprint. The latest of each metric and fingerprint lies in ASSAY_HOME/calibrations.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, PlainSerializer, TypeAdapter, ValidationError
 
+from metric_core.calibration.calibrate import Confusion, Figure
 from metric_core.calibration.judge_error import JudgeError
 from metric_core.calibration.labels import Scale
+from metric_core.calibration.platt import ProbabilityMap
 from metric_core.errors import ConfigError, RunFolderError
-from tasks.options.model_options import Settings
 from tasks.runs import run_folder
 from tasks.runtime.home import assay_home
 
@@ -26,8 +27,38 @@ FORMAT = 1
 FOLDER = "calibrations"
 
 
-class JudgeName(Settings):
-    """Who judged, for people; the identity says it for machines."""
+def figure_to_dict(figure: Figure) -> dict[str, float | None]:
+    """Return the entry of a figure in a file: its value and the ends of its interval."""
+    low, high = (None, None) if figure.interval is None else (figure.interval.low, figure.interval.high)
+    return {"value": figure.value, "low": low, "high": high}
+
+
+def _nest_interval(entry: Any) -> Any:
+    if not isinstance(entry, Mapping):
+        return entry
+    ends = {end: entry.get(end) for end in ("low", "high")}
+    return {"value": entry.get("value"), "interval": None if None in ends.values() else ends}
+
+
+# A file has the ends of the interval beside the value.
+_Figure: TypeAlias = Annotated[Figure, BeforeValidator(_nest_interval), PlainSerializer(figure_to_dict)]
+_FIGURE: TypeAdapter[Figure] = TypeAdapter(_Figure)
+
+
+def parse_figure(entry: Mapping[str, Any]) -> Figure:
+    """Return a figure from its entry in a file.
+
+    >>> parse_figure({"value": 0.5, "low": 0.25, "high": 0.75})
+    Figure(value=0.5, interval=Interval(low=0.25, high=0.75))
+    >>> parse_figure({"value": 0.5})
+    Figure(value=0.5, interval=None)
+    """
+    return _FIGURE.validate_python(entry)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeName:
+    """The name of a judge, for readers; the fingerprint identifies it for programs."""
 
     backend: str
     model: str
@@ -38,54 +69,17 @@ class JudgeName(Settings):
         return " ".join(filter(None, (self.model, self.revision)))
 
 
-class KeptFigure(Settings):
-    """A figure and its 95 % interval."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-
-class KeptConfusion(Settings):
-    """How often people and the judge said yes and no."""
-
-    both: int
-    judge_only: int
-    people_only: int
-    neither: int
-
-
-class KeptMap(Settings):
-    """The fitted map of the judge's probabilities."""
-
-    slope: float
-    intercept: float
-
-
-class MetricMap(Settings):
-    """What a calibration makes of the judge's probabilities, for one metric.
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The numbers of rows that a calibration rests on.
 
     Args:
-        metric: its key.
-        slope: of the map.
-        intercept: of the map.
-    """
-
-    metric: str
-    slope: float
-    intercept: float
-
-
-class Counts(Settings):
-    """How many rows a calibration rests on.
-
-    Args:
-        rows: evaluated rows.
-        unlabelled: of these, rows without a label.
-        undefined: labelled rows with nothing to measure.
-        failed: labelled rows for which the judge gave nothing usable.
-        compared: labelled rows with a score.
-        positive: of these, rows whose label is yes; None for grades.
+        rows: Evaluated rows.
+        unlabelled: Rows without a label.
+        undefined: Labelled rows with nothing to measure.
+        failed: Labelled rows for which the judge returned nothing usable.
+        compared: Labelled rows with a score.
+        positive: Compared rows whose label is yes; None for grades.
     """
 
     rows: int
@@ -96,33 +90,33 @@ class Counts(Settings):
     positive: int | None = None
 
 
-class Calibration(Settings):
-    """How far a judge agreed with people.
+class Calibration(BaseModel, frozen=True, extra="forbid"):
+    """The agreement of a judge with people on labelled rows.
 
     Args:
-        format: of the file.
-        created: when it was made.
-        identity: digest of all that determines the metric's tables: judge, prompts, sampling, models, code.
-        judge: who judged.
-        metric: key of the metric.
-        name: its name.
-        parameters: its parameters.
-        verdict: how verdicts counted in the scores.
-        source: the labelled data.
-        data: digest of its rows and labels.
-        label: the column with the labels.
-        positive: the label that means yes, where one was named.
-        scale: yes or no, or grades.
-        span: the lowest and the highest grade; None for yes and no.
-        counts: how many rows it rests on.
-        figures: by name.
-        best: at the best threshold, out of sample.
-        middle: at the middle of the metric's range.
-        map: of the judge's probabilities; None where it gives none.
-        error: how the judge errs; None where the rows do not tell.
-        seed: where drawing rows started.
-        warnings: what a reader should know.
-        versions: of what it was made with.
+        format: Version of the file format.
+        created: Time at which it was made, in ISO 8601.
+        identity: Digest of all that determines the metric's tables: judge, prompts, sampling, models, code.
+        judge: Name of the judge.
+        metric: Key of the metric.
+        name: Name of the metric.
+        parameters: Parameters of the metric.
+        verdict: `binary` or `probability`, as verdicts counted in the scores.
+        source: The labelled data.
+        data: Digest of the labelled rows and their labels.
+        label: Column with the labels.
+        positive: Label that means yes, where one was named.
+        scale: Kind of labels: yes or no, or grades.
+        span: Lowest and highest grade; None for yes and no.
+        counts: Numbers of rows.
+        figures: Figures by name, see `FIGURES`.
+        best: Confusion at the best threshold, out of sample.
+        middle: Confusion at the middle of the metric's range.
+        map: Map of the judge's probabilities; None where the judge returns none.
+        error: Error of the judge; None where the rows do not determine it.
+        seed: Seed of the resampling.
+        warnings: Sentences that a reader should know.
+        versions: Package -> version with which it was made.
     """
 
     format: int = FORMAT
@@ -140,25 +134,22 @@ class Calibration(Settings):
     scale: Scale
     span: tuple[float, float] | None = None
     counts: Counts
-    figures: dict[str, KeptFigure]
-    best: KeptConfusion | None = None
-    middle: KeptConfusion | None = None
-    map: KeptMap | None = None
+    figures: dict[str, _Figure]
+    best: Confusion | None = None
+    middle: Confusion | None = None
+    map: ProbabilityMap | None = None
     error: JudgeError | None = None
     seed: int
     warnings: tuple[str, ...] = ()
     versions: dict[str, str] = Field(default_factory=dict)
 
-    def metric_map(self, key: str) -> MetricMap | None:
-        """Its map, for a metric under this key."""
-        return None if self.map is None else MetricMap(metric=key, slope=self.map.slope, intercept=self.map.intercept)
-
-    def facts(self, verdict: str, applied: bool) -> dict[str, Any]:
-        """What a run tells of it.
+    def manifest_entry(self, verdict: str, applied: bool) -> dict[str, Any]:
+        """Return the entry of the calibration in run.json.
 
         Args:
-            verdict: how verdicts count in the run; with the judge's error come only scores made in the same way.
-            applied: whether the run maps the judge's probabilities by it.
+            verdict: `binary` or `probability`, as verdicts count in the run. The judge's error is in the entry only
+                if it was measured with the same.
+            applied: Whether the run maps the judge's probabilities with the calibration.
         """
         is_alike = verdict == self.verdict and not applied
         return {
@@ -168,31 +159,31 @@ class Calibration(Settings):
             "span": self.span,
             "verdict": self.verdict,
             "compared": self.counts.compared,
-            "figures": {name: figure.model_dump() for name, figure in self.figures.items()},
+            "figures": {name: figure_to_dict(figure) for name, figure in self.figures.items()},
             "error": asdict(self.error) if self.error is not None and is_alike else None,
             "applied": applied,
         }
 
 
 def save(calibration: Calibration, path: Path) -> Path:
-    """Writes a calibration, whole or not at all.
+    """Write a calibration atomically and return its path.
 
     Raises:
-        RunFolderError: the file can not be written.
+        RunFolderError: The file cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         run_folder.write_json(path, calibration.model_dump(mode="json"))
     except OSError as error:
-        raise RunFolderError(f"the calibration {path} can not be written: {error.strerror or error}") from error
+        raise RunFolderError(f"the calibration {path} cannot be written: {error.strerror or error}") from error
     return path
 
 
 def load(path: Path) -> Calibration:
-    """A calibration from its file.
+    """Read a calibration.
 
     Raises:
-        ConfigError: there is none, or it can not be used.
+        ConfigError: The file is missing, damaged, or of another format.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -200,19 +191,19 @@ def load(path: Path) -> Calibration:
     except FileNotFoundError as error:
         raise ConfigError(f"there is no calibration {path}. `assay calibrate` makes one.") from error
     except (OSError, ValueError, ValidationError) as error:
-        raise ConfigError(f"the calibration {path} can not be used; make it anew with `assay calibrate`") from error
+        raise ConfigError(f"the calibration {path} cannot be used; make it again with `assay calibrate`") from error
     if found.format != FORMAT:
         raise ConfigError(f"the calibration {path} has format {found.format}, this rag-assay reads {FORMAT}")
     return found
 
 
 def save_latest(calibration: Calibration) -> Path:
-    """Keeps a calibration for the runs of this machine; one of the same metric and identity is replaced."""
+    """Save a calibration for later runs on this machine; it replaces one of the same metric and fingerprint."""
     return save(calibration, _path(calibration.judge, calibration.metric, calibration.identity))
 
 
 def load_latest() -> list[Calibration]:
-    """Every kept calibration that can be read, the newest first."""
+    """Return all readable calibrations of this machine, newest first."""
     found = []
     for path in (assay_home() / FOLDER).glob("*/*.json"):
         try:
@@ -223,7 +214,7 @@ def load_latest() -> list[Calibration]:
 
 
 def describe_mismatch(calibration: Calibration, judge: JudgeName) -> str | None:
-    """Why a calibration with another identity does not hold for a judge; None where the model is another altogether."""
+    """Return why a calibration with another fingerprint does not hold for a judge; None for a different model."""
     if (calibration.judge.backend, calibration.judge.model) != (judge.backend, judge.model):
         return None
     if calibration.judge.revision != judge.revision:
@@ -232,7 +223,7 @@ def describe_mismatch(calibration: Calibration, judge: JudgeName) -> str | None:
 
 
 def digest_rows(rows: Iterable[Any]) -> str:
-    """Digest of rows, whatever JSON can hold."""
+    """Return the SHA-256 digest of rows, each anything that JSON can hold."""
     digest = hashlib.sha256()
     for row in rows:
         digest.update(json.dumps(row, sort_keys=True, default=str).encode() + b"\n")
@@ -240,7 +231,7 @@ def digest_rows(rows: Iterable[Any]) -> str:
 
 
 def format_day(created: str) -> str:
-    """The day of a moment.
+    """Return the date of an ISO 8601 time.
 
     >>> format_day("2026-11-21T16:04:00+00:00")
     '2026-11-21'

@@ -7,8 +7,7 @@ from metric_core.calibration.calibrate import FIGURES
 from metric_core.errors import AssayError
 from metric_core.gates.rules import JudgeAgreement
 from metric_core.stages import any_judged
-from metric_core.statistics.resampling import Interval
-from tasks.calibration.calibration_files import KeptFigure
+from tasks.calibration.calibration_files import parse_figure
 from tasks.options.model_options import MetricSettings
 
 _MEASURES = {"kappa": "Cohen's kappa", "spearman": FIGURES["spearman"]}
@@ -45,8 +44,6 @@ def _uses_judge(entry: Mapping[str, Any]) -> bool:
 def _agreement(facts: Mapping[str, Any]) -> JudgeAgreement:
     figures = facts["figures"]
     name = next((name for name in _MEASURES if name in figures), "kappa")
-    found = KeptFigure.model_validate(figures[name]) if name in figures else None
-    interval = None
-    if found is not None and found.low is not None and found.high is not None:
-        interval = Interval(found.low, found.high)
-    return JudgeAgreement(_MEASURES[name], None if found is None else found.value, interval, int(facts["compared"]))
+    found = parse_figure(figures[name]) if name in figures else None
+    value, interval = (None, None) if found is None else (found.value, found.interval)
+    return JudgeAgreement(_MEASURES[name], value, interval, int(facts["compared"]))

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fsspec.core import url_to_fs
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from metric_core.errors import AssayError, ConfigError
-from tasks.options.model_options import Settings
 from tasks.runs.index_versions import IndexVersion, newest
 from tasks.runtime.home import assay_home
 from tasks.tables.table_files import atomic_write, translate_errors, translate_storage_errors
@@ -33,7 +32,7 @@ KEPT = 20
 _SETTING = "deploy.baselines"
 
 
-class Baseline(Settings):
+class Baseline(BaseModel, frozen=True, extra="forbid"):
     """An accepted run.
 
     Args:

@@ -1,12 +1,14 @@
 """The stage `aggregation`: from the tables of all stages to one score a row and metric. Asks nothing."""
 
 from collections.abc import Mapping
-from typing import Literal
+from dataclasses import asdict
+from typing import Any, Literal
+
+from pydantic import Field, field_serializer
 
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.evidence import Evidence
 from metric_core.stages import Stage
-from tasks.calibration.calibration_files import MetricMap
 from tasks.evidence.sample_evidence import Asked, map_probabilities, read_asked_probabilities, read_evidence
 from tasks.options.model_options import MetricSettings, Settings
 from tasks.stages.base import StageOutput, Tables, progress_reporter, stage
@@ -19,12 +21,17 @@ class AggregationSettings(Settings):
     Args:
         metrics: the metrics to score.
         verdict: `binary` counts a verdict as 0 or 1, `probability` as the judge's probability of yes.
-        maps: for `probability`, what becomes of the probabilities before a metric counts them.
+        maps: Key of a metric -> map of the probabilities that it counts, for `probability`.
     """
 
     metrics: tuple[MetricSettings, ...]
     verdict: Literal["binary", "probability"] = "binary"
-    maps: tuple[MetricMap, ...] = ()
+    maps: dict[str, ProbabilityMap] = Field(default_factory=dict)
+
+    @field_serializer("maps")
+    def _serialize_maps(self, maps: Mapping[str, ProbabilityMap]) -> list[dict[str, Any]]:
+        # The stage's fingerprint is made of this form.
+        return [{"metric": key, **asdict(found)} for key, found in maps.items()]
 
 
 @stage(Stage.AGGREGATION, version=1)
@@ -34,12 +41,11 @@ def aggregation(tables: Tables, settings: AggregationSettings) -> StageOutput:
     requests = [metric.request() for metric in settings.metrics]
     tell = progress_reporter(Stage.AGGREGATION)
     tell(0, len(samples))
-    maps = {found.metric: ProbabilityMap(found.slope, found.intercept) for found in settings.maps}
-    asked = read_asked_probabilities(tables) if maps else {}
+    asked = read_asked_probabilities(tables) if settings.maps else {}
     rows = []
     for evidence in read_evidence(samples, tables, settings.verdict):
         for request in requests:
-            score = request.score(_mapped(evidence, asked, maps.get(request.key)))
+            score = request.score(_mapped(evidence, asked, settings.maps.get(request.key)))
             rows.append(
                 {
                     "row_id": evidence.sample.row_id,

@@ -10,12 +10,13 @@ import json
 import posixpath
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 from prefect import Task
 from prefect.cache_policies import NO_CACHE
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from metric_core import columns as c
 from metric_core.errors import SourceError
@@ -55,7 +56,7 @@ class RetrievalSettings(Settings):
     retriever: RetrieverOptions
 
 
-class Retrieval(Settings):
+class Retrieval(BaseModel, frozen=True, extra="forbid"):
     """What was fetched.
 
     Args:
@@ -86,16 +87,16 @@ class Retrieval(Settings):
 
     def added_to(self, read: SamplesResult) -> SamplesResult:
         """The rows that were read, with the bad rows of the question set beside them."""
-        return read.model_copy(
-            update={
-                "rows_read": self.rows_read,
-                "bad_rows": (*self.bad_rows, *read.bad_rows),
-                "bad_row_count": self.bad_row_count + read.bad_row_count,
-            }
+        return replace(
+            read,
+            rows_read=self.rows_read,
+            bad_rows=(*self.bad_rows, *read.bad_rows),
+            bad_row_count=self.bad_row_count + read.bad_row_count,
         )
 
 
-class UnfetchedContexts(Settings):
+@dataclass(frozen=True, slots=True)
+class UnfetchedContexts:
     """Contexts that are not there yet.
 
     Args:

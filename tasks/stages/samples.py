@@ -1,5 +1,6 @@
 """The stage `samples`: the rows to evaluate, checked, with ids, in shards."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
@@ -48,7 +49,8 @@ class SamplesSettings(Settings):
         )
 
 
-class BadRowNote(Settings):
+@dataclass(frozen=True, slots=True)
+class BadRowNote:
     """A row that was left out, for the manifest."""
 
     number: int
@@ -65,7 +67,8 @@ class BadRowNote(Settings):
         )
 
 
-class SamplesResult(Settings):
+@dataclass(frozen=True, slots=True)
+class SamplesResult:
     """The shards, and what was found on the way.
 
     Args:

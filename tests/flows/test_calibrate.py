@@ -124,7 +124,7 @@ def test_grades_are_put_on_the_metric_s_range_and_nothing_is_kept_unasked(home: 
     found = result.calibration
     assert (found.scale, found.span, found.counts.positive) == ("graded", (1, 5), None)
     assert {"spearman", "kendall", "mae", "brier", "ece", "mae_mapped"} <= set(found.figures)
-    assert found.figures["mae"].low is not None
+    assert found.figures["mae"].interval is not None
     assert (result.kept, (home / "calibrations").exists()) == (None, False)
 
 
@@ -140,8 +140,8 @@ def test_the_builtin_judge_agrees_with_people_better_than_chance(tmp_path: Path)
     request = CalibrationRequest(config=config, label="label_attributable", metric="faithfulness", by="group_id")
     figure = calibrate(request).calibration.figures["auroc_probability"]
     assert figure.value > 0.7
-    assert figure.low is not None
-    assert figure.low > 0.5
+    assert figure.interval is not None
+    assert figure.interval.low > 0.5
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from metric_core.calibration.calibrate import FIGURES
-from tasks.calibration.calibration_files import Calibration, KeptFigure, format_day
+from metric_core.calibration.calibrate import FIGURES, Figure
+from tasks.calibration.calibration_files import Calibration, format_day, parse_figure
 from tasks.calibration.human_agreement import read_agreements
 from tasks.reports.run.summary_view import format_fixed
 
@@ -63,7 +63,7 @@ def figure_rows(calibration: Calibration) -> Iterator[tuple[str, str, str]]:
     """Each figure: what it is, its value, and its interval."""
     for name, title in FIGURES.items():
         if (figure := calibration.figures.get(name)) is not None:
-            yield title, format_fixed(figure.value), _interval(figure)
+            yield title, format_fixed(figure.value), _format_interval(figure)
 
 
 def count_line(calibration: Calibration) -> str:
@@ -92,14 +92,12 @@ def calibration_markdown(calibration: Calibration) -> str:
 
 
 def _format_value(figure: Mapping[str, Any]) -> str:
-    found = KeptFigure.model_validate(figure)
-    interval = _interval(found)
+    found = parse_figure(figure)
+    interval = _format_interval(found)
     return f"{format_fixed(found.value)} ({interval})" if interval else format_fixed(found.value)
 
 
-def _interval(figure: KeptFigure) -> str:
-    return (
-        ""
-        if figure.low is None or figure.high is None
-        else f"{format_fixed(figure.low)} to {format_fixed(figure.high)}"
-    )
+def _format_interval(figure: Figure) -> str:
+    if figure.interval is None:
+        return ""
+    return f"{format_fixed(figure.interval.low)} to {format_fixed(figure.interval.high)}"

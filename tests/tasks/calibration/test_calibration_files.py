@@ -1,6 +1,7 @@
 """Kept calibrations: written whole, read back, and refused where they are damaged or of another judge."""
 
 import json
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,25 @@ def test_a_kept_calibration_is_found_again_under_its_judge(home: Path) -> None:
     assert calibrations.load_latest() == [made()]
 
 
+def test_a_figure_is_flat_on_disk() -> None:
+    content = json.loads(calibrations.save_latest(made()).read_text(encoding="utf-8"))
+    assert content["figures"] == {
+        "kappa": {"value": 0.5, "low": 0.25, "high": 0.75},
+        "brier": {"value": 0.125, "low": None, "high": None},
+    }
+    assert content["map"] == {"slope": 0.5, "intercept": -0.25}
+    assert content["judge"] == {"backend": "server", "model": "org/judge 7B", "revision": "r1"}
+
+
+@pytest.mark.parametrize("figure", [{"low": 0.25}, 0.5, {"value": "much"}])
+def test_a_damaged_figure_is_an_error(figure: object) -> None:
+    path = calibrations.save_latest(made())
+    content = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**content, "figures": {"kappa": figure}}), encoding="utf-8")
+    with pytest.raises(ConfigError, match="cannot be used"):
+        calibrations.load(path)
+
+
 def test_a_newer_one_of_the_same_judge_replaces_it_and_another_judge_s_stays() -> None:
     calibrations.save_latest(made())
     calibrations.save_latest(made(created="2026-11-22T16:04:00+00:00"))
@@ -60,7 +80,7 @@ def test_a_damaged_one_is_nobody_s_and_a_named_one_an_error() -> None:
     path = calibrations.save_latest(made())
     path.write_text("{", encoding="utf-8")
     assert calibrations.load_latest() == []
-    with pytest.raises(ConfigError, match="can not be used; make it anew with `assay calibrate`"):
+    with pytest.raises(ConfigError, match="cannot be used; make it again with `assay calibrate`"):
         calibrations.load(path)
     with pytest.raises(ConfigError, match="there is no calibration"):
         calibrations.load(path.with_name("other.json"))
@@ -78,11 +98,11 @@ def test_a_damaged_one_is_nobody_s_and_a_named_one_an_error() -> None:
     ],
 )
 def test_why_a_calibration_does_not_hold(changes: dict[str, str], why: str | None) -> None:
-    assert calibrations.describe_mismatch(made(), JUDGE.model_copy(update=changes)) == why
+    assert calibrations.describe_mismatch(made(), replace(JUDGE, **changes)) == why
 
 
 def test_a_run_tells_each_metric_s_agreement_and_which_have_none() -> None:
-    entry = {"metrics": {"faithfulness": made().facts("binary", applied=False)}, "not_covered": ["a note"]}
+    entry = {"metrics": {"faithfulness": made().manifest_entry("binary", applied=False)}, "not_covered": ["a note"]}
     metrics = [{"key": key} for key in ("faithfulness", "a", "b")]
     assert agreement_lines({"calibration": entry, "metrics": metrics, "config": {"verdict": "binary"}}) == [
         "faithfulness: kappa 0.500 (0.250 to 0.750), 6 rows of labels.jsonl, 2026-11-21",
@@ -95,7 +115,7 @@ def test_a_run_tells_each_metric_s_agreement_and_which_have_none() -> None:
 
 def test_a_calibration_as_markdown_has_its_counts_and_figures() -> None:
     assert count_line(made()) == "6 of 9 rows compared (4 yes, 2 no); 1 unlabelled, 2 failed"
-    assert count_line(made(counts={**made().counts.model_dump(), "positive": None})).startswith("6 of 9 rows compared;")
+    assert count_line(made(counts={**asdict(made().counts), "positive": None})).startswith("6 of 9 rows compared;")
     assert calibration_markdown(made()).splitlines()[-2:] == [
         "| Cohen's kappa at the best threshold | 0.500 | 0.250 to 0.750 |",
         "| Brier score | 0.125 |  |",

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from metric_core import reasons
+from metric_core.calibration.platt import ProbabilityMap
 from metric_core.registry import parse_request
 from metric_core.stages import Stage
 from tasks.options.model_options import MetricSettings
@@ -142,10 +143,10 @@ def test_a_map_changes_the_probabilities_that_the_judge_gave_and_no_others() -> 
     given = tables()
     given[Stage.CLAIMS] = build_table(Stage.CLAIMS, [CLAIM, second])
     given[Stage.VERDICTS] = build_table(Stage.VERDICTS, [VERDICT, known])
-    maps = ({"metric": "faithfulness", "slope": 1.0, "intercept": -math.log(3)},)  # 0.75 has the odds 3 : 1
+    maps = {"faithfulness": ProbabilityMap(1.0, -math.log(3))}  # 0.75 has the odds 3 : 1
     settings = AggregationSettings.model_validate({"metrics": metrics, "verdict": "probability", "maps": maps})
     mapped, _ = aggregation.compute(given, settings).table.to_pylist()
-    plain, _ = aggregation.compute(given, settings.model_copy(update={"maps": ()})).table.to_pylist()
+    plain, _ = aggregation.compute(given, settings.model_copy(update={"maps": {}})).table.to_pylist()
     assert (plain["value"], mapped["value"]) == pytest.approx((0.375, 0.25))
 
 
