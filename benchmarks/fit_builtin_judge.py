@@ -98,7 +98,7 @@ def clapnq_sentences(extractor: FeatureExtractor) -> Table:
     """ClapNQ: the sentences of a passage, and those that people chose as the ground of an answer."""
     found = rows("context_relevance_clapnq")
     questions: list[GenerateQuestion] = [ask_relevant_sentences(row["sentences"], row["user_input"]) for row in found]
-    extracted = extractor.of_sentences(questions)
+    extracted = extractor.sentence_features(questions)
     features = [sentence for numbered in extracted for sentence in numbered.features]
     labels = [bool(label) for row in found for label in row["label_sentence_selected"]]
     groups = [row["group_id"] for row in found for _ in row["sentences"]]
@@ -107,7 +107,7 @@ def clapnq_sentences(extractor: FeatureExtractor) -> Table:
 
 def tabulated(examples: Sequence[Example], extractor: FeatureExtractor) -> Table:
     """The examples' features."""
-    features = extractor.of_choices([example.question for example in examples])
+    features = extractor.choice_features([example.question for example in examples])
     columns = zip(*((example.dataset, example.group, example.label, example.kind) for example in examples), strict=True)
     datasets, groups, labels, kinds = (list(column) for column in columns)
     return _table(datasets, groups, labels, kinds, features)
@@ -204,7 +204,7 @@ def report_responses(model: LinearModel, extractor: FeatureExtractor, pipeline: 
         found = rows(file)
         claims = split_claims([row["response"] for row in found], pipeline)
         asked = [ask_verdict(claim, contexts(row)) for row, own in zip(found, claims, strict=True) for claim in own]
-        probabilities = iter([model.probability(features) for features in extractor.of_choices(asked)])
+        probabilities = iter([model.probability(features) for features in extractor.choice_features(asked)])
         supports = [[next(probabilities) for _ in own] for own in claims]
         # A response that claims nothing has no score.
         kept = [(label(row), own) for row, own in zip(found, supports, strict=True) if own]

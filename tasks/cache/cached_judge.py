@@ -13,8 +13,8 @@ from tasks.judges.protocol import (
     GenerateAnswer,
     Judge,
     JudgeIdentity,
-    KeepChoice,
-    KeepGenerate,
+    OnChoiceAnswer,
+    OnGenerateAnswer,
     PerQuestionFingerprint,
 )
 
@@ -56,22 +56,28 @@ class CachedJudge:
         """Digest of all that determines an answer besides the question."""
         return self._judge.fingerprint(kind)
 
-    def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:
+    def choose(
+        self, questions: Sequence[ChoiceQuestion], on_answer: OnChoiceAnswer | None = None
+    ) -> list[ChoiceAnswer]:
         """Answers to choice questions."""
 
         def ask(positions: Sequence[int], kept: Keep[ChoiceAnswer]) -> list[ChoiceAnswer]:
             return self._judge.choose([questions[position] for position in positions], kept)
 
-        return CachedComputation(self._store, CHOICES, ask, self.refresh).values(self._keys(CHOICES, questions), keep)
+        return CachedComputation(self._store, CHOICES, ask, self.refresh).values(
+            self._keys(CHOICES, questions), on_answer
+        )
 
-    def generate(self, questions: Sequence[GenerateQuestion], keep: KeepGenerate | None = None) -> list[GenerateAnswer]:
+    def generate(
+        self, questions: Sequence[GenerateQuestion], on_answer: OnGenerateAnswer | None = None
+    ) -> list[GenerateAnswer]:
         """Answers to generate questions."""
 
         def ask(positions: Sequence[int], kept: Keep[GenerateAnswer]) -> list[GenerateAnswer]:
             return self._judge.generate([questions[position] for position in positions], kept)
 
         return CachedComputation(self._store, GENERATED, ask, self.refresh).values(
-            self._keys(GENERATED, questions), keep
+            self._keys(GENERATED, questions), on_answer
         )
 
     def recalled_choices(self, questions: Sequence[ChoiceQuestion]) -> list[ChoiceAnswer | None]:

@@ -26,7 +26,14 @@ from metric_core.records import AnswerStatus
 from tasks.cache.cached_judge import CachedJudge
 from tasks.judges.openai.request_mode import sends_all_votes_at_once
 from tasks.judges.openai.server_features import ServerFeatures
-from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, KeepChoice, KeepGenerate, notify_all
+from tasks.judges.protocol import (
+    ChoiceAnswer,
+    GenerateAnswer,
+    JudgeIdentity,
+    OnChoiceAnswer,
+    OnGenerateAnswer,
+    notify_all,
+)
 from tasks.options.model_options import JudgeSettings
 
 NOT_ASKED = "not asked"
@@ -144,30 +151,34 @@ class CountingJudge:
         """As the judge's."""
         return f"{kind} {self._name}" if self._judge is None else self._judge.fingerprint(kind)
 
-    def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:
+    def choose(
+        self, questions: Sequence[ChoiceQuestion], on_answer: OnChoiceAnswer | None = None
+    ) -> list[ChoiceAnswer]:
         """Answers that are there, and failures in the place of others."""
         known = self._judge.recalled_choices(questions) if self._judge else [None] * len(questions)
         stand_in = ChoiceAnswer(AnswerStatus.FAILED, reason=NOT_ASKED)
-        return self._counted(questions, known, lambda _question: stand_in, keep)
+        return self._counted(questions, known, lambda _question: stand_in, on_answer)
 
-    def generate(self, questions: Sequence[GenerateQuestion], keep: KeepGenerate | None = None) -> list[GenerateAnswer]:
+    def generate(
+        self, questions: Sequence[GenerateQuestion], on_answer: OnGenerateAnswer | None = None
+    ) -> list[GenerateAnswer]:
         """Answers that are there, and stand-ins in the place of others."""
         known = self._judge.recalled_writings(questions) if self._judge else [None] * len(questions)
-        return self._counted(questions, known, _stand_in_reply, keep)
+        return self._counted(questions, known, _stand_in_reply, on_answer)
 
     def _counted(
         self,
         questions: Sequence[JudgeQuestion],
         known: Sequence[A | None],
         stand_in: Callable[..., A],
-        keep: Callable[[int, A], None] | None,
+        on_answer: Callable[[int, A], None] | None,
     ) -> list[A]:
         for question, answer in zip(questions, known, strict=True):
             self._ledger.add(self._missing(question) if answer is None else Tally(1, 1))
         answers = [
             stand_in(question) if answer is None else answer for question, answer in zip(questions, known, strict=True)
         ]
-        notify_all(answers, keep)
+        notify_all(answers, on_answer)
         return answers
 
     def _missing(self, question: JudgeQuestion) -> Tally:

@@ -38,7 +38,7 @@ class PackagedFile:
     sha256: str
     requirement: str
 
-    def verified(self) -> Path:
+    def verify(self) -> Path:
         """Where the file is.
 
         Raises:
@@ -117,14 +117,14 @@ class MiniLm:
         from onnxruntime import InferenceSession, SessionOptions  # noqa: PLC0415
         from tokenizers import Tokenizer  # noqa: PLC0415
 
-        tokenizer = Tokenizer.from_file(str(self._tokenizer_file.verified()))
+        tokenizer = Tokenizer.from_file(str(self._tokenizer_file.verify()))
         tokenizer.no_padding()
         tokenizer.enable_truncation(_MAX_TOKENS)
         options = SessionOptions()
         # Threads that wait by spinning slow everything down where other work shares the processors.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.intra_op_num_threads = _thread_count()
-        return tokenizer, InferenceSession(self._model_file.verified(), options, providers=["CPUExecutionProvider"])
+        return tokenizer, InferenceSession(self._model_file.verify(), options, providers=["CPUExecutionProvider"])
 
 
 def _thread_count() -> int:

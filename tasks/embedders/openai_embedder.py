@@ -83,7 +83,7 @@ class OpenAIEmbedder:
         try:
             replies = self._connection.send([self._request(batch, str(i)) for i, batch in enumerate(batches)])
         except UnusableError as error:
-            raise EmbedderError(f"the embedding server is lost: {error}. See to the server and run again") from error
+            raise EmbedderError(f"the embedding server is lost: {error}. Check the server and run again") from error
         self._count(replies)
         vectors = np.zeros((len(distinct), self._dimensions), dtype=np.float32)
         for i, (batch, reply) in enumerate(zip(batches, replies, strict=True)):

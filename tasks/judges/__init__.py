@@ -1,1 +1,1 @@
-"""Judges: one protocol, several backends."""
+"""Judges: one protocol and its backends."""

@@ -1,4 +1,4 @@
-"""Puts the questions of a stage to the judge: equal ones once, in batches, and counts what it cost."""
+"""Ask the judge the questions of a stage: deduplicated, in batches, with usage counts."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,18 +12,18 @@ from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, Judge
 from tasks.runtime.usage import StageUsage, Usage
 
 BATCH = 4096
-"""Questions a call of the judge: large enough to share work between them, few enough to render at once."""
+"""Questions per call of the judge: enough to share work among them, few enough to render at once."""
 
 Q = TypeVar("Q", bound=JudgeQuestion)
 A = TypeVar("A", ChoiceAnswer, GenerateAnswer)
 
 
 class JudgeBatcher:
-    """One stage's way to the judge.
+    """A front end to a judge that asks equal questions once, in batches, and counts usage.
 
     Args:
-        judge: who answers.
-        progress: called with the number of questions answered, and with the growth of their total.
+        judge: Judge that answers.
+        progress: Called with the number of newly answered questions and the increase of their total.
     """
 
     def __init__(self, judge: Judge, progress: Callable[[int, int], None] = lambda _done, _total: None) -> None:
@@ -36,7 +36,7 @@ class JudgeBatcher:
 
     @property
     def usage(self) -> StageUsage:
-        """What the questions so far cost; seconds are the stage's to fill in."""
+        """The usage of all questions so far, without seconds, which the stage fills in."""
         return StageUsage(
             questions=self._questions,
             stored=self._stored,
@@ -48,11 +48,11 @@ class JudgeBatcher:
         )
 
     def choose(self, questions: Sequence[ChoiceQuestion]) -> list[ChoiceAnswer]:
-        """Answers to choice questions, in their order."""
+        """Answer choice questions, in their order."""
         return self._ask(questions, self._judge.choose)
 
     def generate(self, questions: Sequence[GenerateQuestion]) -> list[GenerateAnswer]:
-        """Answers to generate questions, in their order."""
+        """Answer generate questions, in their order."""
         return self._ask(questions, self._judge.generate)
 
     def _ask(self, questions: Sequence[Q], ask: Callable[[Sequence[Q], Callable[[int, A], None]], list[A]]) -> list[A]:
@@ -60,12 +60,12 @@ class JudgeBatcher:
         distinct = dict(zip(digests, questions, strict=True))
         self._progress(0, len(distinct))
         answers: dict[str, A] = {}
-        waiting = list(distinct)
-        for start in range(0, len(waiting), BATCH):
-            batch = waiting[start : start + BATCH]
-            counter = _Counter(self._progress)
-            found = ask([distinct[digest] for digest in batch], counter.count)
-            for digest, answer in zip(batch, found, strict=True):
+        pending = list(distinct)
+        for start in range(0, len(pending), BATCH):
+            batch = pending[start : start + BATCH]
+            counter = _ProgressCounter(self._progress)
+            batch_answers = ask([distinct[digest] for digest in batch], counter.count)
+            for digest, answer in zip(batch, batch_answers, strict=True):
                 answers[digest] = answer
                 self._count(answer)
             counter.complete(len(batch))
@@ -89,26 +89,26 @@ class JudgeBatcher:
             self._failed[reasons.NO_USABLE_RATING] += 1
 
 
-class _Counter:
-    """Reports answers as they come, from any thread; a judge that tells of none is reported batch by batch.
+class _ProgressCounter:
+    """A thread-safe progress counter for one batch, for judges with and without per-answer callbacks.
 
     Args:
-        progress: called with the number of questions answered, and with the growth of their total.
+        progress: Called with the number of newly answered questions and the increase of their total.
     """
 
     def __init__(self, progress: Callable[[int, int], None]) -> None:
         self._progress = progress
         self._lock = Lock()
-        self._told: set[int] = set()
+        self._reported: set[int] = set()
 
     def count(self, position: int, _answer: object) -> None:
-        """Takes note of an answer."""
+        """Count an answer, once per position."""
         with self._lock:
-            if position not in self._told:
-                self._told.add(position)
+            if position not in self._reported:
+                self._reported.add(position)
                 self._progress(1, 0)
 
     def complete(self, size: int) -> None:
-        """Takes note that all answers are there."""
-        if size > len(self._told):
-            self._progress(size - len(self._told), 0)
+        """Count the answers of the batch that were not reported one by one."""
+        if size > len(self._reported):
+            self._progress(size - len(self._reported), 0)

@@ -1,7 +1,7 @@
-"""Several judges as one: each gives its label, the majority decides, and who said what is kept.
+"""A panel of judges: each gives its label, the majority decides, and every vote is recorded.
 
-The first member leads. It decides ties, and it alone is put the generate questions: claims and other texts can not be
-decided by a majority.
+The first member leads. It breaks ties and answers all generate questions alone, because claims and other texts cannot
+be decided by a majority.
 """
 
 import hashlib
@@ -21,16 +21,16 @@ from tasks.judges.protocol import (
     GenerateAnswer,
     Judge,
     JudgeIdentity,
-    KeepChoice,
-    KeepGenerate,
+    OnChoiceAnswer,
+    OnGenerateAnswer,
     PanelVote,
 )
 from tasks.runtime.usage import Usage
 
 VERSION = 2
-"""Raised whenever the same labels would be decided in another way."""
+"""Increase it whenever the same labels would lead to another decision."""
 
-WRITTEN = frozenset(
+GENERATE_KINDS = frozenset(
     {
         QuestionKind.CLAIMS,
         QuestionKind.QUESTIONS,
@@ -41,30 +41,30 @@ WRITTEN = frozenset(
         QuestionKind.EXPLANATION,
     }
 )
-"""The kinds that are always generate questions, so that only the lead determines their answers."""
+"""The kinds that are always generate questions; only the lead determines their answers."""
 
 
 class PanelJudge:
-    """Puts choice questions to every member that can answer their kind, all at the same time.
+    """A judge that asks choice questions of all members that can answer them, concurrently.
 
-    A member without a usable label leaves the decision to the others; the answer fails where no member has one.
-    Probabilities are the mean over the members; one that gives none is as sure as its votes, and where none gives any
-    there are none. A member that can not be used at all ends the panel.
+    A member without a usable label abstains; the answer fails if no member has a usable label. Probabilities are the
+    mean over the members. A member without probabilities counts with the shares of its votes; if no member gives
+    probabilities, there are none. A member that cannot be used at all makes the panel raise its error.
 
     Args:
-        members: at least two judges, the lead first.
+        members: At least two judges, the lead first.
     """
 
     def __init__(self, members: Sequence[Judge]) -> None:
         if len(members) < 2:
             raise ValueError(f"a panel needs at least two judges, got {len(members)}")
         self.members = tuple(members)
-        self.names = _names([member.identity for member in members])
-        """The members' names, each different."""
+        self.names = _member_names([member.identity for member in members])
+        """The unique names of the members."""
 
     @property
     def identity(self) -> JudgeIdentity:
-        """Who answers."""
+        """The identity of the panel."""
         identities = [member.identity for member in self.members]
         revisions = [[identity.backend, identity.model, identity.revision] for identity in identities]
         note = (
@@ -79,120 +79,133 @@ class PanelJudge:
             language_model=any(identity.language_model for identity in identities),
         )
 
-    def refuse_repeated(self) -> None:
-        """Refuses a panel that has one judge twice: its votes would only repeat each other.
+    def reject_duplicates(self) -> None:
+        """Raise an error if two members are the same judge, whose votes would only repeat each other.
 
         Raises:
-            ConfigError: it has.
+            ConfigError: Two members have the same fingerprint.
         """
-        prints = [member.fingerprint(QuestionKind.VERDICT) for member in self.members]
-        twice = [name for name, own in zip(self.names, prints, strict=True) if prints.count(own) > 1]
-        if twice:
+        fingerprints = [member.fingerprint(QuestionKind.VERDICT) for member in self.members]
+        repeated = [
+            name
+            for name, fingerprint in zip(self.names, fingerprints, strict=True)
+            if fingerprints.count(fingerprint) > 1
+        ]
+        if repeated:
             raise ConfigError(
-                f"the panel has the same judge twice: {' and '.join(twice)}. Leave one out, or give it another model."
+                f"the panel has the same judge twice: {' and '.join(repeated)}. Leave one out, or give it another "
+                "model."
             )
 
     def can_answer(self, kind: QuestionKind) -> bool:
-        """Whether the lead, or for a choice any member, can be asked questions of this kind at all."""
-        return any(member.can_answer(kind) for member in self._asked(kind))
+        """Return whether the lead, or for a choice any member, can answer questions of this kind."""
+        return any(member.can_answer(kind) for member in self._members_for(kind))
 
     def fingerprint(self, kind: QuestionKind) -> str:
-        """Digest of all that determines an answer besides the question: who is asked, and who leads."""
-        if kind in WRITTEN:
+        """Return a digest of the members that answer questions of this kind, and of the lead."""
+        if kind in GENERATE_KINDS:
             return self.members[0].fingerprint(kind)
-        asked = [member.fingerprint(kind) for member in self.members if member.can_answer(kind)]
-        written = self.members[0].fingerprint(kind)
-        return hashlib.sha256(json.dumps(["panel", VERSION, self.names, asked, written]).encode()).hexdigest()
+        able = [member.fingerprint(kind) for member in self.members if member.can_answer(kind)]
+        lead = self.members[0].fingerprint(kind)
+        return hashlib.sha256(json.dumps(["panel", VERSION, self.names, able, lead]).encode()).hexdigest()
 
-    def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:
-        """Answers to choice questions: the majority of the members' labels, vote by vote."""
-        places = [
-            [place for place, question in enumerate(questions) if member.can_answer(question.kind)]
+    def choose(
+        self, questions: Sequence[ChoiceQuestion], on_answer: OnChoiceAnswer | None = None
+    ) -> list[ChoiceAnswer]:
+        """Answer choice questions with the majority of the members' labels, vote by vote."""
+        positions = [
+            [position for position, question in enumerate(questions) if member.can_answer(question.kind)]
             for member in self.members
         ]
-        count = _Count(questions, places, self.names, keep)
+        collector = _VoteCollector(questions, positions, self.names, on_answer)
 
-        def ask(number: int) -> None:
-            own, taken = places[number], count.taker(number)
-            for place, answer in enumerate(self.members[number].choose([questions[i] for i in own], taken)):
-                taken(place, answer)
+        def ask(member: int) -> None:
+            callback = collector.callback_for(member)
+            answers = self.members[member].choose([questions[i] for i in positions[member]], callback)
+            for index, answer in enumerate(answers):
+                callback(index, answer)
 
-        asked = [number for number, own in enumerate(places) if own]
-        contexts = [copy_context() for _ in asked]  # they say which run the threads work for
+        asked = [member for member, assigned in enumerate(positions) if assigned]
+        contexts = [copy_context() for _ in asked]  # they carry the run that the threads work for
         with ThreadPoolExecutor(max_workers=len(self.members), thread_name_prefix="panel") as pool:
-            list(pool.map(lambda context, number: context.run(ask, number), contexts, asked))
-        return [count.answers[place] for place in range(len(questions))]
+            list(pool.map(lambda context, member: context.run(ask, member), contexts, asked))
+        return [collector.answers[position] for position in range(len(questions))]
 
-    def generate(self, questions: Sequence[GenerateQuestion], keep: KeepGenerate | None = None) -> list[GenerateAnswer]:
-        """The lead's answers to generate questions."""
-        return self.members[0].generate(questions, keep)
+    def generate(
+        self, questions: Sequence[GenerateQuestion], on_answer: OnGenerateAnswer | None = None
+    ) -> list[GenerateAnswer]:
+        """Answer generate questions with the lead alone."""
+        return self.members[0].generate(questions, on_answer)
 
-    def _asked(self, kind: QuestionKind) -> Sequence[Judge]:
-        return self.members[:1] if kind in WRITTEN else self.members
+    def _members_for(self, kind: QuestionKind) -> Sequence[Judge]:
+        return self.members[:1] if kind in GENERATE_KINDS else self.members
 
 
-class _Count:
-    """Counts the members' answers as they come, and decides each question when all are there.
+class _VoteCollector:
+    """A thread-safe collector of the members' answers that decides a question once all of them are available.
 
     Args:
-        questions: what is asked.
-        places: which of the questions each member is asked.
-        names: of the members.
-        keep: hears of each decision.
+        questions: The choice questions.
+        positions: For each member, the positions of the questions that it is asked.
+        names: The names of the members.
+        on_answer: Called with each decision.
     """
 
     def __init__(
         self,
         questions: Sequence[ChoiceQuestion],
-        places: Sequence[Sequence[int]],
+        positions: Sequence[Sequence[int]],
         names: Sequence[str],
-        keep: KeepChoice | None,
+        on_answer: OnChoiceAnswer | None,
     ) -> None:
         self._questions = questions
-        self._places = places
+        self._positions = positions
         self._names = names
-        self._keep = keep
+        self._on_answer = on_answer
         self._lock = Lock()
-        self._missing = Counter(place for own in places for place in own)
-        self._given: list[dict[int, ChoiceAnswer]] = [{} for _ in questions]
+        self._missing = Counter(position for assigned in positions for position in assigned)
+        self._received: list[dict[int, ChoiceAnswer]] = [{} for _ in questions]
         self.answers: dict[int, ChoiceAnswer] = {}
-        for place in range(len(questions)):
-            if not self._missing[place]:
-                self._decide(place)
+        for position in range(len(questions)):
+            if not self._missing[position]:
+                self._decide(position)
 
-    def taker(self, number: int) -> Callable[[int, ChoiceAnswer], None]:
-        """Takes a member's answers by their places among those that it was asked; a second time changes nothing."""
+    def callback_for(self, member: int) -> Callable[[int, ChoiceAnswer], None]:
+        """Return the callback for a member's answers, by their index among its questions; repeats have no effect."""
 
-        def take(own_place: int, answer: ChoiceAnswer) -> None:
-            place = self._places[number][own_place]
+        def receive(index: int, answer: ChoiceAnswer) -> None:
+            position = self._positions[member][index]
             with self._lock:
-                is_new = number not in self._given[place]
-                self._given[place][number] = answer
-                self._missing[place] -= is_new
-                is_last = is_new and not self._missing[place]
+                is_new = member not in self._received[position]
+                self._received[position][member] = answer
+                self._missing[position] -= is_new
+                is_last = is_new and not self._missing[position]
             if is_last:
-                self._decide(place)
+                self._decide(position)
 
-        return take
+        return receive
 
-    def _decide(self, place: int) -> None:
-        given = {self._names[number]: self._given[place][number] for number in sorted(self._given[place])}
-        self.answers[place] = is_settled(given, self._questions[place].votes)
-        if self._keep is not None:
-            self._keep(place, self.answers[place])
+    def _decide(self, position: int) -> None:
+        received = self._received[position]
+        by_name = {self._names[member]: received[member] for member in sorted(received)}
+        self.answers[position] = combine_answers(by_name, self._questions[position].votes)
+        if self._on_answer is not None:
+            self._on_answer(position, self.answers[position])
 
 
-def is_settled(given: dict[str, ChoiceAnswer], votes: int) -> ChoiceAnswer:
-    """What a panel answers.
+def combine_answers(given: dict[str, ChoiceAnswer], votes: int) -> ChoiceAnswer:
+    """Combine the answers of the members into the answer of the panel.
 
     Args:
-        given: the members' answers by their names, the lead's first; those of members that were not asked are missing.
-        votes: how many votes each was asked for.
+        given: The answers by member name, the lead's first; members that were not asked are missing.
+        votes: Number of votes that each member was asked for.
 
     >>> yes = ChoiceAnswer(AnswerStatus.ANSWERED, ("yes",), {"yes": 0.9, "no": 0.1})
     >>> no = ChoiceAnswer(AnswerStatus.ANSWERED, ("no",))
-    >>> is_settled({"lead": no, "second": yes, "third": yes}, 1).label, is_settled({"lead": no, "second": yes}, 1).label
-    ('yes', 'no')
+    >>> combine_answers({"lead": no, "second": yes, "third": yes}, 1).label
+    'yes'
+    >>> combine_answers({"lead": no, "second": yes}, 1).label
+    'no'
     """
     answers = {name: answer for name, answer in given.items() if answer.status is not AnswerStatus.UNDEFINED}
     if not answers:
@@ -219,13 +232,13 @@ def _vote(name: str, answer: ChoiceAnswer, number: int) -> PanelVote:
 
 
 def _majority(labels: Sequence[str | None]) -> str | None:
-    """The label of most; of several, the one that comes first, so that the lead decides wherever it can."""
+    """Return the most frequent label; on a tie the earliest, which is the lead's wherever it voted for one of them."""
     ranked = Counter(label for label in labels if label is not None).most_common(1)
     return ranked[0][0] if ranked else None
 
 
 def _mean_probabilities(answers: Sequence[ChoiceAnswer]) -> dict[str, float] | None:
-    """The mean over members; one that has no probabilities is as sure as its votes. None where no member has any."""
+    """Return the mean over the members, with vote shares for a member without any; None if no member has any."""
     if not any(answer.probabilities for answer in answers):
         return None
     given = [found for answer in answers if (found := answer.probabilities or _shares(answer.votes))]
@@ -239,7 +252,7 @@ def _shares(votes: Sequence[str | None]) -> Mapping[str, float]:
 
 
 def _usage(parts: Sequence[Usage]) -> Usage:
-    """What all members cost together, in the time of the slowest."""
+    """Return the summed usage of the members, with the seconds of the slowest."""
     return Usage(
         requests=sum(usage.requests for usage in parts),
         prompt_tokens=sum(usage.prompt_tokens for usage in parts),
@@ -249,10 +262,10 @@ def _usage(parts: Sequence[Usage]) -> Usage:
     )
 
 
-def _names(identities: Sequence[JudgeIdentity]) -> tuple[str, ...]:
-    """A short name for each, numbered where several would have the same."""
-    plain = [identity.model if identity.language_model else identity.backend for identity in identities]
+def _member_names(identities: Sequence[JudgeIdentity]) -> tuple[str, ...]:
+    """Return a short name per member, numbered where several would be equal."""
+    short = [identity.model if identity.language_model else identity.backend for identity in identities]
     return tuple(
-        name if plain.count(name) == 1 else f"{name} ({plain[: place + 1].count(name)})"
-        for place, name in enumerate(plain)
+        name if short.count(name) == 1 else f"{name} ({short[: position + 1].count(name)})"
+        for position, name in enumerate(short)
     )

@@ -1,4 +1,4 @@
-"""What every judge is: something that answers choice and generate questions, in batches, in order."""
+"""The protocol of judges, which answer choice and generate questions in batches."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -12,14 +12,14 @@ from tasks.runtime.usage import Usage
 
 @dataclass(frozen=True, slots=True)
 class JudgeIdentity:
-    """Who answered: everything about a judge that can change its answers.
+    """The identity of a judge: everything about it that can change its answers.
 
     Args:
-        backend: `builtin`, `scripted` or `server`.
-        model: the model's name.
-        revision: the model's revision; for builtin models the digest or version of their numbers.
-        note: one sentence for reports: what this judge is and how far to trust it.
-        language_model: whether it can answer questions that need a language model.
+        backend: `builtin`, `scripted`, `server`, `panel` or the name of a plugin.
+        model: The name of the model.
+        revision: The revision of the model; for builtin models the digest or version of their weights.
+        note: One sentence for reports about what the judge is and how far to trust it.
+        language_model: Whether the judge can answer questions that need a language model.
     """
 
     backend: str
@@ -31,13 +31,13 @@ class JudgeIdentity:
 
 @dataclass(frozen=True, slots=True)
 class PanelVote:
-    """What one judge of a panel said.
+    """The vote of one judge of a panel.
 
     Args:
-        judge: its name, unique in the panel.
-        label: its label; None where it gave no usable one.
-        probability: its probability of that label; None where it has none.
-        vote: to which of the votes asked for this belongs, from 0.
+        judge: The name of the judge, unique in the panel.
+        label: The label it gave; None if it gave no usable label.
+        probability: Its probability of that label, in [0, 1]; None if it gives no probabilities.
+        vote: The index of the vote, from 0, where a question asks for several.
     """
 
     judge: str
@@ -48,17 +48,17 @@ class PanelVote:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceAnswer:
-    """The answer to a choice question: one label a vote.
+    """The answer to a choice question: one label per vote.
 
     Args:
-        status: answered, undefined (this judge can not be asked that) or failed (nothing usable came back).
-        votes: the label of each vote; None for a vote without a usable label. Empty unless answered.
-        probabilities: probability of each label, renormalised over the labels; None where the judge has none.
-        reason: why it is undefined or failed.
-        reply: the judge's raw words.
-        usage: what it cost when it was asked.
-        stored: whether it was taken from a store of answers; then it cost nothing this time.
-        panel: what each judge said, where a panel was asked.
+        status: Answered, undefined (the judge cannot answer this kind of question) or failed (no usable reply).
+        votes: The label of each vote; None for a vote without a usable label. Empty unless answered.
+        probabilities: The probability of each label, normalized to sum 1; None if the judge gives none.
+        reason: The reason why the answer is undefined or failed.
+        reply: The raw text of the judge's reply.
+        usage: The cost of the answer at the time the question was asked.
+        stored: Whether the answer was read from the cache and cost nothing this time.
+        panel: The votes of all judges, where a panel was asked.
     """
 
     status: AnswerStatus
@@ -72,7 +72,7 @@ class ChoiceAnswer:
 
     @property
     def label(self) -> str | None:
-        """The label of the first vote: the whole answer where one vote was asked."""
+        """The label of the first vote; None if there is no vote."""
         return self.votes[0] if self.votes else None
 
 
@@ -81,12 +81,12 @@ class GenerateAnswer:
     """The answer to a generate question: a value that fits the question's schema.
 
     Args:
-        status: answered, undefined (this judge can not be asked that) or failed (nothing usable came back).
-        value: the parsed reply. None unless answered.
-        reason: why it is undefined or failed.
-        reply: the judge's raw words.
-        usage: what it cost when it was asked.
-        stored: whether it was taken from a store of answers; then it cost nothing this time.
+        status: Answered, undefined (the judge cannot answer this kind of question) or failed (no usable reply).
+        value: The parsed reply. None unless answered.
+        reason: The reason why the answer is undefined or failed.
+        reply: The raw text of the judge's reply.
+        usage: The cost of the answer at the time the question was asked.
+        stored: Whether the answer was read from the cache and cost nothing this time.
     """
 
     status: AnswerStatus
@@ -98,20 +98,20 @@ class GenerateAnswer:
 
 
 A = TypeVar("A", ChoiceAnswer, GenerateAnswer)
-KeepChoice: TypeAlias = Callable[[int, ChoiceAnswer], None]
-KeepGenerate: TypeAlias = Callable[[int, GenerateAnswer], None]
-"""Called with the position of a question and its answer, as soon as the answer is there, from any thread."""
+OnChoiceAnswer: TypeAlias = Callable[[int, ChoiceAnswer], None]
+OnGenerateAnswer: TypeAlias = Callable[[int, GenerateAnswer], None]
+"""Called from any thread with the position of a question and its answer, as soon as the answer is available."""
 
 
-def notify_all(answers: Sequence[A], keep: Callable[[int, A], None] | None) -> None:
-    """Tells of answers that all came at once, for judges that do not answer one by one."""
-    if keep is not None:
+def notify_all(answers: Sequence[A], on_answer: Callable[[int, A], None] | None) -> None:
+    """Call `on_answer` for each answer of a batch, for judges that answer a whole batch at once."""
+    if on_answer is not None:
         for position, answer in enumerate(answers):
-            keep(position, answer)
+            on_answer(position, answer)
 
 
 def is_storable(value: Any) -> bool:
-    r"""Whether a reply's value can be stored as JSON: a model may write half of a character, as in "\ud83d".
+    r"""Return whether a value can be stored as JSON; a model may write half of a surrogate pair, such as "\ud83d".
 
     >>> is_storable({"claims": ["It rains."]}), is_storable({"claims": ["\ud83d"]})
     (True, False)
@@ -124,33 +124,37 @@ def is_storable(value: Any) -> bool:
 
 
 class Judge(Protocol):
-    """Answers questions in batches.
+    """A model that answers questions in batches.
 
-    Answers come in the order of the questions, one each, and never raise for one unusable reply: that is a failed
-    answer. A judge that can not be used at all raises JudgeError; `keep` has then been called with every answer that
-    came before.
+    `choose` and `generate` return one answer per question, in the order of the questions. An unusable reply is a
+    failed answer, not an exception. A judge that cannot be used at all raises JudgeError, after calling `on_answer`
+    with every answer received until then.
     """
 
     @property
     def identity(self) -> JudgeIdentity:
-        """Who answers."""
+        """The identity of the judge."""
 
     def can_answer(self, kind: QuestionKind) -> bool:
-        """Whether questions of this kind can be asked at all."""
+        """Return whether the judge can answer questions of this kind."""
 
     def fingerprint(self, kind: QuestionKind) -> str:
-        """Digest of all that determines an answer besides the question: model, prompt, sampling, version."""
+        """Return a digest of everything but the question that determines an answer: model, prompt, sampling."""
 
-    def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:
-        """Answers to choice questions."""
+    def choose(
+        self, questions: Sequence[ChoiceQuestion], on_answer: OnChoiceAnswer | None = None
+    ) -> list[ChoiceAnswer]:
+        """Answer choice questions, in their order."""
 
-    def generate(self, questions: Sequence[GenerateQuestion], keep: KeepGenerate | None = None) -> list[GenerateAnswer]:
-        """Answers to generate questions."""
+    def generate(
+        self, questions: Sequence[GenerateQuestion], on_answer: OnGenerateAnswer | None = None
+    ) -> list[GenerateAnswer]:
+        """Answer generate questions, in their order."""
 
 
 @runtime_checkable
 class PerQuestionFingerprint(Protocol):
-    """A judge that knows of each question what its answer depends on: not on all that others of its kind depend on."""
+    """A judge with one fingerprint per question, where questions of a kind depend on different settings."""
 
     def fingerprint_of(self, question: JudgeQuestion) -> str:
-        """Digest of all that determines the answer to a question besides what the question says."""
+        """Return a digest of everything but the question's content that determines its answer."""

@@ -19,8 +19,8 @@ from tasks.judges.protocol import (
     ChoiceAnswer,
     GenerateAnswer,
     JudgeIdentity,
-    KeepChoice,
-    KeepGenerate,
+    OnChoiceAnswer,
+    OnGenerateAnswer,
     is_storable,
 )
 from tasks.plugins.instantiate import PluginInstance, instantiate
@@ -62,22 +62,26 @@ class CustomJudge:
 
     def can_answer(self, kind: QuestionKind) -> bool:
         """Whether questions of this kind can be asked at all."""
-        return bool(self._made.guarded("can_answer", self._made.thing.can_answer, kind))
+        return bool(self._made.call("can_answer", self._made.obj.can_answer, kind))
 
     def fingerprint(self, kind: QuestionKind) -> str:
         """Digest of the judge's own fingerprint and of its code."""
-        own = self._made.guarded("fingerprint", self._made.thing.fingerprint, kind)
+        own = self._made.call("fingerprint", self._made.obj.fingerprint, kind)
         if not isinstance(own, str):
             raise self._made.error(f"gave {own!r} as a fingerprint, wanted a text")
         return digest_with(self._made.code, own)
 
-    def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:
+    def choose(
+        self, questions: Sequence[ChoiceQuestion], on_answer: OnChoiceAnswer | None = None
+    ) -> list[ChoiceAnswer]:
         """Answers to choice questions."""
-        return self._asked("choose", questions, ChoiceAnswer, _check_choice, keep)
+        return self._asked("choose", questions, ChoiceAnswer, _check_choice, on_answer)
 
-    def generate(self, questions: Sequence[GenerateQuestion], keep: KeepGenerate | None = None) -> list[GenerateAnswer]:
+    def generate(
+        self, questions: Sequence[GenerateQuestion], on_answer: OnGenerateAnswer | None = None
+    ) -> list[GenerateAnswer]:
         """Answers to generate questions."""
-        return self._asked("generate", questions, GenerateAnswer, _check_value, keep)
+        return self._asked("generate", questions, GenerateAnswer, _check_value, on_answer)
 
     def _asked(
         self,
@@ -85,7 +89,7 @@ class CustomJudge:
         questions: Sequence[Q],
         kind: type[A],
         check: Callable[[Q, A], A],
-        keep: Callable[[int, A], None] | None,
+        on_answer: Callable[[int, A], None] | None,
     ) -> list[A]:
         def checked(position: int, answer: object) -> A:
             if not isinstance(answer, kind):
@@ -93,14 +97,14 @@ class CustomJudge:
             for name, wanted in _PARTS.items():
                 if not isinstance(value := getattr(answer, name), wanted):
                     raise self._made.error(f"gave {value!r} as {name} in {method}, wanted {_named(wanted)}")
-            good: A = self._made.guarded(method, check, questions[position], answer)
+            good: A = self._made.call(method, check, questions[position], answer)
             return good
 
         def told(position: int, answer: object) -> None:
-            if keep is not None:
-                keep(position, checked(position, answer))
+            if on_answer is not None:
+                on_answer(position, checked(position, answer))
 
-        answers = self._made.guarded(method, getattr(self._made.thing, method), questions, told)
+        answers = self._made.call(method, getattr(self._made.obj, method), questions, told)
         if not isinstance(answers, Sequence) or len(answers) != len(questions):
             raise self._made.error(f"must give {len(questions)} answers in {method}, one a question, in their order")
         return [checked(position, answer) for position, answer in enumerate(answers)]
@@ -124,7 +128,7 @@ class CustomEmbedder:
         Raises:
             EmbedderError: what it gives has another shape, or is not finite.
         """
-        given = self._made.guarded("embed", self._made.thing.embed, texts)
+        given = self._made.call("embed", self._made.obj.embed, texts)
         wanted = (len(texts), self.identity.dimensions)
         try:
             vectors = np.asarray(given, dtype=np.float32).reshape(wanted if not texts else np.shape(given))
@@ -153,7 +157,7 @@ class CustomRecognizer:
         Raises:
             ExtensionError: what it gives is no list of entities a text.
         """
-        found = self._made.guarded("entities", self._made.thing.entities, texts)
+        found = self._made.call("entities", self._made.obj.entities, texts)
         lists = [list(entities) for entities in found] if isinstance(found, Sequence) else []
         if len(lists) != len(texts) or any(not _is_entity(entity) for entities in lists for entity in entities):
             raise self._made.error(f"must give a list of Entity a text, {len(texts)} lists, each Entity with texts")
@@ -161,7 +165,7 @@ class CustomRecognizer:
 
 
 def _identity(thing: PluginInstance, kind: type[T]) -> T:
-    own = thing.guarded("identity", lambda: thing.thing.identity)
+    own = thing.call("identity", lambda: thing.obj.identity)
     if not isinstance(own, kind):
         raise thing.error(f"has the identity {own!r}, wanted a {kind.__name__}")
     return own

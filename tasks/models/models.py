@@ -118,7 +118,7 @@ def open_judges(settings: JudgedSettings) -> Judge:
         return lead
     panel = PanelJudge([lead, *others])
     if _PLANNER.get() is None:  # judges that are out of reach look alike in a plan
-        panel.refuse_repeated()
+        panel.reject_duplicates()
     return panel
 
 

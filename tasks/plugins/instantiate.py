@@ -25,8 +25,8 @@ _PROTOCOLS: Mapping[Group, tuple[str, ...]] = {
 _ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "can_answer": ("kind",),
     "fingerprint": ("kind",),
-    "choose": ("questions", "keep"),
-    "generate": ("questions", "keep"),
+    "choose": ("questions", "on_answer"),
+    "generate": ("questions", "on_answer"),
     "embed": ("texts",),
     "entities": ("texts",),
     "retrieve": ("query",),
@@ -47,10 +47,10 @@ class PluginInstance:
 
     group: Group
     name: str
-    thing: Any
+    obj: Any
     code: str
 
-    def guarded(self, what: str, call: Callable[..., Any], *arguments: Any) -> Any:
+    def call(self, what: str, call: Callable[..., Any], *arguments: Any) -> Any:
         """Calls a method of the object; whatever it raises names the object.
 
         Raises:
@@ -79,16 +79,16 @@ def check_secret_references(options: Mapping[str, Any]) -> Mapping[str, Any]:
         ...
     ValueError: the option api_key: a secret is named, not written: ...
     """
-    _each_secret(options, is_reference)
+    _map_secrets(options, is_reference)
     return options
 
 
-def _each_secret(options: Mapping[str, Any], use: Callable[[str], str]) -> dict[str, Any]:
+def _map_secrets(options: Mapping[str, Any], use: Callable[[str], str]) -> dict[str, Any]:
     """The options with every text that sounds like a secret replaced, in tables within tables too."""
     done: dict[str, Any] = {}
     for name, value in options.items():
         if isinstance(value, Mapping):
-            done[name] = _each_secret(value, use)
+            done[name] = _map_secrets(value, use)
         elif isinstance(value, str) and _SECRET.search(name):
             try:
                 done[name] = use(value)
@@ -116,11 +116,11 @@ def instantiate(group: Group, name: str, options: Mapping[str, Any]) -> PluginIn
 @lru_cache(maxsize=64)
 def _call_factory(group: Group, name: str, written: str) -> PluginInstance:
     found, options = load_object(group, name), json.loads(written)
-    thing = found.thing
-    if isinstance(thing, type) or not _has_member(group, thing):
+    thing = found.obj
+    if isinstance(thing, type) or not _implements(group, thing):
         if not callable(thing):
-            raise _lacking(group, name, thing)
-        given = _each_secret(options, read_secret)
+            raise _missing_error(group, name, thing)
+        given = _map_secrets(options, read_secret)
         try:
             thing = thing(**given)
         except AssayError:
@@ -129,27 +129,29 @@ def _call_factory(group: Group, name: str, written: str) -> PluginInstance:
             raise PluginError(f"{name} can not be made: {type(error).__name__}: {error}") from error
     elif options:
         raise PluginError(f"{name} is made already, so it takes no options; name a class or a function")
-    if not _has_member(group, thing):
-        raise _lacking(group, name, thing)
+    if not _implements(group, thing):
+        raise _missing_error(group, name, thing)
     _check_methods(group, name, thing)
     return PluginInstance(group, name, thing, digest_with(found.code, written))
 
 
-def _has_member(group: Group, thing: Any) -> bool:
+def _implements(group: Group, thing: Any) -> bool:
     return not _missing(group, thing)
 
 
 def _missing(group: Group, thing: Any) -> list[str]:
     # Looked up at the type, for a property may load a model.
-    return [part for part in _PROTOCOLS[group] if not hasattr(type(thing), part) and part not in _own_parameters(thing)]
+    return [
+        part for part in _PROTOCOLS[group] if not hasattr(type(thing), part) and part not in _instance_attributes(thing)
+    ]
 
 
-def _own_parameters(thing: Any) -> Mapping[str, Any]:
+def _instance_attributes(thing: Any) -> Mapping[str, Any]:
     own: Mapping[str, Any] = getattr(thing, "__dict__", {})
     return own
 
 
-def _lacking(group: Group, name: str, thing: Any) -> PluginError:
+def _missing_error(group: Group, name: str, thing: Any) -> PluginError:
     kind, missing = type(thing).__name__, ", ".join(_missing(group, thing))
     return PluginError(f"{name} gives an object of type {kind}, which lacks {missing}; see docs/extending.md")
 

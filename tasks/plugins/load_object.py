@@ -1,6 +1,6 @@
 """Finds an object that is not ours by name: `module:attribute`, or the name of an entry point of an installed package.
 
-With the object comes a digest of its code, which is part of every key under which something that it made is kept.
+With the object comes a digest of its code, which is part of every key under which someobj that it made is kept.
 """
 
 import hashlib
@@ -37,12 +37,12 @@ class LoadedObject:
 
     Args:
         name: the name under which it is found again, in another process too.
-        thing: the object.
+        obj: the object.
         code: digest of the code that it is made of.
     """
 
     name: str
-    thing: Any
+    obj: Any
     code: str
 
 
@@ -65,20 +65,20 @@ def load_object(group: Group, name: str) -> LoadedObject:
     Raises:
         PluginError: there is none, or it can not be imported.
     """
-    point = None if ":" in name else _installed(group, name)
+    point = None if ":" in name else _find_entry_point(group, name)
     place, _, attribute = (name if point is None else point.value.partition("[")[0].replace(" ", "")).partition(":")
-    module = _import(place, name)
-    thing: Any = module
+    module = _import_module(place, name)
+    obj: Any = module
     for part in attribute.split("."):
-        if not hasattr(thing, part):
-            near = ", ".join(suggest_names(part, [known for known in dir(thing) if not known.startswith("_")]))
+        if not hasattr(obj, part):
+            near = ", ".join(suggest_names(part, [known for known in dir(obj) if not known.startswith("_")]))
             meant = f" Did you mean {near}?" if near else ""
             raise PluginError(f"{name!r}: the module {place} has no attribute {attribute!r}.{meant}")
-        thing = getattr(thing, part)
+        obj = getattr(obj, part)
     version = None if point is None or point.dist is None else point.dist.version
     versions = (getattr(module, "__version__", None), version)
-    sources = [_source(part) for part in _modules(module, thing)]
-    return LoadedObject(name, thing, digest_with(f"{place}:{attribute}", versions, sources))
+    sources = [_source(part) for part in _modules(module, obj)]
+    return LoadedObject(name, obj, digest_with(f"{place}:{attribute}", versions, sources))
 
 
 def digest_with(code: str, *more: object) -> str:
@@ -90,7 +90,7 @@ def digest_with(code: str, *more: object) -> str:
     return hashlib.sha256(repr((code, *more)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _installed(group: Group, name: str) -> EntryPoint:
+def _find_entry_point(group: Group, name: str) -> EntryPoint:
     found = installed_names(group)
     if name in found:
         return found[name]
@@ -105,7 +105,7 @@ def _installed(group: Group, name: str) -> EntryPoint:
     )
 
 
-def _import(module: str, name: str) -> ModuleType:
+def _import_module(module: str, name: str) -> ModuleType:
     if not module or not all(part.isidentifier() for part in module.split(".")):
         raise PluginError(f"an object of your own is named module:attribute, got {name!r}")
     _extend_import_path(module)
@@ -131,10 +131,10 @@ def _extend_import_path(module: str) -> None:
         importlib.invalidate_caches()
 
 
-def _modules(module: ModuleType, thing: Any) -> list[ModuleType]:
+def _modules(module: ModuleType, obj: Any) -> list[ModuleType]:
     """The modules of the object, its class or factory, and of the functions that it holds."""
-    parts: Iterable[Any] = (getattr(thing, name) for name in getattr(type(thing), "__slots__", ()))
-    names = {module.__name__, *(getattr(part, "__module__", None) for part in (thing, type(thing), *parts))}
+    parts: Iterable[Any] = (getattr(obj, name) for name in getattr(type(obj), "__slots__", ()))
+    names = {module.__name__, *(getattr(part, "__module__", None) for part in (obj, type(obj), *parts))}
     named = sorted(name for name in names if isinstance(name, str) and not name.startswith("metric_core."))
     return [sys.modules[name] for name in named if name in sys.modules]
 

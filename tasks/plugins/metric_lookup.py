@@ -54,7 +54,7 @@ def packaged_metrics() -> list[Metric]:
 @lru_cache(maxsize=256)
 def _find_custom(name: str) -> Metric:
     found = load_object(Group.METRICS, name)
-    metric = found.thing
+    metric = found.obj
     if not isinstance(metric, Metric):
         raise PluginError(f"{name!r} is a {type(metric).__name__}, wanted a metric_core.metric.Metric")
     check_declarations(metric, name)

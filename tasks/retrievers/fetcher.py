@@ -90,8 +90,8 @@ class Fetcher:
 def _retriever(options: RetrieverOptions) -> Retriever:
     if "://" in options.index:
         return HttpRetriever(options.index, options)
-    thing: Retriever = instantiate(Group.RETRIEVERS, options.index, options.options).thing
-    return thing
+    retriever: Retriever = instantiate(Group.RETRIEVERS, options.index, options.options).obj
+    return retriever
 
 
 def _generator(options: RetrieverOptions) -> Generator | None:
@@ -99,9 +99,9 @@ def _generator(options: RetrieverOptions) -> Generator | None:
         return None
     if "://" in options.generator:
         return HttpRetriever(options.generator, options)
-    thing: Any = load_object(Group.RETRIEVERS, options.generator).thing
-    thing = thing() if isinstance(thing, type) else thing
-    if not callable(getattr(thing, "generate", None)):
+    obj: Any = load_object(Group.RETRIEVERS, options.generator).obj
+    obj = obj() if isinstance(obj, type) else obj
+    if not callable(getattr(obj, "generate", None)):
         raise PluginError(f"{options.generator} answers nothing: it has no method generate(query, passages)")
-    generator: Generator = thing
+    generator: Generator = obj
     return generator

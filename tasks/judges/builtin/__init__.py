@@ -1,4 +1,4 @@
-"""The builtin judge: a baseline without a language model, made of transparent features and small linear models."""
+"""The builtin judge: a baseline without a language model, based on transparent features and small linear models."""
 
 from tasks.judges.builtin.builtin_judge import BuiltinJudge
 

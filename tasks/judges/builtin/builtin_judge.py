@@ -5,21 +5,27 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from metric_core import judge_questions as roles
-from metric_core import reasons
+from metric_core import judge_questions, reasons
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.embedders.protocol import Embedder
 from tasks.judges.builtin.claim_sentences import split_claims
 from tasks.judges.builtin.feature_extraction import FeatureExtractor
 from tasks.judges.builtin.linear_models import RELEVANCE, USEFULNESS, VERDICT, LinearModel, revision
-from tasks.judges.builtin.question_writing import regenerate
-from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, KeepChoice, KeepGenerate, notify_all
+from tasks.judges.builtin.question_writing import write_questions
+from tasks.judges.protocol import (
+    ChoiceAnswer,
+    GenerateAnswer,
+    JudgeIdentity,
+    OnChoiceAnswer,
+    OnGenerateAnswer,
+    notify_all,
+)
 from tasks.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.runtime.usage import Usage
 
 VERSION = 1
-"""Raised whenever the rules would give another answer to the same question."""
+"""Increase it whenever the rules would give another answer to the same question."""
 
 _NOTE = (
     "A baseline without a language model: claims are clauses, verdicts come from word overlap, numbers, names and "
@@ -37,13 +43,13 @@ _GENERATED = frozenset({QuestionKind.CLAIMS, QuestionKind.QUESTIONS, QuestionKin
 
 
 class BuiltinJudge:
-    """Answers questions about claims, verdicts, usefulness and relevance; all others need a language model.
+    """A judge for claims, verdicts, usefulness and relevance; all other questions need a language model.
 
-    Equal questions get equal answers. May be used from several threads.
+    Deterministic and thread-safe.
 
     Args:
-        embedder: for the likeness of texts.
-        pipeline: for sentences and clauses.
+        embedder: Embedder for the similarity of texts.
+        pipeline: spaCy pipeline for sentences and clauses.
     """
 
     def __init__(self, embedder: Embedder, pipeline: SpacyPipeline) -> None:
@@ -53,37 +59,43 @@ class BuiltinJudge:
 
     @property
     def identity(self) -> JudgeIdentity:
-        """Who answers."""
+        """The identity of the judge, with those of its embedder and pipeline."""
         embedder, recognizer = self._embedder.identity, self._pipeline.identity
         model = f"builtin with {embedder.model} and {recognizer.model}"
         versions = f"{revision()}/{embedder.revision}/{recognizer.revision}"
         return JudgeIdentity("builtin", model, versions, _NOTE, language_model=False)
 
     def can_answer(self, kind: QuestionKind) -> bool:
-        """Whether questions of this kind can be asked at all."""
+        """Return whether the judge can answer questions of this kind."""
         return kind in _CHOICES or kind in _GENERATED
 
     def fingerprint(self, kind: QuestionKind) -> str:
-        """Digest of the model's numbers, the rules' version, and what they work with."""
+        """Return a digest of the weights, the version of the rules, the embedder and the pipeline."""
         embedder, recognizer = self._embedder.identity, self._pipeline.identity
         content = repr((VERSION, kind, revision(), embedder, recognizer))
         return hashlib.sha256(content.encode()).hexdigest()
 
-    def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:
-        """Answers to choice questions, with the probability of each label."""
+    def choose(
+        self, questions: Sequence[ChoiceQuestion], on_answer: OnChoiceAnswer | None = None
+    ) -> list[ChoiceAnswer]:
+        """Answer choice questions, with the probability of each label."""
         started = time.perf_counter()
-        features = iter(self._extractor.of_choices([question for question in questions if question.kind in _CHOICES]))
+        features = iter(
+            self._extractor.choice_features([question for question in questions if question.kind in _CHOICES])
+        )
         probabilities = [
             _CHOICES[question.kind].probability(next(features)) if question.kind in _CHOICES else None
             for question in questions
         ]
         usage = _usage(started, len(questions))
         answers = [_choice(question, yes, usage) for question, yes in zip(questions, probabilities, strict=True)]
-        notify_all(answers, keep)
+        notify_all(answers, on_answer)
         return answers
 
-    def generate(self, questions: Sequence[GenerateQuestion], keep: KeepGenerate | None = None) -> list[GenerateAnswer]:
-        """Answers to generate questions."""
+    def generate(
+        self, questions: Sequence[GenerateQuestion], on_answer: OnGenerateAnswer | None = None
+    ) -> list[GenerateAnswer]:
+        """Answer generate questions."""
         started = time.perf_counter()
         values: dict[int, Any] = {}
         generators: dict[QuestionKind, Callable[[Sequence[GenerateQuestion]], list[Any]]] = {
@@ -92,28 +104,28 @@ class BuiltinJudge:
             QuestionKind.RELEVANT_SENTENCES: self._relevant_sentences,
         }
         for kind, generator in generators.items():
-            places = [place for place, question in enumerate(questions) if question.kind is kind]
-            values.update(zip(places, generator([questions[place] for place in places]), strict=True))
+            positions = [position for position, question in enumerate(questions) if question.kind is kind]
+            values.update(zip(positions, generator([questions[position] for position in positions]), strict=True))
         usage = _usage(started, len(questions))
         answers = [
-            GenerateAnswer(AnswerStatus.ANSWERED, value=values[place], usage=usage)
-            if place in values
+            GenerateAnswer(AnswerStatus.ANSWERED, value=values[position], usage=usage)
+            if position in values
             else GenerateAnswer(AnswerStatus.UNDEFINED, reason=reasons.NEEDS_LANGUAGE_MODEL)
-            for place in range(len(questions))
+            for position in range(len(questions))
         ]
-        notify_all(answers, keep)
+        notify_all(answers, on_answer)
         return answers
 
     def _claims(self, questions: Sequence[GenerateQuestion]) -> list[dict[str, list[str]]]:
-        texts = [question.texts[roles.TEXT] for question in questions]
+        texts = [question.texts[judge_questions.TEXT] for question in questions]
         return [{"claims": claims} for claims in split_claims(texts, self._pipeline)]
 
     def _questions(self, questions: Sequence[GenerateQuestion]) -> list[dict[str, list[dict[str, Any]]]]:
-        responses = [question.texts[roles.RESPONSE] for question in questions]
+        responses = [question.texts[judge_questions.RESPONSE] for question in questions]
         counts = [int(question.schema["properties"]["questions"]["minItems"]) for question in questions]
         return [
             {"questions": [{"question": text, "noncommittal": found.noncommittal} for text in found.questions]}
-            for found in regenerate(responses, counts, self._pipeline)
+            for found in write_questions(responses, counts, self._pipeline)
         ]
 
     def _relevant_sentences(self, questions: Sequence[GenerateQuestion]) -> list[dict[str, list[int]]]:
@@ -125,18 +137,18 @@ class BuiltinJudge:
                     if RELEVANCE.probability(features) >= _THRESHOLD
                 ]
             }
-            for found in self._extractor.of_sentences(questions)
+            for found in self._extractor.sentence_features(questions)
         ]
 
 
 def _choice(question: ChoiceQuestion, yes: float | None, usage: Usage) -> ChoiceAnswer:
     if yes is None:
         return ChoiceAnswer(AnswerStatus.UNDEFINED, reason=reasons.NEEDS_LANGUAGE_MODEL)
-    label = roles.YES if yes >= _THRESHOLD else roles.NO
-    probabilities = {roles.YES: yes, roles.NO: 1 - yes}
+    label = judge_questions.YES if yes >= _THRESHOLD else judge_questions.NO
+    probabilities = {judge_questions.YES: yes, judge_questions.NO: 1 - yes}
     return ChoiceAnswer(AnswerStatus.ANSWERED, (label,) * question.votes, probabilities, usage=usage)
 
 
 def _usage(started: float, questions: int) -> Usage:
-    """The time of a batch, shared equally by its questions."""
+    """Return the usage per question, with the time of a batch divided equally."""
     return Usage(seconds=(time.perf_counter() - started) / max(questions, 1))

@@ -1,11 +1,11 @@
-"""Claims without a language model: a text's sentences, cut where a clause can stand alone."""
+"""Extract claims without a language model: sentences, split into clauses that can stand alone."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tasks.judges.builtin.clauses import as_sentence, clauses, is_clause, is_command
-from tasks.judges.builtin.cleaning import clean, is_empty_talk
+from tasks.judges.builtin.clauses import as_sentence, is_clause, is_command, split_clauses
+from tasks.judges.builtin.cleaning import clean, makes_no_claim
 from tasks.recognizers.spacy_pipeline import Parse, SpacyPipeline
 from tasks.recognizers.text_layout import split_blocks
 
@@ -14,7 +14,7 @@ _RUNS_ON = re.compile(
     r"|have|can|could|may|must|should|will|to|of|for|with|by)$",
     re.IGNORECASE,
 )
-# The parser takes many a short phrase for a sentence.
+# The parser often mistakes a short phrase for a sentence.
 _SHORT_ITEM = 4
 _MODAL = re.compile(r"\b(?:can|could|may|must|should|will|to)$", re.IGNORECASE)
 
@@ -24,10 +24,10 @@ class _Candidate:
     """A cleaned sentence that may be a claim.
 
     Args:
-        text_index: which text it comes from.
-        sentence: its words.
-        lead_in: the words that introduce the list it opens an item of.
-        item: it is from a list.
+        text_index: Index of its text.
+        sentence: The cleaned sentence.
+        lead_in: The words that introduce the list, if the sentence opens a list item.
+        item: Whether the sentence belongs to a list item.
     """
 
     text_index: int
@@ -37,11 +37,11 @@ class _Candidate:
 
 
 def split_claims(texts: Sequence[str], pipeline: SpacyPipeline) -> list[list[str]]:
-    """The claims of each text, in their order, each once.
+    """Return the distinct claims of each text, in order.
 
-    A sentence is one claim, or several where clauses joined by "and" or "but", or set between commas, can stand
-    alone; a list item takes up the words that introduce its list. Questions, courtesies, headings and refusals to
-    answer claim nothing.
+    A sentence is one claim, or several if clauses joined by "and" or "but", or set off by commas, can stand alone. A
+    list item is prefixed with the words that introduce its list. Questions, courtesies, headings and refusals to
+    answer make no claim.
     """
     candidates = _candidates(texts, pipeline)
     parses = pipeline.parse([candidate.sentence for candidate in candidates])
@@ -50,22 +50,22 @@ def split_claims(texts: Sequence[str], pipeline: SpacyPipeline) -> list[list[str
     for candidate, parse in zip(candidates, parses, strict=True):
         is_heading = not (candidate.item or is_clause(parse) or candidate.sentence.endswith((".", "!")))
         (headings if is_heading else claims)[candidate.text_index].extend(_claims(candidate, parse))
-    # A text that is nothing but a name or a number is an answer, not a heading.
-    return [list(dict.fromkeys(own or spare)) for own, spare in zip(claims, headings, strict=True)]
+    # A text that consists only of a name or a number is an answer, not a heading.
+    return [list(dict.fromkeys(found or fallback)) for found, fallback in zip(claims, headings, strict=True)]
 
 
 def _candidates(texts: Sequence[str], pipeline: SpacyPipeline) -> list[_Candidate]:
-    cut = [split_blocks(text) for text in texts]
-    sentences = iter(pipeline.sentences([block.text for text in cut for block in text]))
+    blocks_by_text = [split_blocks(text) for text in texts]
+    sentences = iter(pipeline.sentences([block.text for blocks in blocks_by_text for block in blocks]))
     found: list[_Candidate] = []
-    for index, text in enumerate(cut):
+    for index, blocks in enumerate(blocks_by_text):
         lead_in: str | None = None
-        for block in text:
+        for block in blocks:
             lead_in = lead_in if block.item else None
             for position, sentence in enumerate(map(clean, next(sentences))):
                 if sentence.endswith(":"):
                     lead_in = sentence.rstrip(":").rstrip()
-                elif not is_empty_talk(sentence):
+                elif not makes_no_claim(sentence):
                     opens_item = block.item and position == 0
                     found.append(_Candidate(index, sentence, lead_in if opens_item else None, block.item))
     return found
@@ -75,16 +75,16 @@ def _claims(candidate: _Candidate, parse: Parse) -> Iterator[str]:
     lead_in = candidate.lead_in
     complete = is_clause(parse) and not (lead_in and _completes(lead_in, parse))
     if lead_in is None or complete:
-        yield from clauses(parse)
+        yield from split_clauses(parse)
     else:
         first = parse[0]
-        keep = first.pos_ == "PROPN" or first.ent_type_ or first.text[1:2].isupper()
-        item = parse.text if keep else parse.text[:1].lower() + parse.text[1:]
+        keeps_case = first.pos_ == "PROPN" or first.ent_type_ or first.text[1:2].isupper()
+        item = parse.text if keeps_case else parse.text[:1].lower() + parse.text[1:]
         yield as_sentence(f"{lead_in} {item}" if _RUNS_ON.search(lead_in) else f"{lead_in}: {item}")
 
 
 def _completes(lead_in: str, parse: Parse) -> bool:
-    """Whether an item that seems to have a verb goes on with its lead-in, as "ask" does with "You must"."""
+    """Return whether an item that seems to have a verb continues its lead-in, as "ask" continues "You must"."""
     if is_command(parse):
         return _MODAL.search(lead_in) is not None
     return len(parse) <= _SHORT_ITEM and _RUNS_ON.search(lead_in) is not None

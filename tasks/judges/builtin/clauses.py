@@ -1,4 +1,4 @@
-"""Clauses that can stand alone as sentences of their own, cut out of a parsed sentence."""
+"""Split a parsed sentence into clauses that can stand alone as sentences."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ _BARE = _SUBJECTS | _AUXILIARIES | {"cc", "conj", "punct", "neg"}
 
 
 def is_clause(parse: Parse) -> bool:
-    """Whether a text has a finite verb or is a command, as opposed to a heading or a fragment."""
+    """Return whether a text has a finite verb or is a command, unlike a heading or a fragment."""
     return any(_is_finite(sentence.root) for sentence in parse.sents) or is_command(parse)
 
 
 def is_command(parse: Parse) -> bool:
-    """Whether a text starts as a command: Ask your manager."""
+    """Return whether a text starts as a command, such as "Ask your manager."."""
     root = next((sentence.root for sentence in parse.sents), None)
     return root is not None and root.tag_ == "VB" and _child(root, _SUBJECTS | _AUXILIARIES) is None
 
 
-def clauses(parse: Parse) -> list[str]:
-    """The clauses of a sentence that can stand alone, as sentences, in their order; the whole where none can.
+def split_clauses(parse: Parse) -> list[str]:
+    """Return the clauses of a sentence that can stand alone, as sentences in order, or the whole sentence.
 
-    - joined verbs each get the subject, its auxiliaries and what stands before it
-    - a clause with which or who between commas, and a name's description between commas, become sentences
+    - Each coordinated verb gets the subject, the auxiliaries and the words before the subject.
+    - A relative clause (which, who) or a description of a name, set off by commas, becomes a sentence.
     """
     sentences = list(parse.sents)
     if len(sentences) != 1:
         return [_sentence(parse)]
     root = sentences[0].root
-    asides = _asides(parse, root)
+    asides = _find_asides(parse, root)
     left_out = {word for aside in asides for word in aside.removed}
     verbs = _joined_verbs(root)
     found: list[str] = []
     for position, verb in enumerate(verbs):
-        own = _subtree(verb) if position else set(range(len(parse)))
+        words = _subtree(verb) if position else set(range(len(parse)))
         later = _subtree(verbs[position + 1]) if position + 1 < len(verbs) else set()
         joins = {child.i for child in verb.children if child.dep_ == "cc"} if later else set()
         shared = _shared_subject(root, verb) if position else set()
-        found.append(_sentence(parse[i] for i in sorted((own | shared) - later - joins - left_out)))
+        found.append(_sentence(parse[i] for i in sorted((words | shared) - later - joins - left_out)))
     return [*found, *(aside.claim for aside in asides)]
 
 
@@ -66,7 +66,7 @@ def _is_finite(verb: ParsedWord) -> bool:
 
 
 def _joined_verbs(root: ParsedWord) -> list[ParsedWord]:
-    """The verbs that "and" or "but" joins on the level of the sentence; the root alone if they can not be parted."""
+    """Return the main verbs joined by "and" or "but", or only the root if the sentence cannot be split there."""
     verbs = [root]
     joins: list[str] = []
     while (verb := _child(verbs[-1], {"conj"})) is not None:
@@ -87,19 +87,19 @@ def _joined_verbs(root: ParsedWord) -> list[ParsedWord]:
 
 
 def _stands_alone(verb: ParsedWord, root: ParsedWord) -> bool:
-    """Whether a verb says enough for a sentence of its own, with the root's subject and auxiliaries."""
+    """Return whether a verb can form a separate sentence with the root's subject and auxiliaries."""
     if verb.pos_ not in _VERBS or not any(child.dep_ not in _BARE for child in verb.children):
         return False
     if _child(verb, _SUBJECTS) is not None or _is_finite(verb):
         return _is_finite(verb)
     if _child(root, _AUXILIARIES) is not None:
-        # A participle with an object is no passive, so the root's "was" does not fit it.
+        # A participle with an object is not passive, so the root's "was" does not fit it.
         return verb.tag_ == root.tag_ and not (verb.tag_ == "VBN" and _child(verb, {"dobj"}))
     return verb.tag_ == "VB" and root.tag_ == "VBP"
 
 
 def _shared_subject(root: ParsedWord, verb: ParsedWord) -> set[int]:
-    """What a joined verb takes over from the root: what stands before the subject, the subject, the auxiliaries."""
+    """Return the words of the root that a joined verb shares: the subject, the words before it and the auxiliaries."""
     subject = _child(root, _SUBJECTS)
     if subject is None or _child(verb, _SUBJECTS) is not None:
         return set()
@@ -112,19 +112,19 @@ def _shared_subject(root: ParsedWord, verb: ParsedWord) -> set[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Aside:
-    """A clause between commas: what it says as a sentence, and the words to leave out of the main one."""
+    """A clause between commas, as a sentence, with the positions of its words to remove from the main sentence."""
 
     claim: str
     removed: frozenset[int] = field(default_factory=frozenset)
 
 
-def _asides(parse: Parse, root: ParsedWord) -> list[_Aside]:
+def _find_asides(parse: Parse, root: ParsedWord) -> list[_Aside]:
     found = []
     for word in parse:
         start = word.left_edge.i
         if start == 0 or parse[start - 1].text != ",":
             continue
-        # Before what the word governs is gathered, which takes minutes for thousands of words without a full stop.
+        # Checked before collecting the subtree, which takes minutes for thousands of words without a full stop.
         linked = _relative(word) if word.dep_ == "relcl" else _description(word, root)
         if linked is None:
             continue
@@ -141,7 +141,7 @@ def _asides(parse: Parse, root: ParsedWord) -> list[_Aside]:
 
 
 def _relative(verb: ParsedWord) -> tuple[str, set[int]] | None:
-    """For a clause with which or who: no linking verb, and the pronoun to drop."""
+    """Return an empty linking verb and the position of the pronoun to drop, for a clause with which or who."""
     pronoun = _child(verb, {"nsubj", "nsubjpass"})
     if pronoun is None or pronoun.lower_ not in {"which", "who"} or not _is_finite(verb):
         return None
@@ -150,7 +150,7 @@ def _relative(verb: ParsedWord) -> tuple[str, set[int]] | None:
 
 
 def _description(noun: ParsedWord, root: ParsedWord) -> tuple[str, set[int]] | None:
-    """For a description behind a name: the linking verb."""
+    """Return the linking verb for a description after a name, and no words to drop."""
     if noun.dep_ != "appos" or noun.head.pos_ != "PROPN" or noun.pos_ not in {"NOUN", "PROPN"}:
         return None
     if _child(noun, {"det", "poss"}) is None or _child(noun, {"cc", "conj"}) is not None:
@@ -161,12 +161,12 @@ def _description(noun: ParsedWord, root: ParsedWord) -> tuple[str, set[int]] | N
 
 
 def _sentence(words: Iterable[ParsedWord], verb: str = "", rest: Iterable[ParsedWord] = ()) -> str:
-    """The words, a linking verb and more words as a sentence."""
+    """Join words, a linking verb and more words into a sentence."""
     return as_sentence(" ".join(part for part in (_join(words), verb, _join(rest)) if part))
 
 
 def _join(words: Iterable[ParsedWord]) -> str:
-    """The words with the white space of the text, and a space where words between them are left out."""
+    """Join words with the white space of the text, and with a space in place of omitted words."""
     text, following = "", -1
     for word in words:
         text += " " * (word.i != following and following >= 0) + word.text_with_ws
@@ -175,7 +175,7 @@ def _join(words: Iterable[ParsedWord]) -> str:
 
 
 def as_sentence(text: str) -> str:
-    """A text with a capital letter and a full stop.
+    """Return a text with an initial capital letter and a full stop.
 
     >>> as_sentence("staff get a bonus")
     'Staff get a bonus.'

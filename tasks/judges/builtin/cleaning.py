@@ -1,4 +1,4 @@
-"""What answers say beside their content: citations, markup, connecting words, courtesies, refusals to answer."""
+"""Remove citations, markup and connectives from sentences; detect courtesies and refusals to answer."""
 
 import re
 
@@ -48,7 +48,7 @@ _EVASION = _any(
 
 
 def clean(sentence: str) -> str:
-    """A sentence without citations, markup and connecting words at its start.
+    """Return a sentence without citations, markup and leading connectives.
 
     >>> clean("Additionally, the **Plus** plan covers dental care [plan.pdf#page=3].")
     'The Plus plan covers dental care.'
@@ -59,10 +59,10 @@ def clean(sentence: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def is_empty_talk(sentence: str) -> bool:
-    """Whether a cleaned sentence claims nothing: a question, a courtesy, a refusal to answer, no words at all.
+def makes_no_claim(sentence: str) -> bool:
+    """Return whether a cleaned sentence makes no claim: a question, a courtesy, a refusal to answer, no words.
 
-    >>> [is_empty_talk(text) for text in ("Is it paid?", "I hope this helps!", "I do not know.", "It is paid.")]
+    >>> [makes_no_claim(text) for text in ("Is it paid?", "I hope this helps!", "I do not know.", "It is paid.")]
     [True, True, True, False]
     """
     if not any(character.isalnum() for character in sentence):
@@ -71,7 +71,7 @@ def is_empty_talk(sentence: str) -> bool:
 
 
 def is_evasive(sentence: str) -> bool:
-    """Whether a cleaned sentence avoids an answer.
+    """Return whether a cleaned sentence avoids an answer.
 
     >>> is_evasive("The provided documents do not contain the answer.")
     True

@@ -1,4 +1,4 @@
-"""Signs that a premise says something else than a claim: another number, another name, the opposite, a negation."""
+"""Detect contradictions between a premise and a claim: another number or name, an opposite, a negation."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -11,46 +11,46 @@ from tasks.judges.builtin.tokens import Tokens, stem
 _REACH = 2
 
 
-def contradictions(claim: Tokens, premise: Premise, match: Match) -> dict[str, float]:
-    """The conflicts between a claim and the place where its words are found best.
+def find_contradictions(claim: Tokens, premise: Premise, match: Match) -> dict[str, float]:
+    """Return the conflicts between a claim and the best-matching window of a premise.
 
-    A word of the claim is in conflict if the place lacks it and has a rival in its stead: a word of the same sort
-    that the claim lacks, beside a word that both have beside them.
+    A word of the claim is in conflict if the window lacks it and has a rival in its place: a word of the same type
+    that the claim lacks and that has the same neighbor.
 
     Args:
-        claim: the claim's words.
-        premise: the premise.
-        match: where the claim's words are found best.
+        claim: Tokens of the claim.
+        premise: The premise.
+        match: The best match of the claim in the premise.
 
     Returns:
         number_conflict, name_conflict, opposite_conflict: 1 if there is one, weighted by the share of the claim's
-        words found at the place. negation_conflict: 1 if a word is negated in one of both and not near a negation in
+        words found in the window. negation_conflict: 1 if a word is negated in one text and not near a negation in
         the other, weighted by the share of the claim's words found in the sentence.
 
     >>> from tasks.judges.builtin.tokens import tokenize
     >>> def found(claim, premise):
     ...     claim, premise = tokenize(claim), Premise([premise])
-    ...     found = contradictions(claim, premise, premise.match(claim.tokens))
-    ...     return [name for name, value in found.items() if value]
+    ...     values = find_contradictions(claim, premise, premise.match(claim.tokens))
+    ...     return [name for name, value in values.items() if value]
     >>> found("Staff have 30 days off.", "Staff have 25 days off."), found("It is led by Lee.", "It is led by Kim.")
     (['number_conflict'], ['name_conflict'])
     >>> found("It is paid monthly.", "It is paid weekly."), found("It is not paid.", "It is paid.")
     (['opposite_conflict'], ['negation_conflict'])
     """
     sentences = [premise.words[index] for index in match.window]
-    nearby = premise.near(match.window)
-    own = frozenset(claim.every)
+    nearby = premise.tokens_within(match.window)
+    claim_words = frozenset(claim.every)
     numbers = claim.numbers - nearby
     names = claim.names - premise.every
     opposites = [
         (token, opposite)
-        for token in sorted(own - nearby - claim.negated)
+        for token in sorted(claim_words - nearby - claim.negated)
         for same, opposite in _OPPOSITES.get(token, ())
-        if not same & own & nearby
+        if not same & claim_words & nearby
     ]
     number = any(_replaced(claim, s, numbers, s.numbers) for s in sentences)
     name = any(_replaced(claim, s, names, s.names) for s in sentences)
-    # Not open is closed: a negated word and its opposite do not conflict.
+    # "Not open" means "closed": a negated word and its opposite do not conflict.
     opposite = any(_replaced(claim, s, {token}, rivals - s.negated) for s in sentences for token, rivals in opposites)
     return {
         "number_conflict": number * match.in_window,
@@ -61,20 +61,20 @@ def contradictions(claim: Tokens, premise: Premise, match: Match) -> dict[str, f
 
 
 def _replaced(claim: Tokens, sentence: Tokens, missing: AbstractSet[str], rivals: AbstractSet[str]) -> bool:
-    """Whether a rival stands in the sentence where one of the missing words stands in the claim."""
+    """Return whether a rival has the same neighbor in the sentence as one of the missing words in the claim."""
     rivals = rivals - set(claim.every)
     if not missing or not rivals:
         return False
-    theirs = set(_beside(sentence, rivals))
-    return any(token in theirs for token in _beside(claim, missing))
+    neighbors = set(_neighbors(sentence, rivals))
+    return any(token in neighbors for token in _neighbors(claim, missing))
 
 
-def _beside(text: Tokens, wanted: AbstractSet[str]) -> Iterator[str]:
-    """The content words beside the wanted ones, looking past other names and numbers."""
-    for place, token in enumerate(text.every):
+def _neighbors(text: Tokens, wanted: AbstractSet[str]) -> Iterator[str]:
+    """Yield the content words next to the wanted ones, skipping names and numbers."""
+    for position, token in enumerate(text.every):
         if token in wanted:
-            yield from _first_content(text, text.every[place + 1 :])
-            yield from _first_content(text, text.every[:place][::-1])
+            yield from _first_content(text, text.every[position + 1 :])
+            yield from _first_content(text, text.every[:position][::-1])
 
 
 def _first_content(text: Tokens, tokens: tuple[str, ...]) -> list[str]:
@@ -83,7 +83,7 @@ def _first_content(text: Tokens, tokens: tuple[str, ...]) -> list[str]:
 
 
 def _negation(claim: Tokens, premise: Premise, match: Match) -> bool:
-    """Whether a word is negated in the claim or the sentence, and in the other one no negation is near it."""
+    """Return whether a word is negated in the claim or the sentence and not near a negation in the other."""
     if match.sentence < 0:
         return False
     sentence = premise.words[match.sentence]
@@ -92,8 +92,8 @@ def _negation(claim: Tokens, premise: Premise, match: Match) -> bool:
     return bool(denied or asserted)
 
 
-def _opposites() -> dict[str, list[tuple[frozenset[str], frozenset[str]]]]:
-    """Stem -> the stems that say the same and the stems that say the opposite, once a group."""
+def _index_opposites() -> dict[str, list[tuple[frozenset[str], frozenset[str]]]]:
+    """Map each stem to pairs of synonymous and opposite stems, one pair per group."""
     found: defaultdict[str, list[tuple[frozenset[str], frozenset[str]]]] = defaultdict(list)
     for group in OPPOSITES:
         sides = [frozenset(map(stem, side)) for side in group]
@@ -103,4 +103,4 @@ def _opposites() -> dict[str, list[tuple[frozenset[str], frozenset[str]]]]:
     return dict(found)
 
 
-_OPPOSITES = _opposites()
+_OPPOSITES = _index_opposites()

@@ -1,4 +1,4 @@
-"""From judge questions to features; what questions of a batch have in common is split, indexed and embedded once."""
+"""Extract features from judge questions; texts shared by a batch are split, indexed and embedded once."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metric_core import judge_questions as roles
+from metric_core import judge_questions
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind
 from tasks.embedders.protocol import Embedder
 from tasks.judges.builtin.features import relevance_features, usefulness_features, verdict_features
@@ -19,11 +19,11 @@ _NUMBERED = re.compile(r"^\[(\d+)\] ?(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class NumberedSentences:
-    """The sentences of a relevance question.
+    """The numbered sentences of a relevance question.
 
     Args:
-        numbers: their numbers.
-        features: the features of each.
+        numbers: Numbers of the sentences.
+        features: Features of each sentence.
     """
 
     numbers: tuple[int, ...]
@@ -31,43 +31,45 @@ class NumberedSentences:
 
 
 class FeatureExtractor:
-    """Computes the features of questions, whole batches at a time.
+    """A feature extractor for batches of questions.
 
     Args:
-        embedder: for cosines.
-        pipeline: for sentences.
+        embedder: Embedder for cosines.
+        pipeline: spaCy pipeline for sentences.
     """
 
     def __init__(self, embedder: Embedder, pipeline: SpacyPipeline) -> None:
         self._embedder = embedder
         self._pipeline = pipeline
 
-    def of_choices(self, questions: Sequence[ChoiceQuestion]) -> list[dict[str, float]]:
-        """The features of verdict and usefulness questions, in their order."""
-        contexts = [question.texts[roles.CONTEXT] for question in questions]
+    def choice_features(self, questions: Sequence[ChoiceQuestion]) -> list[dict[str, float]]:
+        """Return the features of verdict and usefulness questions, in their order."""
+        contexts = [question.texts[judge_questions.CONTEXT] for question in questions]
         sentences = self._sentences([*contexts, *(answer for q in questions if (answer := _answer(q)))])
         premises = {context: Premise(sentences[context]) for context in dict.fromkeys(contexts)}
-        looked_for = [question.texts[_search_terms(question)] for question in questions]
+        searched = [question.texts[_search_terms(question)] for question in questions]
         matches = [
-            premises[context].match(tokenize(text).tokens) for context, text in zip(contexts, looked_for, strict=True)
+            premises[context].match(tokenize(text).tokens) for context, text in zip(contexts, searched, strict=True)
         ]
-        found = [_find(premises[context], match) for context, match in zip(contexts, matches, strict=True)]
-        cosines = self._cosines(list(zip(looked_for, found, strict=True)))
+        best = [_best_sentence(premises[context], match) for context, match in zip(contexts, matches, strict=True)]
+        cosines = self._cosines(list(zip(searched, best, strict=True)))
         features = []
         for question, context, match, cosine in zip(questions, contexts, matches, cosines, strict=True):
             premise = premises[context]
             if question.kind is QuestionKind.VERDICT:
-                features.append(verdict_features(tokenize(question.texts[roles.CLAIM]), premise, match, cosine))
+                features.append(
+                    verdict_features(tokenize(question.texts[judge_questions.CLAIM]), premise, match, cosine)
+                )
             else:
-                asked = tokenize(question.texts[roles.USER_INPUT])
-                said = [tokenize(sentence) for sentence in sentences.get(_answer(question), ())]
-                features.append(usefulness_features(asked, said, premise, match, cosine))
+                question_tokens = tokenize(question.texts[judge_questions.USER_INPUT])
+                answer_tokens = [tokenize(sentence) for sentence in sentences.get(_answer(question), ())]
+                features.append(usefulness_features(question_tokens, answer_tokens, premise, match, cosine))
         return features
 
-    def of_sentences(self, questions: Sequence[GenerateQuestion]) -> list[NumberedSentences]:
-        """The features of the numbered sentences of relevance questions, in their order."""
-        numbered = [_NUMBERED.findall(question.texts[roles.SENTENCES]) for question in questions]
-        asked = [question.texts[roles.USER_INPUT] for question in questions]
+    def sentence_features(self, questions: Sequence[GenerateQuestion]) -> list[NumberedSentences]:
+        """Return the features of the numbered sentences of relevance questions, in their order."""
+        numbered = [_NUMBERED.findall(question.texts[judge_questions.SENTENCES]) for question in questions]
+        asked = [question.texts[judge_questions.USER_INPUT] for question in questions]
         pairs = [(question, text) for question, found in zip(asked, numbered, strict=True) for _, text in found]
         cosines = iter(self._cosines(pairs))
         results = []
@@ -82,7 +84,7 @@ class FeatureExtractor:
         return dict(zip(distinct, self._pipeline.sentences(distinct), strict=True))
 
     def _cosines(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Cosine of each pair of texts; 0 where one of them is empty."""
+        """Return the cosine of each pair of texts; 0 if one of them is empty."""
         distinct = list(dict.fromkeys(text for pair in pairs if all(pair) for text in pair))
         position = {text: i for i, text in enumerate(distinct)}
         vectors = self._embedder.embed(distinct).astype(np.float64)
@@ -91,16 +93,16 @@ class FeatureExtractor:
 
 
 def _search_terms(question: ChoiceQuestion) -> str:
-    """The role of the text whose words are looked for in the context."""
-    return roles.CLAIM if question.kind is QuestionKind.VERDICT else roles.USER_INPUT
+    """Return the role of the text whose words are searched for in the context."""
+    return judge_questions.CLAIM if question.kind is QuestionKind.VERDICT else judge_questions.USER_INPUT
 
 
 def _answer(question: ChoiceQuestion) -> str:
-    """The answer that a context may be useful for; empty for verdicts."""
+    """Return the answer that a context may be useful for; empty for verdicts."""
     if question.kind is QuestionKind.USEFULNESS_FOR_REFERENCE:
-        return question.texts[roles.REFERENCE]
-    return question.texts[roles.RESPONSE] if question.kind is QuestionKind.USEFULNESS_FOR_RESPONSE else ""
+        return question.texts[judge_questions.REFERENCE]
+    return question.texts[judge_questions.RESPONSE] if question.kind is QuestionKind.USEFULNESS_FOR_RESPONSE else ""
 
 
-def _find(premise: Premise, match: Match) -> str:
+def _best_sentence(premise: Premise, match: Match) -> str:
     return premise.sentences[match.sentence] if match.sentence >= 0 else ""

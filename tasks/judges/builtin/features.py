@@ -1,84 +1,86 @@
-"""What can be seen in texts without understanding them: the numbers that the linear models weigh."""
+"""Compute the surface features of texts that the linear models weigh."""
 
 from collections.abc import Sequence
 
-from tasks.judges.builtin.contradictions import contradictions
+from tasks.judges.builtin.contradictions import find_contradictions
 from tasks.judges.builtin.premises import Match, Premise
 from tasks.judges.builtin.tokens import Tokens
 
-_MOST_COUNTED = 3
-_FEWEST_NEW_WORDS = 2
+_MAX_MISSING_NUMBERS = 3
+_MIN_NEW_WORDS = 2
 _ANSWER_WORDS = frozenset({"answer", "question", "context", "document", "passage", "text"})
 
 
 def verdict_features(claim: Tokens, premise: Premise, match: Match, cosine: float) -> dict[str, float]:
-    """The features of a verdict.
+    """Return the features of a verdict.
 
     Args:
-        claim: the claim's words.
-        premise: the premise.
-        match: where the claim's words are found best in the premise.
-        cosine: cosine of the claim's vector with that of the best matching sentence.
+        claim: Tokens of the claim.
+        premise: The premise.
+        match: The best match of the claim in the premise.
+        cosine: Cosine of the claim with the best-matching sentence.
 
     Returns:
-        - words_covered: share of the claim's words, function words too, that the premise has.
-        - best_sentence, best_window: weight of its content words found in one sentence, in three neighbouring ones.
-        - cosine: as given.
-        - numbers_missing: how many of its numbers the premise lacks, up to 3.
+        - words_covered: share of the claim's words, including function words, that the premise has.
+        - best_sentence, best_window: weight of its content words found in one sentence, in three consecutive ones.
+        - cosine: the argument.
+        - numbers_missing: number of its numbers that the premise lacks, at most 3.
         - names_missing: 1 if the premise lacks one of its names.
-        - the conflicts.
+        - the conflicts of `find_contradictions`.
     """
     return {
         "words_covered": share(sum(token in premise.every for token in claim.every), len(claim.every)),
         "best_sentence": match.in_sentence,
         "best_window": match.in_window,
         "cosine": cosine,
-        "numbers_missing": min(len(claim.numbers - premise.every), _MOST_COUNTED),
+        "numbers_missing": min(len(claim.numbers - premise.every), _MAX_MISSING_NUMBERS),
         "names_missing": float(not claim.names <= premise.every),
-        **contradictions(claim, premise, match),
+        **find_contradictions(claim, premise, match),
     }
 
 
 def usefulness_features(
     question: Tokens, answer: Sequence[Tokens], passage: Premise, match: Match, cosine: float
 ) -> dict[str, float]:
-    """The features of a passage's usefulness for an answer to a question.
+    """Return the features of a passage's usefulness for an answer to a question.
 
     Args:
-        question: the question's words.
-        answer: the words of each sentence of the answer.
-        passage: the passage.
-        match: where the question's words are found best in the passage.
-        cosine: cosine of the question's vector with that of the sentence that matches it best.
+        question: Tokens of the question.
+        answer: Tokens of each sentence of the answer.
+        passage: The passage.
+        match: The best match of the question in the passage.
+        cosine: Cosine of the question with the sentence that matches it best.
 
     Returns:
-        - new_words: for the sentence of the answer that the passage has most of, the weight of the words that are
-          not in the question found in three neighbouring sentences.
+        - new_words: for the sentence of the answer that the passage covers best, the weight of its words that are
+          not in the question, found in three consecutive sentences.
         - new_and_asked: the same for these words together with the question's.
-        - question_cosine: as given.
+        - question_cosine: the argument `cosine`.
     """
     known = _ANSWER_WORDS.union(question.tokens)
     new = [[token for token in sentence.tokens if token not in known] for sentence in answer]
-    telling = [tokens for tokens in new if len(tokens) >= _FEWEST_NEW_WORDS] or [tokens for tokens in new if tokens]
-    # An answer without words of its own (Yes.) leaves only the question to look for.
-    new_words = max((passage.match(tokens).in_window for tokens in telling), default=match.in_window)
-    both = max((passage.match((*question.tokens, *tokens)).in_window for tokens in telling), default=match.in_window)
+    informative = [tokens for tokens in new if len(tokens) >= _MIN_NEW_WORDS] or [tokens for tokens in new if tokens]
+    # An answer without new words ("Yes.") leaves only the question to search for.
+    new_words = max((passage.match(tokens).in_window for tokens in informative), default=match.in_window)
+    both = max(
+        (passage.match((*question.tokens, *tokens)).in_window for tokens in informative), default=match.in_window
+    )
     return {"new_words": new_words, "new_and_asked": both, "question_cosine": cosine}
 
 
 def relevance_features(question: Tokens, sentences: Premise, cosines: Sequence[float]) -> list[dict[str, float]]:
-    """The features of each sentence's relevance to a question.
+    """Return the features of each sentence's relevance to a question.
 
     Args:
-        question: the question's words.
+        question: Tokens of the question.
         sentences: the sentences.
         cosines: cosine of each sentence's vector with the question's.
 
     Returns:
         For each sentence:
         - question_words: weight of the question's words that it has.
-        - cosine: as given.
-        - best_cosine: the greatest cosine of all sentences.
+        - cosine: its cosine.
+        - best_cosine: the largest cosine of all sentences.
     """
     asked = tuple(dict.fromkeys(question.tokens))
     total = sentences.weight(asked)
@@ -93,5 +95,5 @@ def relevance_features(question: Tokens, sentences: Premise, cosines: Sequence[f
 
 
 def share(part: float, whole: float) -> float:
-    """A part of a whole; nothing of nothing is 0."""
+    """Return part / whole; 0 if the whole is 0."""
     return part / whole if whole else 0.0

@@ -1,4 +1,4 @@
-"""Word lists of the builtin judge: function words, negations, numbers in words, words that exclude each other."""
+"""Word lists of the builtin judge: function words, negations, numerals, mutually exclusive words."""
 
 _STOP_WORDS = """
     a about above according accordingly across actually additionally after again against all almost along already
@@ -17,31 +17,31 @@ _STOP_WORDS = """
     who whoever whom whose why will with within would yes yet you your yours yourself yourselves
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
-"""Words that carry little content of their own."""
+"""Words with little content."""
 
 ACRONYMS = frozenset({"IT", "US", "WHO"})
-"""Names that are function words in small letters."""
+"""Acronyms that are function words in lower case."""
 
 NEGATIONS = frozenset(
     {"hardly", "neither", "never", "no", "nobody", "none", "nor", "not", "nothing", "rarely", "unabl", "without"}
 )
-"""Words that turn what is near them into its opposite, as stems."""
+"""Words that negate the words near them, as stems."""
 
 _CLAUSE_WORDS = """
     although because but however if since so that though unless until when whereas which while who
 """
 CLAUSE_WORDS = frozenset(_CLAUSE_WORDS.split())
-"""Words that open a clause, so that a negation before them says nothing about what is behind them."""
+"""Words that open a clause, so a negation before them does not negate the words after them."""
 
 CLAUSE_WORDS_AFTER_COMMA = frozenset({"and", "he", "i", "it", "or", "she", "the", "they", "this", "we", "you"})
-"""Words that open a clause behind a comma."""
+"""Words that open a clause after a comma."""
 
 JOINING_WORDS = frozenset({"and", "but", "or"})
 """Words that open a clause before an auxiliary."""
 
 _AUXILIARIES = "am are can could did do does had has have is may might must shall should was were will would"
 AUXILIARIES = frozenset(_AUXILIARIES.split())
-"""Words that open the verb of a clause."""
+"""Auxiliary verbs."""
 
 NUMBER_WORDS = {
     "zero": 0, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
@@ -49,7 +49,7 @@ NUMBER_WORDS = {
     "eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70,
     "eighty": 80, "ninety": 90, "dozen": 12,
 }  # fmt: skip
-"""Numbers in words. "one" is left out: it is a pronoun more often than a number."""
+"""Numerals. "one" is excluded: it is a pronoun more often than a number."""
 
 NUMBER_SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
 """Words that multiply the number before them."""
@@ -138,4 +138,4 @@ OPPOSITES = (
     tuple((f"month-{month}",) for month in MONTHS.values()),
     *(tuple(tuple(side.split("/")) for side in line.split()) for line in _OPPOSITES.strip().splitlines()),
 )
-"""Groups of sides that exclude each other; a side is words that say the same."""
+"""Groups of mutually exclusive sides; a side is a tuple of synonyms."""

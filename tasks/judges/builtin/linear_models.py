@@ -1,23 +1,23 @@
-"""The linear models of the builtin judge: their numbers, and where these come from.
+"""The linear models of the builtin judge: their weights, and how these were fitted.
 
-`benchmarks/fit_builtin_judge.py` fitted them in November 2026 by logistic regression on standardised features, every
-data set weighing the same, in each data set yes as much as no, and prints them anew. The fit saw public data labelled
-by people, under licences that allow any use, and examples written for this project:
+`benchmarks/fit_builtin_judge.py` fitted them in November 2026 by logistic regression on standardized features, with
+equal weight per data set and, within each, per label; running it again prints them. The training data are public data
+labeled by people, under licenses that allow any use, and examples written for this project:
 
 - VERDICT: WiCE (ODC-BY, text CC BY-SA), BEGIN (CC BY 4.0, CDLA), Factcheck-Bench stance (Apache-2.0), false versions
   of their supported claims with one number, name, negation or opposite changed, and short everyday statements with
   faithful and false retellings.
 - USEFULNESS: RAMDocs (MIT), ClapNQ (Apache-2.0, text CC BY-SA).
-- RELEVANCE: ClapNQ, moved so that as many sentences are relevant as people found.
+- RELEVANCE: ClapNQ, with the intercept shifted to give the share of relevant sentences that people found.
 
-Agreement with people, AUROC (0.5 is chance), as that script prints it:
+Agreement with people, AUROC (0.5 is chance), as printed by that script:
 
-- on groups left out of the fit: WiCE .83, BEGIN .96, Factcheck-Bench .80, RAMDocs .92, ClapNQ passages 1.00 (most
+- on groups held out of the fit: WiCE .83, BEGIN .96, Factcheck-Bench .80, RAMDocs .92, ClapNQ passages 1.00 (most
   useless passages there belong to other questions), ClapNQ sentences .82
-- on data that no weight was fitted on, but that was looked at while features and penalty were chosen: FActScore .88,
-  RAGTruth QA responses .80, RGB .97
-- on data that was not looked at before all this was settled, responses by their share of supported claims: QAGS .57,
-  FaithBench .53; MTRAG, Spearman .60
+- on data not used for fitting, but for choosing features and penalty: FActScore .88, RAGTruth QA responses .80,
+  RGB .97
+- on data not used for any choice, responses by their share of supported claims: QAGS .57, FaithBench .53; MTRAG,
+  Spearman .60
 """
 
 import hashlib
@@ -31,15 +31,15 @@ class LinearModel:
     """A logistic model over named features.
 
     Args:
-        intercept: the logit where every feature is 0.
-        weights: what one unit of a feature adds to the logit.
+        intercept: The logit if all features are 0.
+        weights: The increase of the logit per unit of each feature.
     """
 
     intercept: float
     weights: Mapping[str, float]
 
     def probability(self, features: Mapping[str, float]) -> float:
-        """The probability of yes.
+        """Return the probability of yes.
 
         >>> LinearModel(0.0, {"cosine": 2.0}).probability({"cosine": 0.0})
         0.5
@@ -86,10 +86,10 @@ RELEVANCE = LinearModel(
 """Does the sentence help to answer the question?"""
 
 FEATURES_VERSION = 1
-"""Raised when claims, questions or features come out differently for the same text."""
+"""Increase it whenever claims, questions or features would change for the same text."""
 
 
 def revision() -> str:
-    """The version of the features and a digest of the numbers."""
+    """Return the version of the features and a digest of the weights."""
     numbers = repr([(model.intercept, dict(model.weights)) for model in (VERDICT, USEFULNESS, RELEVANCE)])
     return f"{FEATURES_VERSION}-{hashlib.sha256(numbers.encode()).hexdigest()[:12]}"

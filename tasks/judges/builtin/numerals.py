@@ -1,4 +1,4 @@
-"""Numbers and dates in one spelling, whether written in digits or in words."""
+"""Normalize the spelling of numbers and dates, written in digits or in words."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ _LONGEST_NUMBER = 12
 
 
 def spell_digits(units: Sequence[str]) -> list[str]:
-    """The units of a text with every number, whether in digits or in words, as one unit of digits.
+    """Return the units of a text with every number, in digits or in words, as one unit of digits.
 
     >>> spell_digits(["twenty", "five", "days", "and", "1.5", "million", "dollars"])
     ['25', 'days', 'and', '1500000', 'dollars']
@@ -26,7 +26,7 @@ def spell_digits(units: Sequence[str]) -> list[str]:
 
 
 def _number(units: Sequence[str], start: int) -> tuple[float, int]:
-    """The number that starts here and how many units it takes; 0 units if none does.
+    """Return the number that starts at a position and its number of units; 0 units if there is none.
 
     >>> _number(["two", "thousand", "five", "hundred", "and", "six"], 0)
     (2506.0, 6)
@@ -52,10 +52,10 @@ def _number(units: Sequence[str], start: int) -> tuple[float, int]:
 
 def _simple_number(lower: Sequence[str]) -> float | None:
     word, following = lower[0], lower[1] if len(lower) > 1 else ""
-    # Some scripts have signs for numbers that are digits to Python, and yet no numerals of its own.
+    # Some scripts have numeric characters that are digits to Python but not decimal.
     if word[0].isdecimal():
         plain = word.replace(",", "") if _THOUSANDS.fullmatch(word) else word.replace(",", ".")
-        # Several dots (a version, a date) are no number: only the digits count.
+        # Several dots (a version, a date) do not form a number: only the digits count.
         return float(plain) if plain.count(".") <= 1 else float(plain.replace(".", ""))
     if word in {"a", "one"} and following in NUMBER_SCALES:
         return 1.0
@@ -63,7 +63,7 @@ def _simple_number(lower: Sequence[str]) -> float | None:
 
 
 def put_months_first(units: Sequence[str]) -> list[str]:
-    """The units of a text with months in one spelling and before their day, whichever way a date is written.
+    """Return the units of a text with normalized months, placed before the day of a date.
 
     >>> put_months_first(["5", "Sept", "2024"]), put_months_first(["May", "we", "go"])
     (['month-september', '5', '2024'], ['May', 'we', 'go'])

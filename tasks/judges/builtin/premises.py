@@ -1,4 +1,4 @@
-"""A premise as the features see it: its sentences as words, indexed once for all the claims held against it."""
+"""A premise as an index of its sentences' words, built once for all claims judged against it."""
 
 import math
 from collections import defaultdict
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from tasks.judges.builtin.tokens import Tokens, tokenize
 
 _WINDOW = 3
-_TRIED_SENTENCES = 4
+_CANDIDATE_SENTENCES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Where in a premise the words of a claim are found best.
+    """The sentence and window of a premise that match the words of a claim best.
 
     Args:
-        sentence: index of the sentence with most of the claim's words; -1 if the premise has no sentence.
-        in_sentence: weight of the claim's words in that sentence, as a share of all of them.
-        window: indices of the neighbouring sentences with most of the claim's words.
-        in_window: weight of the claim's words there, as a share of all of them.
+        sentence: Index of the best-matching sentence; -1 if the premise has no sentences.
+        in_sentence: Weight of the claim's words in that sentence, as a share of the weight of all, in [0, 1].
+        window: Indices of the best-matching consecutive sentences.
+        in_window: Weight of the claim's words in the window, as a share of the weight of all, in [0, 1].
     """
 
     sentence: int
@@ -29,10 +29,10 @@ class Match:
 
 
 class Premise:
-    """The sentences of a premise, searchable by word.
+    """An index of the sentences of a premise by word.
 
     Args:
-        sentences: its sentences in order.
+        sentences: Sentences of the premise, in order.
     """
 
     def __init__(self, sentences: Sequence[str]) -> None:
@@ -40,19 +40,21 @@ class Premise:
         self.words: tuple[Tokens, ...] = tuple(tokenize(sentence) for sentence in sentences)
         self.tokens = frozenset(token for sentence in self.words for token in sentence.tokens)
         self.every = frozenset(token for sentence in self.words for token in sentence.every)
-        self._where: defaultdict[str, list[int]] = defaultdict(list)
+        self._sentences_by_token: defaultdict[str, list[int]] = defaultdict(list)
         for index, sentence in enumerate(self.words):
             for token in dict.fromkeys(sentence.tokens):
-                self._where[token].append(index)
+                self._sentences_by_token[token].append(index)
         self._unseen = math.log(1 + max(len(sentences), 1))
-        self._weights = {token: math.log(1 + len(sentences) / len(where)) for token, where in self._where.items()}
+        self._weights = {
+            token: math.log(1 + len(sentences) / len(indices)) for token, indices in self._sentences_by_token.items()
+        }
 
     def weight(self, tokens: Iterable[str]) -> float:
-        """The weight of words: more for those in few sentences of the premise, most for those in none."""
+        """Return the total weight of words; a word in fewer sentences weighs more, a word in none most."""
         return sum(self._weights.get(token, self._unseen) for token in tokens)
 
     def match(self, tokens: Iterable[str]) -> Match:
-        """Where the words are found best; the earliest of equally good places.
+        """Return the best match of the words; the earliest of equally good matches.
 
         >>> Premise(["Staff have 25 days.", "Managers have 30 days."]).match(["manager", "30"])
         Match(sentence=1, in_sentence=1.0, window=range(0, 2), in_window=1.0)
@@ -60,9 +62,9 @@ class Premise:
         wanted = tuple(dict.fromkeys(tokens))
         found: defaultdict[int, float] = defaultdict(float)
         for token in wanted:
-            for index in self._where.get(token, ()):
+            for index in self._sentences_by_token.get(token, ()):
                 found[index] += self._weights[token]
-        best = sorted(found, key=lambda index: (-found[index], index))[:_TRIED_SENTENCES]
+        best = sorted(found, key=lambda index: (-found[index], index))[:_CANDIDATE_SENTENCES]
         if not best:
             return Match(min(len(self.words), 1) - 1, 0.0, range(min(len(self.words), 1)), 0.0)
         total = self.weight(wanted)
@@ -73,8 +75,8 @@ class Premise:
         window = max(weights, key=lambda window: weights[window])
         return Match(best[0], found[best[0]] / total, window, weights[window] / total)
 
-    def near(self, window: Iterable[int]) -> frozenset[str]:
-        """All words, function words too, of some of the sentences."""
+    def tokens_within(self, window: Iterable[int]) -> frozenset[str]:
+        """Return all words of the sentences of a window, including function words."""
         return frozenset(token for index in window for token in self.words[index].every)
 
     def _window(self, start: int) -> range:
@@ -82,4 +84,6 @@ class Premise:
         return range(first, min(first + _WINDOW, len(self.words)))
 
     def _weight_within(self, tokens: Sequence[str], window: range) -> float:
-        return self.weight(token for token in tokens if any(index in window for index in self._where.get(token, ())))
+        return self.weight(
+            token for token in tokens if any(index in window for index in self._sentences_by_token.get(token, ()))
+        )

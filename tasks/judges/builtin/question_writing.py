@@ -1,4 +1,4 @@
-"""Questions that a response would answer, made from its own words, to be compared with the question that was asked."""
+"""Write questions that a response would answer, for comparison with the user question."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 
-from tasks.judges.builtin.cleaning import clean, is_empty_talk, is_evasive
+from tasks.judges.builtin.cleaning import clean, is_evasive, makes_no_claim
 from tasks.recognizers.spacy_pipeline import Parse, ParsedWord, SpacyPipeline
 
 _SUBJECTS = frozenset({"nsubj", "nsubjpass", "csubj", "csubjpass", "expl"})
@@ -17,38 +17,45 @@ _EVASIVE_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class RegeneratedQuestions:
-    """What a response answers.
+    """The questions regenerated from a response.
 
     Args:
-        questions: distinct questions, the closest to what the response says first.
-        noncommittal: the response avoids an answer.
+        questions: Questions, those closest to the content of the response first.
+        noncommittal: Whether the response avoids an answer.
     """
 
     questions: tuple[str, ...]
     noncommittal: bool
 
 
-def regenerate(responses: Sequence[str], counts: Sequence[int], pipeline: SpacyPipeline) -> list[RegeneratedQuestions]:
-    """For each response, as many questions as wanted, and whether the response avoids an answer.
+def write_questions(
+    responses: Sequence[str], counts: Sequence[int], pipeline: SpacyPipeline
+) -> list[RegeneratedQuestions]:
+    """Write questions for each response, and detect whether it avoids an answer.
 
-    The questions keep the response's words: its first sentences turned into yes-no questions, and a question about
-    its topics. A response too short for that many distinct questions has some of them twice.
+    The questions reuse the words of the response: its first sentences as yes-no questions, and a question about its
+    topics. Questions are repeated if a response is too short for the wanted number of distinct ones.
+
+    Args:
+        responses: The responses.
+        counts: Number of questions wanted per response.
+        pipeline: spaCy pipeline for sentences and parses.
     """
     sentences = [[clean(sentence) for sentence in found] for found in pipeline.sentences(responses)]
-    kept = [
-        [sentence for sentence in found if not is_empty_talk(sentence)] or [sentence for sentence in found if sentence]
+    usable = [
+        [sentence for sentence in found if not makes_no_claim(sentence)] or [sentence for sentence in found if sentence]
         for found in sentences
     ]
-    parses = iter(pipeline.parse([sentence for found in kept for sentence in found]))
+    parses = iter(pipeline.parse([sentence for found in usable for sentence in found]))
     results = []
-    for response, found, own, count in zip(responses, sentences, kept, counts, strict=True):
-        asked = list(dict.fromkeys(_questions([next(parses) for _ in own], response)))
-        results.append(RegeneratedQuestions(tuple(islice(cycle(asked), count)), _is_noncommittal(found)))
+    for response, found, statements, count in zip(responses, sentences, usable, counts, strict=True):
+        questions = list(dict.fromkeys(_questions([next(parses) for _ in statements], response)))
+        results.append(RegeneratedQuestions(tuple(islice(cycle(questions), count)), _is_noncommittal(found)))
     return results
 
 
 def _questions(parses: Sequence[Parse], response: str) -> Iterator[str]:
-    """Questions in the order in which they are wanted."""
+    """Yield questions in order of preference."""
     topics = list(dict.fromkeys(chunk.text for parse in parses for chunk in parse.noun_chunks if _names_a_topic(chunk)))
     for parse in parses[: _SENTENCES_USED - 1]:
         yield _yes_no(parse)
@@ -63,7 +70,7 @@ def _names_a_topic(chunk: Iterable[ParsedWord]) -> bool:
 
 
 def _yes_no(parse: Parse) -> str:
-    """The statement as a question: "Staff get a bonus." -> "Do Staff get a bonus?"."""
+    """Turn a statement into a yes-no question: "Staff get a bonus." -> "Do Staff get a bonus?"."""
     root = next(sentence.root for sentence in parse.sents)
     subject = next((child for child in root.children if child.dep_ in _SUBJECTS), None)
     if subject is None:
@@ -83,7 +90,7 @@ def _yes_no(parse: Parse) -> str:
 
 
 def _who_or_what(parse: Parse) -> str:
-    """A question for the subject: "Lee approves trips." -> "Who approves trips?"."""
+    """Turn a statement into a question for its subject: "Lee approves trips." -> "Who approves trips?"."""
     root = next(sentence.root for sentence in parse.sents)
     subject = next((child for child in root.children if child.dep_ in _SUBJECTS and child.i < root.i), None)
     if subject is None:
@@ -98,7 +105,7 @@ def _text(words: Sequence[ParsedWord]) -> str:
 
 
 def _ask(*parts: str) -> str:
-    """The parts as a question.
+    """Join parts into a question.
 
     >>> _ask("Is", "the office open. ", "")
     'Is the office open?'
@@ -107,7 +114,7 @@ def _ask(*parts: str) -> str:
 
 
 def _is_noncommittal(sentences: Sequence[str]) -> bool:
-    """Whether at least half of what a response says, by length, avoids an answer."""
-    said = [sentence for sentence in sentences if is_evasive(sentence) or not is_empty_talk(sentence)]
-    evasive = sum(len(sentence) for sentence in said if is_evasive(sentence))
-    return evasive > 0 and evasive >= _EVASIVE_SHARE * sum(map(len, said))
+    """Return whether at least half of a response's content, by length, avoids an answer."""
+    relevant = [sentence for sentence in sentences if is_evasive(sentence) or not makes_no_claim(sentence)]
+    evasive = sum(len(sentence) for sentence in relevant if is_evasive(sentence))
+    return evasive > 0 and evasive >= _EVASIVE_SHARE * sum(map(len, relevant))

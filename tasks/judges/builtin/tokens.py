@@ -1,4 +1,4 @@
-"""Texts as words that can be compared: stems, numbers and dates in one spelling, names, negated words."""
+"""Tokenize texts into comparable words: stems, normalized numbers and dates, names, negated words."""
 
 import re
 import unicodedata
@@ -48,15 +48,15 @@ _BRACKETS = frozenset("()")
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """A sentence or claim as words.
+    """The tokens of a sentence or claim.
 
     Args:
-        tokens: its content words in order, as stems; numbers as digits, a date's month before its day.
-        every: all its words in order, function words too, as stems.
-        numbers: the tokens that are numbers.
-        names: the tokens written as names: capitalised where no sentence starts.
-        negated: the tokens right behind a negation that no clause without one holds.
-        near_negation: all tokens of clauses with a negation.
+        tokens: Content words in order, as stems; numbers as digits, the month of a date before its day.
+        every: All words in order, including function words, as stems.
+        numbers: The tokens that are numbers.
+        names: The tokens written as names: capitalized, but not at the start of a sentence.
+        negated: The tokens directly after a negation that do not occur in a clause without negation.
+        near_negation: All tokens of clauses with a negation.
     """
 
     tokens: tuple[str, ...]
@@ -74,7 +74,7 @@ class Tokens:
 
 @lru_cache(maxsize=50_000)
 def tokenize(text: str) -> Tokens:
-    """The content words of a text.
+    """Return the tokens of a text.
 
     >>> tokenize("On 14 March, Dr. Lee won't approve twenty-five requests for $1,000.50.").tokens
     ('month-march', '14', 'dr', 'lee', 'approv', '25', 'request', 'dollar', '1000.5')
@@ -82,7 +82,7 @@ def tokenize(text: str) -> Tokens:
     ['bonus']
     """
     units = put_months_first(spell_digits(_TOKEN.findall(_normalize_spelling(text))))
-    clauses = [_tokenize_clause(clause) for clause in _clauses(units)]
+    clauses = [_tokenize_clause(clause) for clause in _group_clauses(units)]
     tokens = tuple(token for clause in clauses for token in clause.tokens)
     negative = {token for clause in clauses if clause.negated for token in clause.tokens}
     affirmed = {token for clause in clauses if not clause.negated for token in clause.tokens}
@@ -98,7 +98,7 @@ def tokenize(text: str) -> Tokens:
 
 @dataclass(slots=True)
 class _Clause:
-    """A clause's units, whether it opens a sentence, whether a comma closes it; its words once it is read."""
+    """A clause: its units, whether it opens a sentence and is conditional, and its tokens once it is tokenized."""
 
     opens_sentence: bool
     conditional: bool = False
@@ -110,7 +110,7 @@ class _Clause:
 
 
 def _tokenize_clause(clause: _Clause) -> _Clause:
-    """Fills in the clause's words; `negated` holds what is right behind each negation, "" where nothing is."""
+    """Fill in the tokens of a clause; `negated` has the token after each negation, or "" if there is none."""
     negations: list[int] = []
     around = zip(["", *clause.units], clause.units, [*clause.units[1:], ""], strict=False)
     for position, (before, unit, after) in enumerate(around):
@@ -125,39 +125,39 @@ def _tokenize_clause(clause: _Clause) -> _Clause:
             clause.tokens.append(token)
             if unit[0].isupper() and (inside or after[:1].isupper() or unit[1:].isupper()):
                 clause.names.add(token)
-    clause.negated.extend(next(iter(clause.tokens[place:]), "") for place in negations)
+    clause.negated.extend(next(iter(clause.tokens[start:]), "") for start in negations)
     return clause
 
 
-def _clauses(units: Sequence[str]) -> list[_Clause]:
-    """The units by clause, without punctuation."""
-    found = [_Clause(opens_sentence=True)]
+def _group_clauses(units: Sequence[str]) -> list[_Clause]:
+    """Group units by clause, without punctuation."""
+    clauses = [_Clause(opens_sentence=True)]
     for position, unit in enumerate(units):
         if unit in _SENTENCE_ENDS or unit in _BRACKETS:
-            found.append(_Clause(opens_sentence=unit in _SENTENCE_ENDS))
+            clauses.append(_Clause(opens_sentence=unit in _SENTENCE_ENDS))
         elif unit not in _PUNCTUATION:
-            if _opens_clause(units, position, after_condition=found[-1].conditional):
-                opens_sentence = found[-1].opens_sentence and not found[-1].units
-                found.append(_Clause(opens_sentence, conditional=unit.lower() in CLAUSE_WORDS))
-            found[-1].units.append(unit)
-    return found
+            if _opens_clause(units, position, after_condition=clauses[-1].conditional):
+                opens_sentence = clauses[-1].opens_sentence and not clauses[-1].units
+                clauses.append(_Clause(opens_sentence, conditional=unit.lower() in CLAUSE_WORDS))
+            clauses[-1].units.append(unit)
+    return clauses
 
 
 def _opens_clause(units: Sequence[str], position: int, after_condition: bool) -> bool:
     lower = units[position].lower()
     following = units[position + 1].lower() if position + 1 < len(units) else ""
     if lower in CLAUSE_WORDS:
-        # "covers fire but not water" leaves out the verb, so it is one clause.
+        # "covers fire but not water" omits the verb, so it is one clause.
         return (lower, following) != ("but", "not")
     if position and units[position - 1] == ",":
         return after_condition or lower in CLAUSE_WORDS_AFTER_COMMA
-    # "may travel and must not pay" has two clauses, "travel and food" has none.
+    # "may travel and must not pay" has two clauses, "travel and food" is not a clause.
     return lower in JOINING_WORDS and following in AUXILIARIES
 
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """A word without its commonest endings, so that forms of one word are equal.
+    """Strip the most common endings of a word, so that its inflected forms are equal.
 
     >>> [stem(word) for word in ("policies", "required", "requires", "planning", "plans", "employee", "employer")]
     ['policy', 'requir', 'requir', 'plan', 'plan', 'employe', 'employer']
@@ -186,7 +186,7 @@ def stem(word: str) -> str:
 
 
 def _normalize_spelling(text: str) -> str:
-    """The text without accents, contractions, possessives and dots inside abbreviations."""
+    """Return the text without accents, contractions, possessives and dots inside abbreviations."""
     text = unicodedata.normalize("NFKC", text)
     text = "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
     text = _ISO_DATE.sub(lambda date: f"{_MONTH_NAMES[int(date[2]) - 1]} {int(date[3])} {date[1]}", text)

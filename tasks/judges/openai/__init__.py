@@ -1,1 +1,1 @@
-"""The server judge: a language model behind any OpenAI-compatible `/v1`, one server or several replicas of it."""
+"""The server judge: a language model behind one or several replicas of an OpenAI-compatible server."""

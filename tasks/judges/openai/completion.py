@@ -1,4 +1,4 @@
-"""The words of a server's reply: without thoughts, one text an answer, or why there is none."""
+"""Read the completions of a server's reply, without reasoning, or the reason why there are none."""
 
 import math
 import re
@@ -21,14 +21,14 @@ _NUMBERED = re.compile(r"\S*\d\S*")
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What the model wrote as one answer, or why it is not usable.
+    """One completion of a reply, or the reason why it is not usable.
 
     Args:
-        text: its words, without its thought.
-        problem: why they are no answer.
-        cut_off: they end at the limit of tokens.
-        thought: there was a thought before them.
-        steps: their tokens with probabilities, where the server tells.
+        text: The text, without reasoning.
+        problem: The reason why the text is not an answer; None if it may be one.
+        cut_off: Whether the text ends at the token limit.
+        thought: Whether reasoning preceded the text.
+        steps: The tokens with their probabilities; empty if the server does not report them.
     """
 
     text: str
@@ -39,16 +39,16 @@ class Completion:
 
 
 def read_completions(reply: Reply) -> list[Completion]:
-    """What the model wrote, once an answer; at least one."""
+    """Return the completions of a reply, at least one."""
     if not reply.is_answer:
-        return [Completion(reply.message, _refusal(reply))]
+        return [Completion(reply.message, _error_reason(reply))]
     choices = get_choices(reply)
-    # Some gateways tell of errors with the status of success.
+    # Some gateways report errors with status 200.
     return [_read_choice(choice) for choice in choices] or [Completion(reply.message, NO_REPLY)]
 
 
-def _refusal(reply: Reply) -> str:
-    """The reason of a failed answer that a server's error leads to, without what differs from request to request."""
+def _error_reason(reply: Reply) -> str:
+    """Return the reason for a failed answer, without numbers, which differ from request to request."""
     if is_overflow(reply.message):
         return TOO_LONG
     status = f" ({reply.status})" if reply.status else ""
@@ -57,56 +57,57 @@ def _refusal(reply: Reply) -> str:
 
 def _read_choice(choice: Mapping[str, Any]) -> Completion:
     message = get_mapping(choice, "message")
-    text, thinking = _content(message)
+    text, reasoning = _split_reasoning(message)
     cut_off = choice.get("finish_reason") == "length"
     if refusal := message.get("refusal"):
         return Completion(str(refusal), REFUSED)
     if not text:
-        return Completion(thinking, UNFINISHED_THOUGHT if thinking and cut_off else NO_REPLY)
+        return Completion(reasoning, UNFINISHED_THOUGHT if reasoning and cut_off else NO_REPLY)
     try:
         thought, rest = split_thought(text)
     except ValueError:
         return Completion(text, UNFINISHED_THOUGHT)
-    return Completion(rest, None, cut_off, bool(thought or thinking), _steps(choice))
+    return Completion(rest, None, cut_off, bool(thought or reasoning), _token_steps(choice))
 
 
-def _content(message: Mapping[str, Any]) -> tuple[str, str]:
-    """What a message says, and its thought: as texts, or as a list of parts, as some servers have it."""
+def _split_reasoning(message: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the text of a message and its reasoning; some servers send lists of parts instead of texts."""
     content = message.get("content")
     parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
     thoughts = [message.get("reasoning"), message.get("reasoning_content"), *(part.get("thinking") for part in parts)]
-    thinking = next((thought for thought in map(_text, thoughts) if thought), "")
-    return _text(content), thinking
+    reasoning = next((thought for thought in map(_join_parts, thoughts) if thought), "")
+    return _join_parts(content), reasoning
 
 
-def _text(content: Any) -> str:
-    """A text, or what the parts of a list have of it."""
+def _join_parts(content: Any) -> str:
+    """Return a text as it is, or the joined texts of a list of parts."""
     if isinstance(content, str):
         return content
     parts = [part.get("text") for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
     return "".join(part for part in parts if isinstance(part, str))
 
 
-def _steps(choice: Mapping[str, Any]) -> tuple[TokenStep, ...]:
-    """The tokens of an answer; none where they are not told as the protocol has it."""
+def _token_steps(choice: Mapping[str, Any]) -> tuple[TokenStep, ...]:
+    """Return the tokens of a choice; none if they do not follow the protocol."""
     tokens = get_mapping(choice, "logprobs").get("content") or ()
     try:
         return tuple(
-            TokenStep(*_token(token), [_token(other) for other in token.get("top_logprobs") or ()]) for token in tokens
+            TokenStep(*_parse_token(token), [_parse_token(other) for other in token.get("top_logprobs") or ()])
+            for token in tokens
         )
     except (AttributeError, KeyError, TypeError):
         return ()
 
 
-def _token(token: Mapping[str, Any]) -> tuple[str, float]:
-    """A token and its probability; 0 where a server writes null, or what is no number, for what it ruled out.
+def _parse_token(token: Mapping[str, Any]) -> tuple[str, float]:
+    """Return a token and its probability; 0 where a server writes null or NaN for an excluded token.
 
     Raises:
-        TypeError: it is no token with a number.
+        TypeError: The token is not a text, or its log-probability is not a number.
     """
-    text, logarithm = token["token"], token.get("logprob")
+    text, logprob = token["token"], token.get("logprob")
     if not isinstance(text, str):
-        raise TypeError(f"a token is a text, got {type(text).__name__}")
-    if logarithm is None or math.isnan(logarithm):
+        raise TypeError(f"a token must be a text, got {type(text).__name__}")
+    if logprob is None or math.isnan(logprob):
         return text, 0.0
-    return text, math.exp(min(logarithm, 0.0))
+    return text, math.exp(min(logprob, 0.0))

@@ -1,20 +1,20 @@
-"""Whether a prompt fits into the model's window: a prompt that does not is never sent to be cut silently."""
+"""Check prompts against the model's context window, because a server may silently truncate a long prompt."""
 
 import re
 
 from metric_core.prompts.prompt_set import RenderedPrompt
 
 TOO_LONG = "prompt longer than the judge's window"
-"""The reason of a failed answer; its reply tells how long, so that equal reasons can be counted."""
+"""The reason for a failed answer; the number of tokens is in the reply, so equal reasons can be counted."""
 
-BYTES_A_TOKEN = 3
-"""Cautious: English has more than 4 bytes a token, Chinese about 3."""
+BYTES_PER_TOKEN = 3
+"""A conservative ratio: English has more than 4 bytes per token, Chinese about 3."""
 
 TEMPLATE_TOKENS = 64
-"""More than what a chat template adds."""
+"""More tokens than a chat template adds."""
 
-LEAST_ROOM = 256
-"""Tokens that a reply of JSON must have room for."""
+MIN_REPLY_TOKENS = 256
+"""Tokens that must be left for a JSON reply."""
 
 _OVERFLOW = re.compile(
     r"maximum (?:context|model|input|sequence) length|context_length_exceeded|exceeds? (?:the )?(?:available )?"
@@ -25,17 +25,22 @@ _OVERFLOW = re.compile(
 )
 
 
-def estimate_most_tokens(prompt: RenderedPrompt) -> int:
-    """More tokens than a prompt has, but for texts that tokenizers take apart, such as long rows of digits.
+def estimate_max_tokens(prompt: RenderedPrompt) -> int:
+    """Return an upper bound of a prompt's tokens, except for texts such as long digit sequences.
 
-    >>> estimate_most_tokens(RenderedPrompt("Judge.", "It rains.", ""))
+    >>> estimate_max_tokens(RenderedPrompt("Judge.", "It rains.", ""))
     69
     """
-    return len(f"{prompt.system}{prompt.user}".encode("utf-8", "replace")) // BYTES_A_TOKEN + TEMPLATE_TOKENS
+    return len(f"{prompt.system}{prompt.user}".encode("utf-8", "replace")) // BYTES_PER_TOKEN + TEMPLATE_TOKENS
 
 
 def remaining_tokens(tokens: int, wanted: int, window: int) -> int | None:
-    """How many tokens a reply may have: as many as wanted, or what the prompt leaves of the window; None: too few.
+    """Return the token limit for a reply, or None if the prompt leaves too little of the context window.
+
+    Args:
+        tokens: Tokens of the prompt.
+        wanted: Tokens that the reply should be allowed.
+        window: Tokens of the context window.
 
     >>> remaining_tokens(1000, 2048, 2048)
     1048
@@ -45,11 +50,11 @@ def remaining_tokens(tokens: int, wanted: int, window: int) -> int | None:
     1
     """
     left = window - tokens
-    return min(wanted, left) if left >= min(wanted, LEAST_ROOM) else None
+    return min(wanted, left) if left >= min(wanted, MIN_REPLY_TOKENS) else None
 
 
 def is_overflow(message: str) -> bool:
-    """Whether a server's error says that the prompt is too long.
+    """Return whether a server's error message says that the prompt is too long.
 
     >>> is_overflow("This model's maximum context length is 2048 tokens. However, you requested 1 output tokens and "
     ...             "your prompt contains at least 2050 input tokens.")

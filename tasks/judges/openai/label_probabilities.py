@@ -1,11 +1,11 @@
-"""The probability of each label, from the log-probabilities of a reply's tokens.
+"""Compute the probability of each label from the log-probabilities of a reply's tokens.
 
-Tokens are not labels: a label may be several tokens, and the beginnings of a label ("y", "ye", " Yes") are tokens of
-their own. So probability goes to a label from every token that, with the tokens before it, begins that label and no
-other; upper and lower case and spaces before it make no difference. A token that begins several labels ("score" of
-"score1" and "score2") decides nothing: the next token does, for the label that was written. Probability of the rest
-of such a token's labels is not known and left out, as is that of tokens that begin no label. What is found is
-renormalised over the labels.
+Tokens are not labels: a label may consist of several tokens, and its prefixes ("y", "ye", " Yes") are tokens too. A
+token counts for a label if, together with the tokens before it, it is a prefix of that label and of no other; case
+and leading spaces are ignored. A token that is a prefix of several labels ("score" of "score1" and "score2") counts
+for none; the next token decides, for the label that was written. The probability of the other labels of such a token
+is unknown and left out, as is the probability of tokens that are a prefix of no label. The result is normalized over
+the labels.
 """
 
 import math
@@ -14,13 +14,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 VERSION = 1
-"""Raised whenever the same tokens would give other probabilities."""
+"""Increase it whenever the same tokens would give other probabilities."""
 
 NEGLIGIBLE = 0.01
-"""Share of the probability of all labels that a label missing among the top tokens may have had at most."""
+"""Maximum share of the labels' total probability that a label missing from the top tokens may have had."""
 
-_PIECE = "\ufffd"
-"""How a server writes a token that is a piece of a character: which character is not known."""
+_PARTIAL_CHARACTER = "\ufffd"
+"""The text of a token that is part of an unknown character."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class TokenStep:
     """One token of a reply.
 
     Args:
-        text: the token.
-        probability: its probability.
-        top: the most probable tokens in its place, itself perhaps among them, with their probabilities.
+        text: Text of the token.
+        probability: Probability of the token.
+        top: The most probable tokens in its place with their probabilities; may include the token itself.
     """
 
     text: str
@@ -39,21 +39,21 @@ class TokenStep:
 
 
 def label_probabilities(
-    steps: Sequence[TokenStep], written: Mapping[str, str], frame: re.Pattern[str] | None = None
+    steps: Sequence[TokenStep], texts: Mapping[str, str], frame: re.Pattern[str] | None = None
 ) -> dict[str, float] | None:
-    """The probability of each label, renormalised over the labels.
+    """Return the probability of each label, normalized over the labels.
 
-    However many top tokens a server was asked for, it may give fewer, and a label may be among the others. That has at
-    most what all of the top tokens leave, and no more than the least of them: it counts as 0 if that can not matter,
-    else nothing is known.
+    A server may return fewer top tokens than it was asked for, so a label may be missing from them. Its probability
+    is at most what the top tokens leave, and at most that of the least probable top token. The label counts as 0 if
+    this bound is negligible; otherwise the probabilities are unknown.
 
     Args:
-        steps: the tokens of the reply.
-        written: label -> how a reply writes it.
-        frame: what comes before the label, with the group `rest` for what follows.
+        steps: Tokens of the reply.
+        texts: Label -> its text in a reply.
+        frame: Pattern of the text before the label, with the group `rest` for what follows.
 
     Returns:
-        Label -> probability, of sum 1; None if they are not known.
+        Label -> probability, of sum 1; None if the probabilities are unknown.
 
     >>> labels = {"yes": "yes", "no": "no"}
     >>> top = [("yes", 0.5), ("y", 0.125), (" Yes", 0.125), ("no", 0.25), ("The", 0.0)]
@@ -63,91 +63,91 @@ def label_probabilities(
     >>> label_probabilities(split, {"a": "score1", "b": "score2"})["b"]
     0.6666666666666666
     """
-    walk = _Walk(written, frame)
+    matcher = _LabelMatcher(texts, frame)
     for step in steps:
-        walk.take(step)
-        if walk.is_over:
+        matcher.add(step)
+        if matcher.is_done:
             break
     else:
-        walk.end()
-    total = math.fsum(walk.found.values())
-    missing = any(probability == 0 for probability in walk.found.values())
-    unknown = max(walk.pieces, walk.unseen if missing else 0.0)
+        matcher.end()
+    total = math.fsum(matcher.mass.values())
+    has_missing = any(probability == 0 for probability in matcher.mass.values())
+    unknown = max(matcher.partial, matcher.unseen if has_missing else 0.0)
     if total <= 0 or unknown > NEGLIGIBLE * total:
         return None
-    return {label: probability / total for label, probability in walk.found.items()}
+    return {label: probability / total for label, probability in matcher.mass.items()}
 
 
-class _Walk:
-    """Goes along the tokens of a reply and collects what belongs to which label.
+class _LabelMatcher:
+    """An accumulator of label probabilities over the tokens of a reply.
 
-    `found` is the probability of each label so far, `unseen` the most that a missing label may have had, `pieces` the
-    probability of tokens that may belong to any label.
+    `mass` holds the probability of each label so far, `unseen` the upper bound for a label missing from the top
+    tokens, `partial` the probability of tokens that may belong to any label.
     """
 
-    def __init__(self, written: Mapping[str, str], frame: re.Pattern[str] | None) -> None:
-        folded = {label: text.casefold() for label, text in written.items()}
-        self._folds = len(set(folded.values())) == len(folded)
-        self._written = folded if self._folds else written
+    def __init__(self, texts: Mapping[str, str], frame: re.Pattern[str] | None) -> None:
+        folded = {label: text.casefold() for label, text in texts.items()}
+        self._ignores_case = len(set(folded.values())) == len(folded)
+        self._texts = folded if self._ignores_case else texts
         self._frame = frame
         self._text = ""
         self._reached = 1.0
-        self.found = dict.fromkeys(written, 0.0)
+        self.mass = dict.fromkeys(texts, 0.0)
         self.unseen = 0.0
-        self.pieces = 0.0
-        self.is_over = False
+        self.partial = 0.0
+        self.is_done = False
 
-    def take(self, step: TokenStep) -> None:
-        """Takes one more token."""
-        told = _others(step)
-        every = (*told, (step.text, step.probability))
-        self.pieces += self._reached * math.fsum(probability for text, probability in every if _PIECE in text)
-        others = [(self._begun_by(self._text + text), probability) for text, probability in told]
-        chosen = self._begun_by(self._text + step.text)
+    def add(self, step: TokenStep) -> None:
+        """Add the next token."""
+        alternatives = _alternatives(step)
+        every = (*alternatives, (step.text, step.probability))
+        self.partial += self._reached * math.fsum(p for text, p in every if _PARTIAL_CHARACTER in text)
+        others = [(self._labels_starting_with(self._text + text), probability) for text, probability in alternatives]
+        chosen = self._labels_starting_with(self._text + step.text)
         self._add_finished([*others, (chosen, step.probability)])
         for labels, probability in others:
             if len(labels) == 1:
-                self.found[labels[0]] += self._reached * probability
-        if self._beginning(self._text + step.text):
+                self.mass[labels[0]] += self._reached * probability
+        if self._label_prefix(self._text + step.text):
             left = max(0.0, 1.0 - math.fsum(probability for _, probability in every))
             self.unseen = max(self.unseen, self._reached * min([left, *(probability for _, probability in step.top)]))
         self._text += step.text
         self._reached *= step.probability
         if len(chosen) == 1:
-            self.found[chosen[0]] += self._reached
-        self.is_over = len(chosen) <= 1
+            self.mass[chosen[0]] += self._reached
+        self.is_done = len(chosen) <= 1
 
     def end(self) -> None:
-        """The reply ends here, so a label that begins others is meant itself."""
+        """End the reply: a label that is a prefix of others counts itself."""
         label = self._finished()
         if label is not None:
-            self.found[label] += self._reached
+            self.mass[label] += self._reached
 
     def _add_finished(self, tokens: Sequence[tuple[Sequence[str], float]]) -> None:
-        """What goes on to no longer label belongs to the label that stands there already."""
+        """Add the probability of tokens that do not continue to a longer label to the label completed before them."""
         label = self._finished()
         if label is not None:
             longer = math.fsum(probability for labels, probability in tokens if labels)
-            self.found[label] += self._reached * max(0.0, 1.0 - longer)
+            self.mass[label] += self._reached * max(0.0, 1.0 - longer)
 
     def _finished(self) -> str | None:
-        beginning = self._beginning(self._text)
-        return next((label for label, text in self._written.items() if text == beginning), None)
+        prefix = self._label_prefix(self._text)
+        return next((label for label, text in self._texts.items() if text == prefix), None)
 
-    def _begun_by(self, text: str) -> list[str]:
-        beginning = self._beginning(text)
-        return [label for label, written in self._written.items() if written.startswith(beginning)]
+    def _labels_starting_with(self, text: str) -> list[str]:
+        prefix = self._label_prefix(text)
+        return [label for label, label_text in self._texts.items() if label_text.startswith(prefix)]
 
-    def _beginning(self, text: str) -> str:
-        """What a reply has of its label so far."""
+    def _label_prefix(self, text: str) -> str:
+        """Return the part of the label that a reply's text has so far."""
         if self._frame is not None:
             found = self._frame.fullmatch(text)
             text = found["rest"] if found else ""
-        return text.lstrip().casefold() if self._folds else text.lstrip()
+        return text.lstrip().casefold() if self._ignores_case else text.lstrip()
 
 
-def _others(step: TokenStep) -> list[tuple[str, float]]:
-    """The top tokens without the one that was written."""
+def _alternatives(step: TokenStep) -> list[tuple[str, float]]:
+    """Return the top tokens without the one that was written."""
     others = list(step.top)
     for i, (text, _) in enumerate(others):
         if text == step.text:

@@ -1,4 +1,4 @@
-"""The server judge: puts questions to a language model behind one or several OpenAI-compatible servers."""
+"""The server judge: asks a language model behind one or several OpenAI-compatible servers."""
 
 import hashlib
 import json
@@ -10,21 +10,21 @@ from metric_core.errors import JudgeError
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, QuestionKind
 from metric_core.prompts.prompt_set import RenderedPrompt, load_prompts
 from metric_core.records import AnswerStatus
-from tasks.judges.openai import label_probabilities as labels
-from tasks.judges.openai.context_window import LEAST_ROOM, TOO_LONG, estimate_most_tokens, remaining_tokens
-from tasks.judges.openai.probe import CHAT, TOKENIZE, probe, read_count
+from tasks.judges.openai import label_probabilities
+from tasks.judges.openai.context_window import MIN_REPLY_TOKENS, TOO_LONG, estimate_max_tokens, remaining_tokens
+from tasks.judges.openai.probe import CHAT, TOKENIZE, probe, read_token_count
 from tasks.judges.openai.reply_collector import ReplyCollector
-from tasks.judges.openai.reply_parsing import choice_answer, generate_answer
+from tasks.judges.openai.reply_parsing import parse_choice_answer, parse_generate_answer
 from tasks.judges.openai.request_body import Body, choice_request_bodies, generate_request_body
-from tasks.judges.openai.request_mode import RequestMode, all_request_modes, determinants, request_mode_of
-from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, KeepChoice, KeepGenerate
+from tasks.judges.openai.request_mode import RequestMode, all_request_modes, determinants, get_request_mode
+from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, OnChoiceAnswer, OnGenerateAnswer
 from tasks.model_clients.connection import Connection
 from tasks.model_clients.replica import Reply
 from tasks.model_clients.replica_pool import Arrived, Request, UnusableError
 from tasks.options.judge_server_options import ServerJudgeOptions
 
 VERSION = 1
-"""Raised whenever the same question would be put, or its answer be read, in another way."""
+"""Increase it whenever the same question would be asked, or its answer parsed, in another way."""
 
 NO_REVISION = "not given"
 
@@ -32,25 +32,25 @@ A = TypeVar("A", ChoiceAnswer, GenerateAnswer)
 
 
 @dataclass(frozen=True, slots=True)
-class _PendingRequest:
-    """A question as it is sent: its prompt, and its requests or the words that say why there are none."""
+class _PendingQuestion:
+    """A question with its prompt and requests; instead of requests it may have the description of an overflow."""
 
     prompt: RenderedPrompt
     bodies: Sequence[Body]
-    unasked: str | None = None
+    overflow: str | None = None
 
 
 class OpenAIJudge:
-    """Judges with a language model. May be used from several threads; they share the connection.
+    """A judge that asks a language model on a server. Thread-safe; threads share the connection.
 
-    Opening it asks the server what it can do.
+    Creating the judge probes the features of the server.
 
     Args:
-        options: where the servers are, which model, and how it is asked.
+        options: URLs of the servers, model and sampling options.
 
     Raises:
-        ConfigError: the key's environment variable is not set, or the prompts can not be loaded.
-        JudgeError: no server can be reached, the key is refused, or the model is not there.
+        ConfigError: The environment variable of the key is not set, or the prompts cannot be loaded.
+        JudgeError: No server can be reached, the key is rejected, or the model is not available.
     """
 
     def __init__(self, options: ServerJudgeOptions) -> None:
@@ -62,141 +62,147 @@ class OpenAIJudge:
             self.features = probe(self._connection, options, self._prompts.system)
         except UnusableError as error:
             self.close()
-            raise JudgeError(f"the judge can not be used: {error}") from error
+            raise JudgeError(f"the judge cannot be used: {error}") from error
         except BaseException:
             self.close()
             raise
 
     @property
     def identity(self) -> JudgeIdentity:
-        """Who answers."""
+        """The identity of the model."""
         features, options = self.features, self._options
         note = f"{features.model} served by {features.software} at {' and '.join(options.urls)}"
         return JudgeIdentity("server", features.model, options.revision or NO_REVISION, note, language_model=True)
 
     def can_answer(self, kind: QuestionKind) -> bool:  # noqa: ARG002
-        """Whether questions of this kind can be asked at all: all can."""
+        """Return True: a language model can answer any kind."""
         return True
 
     def fingerprint(self, kind: QuestionKind) -> str:
-        """Digest of all that determines answers to questions of a kind besides the questions, whatever their manner.
+        """Return a digest of everything but the questions that determines answers of a kind, in any request mode.
 
-        Where the server is, how it is reached and whether a prompt is too long for it is not part of it.
+        URLs, connection settings and the context window are not part of it.
         """
-        prints = [self._fingerprint(manner) for manner in all_request_modes(kind)]
-        return prints[0] if len(prints) == 1 else hashlib.sha256(json.dumps(prints).encode()).hexdigest()
+        digests = [self._fingerprint(mode) for mode in all_request_modes(kind)]
+        return digests[0] if len(digests) == 1 else hashlib.sha256(json.dumps(digests).encode()).hexdigest()
 
     def fingerprint_of(self, question: JudgeQuestion) -> str:
-        """Digest of all that determines the answer to one question besides what it says: see FinerJudge."""
-        return self._fingerprint(request_mode_of(question))
+        """Return a digest of everything but the question's content that determines its answer."""
+        return self._fingerprint(get_request_mode(question))
 
-    def _fingerprint(self, manner: RequestMode) -> str:
-        if manner not in self._fingerprints:
-            record = {"version": VERSION, "prompt": self._prompts.digest(manner.kind)}
-            record |= {} if manner.is_written else {"labels": labels.VERSION}
-            record |= determinants(manner, self.features, self._options)
-            self._fingerprints[manner] = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
-        return self._fingerprints[manner]
+    def _fingerprint(self, mode: RequestMode) -> str:
+        if mode not in self._fingerprints:
+            record = {"version": VERSION, "prompt": self._prompts.digest(mode.kind)}
+            record |= {} if mode.wants_json else {"labels": label_probabilities.VERSION}
+            record |= determinants(mode, self.features, self._options)
+            self._fingerprints[mode] = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+        return self._fingerprints[mode]
 
-    def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:
-        """Answers to choice questions, each with the probabilities of its labels where the server gives them."""
-        asked = []
+    def choose(
+        self, questions: Sequence[ChoiceQuestion], on_answer: OnChoiceAnswer | None = None
+    ) -> list[ChoiceAnswer]:
+        """Answer choice questions, with the probabilities of the labels if the server returns log-probabilities."""
+        pending = []
         for question in questions:
             prompt = self._prompts.render(question)
             bodies = choice_request_bodies(prompt, question, self.features, self._options)
-            asked.append(_PendingRequest(prompt, bodies))
+            pending.append(_PendingQuestion(prompt, bodies))
 
-        def answer(position: int, replies: Sequence[Reply]) -> ChoiceAnswer:
+        def parse(position: int, replies: Sequence[Reply]) -> ChoiceAnswer:
             question = questions[position]
-            return choice_answer(replies, question.labels, question.votes, self.features)
+            return parse_choice_answer(replies, question.labels, question.votes, self.features)
 
-        def unasked(words: str) -> ChoiceAnswer:
-            return ChoiceAnswer(AnswerStatus.FAILED, reason=TOO_LONG, reply=words)
+        def overflow_answer(description: str) -> ChoiceAnswer:
+            return ChoiceAnswer(AnswerStatus.FAILED, reason=TOO_LONG, reply=description)
 
-        return self._ask(asked, answer, unasked, keep)
+        return self._ask(pending, parse, overflow_answer, on_answer)
 
-    def generate(self, questions: Sequence[GenerateQuestion], keep: KeepGenerate | None = None) -> list[GenerateAnswer]:
-        """Answers to generate questions."""
-        asked = []
+    def generate(
+        self, questions: Sequence[GenerateQuestion], on_answer: OnGenerateAnswer | None = None
+    ) -> list[GenerateAnswer]:
+        """Answer generate questions."""
+        pending = []
         for question in questions:
             prompt = self._prompts.render(question)
-            asked.append(
-                _PendingRequest(prompt, [generate_request_body(prompt, question, self.features, self._options)])
-            )
+            body = generate_request_body(prompt, question, self.features, self._options)
+            pending.append(_PendingQuestion(prompt, [body]))
 
-        def answer(position: int, replies: Sequence[Reply]) -> GenerateAnswer:
-            return generate_answer(replies[0], questions[position].schema)
+        def parse(position: int, replies: Sequence[Reply]) -> GenerateAnswer:
+            return parse_generate_answer(replies[0], questions[position].schema)
 
-        def unasked(words: str) -> GenerateAnswer:
-            return GenerateAnswer(AnswerStatus.FAILED, reason=TOO_LONG, reply=words)
+        def overflow_answer(description: str) -> GenerateAnswer:
+            return GenerateAnswer(AnswerStatus.FAILED, reason=TOO_LONG, reply=description)
 
-        return self._ask(asked, answer, unasked, keep)
+        return self._ask(pending, parse, overflow_answer, on_answer)
 
     def close(self) -> None:
-        """Closes the connections to the servers; happens by itself at the end of the process."""
+        """Close the connections to the servers. Happens automatically at the end of the process."""
         self._connection.close()
 
     def _ask(
         self,
-        asked: Sequence[_PendingRequest],
-        answer: Callable[[int, Sequence[Reply]], A],
-        unasked: Callable[[str], A],
-        keep: Callable[[int, A], None] | None,
+        pending: Sequence[_PendingQuestion],
+        parse: Callable[[int, Sequence[Reply]], A],
+        overflow_answer: Callable[[str], A],
+        on_answer: Callable[[int, A], None] | None,
     ) -> list[A]:
-        """The answers, in the order of the questions.
+        """Send the requests and return the answers, in the order of the questions.
 
-        Sent in the order of their prompts' beginnings, so that the server finds those in its prefix cache. Answers are
-        made while others are waited for.
+        Requests are sorted by prompt prefix, which makes the server's prefix cache effective. Replies are parsed
+        while other requests are in flight.
         """
-        fitted = self._fitted(asked)
-        gathering = ReplyCollector([len(one.bodies) for one in fitted], answer, keep)
-        requests, owners = [], []
+        fitted = self._fit_to_window(pending)
+        collector = ReplyCollector([len(question.bodies) for question in fitted], parse, on_answer)
+        requests, sources = [], []
         for i in sorted(range(len(fitted)), key=lambda i: fitted[i].prompt.prefix_key):
-            words = fitted[i].unasked
-            if words is not None:
-                gathering.settle(i, unasked(words))
+            overflow = fitted[i].overflow
+            if overflow is not None:
+                collector.set_answer(i, overflow_answer(overflow))
             for number, body in enumerate(fitted[i].bodies):
                 requests.append(Request(CHAT, body, fitted[i].prompt.prefix_key))
-                owners.append((i, number))
-        self._send(requests, lambda position, reply: gathering.add(*owners[position], reply))
-        return gathering.answers
+                sources.append((i, number))
+        self._send(requests, lambda position, reply: collector.add(*sources[position], reply))
+        return collector.answers
 
-    def _fitted(self, asked: Sequence[_PendingRequest]) -> list[_PendingRequest]:
-        """The questions with room for their replies in the window, or with the reason that there is none."""
+    def _fit_to_window(self, pending: Sequence[_PendingQuestion]) -> list[_PendingQuestion]:
+        """Limit the replies to the tokens left in the context window; mark questions whose prompts leave too few."""
         window, field = self.features.window, self.features.limit_field
         if window is None:
-            return list(asked)
-        fitted = list(asked)
-        tight = [i for i, one in enumerate(asked) if estimate_most_tokens(one.prompt) + one.bodies[0][field] > window]
-        for i, tokens in zip(tight, self._tokens([asked[i] for i in tight]), strict=True):
-            left = remaining_tokens(tokens, asked[i].bodies[0][field], window)
+            return list(pending)
+        fitted = list(pending)
+        limits = [question.bodies[0][field] for question in pending]
+        tight = [i for i, question in enumerate(pending) if estimate_max_tokens(question.prompt) + limits[i] > window]
+        for i, tokens in zip(tight, self._count_tokens([pending[i] for i in tight]), strict=True):
+            left = remaining_tokens(tokens, limits[i], window)
             if left is not None:
-                fitted[i] = replace(asked[i], bodies=[body | {field: left} for body in asked[i].bodies])
-            elif self._can_tell:
-                fitted[i] = _PendingRequest(asked[i].prompt, (), f"{tokens} of {window} tokens")
+                fitted[i] = replace(pending[i], bodies=[body | {field: left} for body in pending[i].bodies])
+            elif self._detects_overflow:
+                fitted[i] = _PendingQuestion(pending[i].prompt, (), f"{tokens} of {window} tokens")
             else:
-                shortest = min(LEAST_ROOM, asked[i].bodies[0][field])
-                fitted[i] = replace(asked[i], bodies=[body | {field: shortest} for body in asked[i].bodies])
+                shortest = min(MIN_REPLY_TOKENS, limits[i])
+                fitted[i] = replace(pending[i], bodies=[body | {field: shortest} for body in pending[i].bodies])
         return fitted
 
     @property
-    def _can_tell(self) -> bool:
-        """Whether it is for the client to say that a prompt is too long: a server with a window says so itself."""
+    def _detects_overflow(self) -> bool:
+        """Whether the client decides that a prompt is too long, rather than the server with its error."""
         return self.features.tokenizer or self._options.window is not None
 
-    def _tokens(self, asked: Sequence[_PendingRequest]) -> list[int]:
-        """The tokens of prompts: counted by the server, or estimated, and rather too many than too few."""
-        estimates = [estimate_most_tokens(one.prompt) for one in asked]
+    def _count_tokens(self, pending: Sequence[_PendingQuestion]) -> list[int]:
+        """Return the tokens of each prompt, counted by the server or estimated from above."""
+        estimates = [estimate_max_tokens(question.prompt) for question in pending]
         if not self.features.tokenizer:
             return estimates
-        kept = ("model", "messages", "chat_template_kwargs")
-        bodies = [{name: one.bodies[0][name] for name in kept if name in one.bodies[0]} for one in asked]
+        fields = ("model", "messages", "chat_template_kwargs")
+        bodies = [
+            {name: question.bodies[0][name] for name in fields if name in question.bodies[0]} for question in pending
+        ]
         replies = self._send([Request(TOKENIZE, body) for body in bodies])
-        counts = [read_count(reply) for reply in replies]
+        counts = [read_token_count(reply) for reply in replies]
         return [estimate if count is None else count for estimate, count in zip(estimates, counts, strict=True)]
 
     def _send(self, requests: Sequence[Request], arrived: Arrived = lambda _position, _reply: None) -> list[Reply]:
         try:
             return self._connection.send(requests, arrived)
         except UnusableError as error:
-            raise JudgeError(f"the judge is lost: {error}. See to the server and run again") from error
+            raise JudgeError(f"the judge is lost: {error}. Check the server and run again") from error

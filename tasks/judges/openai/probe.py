@@ -1,7 +1,7 @@
-"""Finds out what a server can do by asking it small things, and believes only what it sees done.
+"""Probe the features of a server with small requests, and trust only observed behavior.
 
-A server that does not know a field may refuse the request, but may as well ignore it. So a constraint counts as
-supported if a reply obeys it that nobody would give by themselves.
+A server that does not know a field may reject the request or ignore the field. A constraint therefore counts as
+supported only if the reply obeys it and no model would write that reply without it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Any
 
 from metric_core.judge_questions import object_schema
 from metric_core.prompts.prompt_set import RenderedPrompt
-from tasks.judges.openai.reply_parsing import choice_answer, generate_answer
+from tasks.judges.openai.reply_parsing import parse_choice_answer, parse_generate_answer
 from tasks.judges.openai.request_body import Body, chat_messages, choice_constraint, json_constraint
 from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures
 from tasks.model_clients.connection import Connection
@@ -27,30 +27,33 @@ TOKENIZE = "/tokenize"
 TASK = "Reply with the word hello."
 LABELS = ("qx7", "zk4")
 SCHEMA = object_schema({"qx7": {"type": "string", "enum": ["zk4"]}})
-"""What no model writes by itself when asked for the word hello."""
+"""A schema whose values no model writes unconstrained when asked for the word hello."""
 
 LOGPROBS = (20, 10, 5)
-"""Numbers of top log-probabilities to ask for; servers have limits of their own."""
+"""Numbers of top log-probabilities to try, because servers have different limits."""
 
-SHORT = 32
+SHORT_REPLY_TOKENS = 32
 
 
 def probe(connection: Connection, options: ServerJudgeOptions, system: str) -> ServerFeatures:
-    """What the servers can do.
+    """Probe the features of the servers.
 
     Args:
-        connection: to servers that all serve the same model.
-        options: the model, and whether it may think.
-        system: the system message of the prompts, so that what works is what will be used.
+        connection: Connection to servers that all serve the same model.
+        options: Judge options with the model and its thinking mode.
+        system: System message of the prompts, so that the probes match later requests.
+
+    Returns:
+        The features of the servers.
 
     Raises:
-        UnusableError: the servers can not be reached, do not have the model, or do not answer the simplest request.
+        UnusableError: The servers cannot be reached, lack the model, or do not answer the simplest request.
     """
     cards = list_models(connection.look("models"), options.model)
     windows = [window for card in cards if isinstance(window := card.get("max_model_len"), int) and window > 0]
     window = options.window or min(windows, default=None)
-    found = ServerFeatures(cards[0]["id"], _software(connection, cards[0]), window)
-    return _Probe(connection, options, RenderedPrompt(system, TASK, "")).run(found)
+    features = ServerFeatures(cards[0]["id"], _software(connection, cards[0]), window)
+    return _Probe(connection, options, RenderedPrompt(system, TASK, "")).run(features)
 
 
 class _Probe:
@@ -58,104 +61,114 @@ class _Probe:
         self._connection = connection
         self._options = options
         self._prompt = prompt
-        self._tells_cached = False
+        self._reports_cached_tokens = False
 
-    def run(self, found: ServerFeatures) -> ServerFeatures:
-        found = self._basics(found)
-        (switched,) = self._try(found, [{"chat_template_kwargs": {"enable_thinking": self._options.thinking}}])
-        found = self._independent(replace(found, thinking_switch=switched.is_answer))
-        return replace(found, top_logprobs=self._top_logprobs(found), cached_tokens=self._tells_cached)
-
-    def _independent(self, found: ServerFeatures) -> ServerFeatures:
-        """What does not depend on one another, asked at the same time."""
-        choices = {how: choice_constraint(how, LABELS) for how in ChoiceConstraint if how is not ChoiceConstraint.NONE}
-        schemas = {how: json_constraint(how, SCHEMA) for how in JsonConstraint if how is not JsonConstraint.NONE}
-        sampled: list[Body] = [{"temperature": 0.7, "seed": 0}, {"temperature": 0.7, "n": 2}]
-        *held, seeded, several = self._try(found, [*choices.values(), *schemas.values(), *sampled])
-        chosen = [how for how, reply in zip(choices, held[: len(choices)], strict=True) if _is_label(reply, found, how)]
-        written = [how for how, reply in zip(schemas, held[len(choices) :], strict=True) if _fits_schema(reply)]
-        (counted,) = self._post(found, TOKENIZE, [{}])
-        listed = {"model": found.model, "prompt": [TASK, TASK], "max_tokens": 1}
-        (both,) = self._connection.send([Request(COMPLETIONS, listed, optional=True)])
+    def run(self, features: ServerFeatures) -> ServerFeatures:
+        features = self._probe_request_format(features)
+        (switched,) = self._try(features, [{"chat_template_kwargs": {"enable_thinking": self._options.thinking}}])
+        features = self._probe_independent(replace(features, thinking_switch=switched.is_answer))
         return replace(
-            found,
-            choice=next(iter(chosen), ChoiceConstraint.NONE),
-            json=next(iter(written), JsonConstraint.NONE),
+            features, top_logprobs=self._probe_top_logprobs(features), cached_tokens=self._reports_cached_tokens
+        )
+
+    def _probe_independent(self, features: ServerFeatures) -> ServerFeatures:
+        """Probe the features that do not depend on each other, concurrently."""
+        choices = {
+            kind: choice_constraint(kind, LABELS) for kind in ChoiceConstraint if kind is not ChoiceConstraint.NONE
+        }
+        schemas = {kind: json_constraint(kind, SCHEMA) for kind in JsonConstraint if kind is not JsonConstraint.NONE}
+        sampled: list[Body] = [{"temperature": 0.7, "seed": 0}, {"temperature": 0.7, "n": 2}]
+        *constrained, seeded, several = self._try(features, [*choices.values(), *schemas.values(), *sampled])
+        choice_replies, json_replies = constrained[: len(choices)], constrained[len(choices) :]
+        works_for_choice = [
+            kind for kind, reply in zip(choices, choice_replies, strict=True) if _is_label(reply, features, kind)
+        ]
+        works_for_json = [kind for kind, reply in zip(schemas, json_replies, strict=True) if _fits_schema(reply)]
+        (counted,) = self._post(features, TOKENIZE, [{}])
+        two_prompts = {"model": features.model, "prompt": [TASK, TASK], "max_tokens": 1}
+        (both,) = self._connection.send([Request(COMPLETIONS, two_prompts, optional=True)])
+        return replace(
+            features,
+            choice=next(iter(works_for_choice), ChoiceConstraint.NONE),
+            json=next(iter(works_for_json), JsonConstraint.NONE),
             seed=seeded.is_answer,
             several=len(get_choices(several)) == 2,
-            tokenizer=read_count(counted) is not None,
+            tokenizer=read_token_count(counted) is not None,
             prompt_lists=len(get_choices(both)) == 2,
         )
 
-    def _basics(self, found: ServerFeatures) -> ServerFeatures:
-        """How the simplest request must look."""
-        forms = [
-            replace(found, system_role=system_role, limit_field=field)
+    def _probe_request_format(self, features: ServerFeatures) -> ServerFeatures:
+        """Find the format of the simplest request that the server answers."""
+        candidates = [
+            replace(features, system_role=system_role, limit_field=field)
             for system_role in (True, False)
             for field in ("max_tokens", "max_completion_tokens")
         ]
         refusals = []
-        for form in forms:
-            extra = {form.limit_field: 1, "temperature": 0.0}
-            (reply,) = self._post(form, CHAT, [extra])
+        for candidate in candidates:
+            extra = {candidate.limit_field: 1, "temperature": 0.0}
+            (reply,) = self._post(candidate, CHAT, [extra])
             if reply.is_answer:
-                self._connection.expect(Request(CHAT, self._body(form, extra)))
-                return form
+                self._connection.expect(Request(CHAT, self._body(candidate, extra)))
+                return candidate
             refusals.append(f"{reply.status}: {reply.message}")
         raise UnusableError(
-            f"the judge server does not answer a simple chat request to the model {found.model!r}: {refusals[0]}. "
+            f"the judge server does not answer a simple chat request to the model {features.model!r}: {refusals[0]}. "
             "The model must be a chat model (with a chat template)"
         )
 
-    def _top_logprobs(self, found: ServerFeatures) -> int:
+    def _probe_top_logprobs(self, features: ServerFeatures) -> int:
         for number in LOGPROBS:
-            asked = choice_constraint(found.choice, LABELS) | {"logprobs": True, "top_logprobs": number}
-            (reply,) = self._try(found, [asked])
+            extra = choice_constraint(features.choice, LABELS) | {"logprobs": True, "top_logprobs": number}
+            (reply,) = self._try(features, [extra])
             if any(_has_top_logprobs(choice) for choice in get_choices(reply)):
                 return number
         return 0
 
-    def _try(self, found: ServerFeatures, extras: Sequence[Body]) -> list[Reply]:
-        """The replies to chat requests, each with something in it that the server may not know and then refuses."""
-        limit = self._options.max_output_tokens if self._options.thinking else SHORT
-        return self._post(found, CHAT, [{found.limit_field: limit, "temperature": 0.0} | extra for extra in extras])
+    def _try(self, features: ServerFeatures, extras: Sequence[Body]) -> list[Reply]:
+        """Send chat requests with extra fields that the server may not know and may reject."""
+        limit = self._options.max_output_tokens if self._options.thinking else SHORT_REPLY_TOKENS
+        return self._post(
+            features, CHAT, [{features.limit_field: limit, "temperature": 0.0} | extra for extra in extras]
+        )
 
-    def _post(self, found: ServerFeatures, path: str, extras: Sequence[Body]) -> list[Reply]:
-        replies = self._connection.send([Request(path, self._body(found, extra), optional=True) for extra in extras])
-        self._tells_cached = self._tells_cached or any(
+    def _post(self, features: ServerFeatures, path: str, extras: Sequence[Body]) -> list[Reply]:
+        replies = self._connection.send([Request(path, self._body(features, extra), optional=True) for extra in extras])
+        self._reports_cached_tokens = self._reports_cached_tokens or any(
             get_reported_count(reply, "cached_tokens") is not None for reply in replies
         )
         return replies
 
-    def _body(self, found: ServerFeatures, extra: Body) -> Body:
+    def _body(self, features: ServerFeatures, extra: Body) -> Body:
         switch: Body = {}
-        if found.thinking_switch:
+        if features.thinking_switch:
             switch = {"chat_template_kwargs": {"enable_thinking": self._options.thinking}}
-        return {"model": found.model, "messages": chat_messages(self._prompt, found.system_role)} | switch | extra
+        return {"model": features.model, "messages": chat_messages(self._prompt, features.system_role)} | switch | extra
 
 
-def read_count(reply: Reply) -> int | None:
-    """The number of tokens in a reply of `/tokenize`; None if it is none."""
+def read_token_count(reply: Reply) -> int | None:
+    """Return the number of tokens in a reply of `/tokenize`; None if the reply has none."""
     count = reply.content.get("count") if reply.is_answer else None
     return count if isinstance(count, int) else None
 
 
 def _software(connection: Connection, card: Mapping[str, Any]) -> str:
-    """What the server calls itself. For people: nothing depends on it."""
+    """Return the name and version of the server software, which is informational only."""
     if card.get("owned_by") != "vllm":
         return ServerFeatures("").software
     versions = [reply.content.get("version") for reply in connection.look("/version").values() if reply.is_answer]
     return f"vLLM {versions[0] or ''}".strip() if versions else "vLLM"
 
 
-def _is_label(reply: Reply, found: ServerFeatures, how: ChoiceConstraint) -> bool:
-    """Whether a reply is one of the labels that it was to be held to."""
-    return reply.is_answer and choice_answer([reply], LABELS, 1, replace(found, choice=how)).label is not None
+def _is_label(reply: Reply, features: ServerFeatures, constraint: ChoiceConstraint) -> bool:
+    """Return whether a reply is one of the labels that the constraint allows."""
+    features = replace(features, choice=constraint)
+    return reply.is_answer and parse_choice_answer([reply], LABELS, 1, features).label is not None
 
 
 def _fits_schema(reply: Reply) -> bool:
-    """Whether a reply fits the schema that it was to be held to."""
-    return reply.is_answer and generate_answer(reply, SCHEMA).value is not None
+    """Return whether a reply fits the schema of the probe."""
+    return reply.is_answer and parse_generate_answer(reply, SCHEMA).value is not None
 
 
 def _has_top_logprobs(choice: Mapping[str, Any]) -> bool:

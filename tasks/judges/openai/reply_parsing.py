@@ -1,4 +1,4 @@
-"""What a server's replies say: answers, or why there are none. Nothing is repaired, and every reply is kept."""
+"""Parse a server's replies into answers, without repairing them; every answer carries its raw reply."""
 
 import json
 import math
@@ -12,7 +12,7 @@ from metric_core.prompts.replies import parse_json_reply
 from metric_core.records import AnswerStatus
 from tasks.judges.openai.completion import Completion, read_completions
 from tasks.judges.openai.label_probabilities import label_probabilities
-from tasks.judges.openai.request_body import ANSWER, ANSWER_FRAME, serialize
+from tasks.judges.openai.request_body import ANSWER, ANSWER_FRAME, serialize_labels
 from tasks.judges.openai.server_features import ChoiceConstraint, ServerFeatures
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, is_storable
 from tasks.model_clients.replica import Reply
@@ -26,49 +26,49 @@ HALF_CHARACTER = "reply holds half of a character"
 NO_LABEL = "reply is none of the labels"
 
 
-def choice_answer(
+def parse_choice_answer(
     replies: Sequence[Reply], labels: Sequence[str], votes: int, features: ServerFeatures
 ) -> ChoiceAnswer:
-    """The answer to a choice question.
+    """Parse the answer to a choice question.
 
     Args:
-        replies: one with all votes, or one a vote.
-        labels: the allowed answers.
-        votes: how many were asked for.
-        features: how the server was asked.
+        replies: One reply with all votes, or one reply per vote.
+        labels: The allowed labels.
+        votes: Number of votes asked for.
+        features: Features of the server, which determine how it was asked.
     """
-    words = [said for reply in replies for said in read_completions(reply)][:votes]
-    votes_given = [_label(said, labels, features.choice) for said in words]
+    completions = [completion for reply in replies for completion in read_completions(reply)][:votes]
+    parsed = [_parse_label(completion, labels, features.choice) for completion in completions]
     usage = _usage(replies)
-    reply = "\n".join(said.text for said in words)
-    if not any(votes_given):
-        reason = next((said.problem for said in words if said.problem), NO_LABEL)
+    reply = "\n".join(completion.text for completion in completions)
+    if not any(parsed):
+        reason = next((completion.problem for completion in completions if completion.problem), NO_LABEL)
         return ChoiceAnswer(AnswerStatus.FAILED, reason=reason, reply=reply, usage=usage)
-    padded = (*votes_given, *[None] * (votes - len(votes_given)))
+    padded = (*parsed, *[None] * (votes - len(parsed)))
     return ChoiceAnswer(
-        AnswerStatus.ANSWERED, padded, _mean(_probabilities(words, labels, features)), reply=reply, usage=usage
+        AnswerStatus.ANSWERED, padded, _mean(_probabilities(completions, labels, features)), reply=reply, usage=usage
     )
 
 
-def generate_answer(reply: Reply, schema: Mapping[str, Any]) -> GenerateAnswer:
-    """The answer to a generate question."""
-    (said, *_) = read_completions(reply)
+def parse_generate_answer(reply: Reply, schema: Mapping[str, Any]) -> GenerateAnswer:
+    """Parse the answer to a generate question, whose reply must be one JSON value that fits the schema."""
+    (completion, *_) = read_completions(reply)
     usage = _usage([reply])
-    problem = said.problem or (CUT_OFF if said.cut_off else None)
+    problem = completion.problem or (CUT_OFF if completion.cut_off else None)
     if problem is None:
         try:
-            value = parse_json_reply(said.text)
+            value = parse_json_reply(completion.text)
         except ValueError:
             problem = NO_JSON
         else:
             if matches_schema(value, schema) and is_storable(value):
-                return GenerateAnswer(AnswerStatus.ANSWERED, value, reply=said.text, usage=usage)
+                return GenerateAnswer(AnswerStatus.ANSWERED, value, reply=completion.text, usage=usage)
             problem = OFF_SCHEMA if is_storable(value) else HALF_CHARACTER
-    return GenerateAnswer(AnswerStatus.FAILED, reason=problem, reply=said.text, usage=usage)
+    return GenerateAnswer(AnswerStatus.FAILED, reason=problem, reply=completion.text, usage=usage)
 
 
 def matches_schema(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Whether a value fits a JSON schema.
+    """Return whether a value fits a JSON schema.
 
     >>> matches_schema({"score": 3}, {"type": "object", "properties": {"score": {"type": "integer", "maximum": 2}}})
     False
@@ -81,38 +81,42 @@ def _validator(schema: str) -> Draft202012Validator:
     return Draft202012Validator(json.loads(schema))
 
 
-def _label(said: Completion, labels: Sequence[str], how: ChoiceConstraint) -> str | None:
-    """The label that was written, whole, or as the beginning of no other label where one token was asked for."""
-    if said.problem is not None:
+def _parse_label(completion: Completion, labels: Sequence[str], constraint: ChoiceConstraint) -> str | None:
+    """Return the label that was written in full, or whose unique prefix was written; None if there is none."""
+    if completion.problem is not None:
         return None
-    if how is ChoiceConstraint.JSON_SCHEMA:
+    if constraint is ChoiceConstraint.JSON_SCHEMA:
         try:
-            value = parse_json_reply(said.text)
+            value = parse_json_reply(completion.text)
         except ValueError:
             return None
         label = value.get(ANSWER) if isinstance(value, Mapping) else None
         return label if label in labels else None
-    text = said.text.strip()
-    if how is ChoiceConstraint.NONE:
+    text = completion.text.strip()
+    if constraint is ChoiceConstraint.NONE:
         text = text.strip("\"'`*.")
-        return _only_known_labels(label for label in labels if label.casefold() == text.casefold())
+        return _single_label(label for label in labels if label.casefold() == text.casefold())
     if text in labels:
         return text
-    return _only_known_labels(label for label in labels if text and label.casefold().startswith(text.casefold()))
+    return _single_label(label for label in labels if text and label.casefold().startswith(text.casefold()))
 
 
-def _only_known_labels(labels: Iterable[str]) -> str | None:
-    found = list(labels)
-    return found[0] if len(found) == 1 else None
+def _single_label(labels: Iterable[str]) -> str | None:
+    matches = list(labels)
+    return matches[0] if len(matches) == 1 else None
 
 
 def _probabilities(
-    words: Sequence[Completion], labels: Sequence[str], features: ServerFeatures
+    completions: Sequence[Completion], labels: Sequence[str], features: ServerFeatures
 ) -> list[Mapping[str, float]]:
-    """The probabilities of the labels, of each answer that has some. After a thought there are none."""
+    """Return the label probabilities of each completion that has some; there are none after reasoning."""
     frame = ANSWER_FRAME if features.choice is ChoiceConstraint.JSON_SCHEMA else None
-    texts = serialize(labels, features.choice)
-    found = [label_probabilities(said.steps, texts, frame) for said in words if said.steps and not said.thought]
+    texts = serialize_labels(labels, features.choice)
+    found = [
+        label_probabilities(completion.steps, texts, frame)
+        for completion in completions
+        if completion.steps and not completion.thought
+    ]
     return [probabilities for probabilities in found if probabilities is not None]
 
 

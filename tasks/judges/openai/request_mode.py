@@ -1,7 +1,7 @@
-"""In which manner a question is put, and what its answer depends on besides it: of all that can be set, what is sent.
+"""Request modes, and the server features and options that determine an answer in each of them.
 
-Kept answers lie under a digest of that. What can change an answer must be in it, or a stale answer would be taken for
-a new one; what can not is left out, or the same answer would be paid for twice.
+The cache key of an answer contains a digest of these determinants. A setting that can change an answer must be among
+them, or a stale answer would be reused; a setting that cannot must not, or the same answer would be paid for twice.
 """
 
 import re
@@ -13,115 +13,120 @@ from metric_core.judge_questions import RATING_KINDS, ChoiceQuestion, JudgeQuest
 from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures
 from tasks.options.judge_server_options import ServerJudgeOptions
 
-_CHOSEN = (QuestionKind.VERDICT, QuestionKind.USEFULNESS_FOR_REFERENCE, QuestionKind.USEFULNESS_FOR_RESPONSE)
-_VOTE = re.compile(r"vote (\d+)")
+_CHOICE_KINDS = (QuestionKind.VERDICT, QuestionKind.USEFULNESS_FOR_REFERENCE, QuestionKind.USEFULNESS_FOR_RESPONSE)
+_VOTE_TITLE = re.compile(r"vote (\d+)")
 
-# The prompt's text stands for its language, and the model that the server has for the one that was asked for.
-_NEVER_FEATURES = {"software", "window", "limit_field", "tokenizer", "cached_tokens", "prompt_lists"}
-_NEVER_OPTIONS = {"model", "window", "language"}
-_QUESTIONS, _OTHERS = ("questions_temperature",), ("temperature", "votes_temperature")
+# The digest of the prompt covers its language, and the model of the server covers the model option.
+_IRRELEVANT_FEATURES = {"software", "window", "limit_field", "tokenizer", "cached_tokens", "prompt_lists"}
+_IRRELEVANT_OPTIONS = {"model", "window", "language"}
+_QUESTIONS_TEMPERATURES, _OTHER_TEMPERATURES = ("questions_temperature",), ("temperature", "votes_temperature")
 
-_ABLE = ServerFeatures(
+_UNUSED_FEATURES = ServerFeatures(
     "", choice=ChoiceConstraint.STRUCTURED_OUTPUTS, json=JsonConstraint.RESPONSE_FORMAT, top_logprobs=20, seed=True
 )
-_UNSET = {name: field.default for name, field in ServerJudgeOptions.model_fields.items()}
-"""What stands in the place of a feature, or of an option, that can not change an answer."""
+_UNUSED_OPTIONS = {name: field.default for name, field in ServerJudgeOptions.model_fields.items()}
+"""Placeholders for features and options that have no effect on an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestMode:
-    """How a question is put, as far as options tell apart.
+    """The way a question is asked, as far as options depend on it.
 
     Args:
-        kind: what is asked.
-        is_written: JSON is wanted, not a label.
-        is_voted: several answers are wanted, which are to differ.
+        kind: Kind of the question.
+        wants_json: Whether the reply is JSON rather than a label.
+        has_votes: Whether several answers are wanted, which may differ.
     """
 
     kind: QuestionKind
-    is_written: bool = False
-    is_voted: bool = False
+    wants_json: bool = False
+    has_votes: bool = False
 
     @property
     def temperature(self) -> str:
-        """The name of the option with its temperature."""
+        """The name of the option that sets the temperature."""
         if self.kind is QuestionKind.QUESTIONS:
             return "questions_temperature"
-        return "votes_temperature" if self.is_voted else "temperature"
+        return "votes_temperature" if self.has_votes else "temperature"
 
 
-def request_mode_of(question: JudgeQuestion) -> RequestMode:
-    """How a question is put.
+def get_request_mode(question: JudgeQuestion) -> RequestMode:
+    """Return the mode in which a question is asked.
 
     >>> from metric_core.judge_questions import ask_verdict
-    >>> request_mode_of(ask_verdict("It rains.", "Rain.")).temperature
+    >>> get_request_mode(ask_verdict("It rains.", "Rain.")).temperature
     'temperature'
     """
     if isinstance(question, ChoiceQuestion):
-        return RequestMode(question.kind, is_voted=question.votes > 1)
-    return RequestMode(question.kind, is_written=True, is_voted=vote_number(question.schema) is not None)
+        return RequestMode(question.kind, has_votes=question.votes > 1)
+    return RequestMode(question.kind, wants_json=True, has_votes=vote_number(question.schema) is not None)
 
 
 def all_request_modes(kind: QuestionKind) -> Iterator[RequestMode]:
-    """The manners in which stages put questions of a kind: ratings in any, as their metrics want it."""
+    """Yield the modes in which stages ask questions of a kind; metrics may ask ratings in any mode."""
     if kind in RATING_KINDS:
-        yield from (RequestMode(kind, written, voted) for written in (False, True) for voted in (False, True))
+        yield from (
+            RequestMode(kind, wants_json, has_votes) for wants_json in (False, True) for has_votes in (False, True)
+        )
     else:
-        yield RequestMode(kind, is_written=kind not in _CHOSEN)
+        yield RequestMode(kind, wants_json=kind not in _CHOICE_KINDS)
 
 
 def vote_number(schema: Mapping[str, Any]) -> int | None:
-    """Which of several votes on one question wants this JSON: its title says so; None: there is only one.
+    """Return the number of the vote that a schema's title names; None if the question has only one vote.
 
     >>> vote_number({"title": "vote 2"}), vote_number({"title": "Rating"})
     (2, None)
     """
-    found = _VOTE.fullmatch(str(schema.get("title")))
+    found = _VOTE_TITLE.fullmatch(str(schema.get("title")))
     return int(found[1]) if found else None
 
 
 def sends_all_votes_at_once(features: ServerFeatures, options: ServerJudgeOptions) -> bool:
-    """Whether one request gets all votes. Servers refuse to give several answers that can not differ."""
+    """Return whether one request gets all votes; servers reject several completions of a greedy request."""
     return features.several and options.votes_temperature > 0
 
 
-def determinants(
-    manner: RequestMode, features: ServerFeatures, options: ServerJudgeOptions
-) -> dict[str, dict[str, Any]]:
-    """What an answer depends on besides its question and prompt: features of the server, and options.
+def determinants(mode: RequestMode, features: ServerFeatures, options: ServerJudgeOptions) -> dict[str, dict[str, Any]]:
+    """Return the server features and options that an answer depends on, besides its question and prompt.
 
-    What is not sent counts as if it was not set; whatever is not known to be without effect, counts.
+    Settings that are not sent count as unset. Everything that is not known to have no effect is included.
 
     Args:
-        manner: how the question is put.
-        features: what the server can do.
-        options: what is set.
+        mode: Mode of the question.
+        features: Features of the server.
+        options: Judge options.
+
+    Returns:
+        The features under `server` and the options under `options`.
     """
-    is_sampled = getattr(options, manner.temperature) > 0
-    server = {name: value for name, value in asdict(features).items() if name not in _NEVER_FEATURES}
-    said = {name: value for name, value in options.determining().items() if name not in _NEVER_OPTIONS}
-    if manner.is_written or not manner.is_voted or not is_sampled:
+    is_sampled = getattr(options, mode.temperature) > 0
+    server = {name: value for name, value in asdict(features).items() if name not in _IRRELEVANT_FEATURES}
+    settings = {name: value for name, value in options.determining().items() if name not in _IRRELEVANT_OPTIONS}
+    if mode.wants_json or not mode.has_votes or not is_sampled:
         del server["several"]
-    for name in _OTHERS if manner.kind is QuestionKind.QUESTIONS else _QUESTIONS:
-        del said[name]
-    server |= {name: getattr(_ABLE, name) for name in _idle_features(manner, is_sampled)}
-    said |= {name: _UNSET[name] for name in _idle_options(manner, features, options, is_sampled) if name in said}
-    return {"server": server, "options": said}
+    for name in _OTHER_TEMPERATURES if mode.kind is QuestionKind.QUESTIONS else _QUESTIONS_TEMPERATURES:
+        del settings[name]
+    server |= {name: getattr(_UNUSED_FEATURES, name) for name in _unused_features(mode, is_sampled)}
+    settings |= {
+        name: _UNUSED_OPTIONS[name] for name in _unused_options(mode, features, options, is_sampled) if name in settings
+    }
+    return {"server": server, "options": settings}
 
 
-def _idle_features(manner: RequestMode, is_sampled: bool) -> Iterator[str]:
-    yield from ("choice", "top_logprobs") if manner.is_written else ("json",)
+def _unused_features(mode: RequestMode, is_sampled: bool) -> Iterator[str]:
+    yield from ("choice", "top_logprobs") if mode.wants_json else ("json",)
     if not is_sampled:
         yield "seed"
 
 
-def _idle_options(
-    manner: RequestMode, features: ServerFeatures, options: ServerJudgeOptions, is_sampled: bool
+def _unused_options(
+    mode: RequestMode, features: ServerFeatures, options: ServerJudgeOptions, is_sampled: bool
 ) -> Iterator[str]:
-    yield from (name for name in (*_QUESTIONS, *_OTHERS) if name != manner.temperature)
+    yield from (name for name in (*_QUESTIONS_TEMPERATURES, *_OTHER_TEMPERATURES) if name != mode.temperature)
     if not (is_sampled and features.seed):
         yield "seed"
-    if not (manner.is_written or options.thinking):
+    if not (mode.wants_json or options.thinking):
         yield "max_output_tokens"
-    if manner.is_written and not features.thinking_switch:
+    if mode.wants_json and not features.thinking_switch:
         yield "thinking"

@@ -1,11 +1,11 @@
-"""What a judge server can do, found by trying it out; part of a run's record, because answers depend on it."""
+"""The features of a judge server, found by probing; part of a run's manifest, because answers depend on them."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class ChoiceConstraint(StrEnum):
-    """How a reply is held to one of several labels, best first."""
+    """The ways to constrain a reply to one of several labels, best first."""
 
     STRUCTURED_OUTPUTS = "structured_outputs"
     GUIDED_CHOICE = "guided_choice"
@@ -14,7 +14,7 @@ class ChoiceConstraint(StrEnum):
 
 
 class JsonConstraint(StrEnum):
-    """How a reply is held to a JSON schema, best first."""
+    """The ways to constrain a reply to a JSON schema, best first."""
 
     RESPONSE_FORMAT = "response_format"
     STRUCTURED_OUTPUTS = "structured_outputs"
@@ -24,24 +24,24 @@ class JsonConstraint(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ServerFeatures:
-    """What a server can do with its model.
+    """The features of a server and its model.
 
     Args:
-        model: the model's name there.
-        software: the server's name and version, as far as it tells; for people.
-        window: tokens that the model can read and write; None where the server does not tell.
-        system_role: whether prompts may have a system message.
-        limit_field: the name of the field that bounds a reply's tokens.
-        thinking_switch: whether the chat template's `enable_thinking` may be sent.
-        choice: how a reply is held to a label.
-        json: how a reply is held to a schema.
-        top_logprobs: the most log-probabilities a token that the server gives, of those that are useful; 0: none.
-        several: whether one request can have several answers.
-        seed: whether sampling can be seeded.
-        tokenizer: whether the server counts the tokens of a prompt.
-        cached_tokens: whether it says how many tokens it found in its prefix cache.
-        prompt_lists: whether `/v1/completions` takes several prompts at once; for people: no question is asked so,
-            since the chat template is the server's.
+        model: The model's name on the server.
+        software: The server's name and version, as far as known; informational.
+        window: Tokens of the context window; None if unknown.
+        system_role: Whether prompts may have a system message.
+        limit_field: The name of the field that limits the tokens of a reply.
+        thinking_switch: Whether `enable_thinking` of the chat template may be sent.
+        choice: How a reply is constrained to a label.
+        json: How a reply is constrained to a schema.
+        top_logprobs: The largest useful number of top log-probabilities per token that the server returns; 0 if none.
+        several: Whether one request can return several completions (`n`).
+        seed: Whether sampling can be seeded.
+        tokenizer: Whether the server counts the tokens of a prompt.
+        cached_tokens: Whether the server reports how many tokens it found in its prefix cache.
+        prompt_lists: Whether `/v1/completions` accepts several prompts at once; informational, because all questions
+            go through the server's chat template.
     """
 
     model: str

@@ -130,7 +130,7 @@ def test_a_judge_that_is_out_of_reach_leaves_a_plan(tmp_path: Path, stores: dict
     with FakeServer() as gone:
         options = config(gone, tmp_path, **stores)
     told = make_dry_run(options, plan_run(options))
-    assert "can not be used" in told.problems[0]
+    assert "cannot be used" in told.problems[0]
     claims = next(stage for stage in told.stages if stage.stage is Stage.CLAIMS)
     assert (claims.kept, claims.missing, claims.unknown, claims.tally.asked) == (0, 0, 2, 4)
     assert claims.certainty is Certainty.ESTIMATED

@@ -13,8 +13,8 @@ from tasks.judges.protocol import (
     ChoiceAnswer,
     GenerateAnswer,
     JudgeIdentity,
-    KeepChoice,
-    KeepGenerate,
+    OnChoiceAnswer,
+    OnGenerateAnswer,
 )
 from tasks.runtime.usage import Usage
 
@@ -73,7 +73,9 @@ class CountingJudge:
     def fingerprint(self, kind: QuestionKind) -> str:
         return f"{kind}/{self.revision}"
 
-    def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:
+    def choose(
+        self, questions: Sequence[ChoiceQuestion], on_answer: OnChoiceAnswer | None = None
+    ) -> list[ChoiceAnswer]:
         answers = []
         for position, question in enumerate(questions):
             text = self._note(question.texts["claim"])
@@ -85,18 +87,20 @@ class CountingJudge:
                     AnswerStatus.ANSWERED, ("yes",), {"yes": 0.9, "no": 0.1}, reply="yes", usage=usage
                 )
             answers.append(answer)
-            if keep is not None:
-                keep(position, answer)
+            if on_answer is not None:
+                on_answer(position, answer)
         return answers
 
-    def generate(self, questions: Sequence[GenerateQuestion], keep: KeepGenerate | None = None) -> list[GenerateAnswer]:
+    def generate(
+        self, questions: Sequence[GenerateQuestion], on_answer: OnGenerateAnswer | None = None
+    ) -> list[GenerateAnswer]:
         answers = []
         for position, question in enumerate(questions):
             text = self._note(question.texts["text"])
             answer = GenerateAnswer(AnswerStatus.ANSWERED, {"claims": [text, "né à 東京 \ud800"]})
             answers.append(answer)
-            if keep is not None:
-                keep(position, answer)
+            if on_answer is not None:
+                on_answer(position, answer)
         return answers
 
     def _note(self, text: str) -> str:

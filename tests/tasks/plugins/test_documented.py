@@ -129,4 +129,4 @@ def test_as_a_package_its_names_are_enough(example: Path, monkeypatch: pytest.Mo
     assert metrics.parse_metric("Unsupported-Claims(most=2)").key == "unsupported_claims(most=2)"
     assert [metric.name for metric in metrics.packaged_metrics()] == ["unsupported_claims"]
     made = making.instantiate(loading.Group.JUDGES, "overlap", {"least": 0.9})
-    assert made.thing.fingerprint("verdict") == "overlap 1 0.9"
+    assert made.obj.fingerprint("verdict") == "overlap 1 0.9"

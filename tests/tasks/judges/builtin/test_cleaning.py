@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.judges.builtin.cleaning import clean, is_empty_talk, is_evasive
+from tasks.judges.builtin.cleaning import clean, is_evasive, makes_no_claim
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_cleaned(sentence: str, expected: str) -> None:
 )
 def test_evasions(sentence: str) -> None:
     assert is_evasive(sentence)
-    assert is_empty_talk(sentence)
+    assert makes_no_claim(sentence)
 
 
 @pytest.mark.parametrize(
@@ -56,11 +56,11 @@ def test_evasions(sentence: str) -> None:
 )
 def test_statements_are_no_evasions(sentence: str) -> None:
     assert not is_evasive(sentence)
-    assert not is_empty_talk(sentence)
+    assert not makes_no_claim(sentence)
 
 
 @pytest.mark.parametrize(
     "sentence", ["", "...", "Is it?", "Hello there!", "Sure!", "I hope this helps.", "Let me know."]
 )
 def test_says_nothing(sentence: str) -> None:
-    assert is_empty_talk(sentence)
+    assert makes_no_claim(sentence)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.judges.builtin.contradictions import contradictions
+from tasks.judges.builtin.contradictions import find_contradictions
 from tasks.judges.builtin.features import relevance_features, usefulness_features, verdict_features
 from tasks.judges.builtin.linear_models import RELEVANCE, USEFULNESS, VERDICT, LinearModel, revision
 from tasks.judges.builtin.premises import Premise
@@ -28,7 +28,7 @@ def conflict(claim: str, *sentences: str) -> set[str]:
     premise = Premise(sentences)
     return {
         name
-        for name, value in contradictions(tokenize(claim), premise, premise.match(tokenize(claim).tokens)).items()
+        for name, value in find_contradictions(tokenize(claim), premise, premise.match(tokenize(claim).tokens)).items()
         if value
     }
 

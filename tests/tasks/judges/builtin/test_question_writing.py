@@ -3,7 +3,7 @@
 import pytest
 
 from tasks.embedders.minilm import MiniLm
-from tasks.judges.builtin.question_writing import regenerate
+from tasks.judges.builtin.question_writing import write_questions
 from tasks.recognizers.spacy_pipeline import SpacyPipeline
 
 pytestmark = pytest.mark.models
@@ -18,19 +18,19 @@ def pipeline() -> SpacyPipeline:
 
 @pytest.mark.parametrize("response", [ANSWER, "Paris.", "Lee approves trips.", "It was opened in 2015.", "25"])
 def test_as_many_distinct_questions_as_wanted(pipeline: SpacyPipeline, response: str) -> None:
-    (found,) = regenerate([response], [2], pipeline)
+    (found,) = write_questions([response], [2], pipeline)
     assert len(set(found.questions)) == 2
     assert all(question.endswith("?") for question in found.questions)
 
 
 def test_a_statement_becomes_a_question(pipeline: SpacyPipeline) -> None:
-    (found,) = regenerate(["Lee approves trips."], [3], pipeline)
+    (found,) = write_questions(["Lee approves trips."], [3], pipeline)
     assert found.questions[0] == "Does Lee approve trips?"
     assert "Who approves trips?" in found.questions
 
 
 def test_a_short_response_still_gets_the_number(pipeline: SpacyPipeline) -> None:
-    (found,) = regenerate(["Yes"], [9], pipeline)
+    (found,) = write_questions(["Yes"], [9], pipeline)
     assert len(found.questions) == 9
 
 
@@ -46,11 +46,11 @@ def test_a_short_response_still_gets_the_number(pipeline: SpacyPipeline) -> None
     ],
 )
 def test_noncommittal(pipeline: SpacyPipeline, response: str, noncommittal: bool) -> None:
-    assert regenerate([response], [3], pipeline)[0].noncommittal is noncommittal
+    assert write_questions([response], [3], pipeline)[0].noncommittal is noncommittal
 
 
 def test_questions_are_near_the_one_that_was_asked(pipeline: SpacyPipeline) -> None:
-    (found,) = regenerate([ANSWER], [3], pipeline)
+    (found,) = write_questions([ANSWER], [3], pipeline)
     vectors = MiniLm().embed(["How many days of vacation do employees have?", "Who won the match?", *found.questions])
     near, far = vectors[2:] @ vectors[0], vectors[2:] @ vectors[1]
     assert near.mean() > 0.5

@@ -177,7 +177,9 @@ def test_all_servers_dead(serve: Serve, open_judge: OpenJudge) -> None:
     one.stop()
     other.stop()
     for _ in range(2):
-        with pytest.raises(JudgeError, match=r"can not be reached.*\(0 of 40 requests were answered\). See to the"):
+        with pytest.raises(
+            JudgeError, match=r"can not be reached.*\(0 of 40 requests were answered\). Check the server"
+        ):
             judge.choose(QUESTIONS)
     other.start()
     assert {answer.label for answer in _when_back(judge)} == {"yes"}

@@ -3,7 +3,7 @@
 import pytest
 
 from tasks.judges.openai.label_probabilities import TokenStep, label_probabilities
-from tasks.judges.openai.request_body import ANSWER_FRAME, serialize
+from tasks.judges.openai.request_body import ANSWER_FRAME, serialize_labels
 from tasks.judges.openai.server_features import ChoiceConstraint
 
 YES_NO = {"yes": "yes", "no": "no"}
@@ -103,7 +103,7 @@ def test_labels_in_json(tokens: list[str]) -> None:
     steps = [
         TokenStep(token, 0.5, [(token, 0.5), (token.replace("y", "n").replace("es", "o"), 0.25)]) for token in tokens
     ]
-    texts = serialize(("yes", "no"), ChoiceConstraint.JSON_SCHEMA)
+    texts = serialize_labels(("yes", "no"), ChoiceConstraint.JSON_SCHEMA)
     found = label_probabilities(steps, texts, ANSWER_FRAME)
     assert found == pytest.approx({"yes": 2 / 3, "no": 1 / 3})
 
@@ -114,5 +114,5 @@ def test_labels_in_json_that_begin_each_other() -> None:
         TokenStep("1", 1.0, [("1", 1.0)]),
         TokenStep('"}', 0.75, [('"}', 0.75), ("0", 0.25)]),
     ]
-    texts = serialize(("1", "10"), ChoiceConstraint.JSON_SCHEMA)
+    texts = serialize_labels(("1", "10"), ChoiceConstraint.JSON_SCHEMA)
     assert label_probabilities(steps, texts, ANSWER_FRAME) == pytest.approx({"1": 0.75, "10": 0.25})

@@ -9,7 +9,7 @@ import pytest
 
 from metric_core.judge_questions import ask_verdict
 from tasks.judges.openai.context_window import is_overflow, remaining_tokens
-from tasks.judges.openai.request_body import label_tokens, serialize
+from tasks.judges.openai.request_body import max_label_tokens, serialize_labels
 from tasks.judges.openai.server_features import ChoiceConstraint
 from tasks.model_clients.backoff import LONGEST, LONGEST_ASKED_FOR, backoff_seconds, retry_after_seconds
 from tasks.model_clients.event_loop import EventLoopThread
@@ -62,13 +62,13 @@ def test_retry_after(header: str | None, seconds: float | None) -> None:
     [(("yes", "no"), 1), (("0", "2", "4"), 1), (("1", "10"), 3), (("good", "great"), 6), (("ü", "o"), 7)],
 )
 def test_tokens_of_a_held_label(labels: tuple[str, ...], tokens: int) -> None:
-    assert label_tokens(labels, ChoiceConstraint.STRUCTURED_OUTPUTS) == tokens
+    assert max_label_tokens(labels, ChoiceConstraint.STRUCTURED_OUTPUTS) == tokens
 
 
 def test_tokens_of_other_labels_leave_room_for_what_stands_around_them() -> None:
-    assert label_tokens(("yes", "no"), ChoiceConstraint.NONE) > 3
-    assert label_tokens(("yes", "no"), ChoiceConstraint.JSON_SCHEMA) >= len('{ "answer": "yes" }')
-    assert serialize(('say "hi"',), ChoiceConstraint.JSON_SCHEMA) == {'say "hi"': 'say \\"hi\\""'}
+    assert max_label_tokens(("yes", "no"), ChoiceConstraint.NONE) > 3
+    assert max_label_tokens(("yes", "no"), ChoiceConstraint.JSON_SCHEMA) >= len('{ "answer": "yes" }')
+    assert serialize_labels(('say "hi"',), ChoiceConstraint.JSON_SCHEMA) == {'say "hi"': 'say \\"hi\\""'}
 
 
 @pytest.mark.parametrize(

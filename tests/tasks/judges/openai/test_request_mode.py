@@ -19,7 +19,7 @@ from metric_core.judge_questions import (
 )
 from metric_core.prompts.prompt_set import RenderedPrompt
 from tasks.judges.openai.request_body import choice_request_bodies, generate_request_body
-from tasks.judges.openai.request_mode import RequestMode, all_request_modes, determinants, request_mode_of
+from tasks.judges.openai.request_mode import RequestMode, all_request_modes, determinants, get_request_mode
 from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures
 from tasks.options.judge_server_options import ServerJudgeOptions
 
@@ -94,25 +94,25 @@ def changes(features: ServerFeatures, options: dict[str, Any]) -> Iterator[tuple
 
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
 def test_the_key_changes_if_and_only_if_what_is_sent_does(question: JudgeQuestion) -> None:
-    manner = request_mode_of(question)
+    mode = get_request_mode(question)
     for features, options in product(FEATURES, OPTIONS):
         mine = options_of(**options)
         for other_features, other_options in changes(features, options):
             theirs = options_of(**other_options)
             is_same = sent(question, features, mine) == sent(question, other_features, theirs)
             # How many log-probabilities were asked for also says how a reply is read.
-            reads_alike = manner.is_written or features.top_logprobs == other_features.top_logprobs
-            keys_agree = determinants(manner, features, mine) == determinants(manner, other_features, theirs)
+            reads_alike = mode.wants_json or features.top_logprobs == other_features.top_logprobs
+            keys_agree = determinants(mode, features, mine) == determinants(mode, other_features, theirs)
             assert keys_agree == (is_same and reads_alike), (features, options, other_features, other_options)
 
 
 def test_the_revision_counts_and_where_the_server_is_does_not() -> None:
     for question in QUESTIONS.values():
-        manner = request_mode_of(question)
-        own = determinants(manner, ABLE, options_of())
-        assert determinants(manner, ABLE, options_of(revision="2")) != own
-        assert determinants(manner, ABLE, options_of(concurrency=3, timeout=7, window=512, model="m")) == own
-        assert determinants(manner, replace(ABLE, software="s", tokenizer=True, window=5), options_of()) == own
+        mode = get_request_mode(question)
+        own = determinants(mode, ABLE, options_of())
+        assert determinants(mode, ABLE, options_of(revision="2")) != own
+        assert determinants(mode, ABLE, options_of(concurrency=3, timeout=7, window=512, model="m")) == own
+        assert determinants(mode, replace(ABLE, software="s", tokenizer=True, window=5), options_of()) == own
 
 
 def test_every_feature_and_option_is_thought_of() -> None:
@@ -125,9 +125,9 @@ def test_a_kind_stands_for_all_manners_in_which_its_questions_are_put() -> None:
     for kind in QuestionKind:
         found = set(all_request_modes(kind))
         assert len(found) == (4 if kind in RATING_KINDS else 1)
-        assert {manner.kind for manner in found} == {kind}
-    assert set(all_request_modes(QuestionKind.VERDICT)) == {request_mode_of(ask_verdict("c", "p"))}
-    assert set(all_request_modes(QuestionKind.CLAIMS)) == {RequestMode(QuestionKind.CLAIMS, is_written=True)}
+        assert {mode.kind for mode in found} == {kind}
+    assert set(all_request_modes(QuestionKind.VERDICT)) == {get_request_mode(ask_verdict("c", "p"))}
+    assert set(all_request_modes(QuestionKind.CLAIMS)) == {RequestMode(QuestionKind.CLAIMS, wants_json=True)}
 
 
 def test_votes_that_can_not_differ_are_asked_for_one_by_one() -> None:

@@ -12,7 +12,7 @@ from metric_core.metric import Metric, MetricRequest, Parameters, constant
 from metric_core.records import AnswerStatus, Sample, Score
 from metric_core.stages import Product
 from tasks.embedders.protocol import EmbedderIdentity
-from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, KeepChoice
+from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, OnChoiceAnswer
 from tasks.recognizers.protocol import RecognizerIdentity
 
 NUMBER = 3
@@ -96,7 +96,7 @@ class Judge:
     def fingerprint(self, _kind: QuestionKind) -> str:
         return "1"
 
-    def choose(self, questions: Sequence[ChoiceQuestion], keep: KeepChoice | None = None) -> Any:
+    def choose(self, questions: Sequence[ChoiceQuestion], on_answer: OnChoiceAnswer | None = None) -> Any:
         if self.says == "raise":
             raise RuntimeError("out of order")
         if self.says == "nothing":
@@ -104,11 +104,11 @@ class Judge:
         if self.says == "text":
             return ["yes"] * len(questions)
         answers = [ChoiceAnswer(AnswerStatus.ANSWERED, (self.says,), {self.says: 1.0}) for _ in questions]
-        if keep is not None:
-            keep(0, answers[0])
+        if on_answer is not None:
+            on_answer(0, answers[0])
         return answers
 
-    def generate(self, questions: Sequence[GenerateQuestion], _keep: Any = None) -> list[GenerateAnswer]:
+    def generate(self, questions: Sequence[GenerateQuestion], _on_answer: Any = None) -> list[GenerateAnswer]:
         return [GenerateAnswer(AnswerStatus.ANSWERED, self.says) for _ in questions]
 
 
@@ -120,15 +120,15 @@ class Answering(Judge):
 
     answer: Any = None
 
-    def choose(self, questions: Sequence[ChoiceQuestion], _keep: Any = None) -> Any:
+    def choose(self, questions: Sequence[ChoiceQuestion], _on_answer: Any = None) -> Any:
         return [self.answer] * len(questions)
 
-    def generate(self, questions: Sequence[GenerateQuestion], _keep: Any = None) -> Any:
+    def generate(self, questions: Sequence[GenerateQuestion], _on_answer: Any = None) -> Any:
         return [self.answer] * len(questions)
 
 
 class Deaf(Judge):
-    """Takes no `keep`."""
+    """Takes no `on_answer`."""
 
     def choose(self, questions: Sequence[ChoiceQuestion]) -> Any:  # type: ignore[override]
         return questions

@@ -18,9 +18,9 @@ from tasks.models.custom_models import CustomEmbedder, CustomJudge, CustomRecogn
 from tasks.options.model_options import EmbedderSettings, JudgeSettings, LanguageSettings, MetricSettings
 from tasks.plugins.load_object import Group, load_object
 from tasks.plugins.metric_lookup import find_metric, parse_metric
-from tests.tasks.plugins import own
+from tests.tasks.plugins import sample_plugins
 
-HERE = "tests.tasks.plugins.own"
+HERE = "tests.tasks.plugins.sample_plugins"
 ROW = Sample(row_id="r1", response="It rains cats and dogs.")
 
 
@@ -177,7 +177,7 @@ def test_an_answer_that_the_question_does_not_have_is_a_failed_one() -> None:
 
 def answering(monkeypatch: pytest.MonkeyPatch, answer: Any) -> CustomJudge:
     """A judge that gives this answer; options of own judges are JSON, so that it can not be one."""
-    monkeypatch.setattr(own.Answering, "answer", answer)
+    monkeypatch.setattr(sample_plugins.Answering, "answer", answer)
     return CustomJudge(named("Answering"), {})
 
 
@@ -217,7 +217,10 @@ def test_an_answer_can_be_stored(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("attribute", "message"),
     [
-        ("Deaf", r"choose\(questions: .*\) -> Any can not be called as choose\(questions, keep\): too many positional"),
+        (
+            "Deaf",
+            r"choose\(questions: .*\) -> Any can not be called as choose\(questions, on_answer\): too many positional",
+        ),
         ("NoMethod", r"fingerprint is '1', wanted a method fingerprint\(kind\)"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 
 from metric_core.judge_questions import CLAIMS_SCHEMA
 from metric_core.records import AnswerStatus
-from tasks.judges.openai.reply_parsing import choice_answer, generate_answer
+from tasks.judges.openai.reply_parsing import parse_choice_answer, parse_generate_answer
 from tasks.judges.openai.server_features import ChoiceConstraint, ServerFeatures
 from tasks.model_clients.replica import Reply
 from tests.tasks.judges.openai.conftest import OpenJudge, Serve
@@ -40,8 +40,8 @@ def of_tokens(tokens: Any) -> Reply:
     ],
 )
 def test_a_reply_without_words_is_a_failed_answer(reply: Reply) -> None:
-    assert choice_answer([reply], YES_NO, 1, FEATURES).status is AnswerStatus.FAILED
-    assert generate_answer(reply, CLAIMS_SCHEMA).status is AnswerStatus.FAILED
+    assert parse_choice_answer([reply], YES_NO, 1, FEATURES).status is AnswerStatus.FAILED
+    assert parse_generate_answer(reply, CLAIMS_SCHEMA).status is AnswerStatus.FAILED
 
 
 @pytest.mark.parametrize(
@@ -60,13 +60,13 @@ def test_a_reply_without_words_is_a_failed_answer(reply: Reply) -> None:
     ],
 )
 def test_log_probabilities_that_can_not_be_read_leave_the_label(logprobs: Any) -> None:
-    answer = choice_answer([of_message({"content": "yes"}, logprobs=logprobs)], YES_NO, 1, FEATURES)
+    answer = parse_choice_answer([of_message({"content": "yes"}, logprobs=logprobs)], YES_NO, 1, FEATURES)
     assert (answer.label, answer.probabilities) == ("yes", None)
 
 
 def test_a_probability_above_one_is_one() -> None:
     tokens = [{"token": "yes", "logprob": 1e4, "top_logprobs": [{"token": "yes", "logprob": 1e4}]}]
-    assert choice_answer([of_tokens(tokens)], YES_NO, 1, FEATURES).probabilities == {"yes": 1.0, "no": 0.0}
+    assert parse_choice_answer([of_tokens(tokens)], YES_NO, 1, FEATURES).probabilities == {"yes": 1.0, "no": 0.0}
 
 
 @pytest.mark.parametrize(
@@ -74,35 +74,37 @@ def test_a_probability_above_one_is_one() -> None:
 )
 def test_counts_that_are_none_count_as_nothing(usage: Any) -> None:
     reply = Reply(200, {"choices": [{"message": {"content": "yes"}}], "usage": usage}, 0.1)
-    answer = choice_answer([reply], YES_NO, 1, FEATURES)
+    answer = parse_choice_answer([reply], YES_NO, 1, FEATURES)
     assert (answer.label, answer.usage.prompt_tokens, answer.usage.cached_tokens) == ("yes", 0, 0)
 
 
 def test_a_message_may_come_in_parts() -> None:
     thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
-    answer = choice_answer([of_message({"content": [thought, {"type": "text", "text": "yes"}]})], YES_NO, 1, FEATURES)
+    answer = parse_choice_answer(
+        [of_message({"content": [thought, {"type": "text", "text": "yes"}]})], YES_NO, 1, FEATURES
+    )
     assert (answer.label, answer.reply) == ("yes", "yes")
     unfinished = of_message({"content": [thought]}, finish_reason="length")
-    assert choice_answer([unfinished], YES_NO, 1, FEATURES).reason == "unfinished thought"
+    assert parse_choice_answer([unfinished], YES_NO, 1, FEATURES).reason == "unfinished thought"
 
 
 def test_an_error_with_the_status_of_success_keeps_its_words() -> None:
-    answer = choice_answer([Reply(200, {"error": {"message": "upstream is busy"}}, 0.1)], YES_NO, 1, FEATURES)
+    answer = parse_choice_answer([Reply(200, {"error": {"message": "upstream is busy"}}, 0.1)], YES_NO, 1, FEATURES)
     assert (answer.reason, answer.reply) == ("reply without content", "upstream is busy")
 
 
 def test_half_a_character_is_no_usable_reply() -> None:
     text = '{"claims": ["It costs \\ud83d a day."]}'
-    answer = generate_answer(of_message({"content": text}), CLAIMS_SCHEMA)
+    answer = parse_generate_answer(of_message({"content": text}), CLAIMS_SCHEMA)
     assert (answer.status, answer.reason) == (AnswerStatus.FAILED, "reply holds half of a character")
-    whole = generate_answer(of_message({"content": text.replace("\\ud83d", "\\ud83d\\ude00")}), CLAIMS_SCHEMA)
+    whole = parse_generate_answer(of_message({"content": text.replace("\\ud83d", "\\ud83d\\ude00")}), CLAIMS_SCHEMA)
     assert whole.value == {"claims": ["It costs 😀 a day."]}
     Reply(400, {"message": "\ud83d"}, 0.1).message.encode()
 
 
 def test_a_reply_of_nothing_but_brackets_is_text() -> None:
     deep = "[" * 100_000
-    assert generate_answer(of_message({"content": deep}), CLAIMS_SCHEMA).status is AnswerStatus.FAILED
+    assert parse_generate_answer(of_message({"content": deep}), CLAIMS_SCHEMA).status is AnswerStatus.FAILED
 
 
 def test_probing_a_server_of_odd_shapes(serve: Serve, open_judge: OpenJudge) -> None:

@@ -68,7 +68,7 @@ def test_what_came_before_the_server_was_lost_is_kept(serve: Serve, open_judge: 
     kept: Counter[int] = Counter()
     half = threading.Event()
 
-    def keep(position: int, answer: ChoiceAnswer) -> None:
+    def on_answer(position: int, answer: ChoiceAnswer) -> None:
         assert answer.label == "yes"
         kept[position] += 1
         if kept.total() == 20:
@@ -82,7 +82,7 @@ def test_what_came_before_the_server_was_lost_is_kept(serve: Serve, open_judge: 
     server.delay = 0.01
     stopping.start()
     with pytest.raises(JudgeError, match=r"the judge is lost: .* \((\d+) of 40 requests were answered\)") as raised:
-        judge.choose(QUESTIONS, keep)
+        judge.choose(QUESTIONS, on_answer)
     stopping.join()
     assert set(kept.values()) == {1}
     assert 20 <= len(kept) < 40
@@ -90,12 +90,12 @@ def test_what_came_before_the_server_was_lost_is_kept(serve: Serve, open_judge: 
 
 
 def test_an_answer_that_can_not_be_kept_ends_the_batch(serve: Serve, open_judge: OpenJudge) -> None:
-    def keep(_position: int, _answer: ChoiceAnswer) -> None:
+    def on_answer(_position: int, _answer: ChoiceAnswer) -> None:
         raise OSError("no space left")
 
     judge = open_judge(serve(), concurrency=2)
     with pytest.raises(OSError, match="no space left"):
-        judge.choose(QUESTIONS, keep)
+        judge.choose(QUESTIONS, on_answer)
     assert judge.choose(QUESTIONS[:1])[0].label == "yes"
 
 
@@ -106,7 +106,7 @@ def test_an_interrupted_run_waits_no_longer_and_has_kept_what_came(serve: Serve,
     some = threading.Event()
     raised: list[BaseException] = []
 
-    def keep(position: int, answer: ChoiceAnswer) -> None:
+    def on_answer(position: int, answer: ChoiceAnswer) -> None:
         kept[position] = answer
         if len(kept) == 8:
             server.delay = 3600.0
@@ -114,7 +114,7 @@ def test_an_interrupted_run_waits_no_longer_and_has_kept_what_came(serve: Serve,
 
     def stage() -> None:
         try:
-            judge.choose(QUESTIONS, keep)
+            judge.choose(QUESTIONS, on_answer)
         except CancelledError as error:
             raised.append(error)
 
