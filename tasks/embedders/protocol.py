@@ -1,4 +1,4 @@
-"""What every embedder is: texts in, vectors out."""
+"""The protocols of embedders and cross-encoders."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class EmbedderIdentity:
-    """Everything about an embedder that can change its vectors.
+    """The identity of an embedder: everything about it that can change its vectors.
 
     Args:
-        backend: `minilm`, `huggingface` or `server`.
-        model: the model's name.
-        revision: the model's revision or digest.
-        dimensions: length of a vector.
+        backend: `minilm`, `huggingface`, `server` or the name of a plugin.
+        model: The name of the model.
+        revision: The revision or digest of the model.
+        dimensions: The length of a vector.
     """
 
     backend: str
@@ -26,22 +26,22 @@ class EmbedderIdentity:
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors."""
+    """A model that turns texts into vectors."""
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """Which model."""
+        """The identity of the model."""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of shape (len(texts), dimensions), in the order of the texts. Equal texts are embedded once."""
+        """Return vectors of shape (len(texts), dimensions), in order. Equal texts are embedded once."""
 
 
 class CrossEncoder(Protocol):
-    """Scores pairs of texts directly."""
+    """A model that scores the similarity of pairs of texts directly."""
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """Which model."""
+        """The identity of the model."""
 
     def similarity(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """Similarity of each pair in [0, 1], in the order of the pairs."""
+        """Return the similarity of each pair, in [0, 1], in the order of the pairs."""

@@ -19,7 +19,7 @@ class JudgeIdentity:
         model: The name of the model.
         revision: The revision of the model; for builtin models the digest or version of their weights.
         note: One sentence for reports about what the judge is and how far to trust it.
-        language_model: Whether the judge can answer questions that need a language model.
+        language_model: True if the judge can answer questions that need a language model.
     """
 
     backend: str
@@ -57,7 +57,7 @@ class ChoiceAnswer:
         reason: The reason why the answer is undefined or failed.
         reply: The raw text of the judge's reply.
         usage: The cost of the answer at the time the question was asked.
-        stored: Whether the answer was read from the cache and cost nothing this time.
+        stored: True if the answer was read from the cache and cost nothing this time.
         panel: The votes of all judges, where a panel was asked.
     """
 
@@ -86,7 +86,7 @@ class GenerateAnswer:
         reason: The reason why the answer is undefined or failed.
         reply: The raw text of the judge's reply.
         usage: The cost of the answer at the time the question was asked.
-        stored: Whether the answer was read from the cache and cost nothing this time.
+        stored: True if the answer was read from the cache and cost nothing this time.
     """
 
     status: AnswerStatus

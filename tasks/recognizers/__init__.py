@@ -1,1 +1,1 @@
-"""Recognisers of named entities."""
+"""Recognizers of named entities."""

@@ -1,4 +1,4 @@
-"""What every recogniser of named entities is: texts in, entities out."""
+"""The protocol of recognizers of named entities."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A named entity as written in the text, with the recogniser's label for it (PERSON, DATE, ...)."""
+    """A named entity as written in the text, with the label that the recognizer gave it (PERSON, DATE, ...)."""
 
     text: str
     label: str
@@ -15,7 +15,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class RecognizerIdentity:
-    """Everything about a recogniser that can change its entities."""
+    """The identity of a recognizer: everything about it that can change its entities."""
 
     backend: str
     model: str
@@ -23,11 +23,11 @@ class RecognizerIdentity:
 
 
 class EntityRecognizer(Protocol):
-    """Finds named entities."""
+    """A model that finds named entities."""
 
     @property
     def identity(self) -> RecognizerIdentity:
-        """Which model."""
+        """The identity of the model."""
 
     def entities(self, texts: Sequence[str]) -> list[list[Entity]]:
-        """The entities of each text, in the order of the texts and of their appearance; repeated ones repeated."""
+        """Return the entities of each text, in the order of the texts, by position; repeated entities are repeated."""

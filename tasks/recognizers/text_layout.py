@@ -1,4 +1,4 @@
-"""The layout of plain text: paragraphs, headings, list items and citations, so that no sentence runs across them."""
+"""Split plain text at its layout: paragraphs, headings, list items and citations, which sentences do not cross."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ _POINTER = (
     r"|【[^【】]*】)"  # 【4:0†source】
 )
 CITATION = re.compile(_POINTER)
-"""A pointer to a source, as answers carry them."""
+"""A citation of a source, as written in responses."""
 
 _MARKER = re.compile(r"^\s*(?:[-*+•·▪◦‣\u2013\u2014]|\(?\d{1,2}[.)]|\(?[a-zA-Z]\))\s+(?=\S)|^\s*(?P<heading>#{1,6})\s+")
 _INLINE_BULLET = re.compile(r"\s+[•·▪◦‣]\s+")
@@ -30,11 +30,11 @@ _LONGEST_BLOCK = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A stretch of text that sentences do not cross, its white space normalised.
+    """A block of text that sentences do not cross, with normalized white space.
 
     Args:
-        text: without its list or heading marker.
-        item: it is an item of a list.
+        text: Text without its list or heading marker.
+        item: True if the block is a list item.
     """
 
     text: str
@@ -42,7 +42,7 @@ class Block:
 
 
 def split_blocks(text: str) -> list[Block]:
-    r"""Cuts a text at blank lines, list items and headings; joins the lines of a wrapped paragraph.
+    r"""Split a text at blank lines, list items and headings; join the lines of a wrapped paragraph.
 
     >>> [block.text for block in split_blocks("You need:\n- a badge\n- a laptop that\n  is new\n\nAsk IT.")]
     ['You need:', 'a badge', 'a laptop that is new', 'Ask IT.']
@@ -64,7 +64,7 @@ def split_blocks(text: str) -> list[Block]:
 
 
 def cut_long(text: str, limit: int) -> list[str]:
-    """Cuts a text into parts of at most `limit` characters, at white space where there is some.
+    """Split a text into parts of at most `limit` characters, at white space if possible.
 
     >>> cut_long("one two three", 8)
     ['one two', 'three']
@@ -79,13 +79,13 @@ def cut_long(text: str, limit: int) -> list[str]:
 
 
 def split_sentences(text: str, cuts: Iterable[int]) -> list[str]:
-    """Cuts one block into sentences where a sentence splitter proposes it and the text allows it.
+    """Split a block into sentences where a sentence splitter proposes it and the text allows it.
 
-    A cut stands only behind the end of a sentence; a citation belongs to the sentence before it.
+    A split occurs only after the end of a sentence; a citation belongs to the sentence before it.
 
     Args:
-        text: the block.
-        cuts: the proposed offsets at which sentences start.
+        text: Text of the block.
+        cuts: Proposed offsets at which sentences start.
 
     >>> split_sentences("Ask Dr. Lee. [plan.pdf#page=3] Then wait (a week).", [4, 8, 13, 41])
     ['Ask Dr. Lee. [plan.pdf#page=3]', 'Then wait (a week).']
@@ -103,12 +103,12 @@ def split_sentences(text: str, cuts: Iterable[int]) -> list[str]:
 
 
 def _continues(before: str, line: str) -> bool:
-    """Whether a line goes on with the paragraph before it, as opposed to standing on its own."""
+    """Return whether a line continues the paragraph before it."""
     return line[:1].islower() or (len(before) >= _WRAPPED_WIDTH and not _SENTENCE_END.search(before))
 
 
 def _may_cut(before: str, after: str) -> bool:
-    """Whether one sentence may end before and another one start after."""
+    """Return whether one sentence may end with `before` and the next start with `after`."""
     if not after.strip() or after[:1].islower() or not any(character.isalnum() for character in before):
         return False
     if not any(character.isalnum() for character in after):

@@ -49,7 +49,7 @@ class BuiltinJudge:
 
     Args:
         embedder: Embedder for the similarity of texts.
-        pipeline: spaCy pipeline for sentences and clauses.
+        pipeline: Pipeline for sentences and clauses.
     """
 
     def __init__(self, embedder: Embedder, pipeline: SpacyPipeline) -> None:

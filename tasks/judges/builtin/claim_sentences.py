@@ -27,7 +27,7 @@ class _Candidate:
         text_index: Index of its text.
         sentence: The cleaned sentence.
         lead_in: The words that introduce the list, if the sentence opens a list item.
-        item: Whether the sentence belongs to a list item.
+        item: True if the sentence belongs to a list item.
     """
 
     text_index: int

@@ -35,7 +35,7 @@ class FeatureExtractor:
 
     Args:
         embedder: Embedder for cosines.
-        pipeline: spaCy pipeline for sentences.
+        pipeline: Pipeline for sentences.
     """
 
     def __init__(self, embedder: Embedder, pipeline: SpacyPipeline) -> None:

@@ -73,8 +73,8 @@ def relevance_features(question: Tokens, sentences: Premise, cosines: Sequence[f
 
     Args:
         question: Tokens of the question.
-        sentences: the sentences.
-        cosines: cosine of each sentence's vector with the question's.
+        sentences: The sentences.
+        cosines: Cosine of each sentence with the question.
 
     Returns:
         For each sentence:

@@ -21,7 +21,7 @@ class RegeneratedQuestions:
 
     Args:
         questions: Questions, those closest to the content of the response first.
-        noncommittal: Whether the response avoids an answer.
+        noncommittal: True if the response avoids an answer.
     """
 
     questions: tuple[str, ...]
@@ -39,7 +39,7 @@ def write_questions(
     Args:
         responses: The responses.
         counts: Number of questions wanted per response.
-        pipeline: spaCy pipeline for sentences and parses.
+        pipeline: Pipeline for sentences and parses.
     """
     sentences = [[clean(sentence) for sentence in found] for found in pipeline.sentences(responses)]
     usable = [

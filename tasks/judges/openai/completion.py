@@ -26,8 +26,8 @@ class Completion:
     Args:
         text: The text, without reasoning.
         problem: The reason why the text is not an answer; None if it may be one.
-        cut_off: Whether the text ends at the token limit.
-        thought: Whether reasoning preceded the text.
+        cut_off: True if the text ends at the token limit.
+        thought: True if reasoning preceded the text.
         steps: The tokens with their probabilities; empty if the server does not report them.
     """
 

@@ -34,8 +34,8 @@ class RequestMode:
 
     Args:
         kind: Kind of the question.
-        wants_json: Whether the reply is JSON rather than a label.
-        has_votes: Whether several answers are wanted, which may differ.
+        wants_json: True if the reply is JSON rather than a label.
+        has_votes: True if several answers are wanted, which may differ.
     """
 
     kind: QuestionKind

@@ -30,17 +30,17 @@ class ServerFeatures:
         model: The model's name on the server.
         software: The server's name and version, as far as known; informational.
         window: Tokens of the context window; None if unknown.
-        system_role: Whether prompts may have a system message.
+        system_role: True if prompts may have a system message.
         limit_field: The name of the field that limits the tokens of a reply.
-        thinking_switch: Whether `enable_thinking` of the chat template may be sent.
-        choice: How a reply is constrained to a label.
-        json: How a reply is constrained to a schema.
+        thinking_switch: True if `enable_thinking` of the chat template may be sent.
+        choice: The constraint of a reply to a label.
+        json: The constraint of a reply to a schema.
         top_logprobs: The largest useful number of top log-probabilities per token that the server returns; 0 if none.
-        several: Whether one request can return several completions (`n`).
-        seed: Whether sampling can be seeded.
-        tokenizer: Whether the server counts the tokens of a prompt.
-        cached_tokens: Whether the server reports how many tokens it found in its prefix cache.
-        prompt_lists: Whether `/v1/completions` accepts several prompts at once; informational, because all questions
+        several: True if one request can return several completions (`n`).
+        seed: True if sampling can be seeded.
+        tokenizer: True if the server counts the tokens of a prompt.
+        cached_tokens: True if the server reports how many tokens it found in its prefix cache.
+        prompt_lists: True if `/v1/completions` accepts several prompts at once; informational, because all questions
             go through the server's chat template.
     """
 

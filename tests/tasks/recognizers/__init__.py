@@ -1,1 +1,1 @@
-"""Tests of the recognisers of named entities."""
+"""Tests of the recognizers of named entities."""

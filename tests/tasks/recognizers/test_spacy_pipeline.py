@@ -1,4 +1,4 @@
-"""Entities, sentences and parses from the packaged spaCy pipeline."""
+"""Tests of entities, sentences and parses from the packaged spaCy pipeline."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_sentences(pipeline: SpacyPipeline, text: str, expected: list[str]) -> N
     assert pipeline.sentences([text]) == [expected]
 
 
-def test_parse_tells_the_roles_of_words(pipeline: SpacyPipeline) -> None:
+def test_parse_returns_lemmas_and_dependencies(pipeline: SpacyPipeline) -> None:
     (document,) = pipeline.parse(["The manager approves requests."])
     assert [(word.lemma_, word.dep_) for word in document][:3] == [
         ("the", "det"),
@@ -57,7 +57,7 @@ def test_parse_tells_the_roles_of_words(pipeline: SpacyPipeline) -> None:
     ]
 
 
-def test_threads_take_turns() -> None:
+def test_threads_get_the_same_entities() -> None:
     pipeline = SpacyPipeline()
     text = "Angela Merkel met Barack Obama in Berlin."
     with ThreadPoolExecutor(4) as threads:

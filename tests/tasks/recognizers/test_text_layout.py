@@ -1,4 +1,4 @@
-"""Blocks and sentence boundaries, without a model."""
+"""Tests of blocks and sentence boundaries, without a model."""
 
 import pytest
 
