@@ -1,12 +1,12 @@
 """What the kept server puts around Prefect's application: a look at how busy it is, and patience with its database."""
 
-import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, TypeAlias
 
 from deployments.local_server.server_record import IDENTITY_PATH, USE
+from tasks.runtime.retry import retry_async
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -85,15 +85,29 @@ class Activity:
         await send({"type": "http.response.body", "body": body})
 
 
-class RetryBusy:
-    """Repeats a request that Prefect answers with 503, as it does when two writers meet in SQLite.
+class _BusyError(Exception):
+    """The application answered that it is busy.
 
-    Nothing was written then, and Prefect's client would send the same request again, but only after some two seconds;
+    Args:
+        messages: Messages of the response.
+        error: Error that the application raised after the response, if any.
+    """
+
+    def __init__(self, messages: list[Message], error: Exception | None) -> None:
+        super().__init__()
+        self.messages = messages
+        self.error = error
+
+
+class RetryBusy:
+    """An application that repeats requests that Prefect answers with 503, as it does when two writers meet in SQLite.
+
+    Nothing was written then, and Prefect's client would send the same request again, but only after about two seconds;
     the database is free again after milliseconds.
 
     Args:
-        app: the application.
-        pauses: seconds to wait before each further try; the answer to the last try stands.
+        app: Application to call.
+        pauses: Seconds to wait before each further attempt. The response to the last attempt is final.
     """
 
     def __init__(self, app: App, pauses: tuple[float, ...] = PAUSES) -> None:
@@ -101,32 +115,46 @@ class RetryBusy:
         self._pauses = pauses
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        """Tries until the answer is another one or the pauses are used up."""
+        """Handle a request: repeat it until the response is not 503 or the pauses are used up."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         body = await _read_body(receive)
-        for pause in self._pauses:
-            if not await self._is_busy(scope, _replay(body, receive), send):
-                return
-            await asyncio.sleep(pause)
-        await self._app(scope, _replay(body, receive), send)
 
-    async def _is_busy(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> bool:
-        busy = False
-
-        async def send_unless_busy(message: Message) -> None:
-            nonlocal busy
-            busy = busy or (message["type"] == "http.response.start" and message["status"] == BUSY)
-            if not busy:
-                await send(message)
+        def pause_after(error: Exception, attempt: int) -> float | None:
+            return self._pauses[attempt - 1] if isinstance(error, _BusyError) and attempt <= len(self._pauses) else None
 
         try:
+            await retry_async(lambda: self._attempt(scope, _replay(body, receive), send), pause_after)
+        except _BusyError as busy:
+            for message in busy.messages:
+                await send(message)
+            if busy.error is not None:
+                raise busy.error from None
+
+    async def _attempt(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Send the response on unless it is 503.
+
+        Raises:
+            _BusyError: The response is 503.
+        """
+        withheld: list[Message] = []
+
+        async def send_unless_busy(message: Message) -> None:
+            if withheld or (message["type"] == "http.response.start" and message["status"] == BUSY):
+                withheld.append(message)
+            else:
+                await send(message)
+
+        raised: Exception | None = None
+        try:
             await self._app(dict(scope), receive, send_unless_busy)
-        except Exception:
-            if not busy:  # Prefect raises the database's error again after having answered 503
+        except Exception as error:
+            if not withheld:
                 raise
-        return busy
+            raised = error  # Prefect raises the error of the database again after its response 503
+        if withheld:
+            raise _BusyError(withheld, raised)
 
 
 async def _read_body(receive: Receive) -> list[Message]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from metric_core.errors import AssayError, ConfigError
+from tasks.runtime.telemetry import DO_NOT_TRACK, disable_telemetry
 
 API_URL = "PREFECT_API_URL"
 
@@ -69,9 +70,9 @@ def use_server(url: str) -> Iterator[None]:
         AssayError: the server went away while it was used.
     """
     is_kept = find_configured_url() != url
-    before = {name: os.environ.get(name) for name in (API_URL, "DO_NOT_TRACK")}
+    before = {name: os.environ.get(name) for name in (API_URL, *DO_NOT_TRACK)}
     os.environ[API_URL] = url  # for processes that the run starts, and for the first import of Prefect
-    os.environ.setdefault("DO_NOT_TRACK", "1")
+    disable_telemetry(DO_NOT_TRACK)
     try:
         from prefect.settings import PREFECT_API_URL, temporary_settings  # noqa: PLC0415 must see the lines above
         from prefect.settings import PREFECT_CLIENT_MAX_RETRIES as RETRIES  # noqa: PLC0415

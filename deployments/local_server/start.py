@@ -14,6 +14,7 @@ from deployments.local_server.server_address import find_configured_url
 from deployments.local_server.server_process import ALREADY_KEPT
 from deployments.local_server.server_record import ServerFolder, ask, read_server_record
 from metric_core.errors import AssayError
+from tasks.runtime import telemetry
 
 Process: TypeAlias = subprocess.Popen[bytes]
 
@@ -128,10 +129,9 @@ def _launch(folder: ServerFolder, idle_minutes: float) -> Process:
 def _environment(inherited: Mapping[str, str], folder: ServerFolder) -> dict[str, str]:
     """The user's Prefect settings are for the user's server: this one has its own, and no telemetry."""
     return {name: value for name, value in inherited.items() if not name.startswith("PREFECT_")} | {
-        "DO_NOT_TRACK": "1",
+        **telemetry.PREFECT,
         "PREFECT_HOME": str(folder.path),
         "PREFECT_LOGGING_SERVER_LEVEL": "WARNING",
-        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         # Slots that are taken outlive this process, in the database; so must what says when they are free again.
         "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
         "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": "http://127.0.0.1",

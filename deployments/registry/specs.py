@@ -24,6 +24,7 @@ from flows.config.deploy_options import DeploySettings
 from flows.config.loading import NO_PATHS
 from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
+from tasks.runtime.telemetry import DO_NOT_TRACK
 
 POOL = "rag-assay"
 """The work pool where none is named."""
@@ -212,7 +213,7 @@ def as_parameter(config: RunConfig) -> dict[str, Any]:
 
 def environment() -> dict[str, str]:
     """What the environment of every run must hold: signs of life, and no telemetry."""
-    return {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_SECONDS), "DO_NOT_TRACK": "1"}
+    return {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_SECONDS)} | DO_NOT_TRACK
 
 
 def prefect_yaml(deployed: tuple[DeploymentSpec, ...], pool: str, job_variables: Mapping[str, Any]) -> str:

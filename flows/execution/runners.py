@@ -1,7 +1,6 @@
 """Where the stages of a run are computed: threads of this process, or processes of a Dask or Ray cluster."""
 
 import logging
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Thread
@@ -14,6 +13,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 from flows.config.run_config import RunConfig
 from metric_core.errors import AssayError, ConfigError, MissingDependencyError
 from tasks.runtime.cancellation import cancellable
+from tasks.runtime.telemetry import RAY, disable_telemetry
 
 StageRunner: TypeAlias = TaskRunner[PrefectFuture[Any]]
 
@@ -131,7 +131,7 @@ def _dask(config: RunConfig) -> StageRunner:
 
 
 def _ray(config: RunConfig) -> StageRunner:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray reports to its makers unless told not to
+    disable_telemetry(RAY)
     try:
         import ray  # noqa: F401, PLC0415 prefect_ray would look for it only when it starts
         from prefect_ray.task_runners import RayTaskRunner  # noqa: PLC0415 an extra, and slow to import

@@ -5,12 +5,10 @@ all of that is here.
 """
 
 import os
-import random
 import sqlite3
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
@@ -23,18 +21,19 @@ from sqlalchemy.schema import CreateTable
 
 from metric_core.errors import AssayError, MissingDependencyError
 from tasks.cache.cache_tables import FORMAT, FORMATS, METADATA
+from tasks.runtime.retry import Backoff, retry
 
 T = TypeVar("T")
 
 CHUNK = 500
 """Keys a statement: the oldest SQLite takes 999 values."""
 
-_PATIENCE_SECONDS = 30.0
-_CONNECT_SECONDS = 5
-_LONGEST_PAUSE = 0.5
-# What PostgreSQL says where two writers meet: serialization failure, deadlock, lock not available, a name or a key
-# that another process has just made.
-_MEETINGS = frozenset({"40001", "40P01", "55P03", "23505", "42P07"})
+_BUSY_TIMEOUT = 30.0
+_CONNECT_TIMEOUT = 5
+_BACKOFF = Backoff(first=0.01, longest=0.5, jitter=1.0)
+# States of PostgreSQL where two writers conflict: serialization failure, deadlock, lock not available, and a name or
+# key that another process has just created.
+_CONFLICTS = frozenset({"40001", "40P01", "55P03", "23505", "42P07"})
 _databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
 _CLOCKS = {
     "sqlite": "(julianday('now') - 2440587.5) * 86400.0",
@@ -69,28 +68,27 @@ class Database:
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """The result of work that changes nothing."""
-        return self._patiently(lambda: self._in(work, isolation_level="AUTOCOMMIT"))
+        return self._retry(lambda: self._in(work, isolation_level="AUTOCOMMIT"))
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """The result of work that is done as a whole or not at all; it may be tried several times."""
-        return self._patiently(lambda: self._in(work))
+        return self._retry(lambda: self._in(work))
 
     def _in(self, work: Callable[[Connection], T], **options: Any) -> T:
         with self._opened().execution_options(**options).begin() as connection:
             return work(connection)
 
-    def _patiently(self, work: Callable[[], T]) -> T:
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        for attempt in count():
-            try:
-                return work()
-            except DBAPIError as error:
-                lost_once = error.connection_invalidated and attempt == 0
-                if not lost_once and not (_is_busy(error) and time.monotonic() < deadline):
-                    raise
-                longest = min(_LONGEST_PAUSE, 0.01 * 2**attempt)
-                time.sleep(random.uniform(0, longest))  # noqa: S311 nobody is to guess it
-        raise AssertionError
+    def _retry(self, work: Callable[[], T]) -> T:
+        deadline = time.monotonic() + _BUSY_TIMEOUT
+
+        def pause_after(error: Exception, attempt: int) -> float | None:
+            if not isinstance(error, DBAPIError):
+                return None
+            lost_once = error.connection_invalidated and attempt == 1
+            is_passing = lost_once or (_is_busy(error) and time.monotonic() < deadline)
+            return _BACKOFF.seconds(attempt) if is_passing else None
+
+        return retry(work, pause_after)
 
     def _opened(self) -> Engine:
         """The engine of this process: connections must not be shared with a process that it was forked from."""
@@ -116,11 +114,11 @@ class Database:
         if self.is_sqlite:
             if self._url.database:
                 Path(self._url.database).parent.mkdir(parents=True, exist_ok=True)
-            engine = create_engine(self._url, connect_args={"timeout": _PATIENCE_SECONDS}, max_overflow=-1)
+            engine = create_engine(self._url, connect_args={"timeout": _BUSY_TIMEOUT}, max_overflow=-1)
             event.listen(engine, "connect", _set_up_file)
             return engine
         try:
-            return create_engine(self._url, connect_args={"connect_timeout": _CONNECT_SECONDS}, max_overflow=-1)
+            return create_engine(self._url, connect_args={"connect_timeout": _CONNECT_TIMEOUT}, max_overflow=-1)
         except ModuleNotFoundError as error:
             raise MissingDependencyError(
                 "psycopg", "a store of answers in PostgreSQL", "pip install 'rag-assay[postgres]'"
@@ -174,4 +172,4 @@ def _is_busy(error: DBAPIError) -> bool:
     if isinstance(error.orig, sqlite3.Error):
         code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
         return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-    return getattr(error.orig, "sqlstate", None) in _MEETINGS
+    return getattr(error.orig, "sqlstate", None) in _CONFLICTS

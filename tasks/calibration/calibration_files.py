@@ -21,6 +21,7 @@ from metric_core.calibration.labels import Scale
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.errors import ConfigError, RunFolderError
 from tasks.runs import run_folder
+from tasks.runtime.atomic_files import translate_write_errors
 from tasks.runtime.home import assay_home
 
 FORMAT = 1
@@ -171,11 +172,9 @@ def save(calibration: Calibration, path: Path) -> Path:
     Raises:
         RunFolderError: The file cannot be written.
     """
-    try:
+    with translate_write_errors(f"the calibration {path}", RunFolderError):
         path.parent.mkdir(parents=True, exist_ok=True)
         run_folder.write_json(path, calibration.model_dump(mode="json"))
-    except OSError as error:
-        raise RunFolderError(f"the calibration {path} cannot be written: {error.strerror or error}") from error
     return path
 
 

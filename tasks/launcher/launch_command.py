@@ -8,8 +8,8 @@ from pathlib import Path
 
 from metric_core.errors import ConfigError
 from tasks.options.launch_options import RUN, LaunchSettings
+from tasks.runtime import telemetry
 
-NO_TELEMETRY = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
 OURS = ("PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
 """Variables about the Python of this process, which would mislead the one that has vLLM."""
 
@@ -48,7 +48,7 @@ def build_command(settings: LaunchSettings, port: int, inherited: Mapping[str, s
     """
     environment = {key: value for key, value in inherited.items() if not key.startswith("PREFECT_") and key not in OURS}
     # Without PYTHONSAFEPATH a folder of the user's that is named like a package would be imported in its place.
-    environment |= {"PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1", **NO_TELEMETRY, **settings.variables()}
+    environment |= {"PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1", **telemetry.VLLM, **settings.variables()}
     if settings.container is None:
         python = _program(settings.python or "", "python")
         words = (python, "-m", settings.entry, "--model", settings.model, *_options(settings, settings.host, port))
@@ -96,7 +96,7 @@ def _split(container: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]
 
 def _run_options(settings: LaunchSettings, port: int, name: str) -> list[str]:
     """The values of variables travel in the environment of the engine, where no list of processes shows them."""
-    variables = [word for key, value in NO_TELEMETRY.items() for word in ("--env", f"{key}={value}")]
+    variables = [word for key, value in telemetry.VLLM.items() for word in ("--env", f"{key}={value}")]
     variables += [word for key in settings.environment for word in ("--env", key)]
     published = [] if _has_host_network(settings.container or ()) else ["--publish", f"{settings.host}:{port}:{port}"]
     return ["--rm", "--name", name, *variables, *published]

@@ -1,41 +1,40 @@
-"""How long to wait before a request is sent again."""
+"""Decide how long to wait before a request is sent again."""
 
-import random
 import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")  # whole ones by the standard, but not by all servers
+from tasks.runtime.retry import Backoff
+
+_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")  # the standard has whole seconds only, but some servers send fractions
 FIRST, LONGEST = 0.5, 30.0
 LONGEST_ASKED_FOR = 120.0
-"""Seconds. A server that asks for a longer pause is asked again after this one."""
+"""Longest pause that a server can ask for, in seconds."""
 
 
-def backoff_seconds(attempt: int, retry_after: float | None, random_number: float) -> float:
-    """Seconds to wait: doubling, half of it by chance so that clients do not come back in step, never too soon.
+def backoff_seconds(attempt: int, retry_after: float | None, random_number: float | None = None) -> float:
+    """Return the seconds to wait: doubling, half of them random, and not less than the server asked for.
 
     Args:
-        attempt: how often the request was sent, from 1.
-        retry_after: seconds that the server asked for.
-        random_number: in [0, 1).
+        attempt: Number of times that the request was sent, from 1.
+        retry_after: Seconds that the server asked for, if any.
+        random_number: Number in [0, 1); None draws one.
 
     >>> backoff_seconds(3, None, 0.5)
     1.5
     >>> backoff_seconds(1, 7.0, 0.0)
     7.0
     """
-    longest = min(FIRST * 2.0 ** (attempt - 1), LONGEST)
-    own = longest / 2 * (1 + random_number)
+    own = Backoff(FIRST, LONGEST, jitter=0.5).seconds(attempt, random_number)
     return max(own, min(retry_after or 0.0, LONGEST_ASKED_FOR))
 
 
-def jittered_backoff_seconds(attempt: int, retry_after: float | None) -> float:
-    """Seconds to wait, with chance."""
-    return backoff_seconds(attempt, retry_after, random.random())  # noqa: S311 spreads load, hides nothing
-
-
 def retry_after_seconds(header: str | None, now: datetime | None = None) -> float | None:
-    """What a `Retry-After` header asks for: seconds, or the time until a date. None: nothing that can be read.
+    """Return the seconds that a `Retry-After` header asks for; None if it cannot be parsed.
+
+    Args:
+        header: Value of the header, seconds or a date; None if there is none.
+        now: Current time, from which a date is counted.
 
     >>> retry_after_seconds("3")
     3.0

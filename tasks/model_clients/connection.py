@@ -15,13 +15,17 @@ from tasks.model_clients.replica_pool import Arrived, Patience, ReplicaPool, Req
 from tasks.options.server_options import ServerOptions
 from tasks.runtime import cancellation as interruption
 from tasks.runtime.cancellation import Cancellation
+from tasks.runtime.retry import retry_async
 
 CONNECT_SECONDS = 10.0
 KEEP_ALIVE_SECONDS = 3.0
 """Shorter than the 5 s after which uvicorn hangs up, so that no request is sent into a closed connection."""
 
-FIRST_PATIENCE = 3.0
-"""Seconds to wait for a first server: a wrong address is to be heard of at once."""
+FIRST_TIMEOUT = 3.0
+"""Seconds to wait for the first server: an error in its address must be reported soon."""
+
+PROBE_SECONDS = 0.5
+"""Seconds between two attempts to reach the first server."""
 
 
 class Connection:
@@ -84,23 +88,28 @@ class Connection:
         return self._background.run(self._look(path))
 
     async def _look(self, path: str) -> dict[str, Reply]:
-        deadline = asyncio.get_running_loop().time() + min(FIRST_PATIENCE, self._options.patience)
-        while True:
-            results = await asyncio.gather(*(replica.get(path) for replica in self._replicas), return_exceptions=True)
-            found = {
-                replica.url: result
-                for replica, result in zip(self._replicas, results, strict=True)
-                if isinstance(result, Reply)
-            }
-            if found:
-                return found
-            for result in results:
-                if isinstance(result, BaseException) and not isinstance(result, UnreachableError | LostReplyError):
-                    raise result
-            if asyncio.get_running_loop().time() >= deadline:
-                names = " and ".join(replica.url for replica in self._replicas)
-                raise UnusableError(f"{names} can not be reached. {results[0]}. Start the server, or check its URL")
-            await asyncio.sleep(0.5)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + min(FIRST_TIMEOUT, self._options.patience)
+
+        def pause_after(error: Exception, _attempt: int) -> float | None:
+            return PROBE_SECONDS if isinstance(error, UnusableError) and loop.time() < deadline else None
+
+        return await retry_async(lambda: self._get_from_all(path), pause_after)
+
+    async def _get_from_all(self, path: str) -> dict[str, Reply]:
+        results = await asyncio.gather(*(replica.get(path) for replica in self._replicas), return_exceptions=True)
+        found = {
+            replica.url: result
+            for replica, result in zip(self._replicas, results, strict=True)
+            if isinstance(result, Reply)
+        }
+        if found:
+            return found
+        for result in results:
+            if isinstance(result, BaseException) and not isinstance(result, UnreachableError | LostReplyError):
+                raise result
+        names = " and ".join(replica.url for replica in self._replicas)
+        raise UnusableError(f"{names} cannot be reached. {results[0]}. Start the server, or check its URL")
 
 
 async def _open(options: ServerOptions, key: str | None) -> tuple[ClientSession, ReplicaPool, list[Replica]]:

@@ -2,7 +2,7 @@
 
 Each replica has a queue and as many workers as it may have requests in flight. A request waits in the queue of the
 replica that its affinity leads to; a worker with nothing to do takes from the end of the queue of a replica that is
-full or down. A replica that can not be reached is looked after until it is back; requests are put back, not lost.
+full or down. A replica that cannot be reached is looked after until it is back; requests are put back, not lost.
 """
 
 import asyncio
@@ -10,16 +10,18 @@ import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any, TypeAlias
 
-from tasks.model_clients.backoff import jittered_backoff_seconds
+from tasks.model_clients.backoff import backoff_seconds
 from tasks.model_clients.replica import LostReplyError, Replica, Reply, UnreachableError
 from tasks.model_clients.routing import choose_replica
+from tasks.runtime.retry import Backoff
 
 logger = logging.getLogger(__name__)
 
-FIRST_LOOK, LONGEST_LOOK = 0.25, 5.0
-"""Seconds between two looks at a server that is down."""
+PROBES = Backoff(first=0.25, longest=5.0)
+"""Pauses between two probes of a server that is down."""
 
 MOST_TIMEOUTS = 2
 """Timeouts of one request before it fails, as each takes so long."""
@@ -196,7 +198,7 @@ class ReplicaPool:
         incapable = job.request.optional and reply.status in _INCAPABLE
         limit = min(1, self._patience.max_retries) if incapable else self._patience.max_retries
         if job.tries <= limit and job.timeouts < MOST_TIMEOUTS:
-            await asyncio.sleep(jittered_backoff_seconds(job.tries, reply.retry_after))
+            await asyncio.sleep(backoff_seconds(job.tries, reply.retry_after))
             self._put_back(job, lane if reply.status == _TOO_MANY else self._another(lane))
         elif incapable or await self._is_in_order(lane, job.first_sent or 0.0):
             _finish(job, reply)
@@ -235,8 +237,8 @@ class ReplicaPool:
 
     async def _look_after(self, lane: _Lane, problem: str) -> None:
         """Waits until the server is back; those who wait for it hear when it has been down for too long."""
-        wait = FIRST_LOOK
-        while True:
+        for attempt in count(1):
+            wait = PROBES.seconds(attempt)
             left = lane.down_since + self._patience.seconds - self._loop.time()
             await asyncio.sleep(min(wait, left) if left > 0 else wait)
             try:
@@ -245,7 +247,6 @@ class ReplicaPool:
             except (UnreachableError, LostReplyError) as error:
                 problem = str(error)
             self._give_up(problem)
-            wait = min(2 * wait, LONGEST_LOOK)
         logger.warning("%s is back", lane.replica.url)
         lane.is_open.set()
         self._news.set()
@@ -258,7 +259,7 @@ class ReplicaPool:
             return
         for lane in self._lanes:
             for job in lane.waiting:
-                _fail(job, f"{' and '.join(self._names)} can not be reached. {problem}")
+                _fail(job, f"{' and '.join(self._names)} cannot be reached. {problem}")
 
 
 def _settle(lane: _Lane, job: _Job, reply: Reply) -> None:

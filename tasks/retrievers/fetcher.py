@@ -12,9 +12,10 @@ from tasks.plugins.instantiate import instantiate
 from tasks.plugins.load_object import Group, load_object
 from tasks.retrievers.http_retriever import HttpRetriever
 from tasks.retrievers.protocol import BadReplyError, Generator, Passage, Retriever, answer_of, passages_of
+from tasks.runtime.retry import Backoff, retry
 
 T = TypeVar("T")
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
+_BACKOFF = Backoff(first=0.2, longest=10.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +67,11 @@ class Fetcher:
 
     def _one(self, query: str) -> FetchedContexts:
         try:
-            found = self._patiently(lambda: passages_of(self._retriever.retrieve(query)))[: self._options.top_k]
+            found = self._retry(lambda: passages_of(self._retriever.retrieve(query)))[: self._options.top_k]
             if self._generator is None:
                 return FetchedContexts(found)
             generator, texts = self._generator, [passage.text for passage in found]
-            return FetchedContexts(found, self._patiently(lambda: answer_of(generator.generate(query, texts))))
+            return FetchedContexts(found, self._retry(lambda: answer_of(generator.generate(query, texts))))
         except AssayError:
             raise
         except (BadReplyError, ConnectionError, TimeoutError) as error:
@@ -78,13 +79,12 @@ class Fetcher:
         except Exception as error:  # noqa: BLE001 code of the user's own, about one row
             return FetchedContexts(problem=f"{type(error).__name__}: {error}")
 
-    def _patiently(self, ask: Callable[[], T]) -> T:
-        for attempt in range(self._options.max_retries):
-            try:
-                return ask()
-            except (ConnectionError, TimeoutError):
-                self._sleep(min(_FIRST_PAUSE * 2**attempt, _LONGEST_PAUSE))
-        return ask()
+    def _retry(self, ask: Callable[[], T]) -> T:
+        def pause_after(error: Exception, attempt: int) -> float | None:
+            is_passing = isinstance(error, ConnectionError | TimeoutError) and attempt <= self._options.max_retries
+            return _BACKOFF.seconds(attempt) if is_passing else None
+
+        return retry(ask, pause_after, self._sleep)
 
 
 def _retriever(options: RetrieverOptions) -> Retriever:

@@ -61,7 +61,7 @@ class HttpRetriever:
         except httpx.TimeoutException as error:
             raise TimeoutError(f"{self._url} did not answer in time") from error
         except httpx.TransportError as error:
-            raise ConnectionError(f"{self._url} can not be reached: {error}") from error
+            raise ConnectionError(f"{self._url} cannot be reached: {error}") from error
         if response.status_code in _AGAIN:
             raise ConnectionError(f"{self._url} replied with status {response.status_code}")
         if response.status_code in _REFUSED:

@@ -1,8 +1,9 @@
-"""The accepted baselines of indexes: of every index, the run that later ones are held against, and those before it.
+"""Store the accepted baselines of indexes: the run that later runs of an index are compared with, and its predecessors.
 
-A store is a folder or an fsspec URL. Every acceptance is a file of its own, `INDEX/RUN.json`, written whole or not at
-all and never changed; the baseline is the newest version among them. So nothing is locked, and whoever accepts an older
-version late changes nothing. Behind a URL the run folder is kept too, as `INDEX/RUN/`, for machines that share no disk.
+A store is a folder or an fsspec URL. Each acceptance is a separate file, `INDEX/RUN.json`, which is written whole and
+never changed; the baseline is the newest version among them. Therefore nothing is locked, and accepting an older
+version late changes nothing. Behind a URL the run folder is stored too, as `INDEX/RUN/`, for machines that share no
+disk.
 """
 
 import json
@@ -24,10 +25,10 @@ from tasks.runtime.home import assay_home
 from tasks.tables.table_files import atomic_write, translate_errors, translate_storage_errors
 
 INDEX_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-"""What an index may be called: it becomes part of file names and of a resource's id."""
+"""Pattern of the id of an index, which becomes part of file names and of a resource's id."""
 
-KEPT = 20
-"""Acceptances of an index that are kept."""
+RETAINED = 20
+"""Number of acceptances of an index that are retained."""
 
 _SETTING = "deploy.baselines"
 
@@ -36,15 +37,15 @@ class Baseline(BaseModel, frozen=True, extra="forbid"):
     """An accepted run.
 
     Args:
-        format: of this record.
-        index: id of the index.
-        version: its version, as its builder calls it.
-        announced: when that version was announced.
-        run_id: id of the run.
-        folder: its run folder, where it was written.
-        dataset: what it evaluated.
-        accepted: when it was accepted.
-        why: "first" of its index, or "passed" the gate.
+        format: Format of this record.
+        index: Id of the index.
+        version: Version of the index, as its builder names it.
+        announced: Time at which the version was announced.
+        run_id: Id of the run.
+        folder: Run folder, on the machine that wrote it.
+        dataset: Data that the run evaluated.
+        accepted: Time of the acceptance.
+        why: "first" for the first run of the index, or "passed" for a run that passed the gate.
     """
 
     format: Literal[1] = 1
@@ -59,7 +60,7 @@ class Baseline(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def place(self) -> IndexVersion:
-        """Its place among the versions of the index."""
+        """The place of the run among the versions of the index."""
         return IndexVersion(self.version, self.announced)
 
 
@@ -67,7 +68,10 @@ class Baselines:
     """A store of baselines.
 
     Args:
-        root: folder or fsspec URL; by default ASSAY_HOME/baselines.
+        root: Folder or fsspec URL; None stands for ASSAY_HOME/baselines.
+
+    Raises:
+        ConfigError: No installed package supports the protocol of the URL.
     """
 
     def __init__(self, root: str | None = None) -> None:
@@ -75,21 +79,28 @@ class Baselines:
         try:
             self._fs, self._path = url_to_fs(self.root)
         except (ImportError, ValueError) as error:
-            raise ConfigError(f"the store of baselines {self.root} can not be opened: {error}") from error
+            raise ConfigError(f"the store of baselines {self.root} cannot be opened: {error}") from error
         self._is_remote = "://" in self.root
 
     def current(self, index: str) -> Baseline | None:
-        """The baseline of an index; None if it has none.
+        """Return the baseline of an index; None if it has none.
+
+        Args:
+            index: Id of the index.
 
         Raises:
-            AssayError: a record is damaged.
+            AssayError: A record is damaged.
         """
         found = {baseline.place: baseline for baseline in self.accepted(index)}
         best = newest(found)
         return None if best is None else found[best]
 
     def accepted(self, index: str) -> Sequence[Baseline]:
-        """All acceptances of an index that are kept, in the order in which they were accepted."""
+        """Return the retained acceptances of an index, oldest first.
+
+        Args:
+            index: Id of the index.
+        """
         self._fs.invalidate_cache()
         folder = self._folder(index)
         with translate_errors(self._fs, folder, _SETTING, "read"):
@@ -99,16 +110,16 @@ class Baselines:
         return sorted((self._read(str(name)) for name in names), key=lambda baseline: baseline.accepted)
 
     def accept(self, baseline: Baseline) -> bool:
-        """Makes a run the baseline of its index, unless that has a newer one.
+        """Make a run the baseline of its index, unless the index has a newer one.
 
         Args:
-            baseline: the run; its folder must be on this machine.
+            baseline: Run to accept; its folder must be on this machine.
 
         Returns:
-            Whether it is the baseline now.
+            Whether the run is now the baseline.
 
         Raises:
-            AssayError: the store can not be written, or a record in it is damaged.
+            AssayError: The store cannot be written, or a record in it is damaged.
         """
         before = self.current(baseline.index)
         if before is not None and before.place.is_newer_than(baseline.place):
@@ -120,24 +131,27 @@ class Baselines:
                 self._fs.put(f"{baseline.folder.rstrip('/')}/", f"{folder}/{baseline.run_id}/", recursive=True)
         record = baseline.model_dump_json(indent=2).encode()
         atomic_write(self._fs, f"{folder}/{baseline.run_id}.json", record, _SETTING)
-        self._forget(baseline.index)
+        self._delete_oldest(baseline.index)
         now = self.current(baseline.index)
         return now is not None and now.run_id == baseline.run_id
 
     def run_folder(self, baseline: Baseline) -> Path:
-        """The run folder of a baseline on this machine; one that is kept behind a URL is fetched, once.
+        """Return the run folder of a baseline on this machine; one behind a URL is fetched once.
+
+        Args:
+            baseline: Accepted run.
 
         Raises:
-            AssayError: it is not there.
+            AssayError: The run folder does not exist or cannot be fetched.
         """
-        here = Path(baseline.folder)
-        if here.is_dir():
-            return here
+        local = Path(baseline.folder)
+        if local.is_dir():
+            return local
         again = "Remove its record, and the next version of the index becomes the baseline."
         if not self._is_remote:
             raise AssayError(
-                f"the run folder {here} of version {baseline.version}, the baseline of the index {baseline.index}, "
-                f"is not there. {again} It is {self.root}/{baseline.index}/{baseline.run_id}.json."
+                f"the run folder {local} of version {baseline.version}, the baseline of the index {baseline.index}, "
+                f"does not exist. {again} It is {self.root}/{baseline.index}/{baseline.run_id}.json."
             )
         fetched = assay_home() / "fetched" / baseline.run_id
         if not fetched.is_dir():
@@ -148,7 +162,7 @@ class Baselines:
             except translate_storage_errors() as error:
                 shutil.rmtree(temporary, ignore_errors=True)
                 if not fetched.is_dir():  # another run may have fetched it meanwhile
-                    raise AssayError(f"the baseline {baseline.run_id} can not be fetched: {error}. {again}") from error
+                    raise AssayError(f"the baseline {baseline.run_id} cannot be fetched: {error}. {again}") from error
         return fetched
 
     def _folder(self, index: str) -> str:
@@ -160,13 +174,13 @@ class Baselines:
             return Baseline.model_validate(content)
         except translate_storage_errors(ValueError, ValidationError) as error:
             raise AssayError(
-                f"the record {path} of a baseline can not be read ({type(error).__name__}). Remove it, or restore it."
+                f"the record {path} of a baseline cannot be read ({type(error).__name__}). Remove it, or restore it."
             ) from error
 
-    def _forget(self, index: str) -> None:
-        """Drops the oldest acceptances beyond KEPT, never the baseline itself."""
+    def _delete_oldest(self, index: str) -> None:
+        """Delete the oldest acceptances beyond RETAINED, but never the baseline."""
         current = self.current(index)
-        for baseline in self.accepted(index)[:-KEPT]:
+        for baseline in self.accepted(index)[:-RETAINED]:
             if current is not None and baseline.run_id != current.run_id:
                 place = f"{self._folder(index)}/{baseline.run_id}"
                 self._fs.rm(f"{place}.json")
@@ -175,16 +189,20 @@ class Baselines:
 
 
 def check_index_name(index: str) -> str:
-    """The id of an index, if it is one.
+    """Return the id of an index after checking it.
+
+    Args:
+        index: Id to check.
 
     Raises:
-        ConfigError: it is none.
+        ConfigError: The id contains other characters or is too long.
 
     >>> check_index_name("handbook.en")
     'handbook.en'
     """
     if INDEX_NAME.fullmatch(index) is None:
         raise ConfigError(
-            f"an index is called by up to 128 letters, digits, dots, hyphens and underscores, got {index!r}"
+            "the id of an index must have at most 128 letters, digits, dots, hyphens and underscores and start with a "
+            f"letter or digit, got {index!r}"
         )
     return index

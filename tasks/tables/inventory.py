@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from metric_core.errors import AssayError
 from metric_core.stages import Stage
+from tasks.runtime.atomic_files import is_temporary
 from tasks.tables.table_files import filesystem, translate_errors
 from tasks.tables.table_store import StageRef, content_digest, verify
 
@@ -131,7 +132,7 @@ class Inventory:
 
 def _kind_of(folder: str, path: str) -> Kind | None:
     name = posixpath.basename(path)
-    if name.startswith(".") and name.endswith(".tmp"):
+    if is_temporary(name):
         return "temporary"
     if folder == RECORDS:
         return "record" if name.endswith(".json") else None

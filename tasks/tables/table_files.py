@@ -1,4 +1,4 @@
-"""Files of the store of stage tables, here or behind an fsspec URL: each is there as a whole or not at all."""
+"""Read and write files of a table store, local or behind an fsspec URL. Every file appears whole or not at all."""
 
 import os
 import posixpath
@@ -12,12 +12,13 @@ import fsspec
 from fsspec.core import url_to_fs
 
 from metric_core.errors import AssayError, MissingDependencyError
+from tasks.runtime.atomic_files import temporary_name
 
 OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az"})
-"""Protocols under which a file can not be seen before it is whole, and that have no folders to make."""
+"""Protocols under which a file appears only when it is whole, and which have no folders to create."""
 
 TABLES = "tables"
-"""The setting that says where stage tables, and what is kept beside them, are."""
+"""Name of the option that says where stage tables and the files beside them are."""
 
 _CLIENT_ERRORS = {
     "botocore.exceptions": ("BotoCoreError", "ClientError"),
@@ -30,10 +31,13 @@ _INSTALL = {"s3": "pip install 'rag-assay[s3]'", "s3a": "pip install 'rag-assay[
 
 
 def filesystem(url: str) -> tuple[fsspec.AbstractFileSystem, str]:
-    """The file system of a path or URL, and the place in it.
+    """Return the file system of a path or URL, and the path within it.
+
+    Args:
+        url: Local path or fsspec URL.
 
     Raises:
-        AssayError: nothing installed knows the URL's protocol.
+        AssayError: No installed package supports the protocol of the URL.
     """
     try:
         fs, path = url_to_fs(url)
@@ -43,17 +47,17 @@ def filesystem(url: str) -> tuple[fsspec.AbstractFileSystem, str]:
         install = _INSTALL.get(protocol, f"pip install {package}")
         raise MissingDependencyError(package, f"a store at a {protocol}:// URL", install) from error
     except ValueError as error:
-        raise AssayError(f"the store {urlsplit(url).scheme}://... can not be opened: {error}") from error
+        raise AssayError(f"the store {urlsplit(url).scheme}://... cannot be opened: {error}") from error
     return fs, path
 
 
 def translate_storage_errors(*others: type[Exception]) -> tuple[type[Exception], ...]:
-    """What the clients of file systems raise where a place can not be reached or used; not all of it is an OSError.
+    """Return the errors that clients of file systems raise when they cannot reach or use a path.
 
-    To be asked when an error has come: a client that is not loaded has raised none.
+    Not all of them are OSErrors. Call this when an error was raised: a client that is not loaded did not raise it.
 
     Args:
-        others: errors that are to be treated likewise.
+        others: Further errors to return.
     """
     loaded = ((sys.modules.get(module), names) for module, names in _CLIENT_ERRORS.items())
     known = (getattr(module, name, None) for module, names in loaded for name in names)
@@ -61,16 +65,16 @@ def translate_storage_errors(*others: type[Exception]) -> tuple[type[Exception],
 
 
 def atomic_write(fs: fsspec.AbstractFileSystem, path: str, content: bytes, setting: str = TABLES) -> None:
-    """Writes a file; nobody finds a part of it under its name.
+    """Write a file whole or not at all.
 
     Args:
-        fs: its file system.
-        path: its place there.
-        content: what it is to hold.
-        setting: the setting that says where files of its kind are, for the message.
+        fs: File system.
+        path: Target file within the file system.
+        content: Content of the file.
+        setting: Name of the option that says where such files are, for the error message.
 
     Raises:
-        AssayError: it can not be written.
+        AssayError: The file cannot be written.
     """
     if OBJECT_STORES.intersection(_protocols(fs)):
         with translate_errors(fs, path, setting):
@@ -82,18 +86,19 @@ def atomic_write(fs: fsspec.AbstractFileSystem, path: str, content: bytes, setti
 
 @contextmanager
 def atomic_file(fs: fsspec.AbstractFileSystem, path: str, setting: str = TABLES) -> Iterator[str]:
-    """A place for a file that takes its name when the block is done, and goes away if the block fails.
+    """Yield a path to write to; it replaces `path` when the block ends and is deleted if the block fails.
 
     Args:
-        fs: its file system.
-        path: the place that it is to have there.
-        setting: as for `atomic_write`.
+        fs: File system.
+        path: Target file within the file system.
+        setting: Name of the option that says where such files are, for the error message.
 
     Raises:
-        AssayError: it can not be written.
+        AssayError: The file cannot be written.
     """
     folder, name = posixpath.split(path)
-    temporary = posixpath.join(folder, f".{name.partition('.')[0]}.{uuid.uuid4().hex}.tmp")
+    # Several processes may write the same table at the same time.
+    temporary = posixpath.join(folder, temporary_name(f"{name.partition('.')[0]}.{uuid.uuid4().hex}"))
     with translate_errors(fs, path, setting):
         fs.makedirs(folder, exist_ok=True)
         try:
@@ -109,35 +114,35 @@ def atomic_file(fs: fsspec.AbstractFileSystem, path: str, setting: str = TABLES)
 def translate_errors(
     fs: fsspec.AbstractFileSystem, path: str, setting: str = TABLES, what: str = "written"
 ) -> Iterator[None]:
-    """A block that does something at a place.
+    """Raise the errors of a block that uses a file as errors that name the file and the option.
 
     Args:
-        fs: its file system.
-        path: the place.
-        setting: the setting that says where it is, for the message.
-        what: what is done, likewise.
+        fs: File system.
+        path: File or folder within the file system.
+        setting: Name of the option that says where such files are.
+        what: Participle that says what the block does: "written", "read".
 
     Raises:
-        AssayError: it can not be done.
+        AssayError: The block raised an error of the file system.
     """
     try:
         yield
     except translate_storage_errors() as error:
         raise AssayError(
-            f"{fs.unstrip_protocol(path)} can not be {what}: {error}. Look at the place that `{setting}` names, at "
-            "the credentials in the environment, and at the room that is left there."
+            f"{fs.unstrip_protocol(path)} cannot be {what}: {error}. Check the place that `{setting}` names, the "
+            "credentials in the environment, and the free space there."
         ) from error
 
 
 def touch(fs: fsspec.AbstractFileSystem, path: str) -> None:
-    """Notes that a file has been used, where the file system is local; elsewhere it is as old as its content."""
+    """Set the time of a local file to now, to note its use; do nothing behind a URL."""
     if is_local(fs):
         with suppress(OSError):
             os.utime(path)
 
 
 def is_local(fs: fsspec.AbstractFileSystem) -> bool:
-    """Whether files lie on this machine, or look as if they did."""
+    """Return whether the files of a file system are local files."""
     return "file" in _protocols(fs)
 
 

@@ -14,10 +14,11 @@ from deployments.local_server.server_record import ServerFolder
 from deployments.local_server.start import _environment
 from tasks.launcher import LaunchSettings
 from tasks.launcher.launch_command import build_command
-from tasks.runtime.telemetry import NO_TELEMETRY, disable_telemetry
+from tasks.runtime.telemetry import NO_TELEMETRY, PREFECT, VLLM, disable_telemetry
 
 ROOT = Path(__file__).parents[2]
 SILENT = {"DO_NOT_TRACK": "1"}
+CONTAINERS = ROOT / "deployments" / "container"
 OF_CI = ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "BUILD_NUMBER", "BUILDKITE", "CIRCLECI", "TRAVIS", "TF_BUILD")
 """Where Prefect sees one of these it reports nothing anyway, which would prove nothing."""
 
@@ -93,11 +94,23 @@ def test_a_launched_judge() -> None:
     assert "127.0.0.1:8000:8000" in words
 
 
+def test_the_image_has_every_variable() -> None:
+    words = (CONTAINERS / "Containerfile").read_text(encoding="utf-8").split()
+    assert {f"{name}={value}" for name, value in NO_TELEMETRY.items()} <= {*words}
+
+
+@pytest.mark.parametrize(("service", "wanted"), [("prefect-server", PREFECT), ("worker", PREFECT), ("vllm", VLLM)])
+def test_the_services_of_the_compose_file(service: str, wanted: dict[str, str]) -> None:
+    described = yaml.safe_load((CONTAINERS / "compose.yaml").read_text(encoding="utf-8"))["services"][service]
+    of_image = NO_TELEMETRY if "build" in described else {}
+    assert wanted.items() <= {**of_image, **described["environment"]}.items()
+
+
 def test_what_listens_does_so_on_the_loopback_interface() -> None:
     assert LOOPBACK == "127.0.0.1"
     words = build_command(LaunchSettings(python=sys.executable, model="m"), 8000, {}, "judge").words
     assert words[words.index("--host") + 1] == "127.0.0.1"
-    compose = yaml.safe_load((ROOT / "deployments/container/compose.yaml").read_text(encoding="utf-8"))
+    compose = yaml.safe_load((CONTAINERS / "compose.yaml").read_text(encoding="utf-8"))
     published = [port for service in compose["services"].values() for port in service.get("ports", ())]
     assert published
     assert all(port.startswith("127.0.0.1:") for port in published)

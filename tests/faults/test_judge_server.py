@@ -132,7 +132,7 @@ def test_the_server_is_killed_and_does_not_come_back(
     assert done.returncode == 4
     assert done.stdout == ""
     (message,) = [line for line in done.stderr.splitlines() if "error" in line.lower()]
-    assert message.startswith(f"error: the judge is lost: {server.url} can not be reached")
+    assert message.startswith(f"error: the judge is lost: {server.url} cannot be reached")
     assert "were answered). Check the server and run again" in message
     assert "Traceback" not in done.stderr
     manifest = Run(tmp_path / "run").manifest

@@ -150,7 +150,7 @@ def test_a_run_that_fails_tells_no_secret(place: Place, serve: Callable[..., Fak
     refusing = serve(key="another key")
     runs = [
         ("refuses the key", 4, judge(refusing.url, api_key_env="JUDGE_KEY")),
-        ("can not be reached", 4, judge("http://127.0.0.1:9/v1", api_key="env:JUDGE_KEY")),
+        ("cannot be reached", 4, judge("http://127.0.0.1:9/v1", api_key="env:JUDGE_KEY")),
         ("no Secret block 'nowhere'", 2, judge(refusing.url, api_key="block:nowhere")),
         (
             "before it was ready",

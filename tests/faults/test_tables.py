@@ -1,4 +1,4 @@
-"""Places that can not be written and files that say something else: a clear message or a recomputation, no wrong score.
+"""Places that cannot be written and files that say something else: a clear message or a recomputation, no wrong score.
 
 Limits on the size of files stand for a full disk: they fail in the same calls.
 """
@@ -98,10 +98,10 @@ def test_a_full_disk_ends_a_run_with_a_message_and_the_next_one_completes_it(
     assert barred is not None
     assert "Not a directory" in barred[1]
     assert no_table is not None
-    assert ".parquet can not be written: [Errno 27] File too large" in no_table[1]
+    assert ".parquet cannot be written: [Errno 27] File too large" in no_table[1]
     assert no_report is not None
     assert no_report[0] == "RunFolderError"
-    assert "can not be written: File too large" in no_report[1]
+    assert "cannot be written: File too large" in no_report[1]
     assert last is None
     assert not list(tmp_path.rglob("*.tmp"))
     whole = Run(tmp_path / "run")
@@ -120,7 +120,7 @@ def test_a_read_only_folder_is_told_and_left_as_it_was() -> None:
         command = [sys.executable, "-c", CLOSED, str(closed), str(Path(name, "open"))]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        assert "can not be written: [Errno 13] Permission denied" in done.stdout
+        assert "cannot be written: [Errno 13] Permission denied" in done.stdout
         assert list(closed.iterdir()) == []
 
 

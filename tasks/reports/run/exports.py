@@ -20,6 +20,7 @@ from metric_core.records import Status
 from metric_core.stages import Stage
 from metric_core.suggestions import suggest_names
 from tasks.runs.run_folder import SCORES, STAGES, read_finished_manifest
+from tasks.runtime.atomic_files import atomic_file, translate_write_errors
 
 RAGAS_COLUMNS = ("user_input", "retrieved_contexts", "response", "reference")
 
@@ -106,14 +107,10 @@ def write_export(table: pa.Table, target: Path | IO[bytes], file_format: Format)
     if not isinstance(target, Path):
         write(table, target)
         return
-    temporary = target.with_name(f"{target.name}.tmp")
-    try:
+    with translate_write_errors(str(target), RunFolderError):
         target.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
+        with atomic_file(target) as temporary, temporary.open("wb") as file:
             write(table, file)
-        temporary.replace(target)
-    except OSError as error:
-        raise RunFolderError(f"{target} can not be written: {error.strerror or error}") from error
 
 
 def guess_format(path: Path) -> Format:

@@ -27,6 +27,7 @@ from tasks.reports.run.score_table import Yardstick, read_cells, read_rows, wors
 from tasks.reports.run.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH, metric_view
 from tasks.reports.timestamps import format_timestamp
 from tasks.runs.run_folder import REPORT, SCORES, STAGES, SUMMARY, read_finished_manifest, read_json
+from tasks.runtime.atomic_files import atomic_write, translate_write_errors
 
 WORST_ROWS = 1000
 """Rows that a page carries with their evidence, if nobody says how many."""
@@ -103,13 +104,10 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
 
 
 def _write(page: str, report: Path) -> Path:
-    temporary = report.with_name(f"{report.name}.tmp")
-    try:
+    with translate_write_errors(f"the report {report}", RunFolderError):
         report.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(page, encoding="utf-8", errors="replace", newline="\n")
-        return temporary.replace(report)
-    except OSError as error:
-        raise RunFolderError(f"the report {report} can not be written: {error.strerror or error}") from error
+        atomic_write(report, page, errors="replace")
+    return report
 
 
 def script_json(value: Any) -> str:

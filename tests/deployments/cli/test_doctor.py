@@ -50,7 +50,7 @@ def test_a_judge_that_does_not_answer_is_a_problem_with_advice(assay: Assay) -> 
     assert outcome.code == 7
     judge = by_name(outcome)["judge"]
     assert judge["level"] == "problem"
-    assert "can not be reached" in judge["found"]
+    assert "cannot be reached" in judge["found"]
     assert "docs/judge.md" in judge["advice"]
 
 

@@ -65,7 +65,7 @@ def test_a_judge_that_can_not_be_reached_ends_the_run_with_one_message(server_ho
     )
     assert done.returncode == 4
     assert done.stdout == ""
-    assert done.stderr.startswith("error: the judge cannot be used: http://127.0.0.1:9/v1 can not be reached")
+    assert done.stderr.startswith("error: the judge cannot be used: http://127.0.0.1:9/v1 cannot be reached")
     assert "Traceback" not in done.stderr
 
 

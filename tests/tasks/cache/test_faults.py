@@ -258,7 +258,7 @@ def test_what_waits_for_a_store_has_a_bound(
 
 
 def test_answers_wait_for_a_file_that_another_program_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "_PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(database, "_BUSY_TIMEOUT", 0.1)
     monkeypatch.setattr(guard, "REST_SECONDS", 0.1)
     path, log = tmp_path / "answers.db", tmp_path / "asked"
     store = AnswerCache(engine_url(str(path)))

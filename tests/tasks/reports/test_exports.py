@@ -94,7 +94,7 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
 
 def test_a_place_that_can_not_be_written_is_refused(run: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(RunFolderError, match="can not be written"):
+    with pytest.raises(RunFolderError, match="cannot be written"):
         write_export(reshape(run, Shape.LONG), tmp_path / "file" / "scores.csv", Format.CSV)
 
 

@@ -249,7 +249,7 @@ def test_the_report_can_be_written_elsewhere(tmp_path: Path) -> None:
     assert write_report(folder, out=tmp_path / "other.html") == tmp_path / "other.html"
     assert not (folder / "report.html").exists()
     assert write_report(folder, out=tmp_path / "new" / "other.html").exists()
-    with pytest.raises(RunFolderError, match="can not be written"):
+    with pytest.raises(RunFolderError, match="cannot be written"):
         write_report(folder, out=tmp_path / "other.html" / "report.html")
 
 

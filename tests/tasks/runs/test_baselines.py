@@ -10,7 +10,7 @@ import fsspec
 import pytest
 
 from metric_core.errors import AssayError, ConfigError
-from tasks.runs.baselines import KEPT, Baseline, Baselines, check_index_name
+from tasks.runs.baselines import RETAINED, Baseline, Baselines, check_index_name
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 Make = Callable[..., Baseline]
@@ -81,9 +81,9 @@ def test_the_same_run_can_be_accepted_again(root: str, make: Make) -> None:
 
 def test_only_the_last_acceptances_are_kept(root: str, make: Make) -> None:
     store = Baselines(root)
-    for number in range(KEPT + 3):
+    for number in range(RETAINED + 3):
         assert store.accept(make(str(number), number))
-    assert [each.version for each in store.accepted("handbook")] == [str(number) for number in range(3, KEPT + 3)]
+    assert [each.version for each in store.accepted("handbook")] == [str(number) for number in range(3, RETAINED + 3)]
 
 
 def test_the_run_folder_comes_back_on_a_machine_without_it(
@@ -103,7 +103,7 @@ def test_a_run_folder_that_is_gone_is_named_with_a_way_out(make: Make, tmp_path:
     store, baseline = Baselines(str(tmp_path / "baselines")), make("1", 1)
     store.accept(baseline)
     Path(baseline.folder).rename(tmp_path / "elsewhere")
-    with pytest.raises(AssayError, match=r"is not there\. Remove its record.*handbook/run-1-1\.json"):
+    with pytest.raises(AssayError, match=r"does not exist\. Remove its record.*handbook/run-1-1\.json"):
         store.run_folder(baseline)
 
 
@@ -111,18 +111,18 @@ def test_a_damaged_record_is_named(root: str, make: Make) -> None:
     store = Baselines(root)
     store.accept(make("1", 1))
     store._fs.pipe_file(f"{store._folder('handbook')}/run-1-1.json", b"{")
-    with pytest.raises(AssayError, match=r"run-1-1\.json of a baseline can not be read"):
+    with pytest.raises(AssayError, match=r"run-1-1\.json of a baseline cannot be read"):
         store.current("handbook")
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "a b", "ä", ".hidden", "x" * 129])
 def test_an_index_is_called_by_what_can_be_a_file_name(name: str) -> None:
-    with pytest.raises(ConfigError, match="an index is called by"):
+    with pytest.raises(ConfigError, match="the id of an index must have at most 128 letters"):
         check_index_name(name)
 
 
 def test_a_store_that_can_not_be_written_is_named_by_its_setting(tmp_path: Path, make: Make) -> None:
     (tmp_path / "baselines").mkdir()
     (tmp_path / "baselines" / "handbook").write_text("a file where a folder should be")
-    with pytest.raises(AssayError, match=r"baselines/handbook/.* can not be written.*`deploy.baselines`"):
+    with pytest.raises(AssayError, match=r"baselines/handbook/.* cannot be written.*`deploy.baselines`"):
         Baselines(str(tmp_path / "baselines")).accept(make("1", 1))

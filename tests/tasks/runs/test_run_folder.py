@@ -20,7 +20,7 @@ def test_a_run_that_is_refused_takes_nothing_from_the_one_that_is_writing(tmp_pa
 
 def test_a_folder_that_can_not_be_written_is_a_message(tmp_path: Path) -> None:
     (tmp_path / run_folder.LOCK).mkdir()
-    with pytest.raises(RunFolderError, match="can not be written: Is a directory"), run_folder.lock_folder(tmp_path):
+    with pytest.raises(RunFolderError, match="cannot be written: Is a directory"), run_folder.lock_folder(tmp_path):
         pass
 
 

@@ -37,6 +37,6 @@ def test_a_data_set_that_does_not_fit_on_the_disk_is_a_message_and_leaves_nothin
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Dataset, "to_parquet", full)
-    with pytest.raises(AssayError, match=r"can not be written: .*No space left"):
+    with pytest.raises(AssayError, match=r"cannot be written: .*No space left"):
         save_dataset(Dataset.from_dict(ROWS), str(tmp_path))
     assert list((tmp_path / "sources").iterdir()) == []

@@ -52,7 +52,7 @@ def test_a_local_file_is_renamed_into_place(tmp_path: Path) -> None:
 def test_a_place_that_can_not_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "claims").write_text("a file where a folder should be")
     fs, path = filesystem(str(tmp_path / "claims" / "ab.parquet"))
-    with pytest.raises(AssayError, match="can not be written"):
+    with pytest.raises(AssayError, match="cannot be written"):
         atomic_write(fs, path, b"content")
 
 
@@ -64,7 +64,7 @@ def test_a_store_whose_client_is_not_installed_is_named_with_the_command(monkeyp
 
 
 def test_an_unknown_protocol_is_refused() -> None:
-    with pytest.raises(AssayError, match="can not be opened"):
+    with pytest.raises(AssayError, match="cannot be opened"):
         filesystem("nowhere://bucket/assay")
 
 
@@ -87,9 +87,9 @@ def unreachable(monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_an_error_of_a_client_is_a_message(unreachable: str) -> None:
     fs, path = filesystem(unreachable)
-    with pytest.raises(AssayError, match=r"can not be written: Unable to locate credentials\..*`tables`"):
+    with pytest.raises(AssayError, match=r"cannot be written: Unable to locate credentials\..*`tables`"):
         atomic_write(fs, path, b"content")
-    with pytest.raises(AssayError, match="can not be written: Unable to locate credentials"):
+    with pytest.raises(AssayError, match="cannot be written: Unable to locate credentials"):
         TableStore(unreachable).write(samples_table({"response": "It rains."}), SAMPLES)
     ref = StageRef(
         stage=Stage.SAMPLES, path=f"{unreachable}/a.parquet", digest="", rows=1, schema_version=SAMPLES.version
@@ -97,5 +97,5 @@ def test_an_error_of_a_client_is_a_message(unreachable: str) -> None:
     with pytest.raises(AssayError, match="can not be reached: Unable to locate credentials"):
         read(ref)
     assert StageResults(root=unreachable).find("key") is None
-    with pytest.raises(AssayError, match="can not be read: Unable to locate credentials"):
+    with pytest.raises(AssayError, match="cannot be read: Unable to locate credentials"):
         prune_tables(unreachable, before=datetime.now(UTC))

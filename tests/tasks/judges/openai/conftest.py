@@ -8,6 +8,7 @@ import pytest
 
 from tasks.judges.openai.openai_judge import OpenAIJudge
 from tasks.options.judge_server_options import ServerJudgeOptions
+from tasks.runtime.retry import Backoff
 from tests.tasks.judges.openai.fake_server import FakeServer
 
 OpenJudge = Callable[..., OpenAIJudge]
@@ -25,8 +26,7 @@ def serve() -> Iterator[Serve]:
 def open_judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenJudge]:
     """Opens a judge that does not wait long between tries."""
     monkeypatch.setattr("tasks.model_clients.backoff.FIRST", 0.01)
-    monkeypatch.setattr("tasks.model_clients.replica_pool.FIRST_LOOK", 0.02)
-    monkeypatch.setattr("tasks.model_clients.replica_pool.LONGEST_LOOK", 0.05)
+    monkeypatch.setattr("tasks.model_clients.replica_pool.PROBES", Backoff(0.02, 0.05))
     opened: list[OpenAIJudge] = []
 
     def open_one(*servers: FakeServer, **options: Any) -> OpenAIJudge:

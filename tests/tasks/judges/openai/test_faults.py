@@ -11,7 +11,7 @@ from metric_core.errors import ConfigError, JudgeError
 from metric_core.judge_questions import ask_claims, ask_verdict
 from metric_core.records import AnswerStatus
 from tasks.judges.openai.openai_judge import OpenAIJudge
-from tasks.model_clients.replica_pool import LONGEST_LOOK
+from tasks.model_clients.replica_pool import PROBES
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tests.tasks.judges.openai.conftest import OpenJudge, Serve
 from tests.tasks.judges.openai.fake_server import Fault
@@ -178,7 +178,7 @@ def test_all_servers_dead(serve: Serve, open_judge: OpenJudge) -> None:
     other.stop()
     for _ in range(2):
         with pytest.raises(
-            JudgeError, match=r"can not be reached.*\(0 of 40 requests were answered\). Check the server"
+            JudgeError, match=r"cannot be reached.*\(0 of 40 requests were answered\). Check the server"
         ):
             judge.choose(QUESTIONS)
     other.start()
@@ -187,7 +187,7 @@ def test_all_servers_dead(serve: Serve, open_judge: OpenJudge) -> None:
 
 def _when_back(judge: OpenAIJudge) -> list[Any]:
     """A server that is back may be looked at only after the next call gave up."""
-    for _ in range(int(LONGEST_LOOK / 0.05)):
+    for _ in range(int(PROBES.longest / 0.05)):
         try:
             return judge.choose(QUESTIONS[:3])
         except JudgeError:

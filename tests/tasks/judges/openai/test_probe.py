@@ -125,7 +125,7 @@ def test_a_model_that_one_replica_lacks(serve: Serve, open_judge: OpenJudge) -> 
 def test_no_server(serve: Serve, open_judge: OpenJudge) -> None:
     server = serve()
     server.stop()
-    with pytest.raises(JudgeError, match=r"127\.0\.0\.1:\d+/v1 can not be reached.*Start the server"):
+    with pytest.raises(JudgeError, match=r"127\.0\.0\.1:\d+/v1 cannot be reached.*Start the server"):
         open_judge(server, patience=0)
 
 
