@@ -1,8 +1,8 @@
-"""The kept server: a local Prefect server that starts with the first run and stays for the next ones.
+"""Keep a local Prefect server that the first run starts and later runs share.
 
-A Prefect server of a run's own costs seconds of imports and, in a new home, of database migrations. So the first
-`assay run` leaves one behind in the background, on the loopback interface, with its database in the data folder; it
-ends by itself after some idle minutes. Whoever has named a Prefect server in Prefect's own settings gets that one.
+A new Prefect server costs seconds of imports and, in a new home, of database migrations. Therefore the first
+`assay run` leaves one running in the background, on the loopback interface, with its database in the data folder; it
+ends after some idle minutes. If Prefect's settings name a server, that one is used instead.
 """
 
 from deployments.local_server.find_server import ServerStatus, server_status, stop_server

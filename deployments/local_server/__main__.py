@@ -1,4 +1,4 @@
-"""`python -m deployments.local_server FOLDER`: the process of the kept server; `start_server` is what starts it."""
+"""Run the process of the local server: `python -m deployments.local_server FOLDER`, as `start_server` starts it."""
 
 import argparse
 import sys
@@ -9,10 +9,10 @@ from deployments.local_server.server_record import ServerFolder
 
 
 def main() -> int:
-    """Serves until told to stop or idle for long enough; the exit code says why it ended."""
+    """Serve until stopped or idle for long enough, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m deployments.local_server", description=__doc__)
     parser.add_argument("folder", type=Path, help="folder of the server's record, database and log")
-    parser.add_argument("--idle-minutes", type=float, default=30.0, help="end after so long without a request")
+    parser.add_argument("--idle-minutes", type=float, default=30.0, help="end after so many minutes without a request")
     arguments = parser.parse_args()
     return serve(ServerFolder(arguments.folder), arguments.idle_minutes * 60)
 

@@ -1,30 +1,28 @@
-"""Finds, asks and stops a kept server, from any process."""
+"""Find, query and stop the local server, from any process."""
 
 import os
-import signal
-import time
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from deployments.local_server.server_record import ServerFolder, ServerRecord, ask, read_server_record
+from deployments.local_server.server_record import ServerFolder, ServerRecord, query_server
 from metric_core.errors import AssayError
+from tasks.supervisor.stop import end_process
 
 STOP_SECONDS = 10.0
-PATIENCE_SECONDS = 10.0
-"""How long a server that is alive may take to answer before it counts as hanging."""
+HANGING_SECONDS = 10.0
+"""Seconds that a running server may take to answer before it is regarded as hanging."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """What is known of a kept server.
+    """The state of the local server.
 
     Args:
-        folder: where its record, database and log lie.
-        record: where it listens; None if no server answers.
-        open_connections: requests and web sockets open now.
-        idle_seconds: seconds since it was last used.
+        folder: Folder of its record, database and log.
+        record: Record of the server; None if no server answers.
+        open_connections: Number of open requests and web sockets.
+        idle_seconds: Seconds since its last use.
     """
 
     folder: Path
@@ -39,55 +37,62 @@ class ServerStatus:
 
     def __str__(self) -> str:
         if self.record is None:
-            return f"no kept server is running (folder {self.folder})"
+            return f"no local Prefect server is running (folder {self.folder})"
         use = "in use" if self.open_connections else f"idle for {self.idle_seconds:.0f} s"
         return f"{self.record.api_url} (process {self.record.pid}, Prefect {self.record.version}, {use}, {self.folder})"
 
 
-def server_folder(home: Path) -> ServerFolder:
-    """The folder of the kept server in a home."""
-    return ServerFolder(home.expanduser().absolute() / "prefect")
-
-
 def server_status(home: Path) -> ServerStatus:
-    """What the kept server in a home says of itself."""
-    folder = server_folder(home)
-    record = read_server_record(folder)
-    said = ask(record) if record is not None else None
-    if said is None:
+    """Return the state of the local server in a home.
+
+    Args:
+        home: Folder of caches and stores.
+    """
+    folder = ServerFolder.from_home(home)
+    record = ServerRecord.read(folder)
+    reported = query_server(record) if record is not None else None
+    if reported is None:
         return ServerStatus(folder.path)
-    return ServerStatus(folder.path, record, int(said["open_connections"]), float(said["idle_seconds"]))
+    return ServerStatus(folder.path, record, int(reported["open_connections"]), float(reported["idle_seconds"]))
 
 
 def stop_server(home: Path) -> bool:
-    """Stops the kept server in a home and waits until it has ended.
+    """Stop the local server in a home and wait until it has ended.
+
+    Args:
+        home: Folder of caches and stores.
 
     Returns:
-        Whether there was one.
+        Whether a server was running.
 
     Raises:
-        AssayError: it runs on another machine, or does not end.
+        AssayError: The server runs on another machine, or does not end.
     """
-    return _stop(server_folder(home))
+    return _stop(ServerFolder.from_home(home))
 
 
 def find_server(folder: ServerFolder) -> str | None:
-    """The API URL of a kept server that can be used; one that hangs, or is idle and of another version, is ended.
+    """Return the API URL of a usable local server; None if there is none.
+
+    A server that hangs, or is idle and of another Prefect version, is stopped.
+
+    Args:
+        folder: Folder of the server.
 
     Raises:
-        AssayError: it is of another Prefect version and in use, or it runs on another machine.
+        AssayError: The server is in use and of another Prefect version, or runs on another machine.
     """
-    record = read_server_record(folder)
+    record = ServerRecord.read(folder)
     if record is None:
         return None
-    said = ask(record, use=True)
-    if said is None and folder.is_held():
+    reported = query_server(record, use=True)
+    if reported is None and folder.is_locked():
         _check_host(record, folder)
-        said = ask(record, PATIENCE_SECONDS, use=True)
+        reported = query_server(record, HANGING_SECONDS, use=True)
     installed = version("prefect")
-    if said is not None and record.version == installed:
+    if reported is not None and record.version == installed:
         return record.api_url
-    if said is not None and said["open_connections"]:
+    if reported is not None and reported["open_connections"]:
         raise AssayError(
             f"the local Prefect server in {folder.path} is in use and of version {record.version}, but {installed} is "
             "installed here. Wait for the run that uses it, or set ASSAY_HOME to another folder."
@@ -97,20 +102,14 @@ def find_server(folder: ServerFolder) -> str | None:
 
 
 def _stop(folder: ServerFolder) -> bool:
-    record = read_server_record(folder)
-    if record is None or not folder.is_held():
+    record = ServerRecord.read(folder)
+    if record is None or not folder.is_locked():
         return False
     _check_host(record, folder)
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):
-            os.kill(record.pid, number)
-        deadline = time.monotonic() + STOP_SECONDS
-        while time.monotonic() < deadline:
-            if not folder.is_held():
-                folder.record.unlink(missing_ok=True)
-                return True
-            time.sleep(0.02)
-    raise AssayError(f"the local Prefect server, process {record.pid}, does not end; end it by hand")
+    if not end_process(lambda number: os.kill(record.pid, number), folder.is_locked, STOP_SECONDS):
+        raise AssayError(f"the local Prefect server, process {record.pid}, does not end; end it by hand")
+    folder.record.unlink(missing_ok=True)
+    return True
 
 
 def _check_host(record: ServerRecord, folder: ServerFolder) -> None:

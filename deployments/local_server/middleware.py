@@ -1,4 +1,4 @@
-"""What the kept server puts around Prefect's application: a look at how busy it is, and patience with its database."""
+"""Wrap Prefect's application: report the activity of the server, and retry requests that met a busy database."""
 
 import json
 import time
@@ -16,19 +16,19 @@ App: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[N
 HEALTH_PATHS = frozenset({"/api/health", "/api/ready"})
 BUSY = 503
 PAUSES = (0.02, 0.05, 0.1, 0.2, 0.4)
-"""Seconds before each further try of a request that met a locked database."""
+"""Seconds to wait before each further attempt of a request that met a locked database."""
 
 
 class Activity:
-    """Knows when the server was last used, and tells it, with the server's identity, to whoever asks.
+    """An application that records when it was last used, and reports that with its identity.
 
     An open connection is use: a run keeps a web socket open while it computes, however long that takes. Health checks
-    are none, nor is asking, unless the asker means to use the server.
+    are not, nor are queries of the identity, unless the caller announces that it will use the server.
 
     Args:
-        app: the application.
-        identity: what to answer besides the activity.
-        clock: seconds that only grow.
+        app: Application to call.
+        identity: Fields to report besides the activity.
+        clock: Monotonic clock, in seconds.
     """
 
     def __init__(self, app: App, identity: Mapping[str, Any], clock: Callable[[], float] = time.monotonic) -> None:
@@ -40,17 +40,21 @@ class Activity:
         self.touch()
 
     def touch(self) -> None:
-        """Counts as use, now."""
+        """Record a use at this moment."""
         self._last = self._clock()
 
     def close_if_idle(self, seconds: float) -> bool:
-        """Whether the last use is so long ago; from then on nobody is told that the server is there."""
+        """Return whether the server has been idle for so long; if so, it stops reporting its identity.
+
+        Args:
+            seconds: Shortest idle time after which the server closes.
+        """
         self._closed = self._closed or self.idle_seconds >= seconds
         return self._closed
 
     @property
     def open_connections(self) -> int:
-        """Requests and web sockets open now."""
+        """Number of open requests and web sockets."""
         return self._open
 
     @property
@@ -59,7 +63,7 @@ class Activity:
         return 0.0 if self._open else self._clock() - self._last
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        """Answers for itself, or passes on and counts."""
+        """Handle a request: report the identity, or pass the request on and count it."""
         if scope["type"] == "lifespan" or scope["path"] in HEALTH_PATHS:
             await self._app(scope, receive, send)
         elif scope["type"] == "http" and scope["path"] == IDENTITY_PATH:

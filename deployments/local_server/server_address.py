@@ -1,4 +1,4 @@
-"""Which Prefect server a run talks to: the one in the user's own Prefect settings, or the kept one."""
+"""Choose the Prefect server of a run: the one in the user's Prefect settings, or the local one."""
 
 import os
 import sys
@@ -12,22 +12,22 @@ from tasks.runtime.telemetry import DO_NOT_TRACK, disable_telemetry
 
 API_URL = "PREFECT_API_URL"
 
-KEPT_RETRIES = 3
-"""How often a request to the kept server is repeated, after some 2, 4 and 8 s: it may be busy, or it has ended."""
+LOCAL_RETRIES = 3
+"""Retries of a request to the local server, after about 2, 4 and 8 s: the server may be busy, or it has ended."""
 
 
 def find_configured_url() -> str | None:
-    """The server that the user's Prefect settings name, or None.
+    """Return the URL of the server that the user's Prefect settings name; None if they name none.
 
-    Importing Prefect takes most of a second, so it is only asked where there is something to ask about: a profile, or
-    a settings file that speaks of Prefect.
+    Importing Prefect takes most of a second, so it is imported only if there is a profile or a settings file that
+    mentions Prefect.
 
     Raises:
-        ConfigError: what they name is no URL of a server.
+        ConfigError: The setting is not the URL of a server.
     """
     url = os.environ.get(API_URL)
     if not url and (_is_imported() or _has_settings()):
-        from prefect.settings import get_current_settings  # noqa: PLC0415 slow, and seldom needed
+        from prefect.settings import get_current_settings  # noqa: PLC0415 slow, and rarely needed
 
         url = get_current_settings().api.url
     if url and not _is_url(url):
@@ -36,7 +36,10 @@ def find_configured_url() -> str | None:
 
 
 def missing_url_error(url: str) -> str:
-    """What to say of a setting that is no URL of a server.
+    """Return the error message about a setting that is not the URL of a server.
+
+    Args:
+        url: Value of the setting.
 
     >>> missing_url_error("http://[/api")
     "PREFECT_API_URL must be like http://127.0.0.1:4200/api, got 'http://[/api'"
@@ -46,7 +49,10 @@ def missing_url_error(url: str) -> str:
 
 
 def mask_url(url: str) -> str:
-    """An API URL for messages, without a user and password that it may hold, be they written as they must or not.
+    """Return an API URL for messages, without a user and password, whether these are encoded correctly or not.
+
+    Args:
+        url: API URL.
 
     >>> mask_url("https://me:hunter2@prefect.example/api"), mask_url("http://me:hun/ter2@prefect.example/api")
     ('https://prefect.example/api', 'http://prefect.example/api')
@@ -57,19 +63,19 @@ def mask_url(url: str) -> str:
 
 @contextmanager
 def use_server(url: str) -> Iterator[None]:
-    """Lets the flows that run inside talk to this server; best entered before Prefect is imported.
+    """Use a Prefect server for the flows of a block; best entered before Prefect is imported.
 
-    On the kept server the runs send no heartbeats. Nothing there listens to them, and the thread that sends them holds
-    up the end of each flow run by a second. Nor do they try long to reach it: where the kept server does not answer, it
-    has ended, and each request of the run's end would wait a minute for it.
+    On the local server, runs send no heartbeats: nothing there listens to them, and the thread that sends them delays
+    the end of each flow run by a second. They also retry requests less often: a local server that does not answer has
+    ended, and each request at the end of the run would wait a minute for it.
 
     Args:
-        url: an API URL, as `ensure_server` returns it.
+        url: API URL, as `ensure_server` returns it.
 
     Raises:
-        AssayError: the server went away while it was used.
+        AssayError: The server ended while it was used.
     """
-    is_kept = find_configured_url() != url
+    is_local = find_configured_url() != url
     before = {name: os.environ.get(name) for name in (API_URL, *DO_NOT_TRACK)}
     os.environ[API_URL] = url  # for processes that the run starts, and for the first import of Prefect
     disable_telemetry(DO_NOT_TRACK)
@@ -78,8 +84,8 @@ def use_server(url: str) -> Iterator[None]:
         from prefect.settings import PREFECT_CLIENT_MAX_RETRIES as RETRIES  # noqa: PLC0415
         from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY as HEARTBEAT  # noqa: PLC0415
 
-        of_kept = {HEARTBEAT: None, RETRIES: KEPT_RETRIES}
-        with temporary_settings({PREFECT_API_URL: url} | (of_kept if is_kept else {})), _explain_lost_server(url):
+        of_local = {HEARTBEAT: None, RETRIES: LOCAL_RETRIES}
+        with temporary_settings({PREFECT_API_URL: url} | (of_local if is_local else {})), _explain_lost_server(url):
             yield
     finally:
         for name, value in before.items():
@@ -91,7 +97,7 @@ def use_server(url: str) -> Iterator[None]:
 
 @contextmanager
 def _explain_lost_server(url: str) -> Iterator[None]:
-    """Has an error of the network on the way to this server say what is left of the work."""
+    """Raise network errors of requests to this server as errors that say what is saved."""
     from httpx import TransportError  # noqa: PLC0415 comes with Prefect
 
     try:
@@ -100,13 +106,13 @@ def _explain_lost_server(url: str) -> Iterator[None]:
         if not str(error.request.url).startswith(url):
             raise
         raise AssayError(
-            f"the Prefect server at {mask_url(url)} has gone while it was used ({error or type(error).__name__}). "
-            "Answers and finished stage tables are kept, and the same command goes on from there."
+            f"the Prefect server at {mask_url(url)} ended while it was used ({error or type(error).__name__}). "
+            "Answers and finished stage tables are kept; run the same command again to continue from there."
         ) from error
 
 
 def _is_url(url: str) -> bool:
-    """Whether a client can make something of it; a password with a slash in it is taken for a port, for one."""
+    """Return whether a client can parse the URL; a password that contains a slash, for one, is read as a port."""
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
@@ -123,10 +129,10 @@ def _has_settings() -> bool:
         return True
     home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
     files = (Path(".env"), Path("pyproject.toml"))
-    return (home / "profiles.toml").is_file() or any(_speaks_of_prefect(path) for path in files)
+    return (home / "profiles.toml").is_file() or any(_mentions_prefect(path) for path in files)
 
 
-def _speaks_of_prefect(path: Path) -> bool:
+def _mentions_prefect(path: Path) -> bool:
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:

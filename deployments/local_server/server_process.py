@@ -1,4 +1,4 @@
-"""The process of the kept server: Prefect's application under uvicorn, until it is told to stop or is left idle."""
+"""Serve Prefect's application under uvicorn until the process is stopped or idle: the process of the local server."""
 
 import asyncio
 import gc
@@ -15,11 +15,11 @@ from secrets import token_hex
 from filelock import FileLock, Timeout
 
 from deployments.local_server.middleware import Activity, RetryBusy
-from deployments.local_server.server_record import ServerFolder, ServerRecord, ask, read_server_record
+from deployments.local_server.server_record import ServerFolder, ServerRecord, query_server
 
 DONE = 0
 FAILED = 3
-ALREADY_KEPT = 75
+ALREADY_RUNNING = 75
 """Exit code of a process that found another server in its folder."""
 
 LOCK_SECONDS = 10.0
@@ -27,23 +27,23 @@ LOOPBACK = "127.0.0.1"
 
 
 def serve(folder: ServerFolder, idle_seconds: float) -> int:
-    """Serves, unless the folder has a server already.
+    """Serve, unless another server is running in the folder.
 
     Args:
-        folder: where the record, lock and database lie; PREFECT_HOME has to be the same.
-        idle_seconds: ends after so long without use.
+        folder: Folder of the record, lock and database, which PREFECT_HOME must name too.
+        idle_seconds: Seconds without use after which the server ends.
 
     Returns:
         The exit code of the process.
     """
     lock = FileLock(folder.lock)
     if not _take(lock, folder):
-        return ALREADY_KEPT
+        return ALREADY_RUNNING
     try:
         folder.record.unlink(missing_ok=True)
-        # uvicorn raises the signal once more when it has shut down; the lines after it are still to run
+        # uvicorn raises the signal again after its shutdown, and the lines below must still run.
         signal.signal(signal.SIGTERM, lambda *_: None)
-        # asyncio turns Nagle's algorithm off only on sockets that say they are TCP: 40 ms a request
+        # asyncio turns Nagle's algorithm, 40 ms per request, off only on sockets that are declared as TCP.
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
             listener.bind((LOOPBACK, 0))
             return asyncio.run(_serve(folder, listener, idle_seconds))
@@ -53,14 +53,14 @@ def serve(folder: ServerFolder, idle_seconds: float) -> int:
 
 
 def _take(lock: FileLock, folder: ServerFolder) -> bool:
-    """Waits for a server that is just ending, not for one that answers."""
+    """Take the lock, waiting for a server that is ending; return False if a server answers."""
     deadline = time.monotonic() + LOCK_SECONDS
     while time.monotonic() < deadline:
         try:
             lock.acquire(timeout=0.2)
         except Timeout:
-            record = read_server_record(folder)
-            if record is not None and ask(record) is not None:
+            record = ServerRecord.read(folder)
+            if record is not None and query_server(record) is not None:
                 return False
         else:
             return True
@@ -68,8 +68,8 @@ def _take(lock: FileLock, folder: ServerFolder) -> bool:
 
 
 async def _serve(folder: ServerFolder, listener: socket.socket, idle_seconds: float) -> int:
-    gc.disable()  # 400,000 objects come with the imports and stay: a seventh of the start goes into looking at them
-    import uvicorn  # noqa: PLC0415 only after the lock is ours
+    gc.disable()  # the imports create 400,000 lasting objects, and scanning them takes a seventh of the start
+    import uvicorn  # noqa: PLC0415 only once the lock is held
     from prefect.server.api.server import create_app  # noqa: PLC0415 takes seconds
     from starlette.middleware.trustedhost import TrustedHostMiddleware  # noqa: PLC0415
 
@@ -101,5 +101,5 @@ async def _serve(folder: ServerFolder, listener: socket.socket, idle_seconds: fl
 
 
 async def _until_exit(serving: Coroutine[None, None, None]) -> None:
-    with suppress(SystemExit):  # uvicorn's word for an application that did not start; the log says why
+    with suppress(SystemExit):  # uvicorn raises it if the application did not start; the log says why
         await serving

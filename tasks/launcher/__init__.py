@@ -1,8 +1,8 @@
-"""Launches, finds and stops a judge server: vLLM in an environment of its own, as a process or in a container.
+"""Launch, find and stop a judge server: vLLM in a separate environment, as a process or in a container.
 
-vLLM and Prefect can not share an environment, so vLLM is always another process, started here or elsewhere. One
-started here is either kept, until somebody stops it, or owned by a run, and then ends with it, however the run ends.
-A home has one judge at a time, because a judge takes a GPU whole; its record, lock and log lie in `home/judge`.
+vLLM and Prefect cannot share an environment, so vLLM always runs in another process. A judge that is launched here
+either runs until someone stops it or belongs to a run and ends with it, however the run ends. A home has one judge at a
+time, because a judge uses a whole GPU; its record, lock and log are in `home/judge`.
 """
 
 from tasks.launcher.find_judge import JudgeStatus, judge_status, stop_judge

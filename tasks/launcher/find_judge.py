@@ -1,4 +1,4 @@
-"""Finds and stops the judge of a home, from any process."""
+"""Find and stop the judge of a home, from any process."""
 
 import time
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from tasks.launcher.stop import stop_process
 
 @dataclass(frozen=True, slots=True)
 class JudgeStatus:
-    """What is known of the judge of a home.
+    """The state of the judge of a home.
 
     Args:
-        folder: where its record and log lie.
-        record: the judge; None if no process of it is running.
-        healthy: whether it can serve.
-        uptime: seconds since it was launched.
+        folder: Folder of the judge.
+        record: Record of the judge; None if no judge is running.
+        healthy: Whether the judge answers.
+        uptime: Seconds since the judge was launched.
     """
 
     folder: JudgeFolder
@@ -39,12 +39,15 @@ class JudgeStatus:
 
 
 def judge_status(home: Path) -> JudgeStatus:
-    """What is known of the judge of a home.
+    """Return the state of the judge of a home.
+
+    Args:
+        home: Folder of caches and stores.
 
     Raises:
-        JudgeError: it runs on another machine.
+        JudgeError: The judge runs on another machine.
     """
-    folder = JudgeFolder.of(home)
+    folder = JudgeFolder.from_home(home)
     record = read_judge_record(folder)
     if record is None or not record.is_running():
         return JudgeStatus(folder)
@@ -52,15 +55,18 @@ def judge_status(home: Path) -> JudgeStatus:
 
 
 def stop_judge(home: Path) -> bool:
-    """Stops the judge of a home, and waits until it has ended: asked to, and killed if it does not.
+    """Stop the judge of a home and wait until it has ended. A judge that does not end in time is killed.
+
+    Args:
+        home: Folder of caches and stores.
 
     Returns:
-        Whether there was one.
+        Whether a judge was running.
 
     Raises:
-        JudgeError: it runs on another machine, or does not end.
+        JudgeError: The judge runs on another machine, or does not end.
     """
-    folder = JudgeFolder.of(home)
+    folder = JudgeFolder.from_home(home)
     if not folder.record.exists():
         return False
     with FileLock(folder.lock):

@@ -1,4 +1,4 @@
-"""The command line and environment that launch settings stand for."""
+"""Build the command line and environment that launch a judge."""
 
 import os
 import shutil
@@ -10,23 +10,23 @@ from metric_core.errors import ConfigError
 from tasks.options.launch_options import RUN, LaunchSettings
 from tasks.runtime import telemetry
 
-OURS = ("PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
-"""Variables about the Python of this process, which would mislead the one that has vLLM."""
+OWN_PYTHON = ("PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
+"""Variables that describe the Python of this process and would mislead the one that has vLLM."""
 
-CACHE_TOLD = "--enable-prompt-tokens-details"
-"""Replies then say how much of a prompt was found in the prefix cache."""
+REPORT_CACHED_TOKENS = "--enable-prompt-tokens-details"
+"""The option by which replies say how much of a prompt was found in the prefix cache."""
 
 ANYWHERE = "0.0.0.0"  # noqa: S104 inside a container, whose port is published on the host of the settings only
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchCommand:
-    """What to run.
+    """The command that launches a judge.
 
     Args:
-        words: program and arguments.
-        environment: the whole environment of the process.
-        cleanup: what ends a container that has outlived the process; empty without a container.
+        words: Program and arguments.
+        environment: All environment variables of the process.
+        cleanup: Command that removes a container that has outlived the process; empty without a container.
     """
 
     words: tuple[str, ...]
@@ -35,19 +35,21 @@ class LaunchCommand:
 
 
 def build_command(settings: LaunchSettings, port: int, inherited: Mapping[str, str], name: str) -> LaunchCommand:
-    """What launches the judge.
+    """Build the command that launches a judge.
 
     Args:
-        settings: of the judge.
-        port: the port to listen on.
-        inherited: the environment of this process.
-        name: for a container, its name.
+        settings: Launch settings.
+        port: Port to listen on.
+        inherited: Environment of this process.
+        name: Name of the container, if the settings run one.
 
     Raises:
-        ConfigError: there is no such program.
+        ConfigError: The settings name a program that does not exist.
     """
-    environment = {key: value for key, value in inherited.items() if not key.startswith("PREFECT_") and key not in OURS}
-    # Without PYTHONSAFEPATH a folder of the user's that is named like a package would be imported in its place.
+    environment = {
+        key: value for key, value in inherited.items() if not key.startswith("PREFECT_") and key not in OWN_PYTHON
+    }
+    # Without PYTHONSAFEPATH, a folder in the current one would be imported in place of a package of the same name.
     environment |= {"PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1", **telemetry.VLLM, **settings.variables()}
     if settings.container is None:
         python = _program(settings.python or "", "python")
@@ -67,7 +69,7 @@ def build_command(settings: LaunchSettings, port: int, inherited: Mapping[str, s
 
 
 def _program(path: str, field: str) -> str:
-    """An absolute path, but no resolved one: a virtual environment's Python is a link that must not be followed."""
+    """Return the absolute path of a program, without following links: a virtual environment's Python is one."""
     found = shutil.which(Path(path).expanduser())
     if found is None:
         raise ConfigError(f"judge.launch.{field} is {path!r}, but there is no such program. Name one that exists.")
@@ -84,18 +86,18 @@ def _options(settings: LaunchSettings, host: str, port: int) -> list[str]:
         "--host": host,
         "--port": port,
     }
-    said = [word for option, value in options.items() if value is not None for word in (option, str(value))]
-    return [CACHE_TOLD, *said, *settings.extra_args]
+    words = [word for option, value in options.items() if value is not None for word in (option, str(value))]
+    return [REPORT_CACHED_TOKENS, *words, *settings.extra_args]
 
 
 def _split(container: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The engine's command before `run`, and the options and image after it."""
+    """Split a container command into the engine before `run`, and the options and image after it."""
     at = container.index(RUN, 1)
     return container[:at], container[at + 1 :]
 
 
 def _run_options(settings: LaunchSettings, port: int, name: str) -> list[str]:
-    """The values of variables travel in the environment of the engine, where no list of processes shows them."""
+    """Return the options of `run`. Values of variables go into the environment, which no list of processes shows."""
     variables = [word for key, value in telemetry.VLLM.items() for word in ("--env", f"{key}={value}")]
     variables += [word for key in settings.environment for word in ("--env", key)]
     published = [] if _has_host_network(settings.container or ()) else ["--publish", f"{settings.host}:{port}:{port}"]

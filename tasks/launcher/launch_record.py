@@ -1,63 +1,44 @@
-"""What a launched judge leaves on disk, and how to tell whether the judge that a record names is still there."""
+"""The record of a launched judge."""
 
-import json
-import platform
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from metric_core.errors import JudgeError
-from tasks.launcher.processes import find_process, group_members
+from tasks.supervisor.process_record import ProcessFolder, ProcessRecord
+from tasks.supervisor.processes import find_process, group_members
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeFolder:
-    """The folder of a judge's record, lock and log."""
+class JudgeFolder(ProcessFolder):
+    """The folder of a judge. Whoever starts or stops a judge holds its lock."""
 
-    path: Path
+    name = "judge"
 
     @classmethod
-    def of(cls, home: Path) -> "JudgeFolder":
-        """The folder in a home."""
+    def from_home(cls, home: Path) -> "JudgeFolder":
+        """Return the folder in a home."""
         return cls(home.expanduser().absolute() / "judge")
-
-    @property
-    def record(self) -> Path:
-        """Says which process it is and where it listens."""
-        return self.path / "judge.json"
-
-    @property
-    def lock(self) -> Path:
-        """Held by whoever starts or stops a judge."""
-        return self.path / "judge.lock"
-
-    @property
-    def log(self) -> Path:
-        """What the judge prints."""
-        return self.path / "judge.log"
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeRecord:
-    """A judge that was launched.
+class JudgeRecord(ProcessRecord):
+    """A judge that was launched. Its process leads a group of the same number.
 
     Args:
-        pid: its process, which leads a group of the same number.
-        started: when the process started, in the system's words.
-        host: the machine; a folder may be shared between machines.
-        url: its `/v1` URL.
-        model: the model's name at the server.
-        settings: the launch settings as they may be shown.
-        digest: the digest of the launch settings.
-        launched_at: seconds since the epoch.
-        owner: the process whose run it ends with; None: it is kept.
-        cleanup: the command that ends its container, if it has one.
+        pid: Number of the process.
+        host: Machine of the process.
+        started: Start time of the process, as the system writes it.
+        url: `/v1` URL of the judge.
+        model: Name of the model at the server.
+        settings: Launch settings without secrets.
+        digest: Digest of the launch settings.
+        launched_at: Time of the launch, in seconds since the epoch.
+        owner: Process whose run the judge belongs to; None if it runs until someone stops it.
+        cleanup: Command that removes its container; empty without one.
     """
 
-    pid: int
     started: str
-    host: str
     url: str
     model: str
     settings: Mapping[str, Any]
@@ -67,40 +48,34 @@ class JudgeRecord:
     cleanup: tuple[str, ...] = ()
 
     def is_running(self) -> bool:
-        """Whether its process is running."""
+        """Return whether the process is running."""
         process = find_process(self.pid)
         return process is not None and process.started == self.started
 
     def has_remnants(self) -> bool:
-        """Whether its process has ended, but others of its group have not; their number is not given away meanwhile.
+        """Return whether the process has ended, but others of its group have not.
 
-        After a restart of the machine, the group of that number is another one, perhaps of a service without a leader.
+        The system does not reuse the number while the group exists. After a reboot, the group of that number is another
+        one, for example that of a service without a leader.
         """
         if find_process(self.pid) is not None or not self.started:
             return False
         return any(process.may_follow(self.started) for process in group_members(self.pid))
 
-    def write(self, folder: JudgeFolder) -> None:
-        """Puts the record in its place in one step."""
-        temporary = folder.record.with_suffix(".tmp")
-        temporary.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
-        temporary.replace(folder.record)
-
 
 def read_judge_record(folder: JudgeFolder) -> JudgeRecord | None:
-    """The record in a folder; None if there is none or it can not be read.
+    """Read the record in a folder; None if there is none or it cannot be read.
+
+    Args:
+        folder: Folder of the judge.
 
     Raises:
-        JudgeError: the judge runs on another machine.
+        JudgeError: The judge runs on another machine.
     """
-    try:
-        content = json.loads(folder.record.read_text(encoding="utf-8"))
-        record = JudgeRecord(**{**content, "cleanup": tuple(content["cleanup"])})
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
-    if record.host != platform.node():
+    record = JudgeRecord.read(folder)
+    if record is not None and not record.is_local:
         raise JudgeError(
             f"the judge in {folder.path} was launched on another machine, {record.host}. Set ASSAY_HOME to a folder of "
-            f"this machine, or, if that machine has none running, delete {folder.record}."
+            f"this machine, or, if no judge is running on that machine, delete {folder.record}."
         )
     return record

@@ -1,11 +1,11 @@
-"""A judge for as long as a block of code runs."""
+"""Launch a judge for a block of code."""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tasks.launcher.start import Progress, RunningJudge, start_judge, wait_until_ready
+from tasks.launcher.start import Progress, RunningJudge, start_judge, wait_for_judge
 from tasks.launcher.stop import stop_process
 from tasks.options.launch_options import LaunchSettings
 
@@ -14,22 +14,22 @@ from tasks.options.launch_options import LaunchSettings
 def launch_for_scope(
     settings: LaunchSettings, home: Path, on_progress: Progress = lambda _seconds, _line: None
 ) -> Iterator[RunningJudge]:
-    """Launches a judge for the block and stops it after, whatever happens in between, the end of this process included.
+    """Launch a judge for a block and stop it at the end of the block or of this process, however that ends.
 
-    A judge that is kept in this home and has the same settings is used instead, and left running.
+    If a judge with the same settings runs in this home until someone stops it, it is used instead and left running.
 
     Args:
-        settings: of the judge.
-        home: the folder of stores and caches.
-        on_progress: called while it starts.
+        settings: Launch settings.
+        home: Folder of caches and stores.
+        on_progress: Called while the judge starts.
 
     Raises:
-        JudgeError: it did not start, a judge with other settings runs in this home, or one that another run owns.
-        ConfigError: the settings name a program that does not exist.
+        JudgeError: The judge did not start, or a judge with other settings or of another run is running in this home.
+        ConfigError: The settings name a program that does not exist.
     """
     launched = start_judge(settings, home, owner=os.getpid())
     try:
-        wait_until_ready(launched, settings, on_progress)
+        wait_for_judge(launched, settings, on_progress)
         yield launched.running
     finally:
         if launched.is_new:

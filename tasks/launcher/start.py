@@ -1,22 +1,20 @@
-"""Launches a judge server, or finds the one that runs with the same settings, and waits until it is ready."""
+"""Launch a judge server, or find the one that runs with the same settings, and wait until it is ready."""
 
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import TypeAlias
-from urllib.parse import urlsplit
 
 from filelock import FileLock
 
 from metric_core.errors import JudgeError
-from tasks.launcher.launch_log import excerpt, last_line
 from tasks.launcher.launch_record import JudgeFolder, JudgeRecord, read_judge_record
-from tasks.launcher.spawn import exit_of, spawn
+from tasks.launcher.spawn import describe_exit, spawn
 from tasks.launcher.stop import stop_process
 from tasks.options.launch_options import LaunchSettings
+from tasks.supervisor.process_log import excerpt, last_line
+from tasks.supervisor.readiness import http_get, wait_until_ready
 
 Progress: TypeAlias = Callable[[float, str], None]
 """Called about once a second with the seconds since the start and the last line of the judge's log."""
@@ -31,9 +29,9 @@ class RunningJudge:
     """A judge server that was launched.
 
     Args:
-        url: its `/v1` URL.
-        pid: its process, which leads a group of the same number.
-        log: what it prints.
+        url: `/v1` URL of the judge.
+        pid: Number of its process, which leads a group of the same number.
+        log: Log of the process.
     """
 
     url: str
@@ -43,12 +41,12 @@ class RunningJudge:
 
 @dataclass(frozen=True, slots=True)
 class LaunchedJudge:
-    """A judge that is there or on its way.
+    """A judge that is running or starting.
 
     Args:
-        folder: its folder.
-        record: what is known of it.
-        is_new: whether it was launched by this call.
+        folder: Folder of the judge.
+        record: Record of the judge.
+        is_new: Whether this call launched it.
     """
 
     folder: JudgeFolder
@@ -57,29 +55,29 @@ class LaunchedJudge:
 
     @property
     def running(self) -> RunningJudge:
-        """For callers."""
+        """The judge as callers see it."""
         return RunningJudge(self.record.url, self.record.pid, self.folder.log)
 
 
 def launch_judge(
     settings: LaunchSettings, home: Path, on_progress: Progress = lambda _seconds, _line: None, *, wait: bool = True
 ) -> RunningJudge:
-    """Launches a judge that is kept until somebody stops it; one that runs with the same settings is used as it is.
+    """Launch a judge that runs until someone stops it, or return the running one if it has the same settings.
 
     Args:
-        settings: of the judge.
-        home: the folder of stores and caches.
-        on_progress: called while it starts.
-        wait: until it is ready. One that does not get ready is stopped then.
+        settings: Launch settings.
+        home: Folder of caches and stores.
+        on_progress: Called while the judge starts.
+        wait: Whether to wait until the judge is ready. A judge that does not get ready is then stopped.
 
     Raises:
-        JudgeError: it did not start, or a judge with other settings runs in this home.
-        ConfigError: the settings name a program that does not exist.
+        JudgeError: The judge did not start, or a judge with other settings is running in this home.
+        ConfigError: The settings name a program that does not exist.
     """
     launched = start_judge(settings, home)
     if wait:
         try:
-            wait_until_ready(launched, settings, on_progress)
+            wait_for_judge(launched, settings, on_progress)
         except BaseException:
             if launched.is_new:
                 stop_process(launched.folder, launched.record)
@@ -88,69 +86,73 @@ def launch_judge(
 
 
 def start_judge(settings: LaunchSettings, home: Path, owner: int | None = None) -> LaunchedJudge:
-    """Launches a judge without waiting for it, unless one runs with the same settings.
+    """Launch a judge without waiting for it, unless one with the same settings is running.
 
     Args:
-        settings: of the judge.
-        home: the folder of stores and caches.
-        owner: this process's number, for a judge that ends with it.
+        settings: Launch settings.
+        home: Folder of caches and stores.
+        owner: Number of this process if the judge must end with it; None otherwise.
 
     Raises:
-        JudgeError: a judge with other settings runs in this home, or one that another run owns.
-        ConfigError: the settings name a program that does not exist.
+        JudgeError: A judge with other settings or of another run is running in this home.
+        ConfigError: The settings name a program that does not exist.
     """
     if os.name != "posix":
         raise JudgeError("a judge can be launched on Linux and macOS only; here, launch vLLM in WSL and give its URL")
-    folder = JudgeFolder.of(home)
-    folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = JudgeFolder.from_home(home)
+    folder.create()
     with FileLock(folder.lock):
         record = read_judge_record(folder)
         if record is not None and record.is_running():
-            _check_use(record, settings)
+            _check_usable(record, settings)
             return LaunchedJudge(folder, record, is_new=False)
         if record is not None:
             stop_process(folder, record)
         return LaunchedJudge(folder, spawn(settings, folder, owner), is_new=True)
 
 
-def wait_until_ready(launched: LaunchedJudge, settings: LaunchSettings, on_progress: Progress) -> None:
-    """Waits until the judge answers.
+def wait_for_judge(launched: LaunchedJudge, settings: LaunchSettings, on_progress: Progress) -> None:
+    """Wait until a judge answers.
+
+    Args:
+        launched: Judge that is running or starting.
+        settings: Launch settings.
+        on_progress: Called about once a second.
 
     Raises:
-        JudgeError: it ended, or did not get ready in time; the message has what matters of its log.
+        JudgeError: The judge ended or was not ready in time; the message has the relevant lines of its log.
     """
-    start = time.monotonic()
-    shown = start
-    while not is_healthy(launched.record):
-        now = time.monotonic()
+    shown = 0.0
+
+    def check(elapsed: float) -> None:
+        nonlocal shown
         if not launched.record.is_running():
-            raise _failure(launched, settings, f"ended{exit_of(launched.record.pid)} before it was ready")
-        if now - start > settings.start_timeout:
-            raise _failure(launched, settings, f"was not ready within {settings.start_timeout:g} s (start_timeout)")
-        if now - shown >= PROGRESS_SECONDS:
-            shown = now
-            on_progress(now - start, last_line(launched.folder.log))
-        time.sleep(POLL_SECONDS)
+            raise _start_error(launched, settings, f"ended{describe_exit(launched.record.pid)} before it was ready")
+        if elapsed - shown >= PROGRESS_SECONDS:
+            shown = elapsed
+            on_progress(elapsed, last_line(launched.folder.log))
+
+    try:
+        wait_until_ready(lambda: is_healthy(launched.record), check, settings.start_timeout, POLL_SECONDS)
+    except TimeoutError as error:
+        what = f"was not ready within {settings.start_timeout:g} s (start_timeout)"
+        raise _start_error(launched, settings, what) from error
 
 
 def is_healthy(record: JudgeRecord) -> bool:
-    """Whether the judge says that it can serve."""
-    address = urlsplit(record.url)
-    connection = HTTPConnection(address.hostname or "", address.port, timeout=HEALTH_SECONDS)
-    try:
-        connection.request("GET", "/health")
-        return connection.getresponse().status == 200
-    except (OSError, HTTPException):
-        return False
-    finally:
-        connection.close()
+    """Return whether a judge answers that it can serve.
+
+    Args:
+        record: Record of the judge.
+    """
+    return http_get(record.url, "/health", HEALTH_SECONDS) is not None
 
 
-def _check_use(record: JudgeRecord, settings: LaunchSettings) -> None:
-    which = f"the judge {record.url} (process {record.pid}, model {record.model})"
+def _check_usable(record: JudgeRecord, settings: LaunchSettings) -> None:
+    judge = f"the judge {record.url} (process {record.pid}, model {record.model})"
     if record.owner is not None:
         raise JudgeError(
-            f"{which} belongs to the run of process {record.owner} and ends with it. Wait for that run; for a judge "
+            f"{judge} belongs to the run of process {record.owner} and ends with it. Wait for that run; for a judge "
             "that several runs share, use `assay judge start` before them."
         )
     if record.digest != settings.digest():
@@ -158,17 +160,17 @@ def _check_use(record: JudgeRecord, settings: LaunchSettings) -> None:
         other = {name: value for name, value in record.settings.items() if value != wanted.get(name)}
         differences = "; ".join(f"{name} is {value!r}, wanted {wanted.get(name)!r}" for name, value in other.items())
         raise JudgeError(
-            f"{which} runs with other settings ({differences or 'a value in environment'}). "
+            f"{judge} runs with other settings ({differences or 'a value in environment'}). "
             "Stop it first with `assay judge stop`, or use it by its URL."
         )
 
 
-def _failure(launched: LaunchedJudge, settings: LaunchSettings, what: str) -> JudgeError:
+def _start_error(launched: LaunchedJudge, settings: LaunchSettings, what: str) -> JudgeError:
     shown = excerpt(launched.folder.log, settings.variables().values())
     if not launched.is_new:
         advice = "Stop it with `assay judge stop` and start it again."
     elif "No module named 'vllm'" in shown:
         advice = "Its Python has no vLLM: install it there (`pip install vllm`), or name another one."
     else:
-        advice = "Put right what the log names, or launch vLLM yourself and give its URL."
+        advice = "Correct what the log reports, or launch vLLM yourself and give its URL."
     return JudgeError(f"the judge {what}. {advice}\n{shown}")

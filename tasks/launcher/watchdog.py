@@ -1,13 +1,13 @@
-"""Runs a command for as long as its owner lives: the first process of a judge that a run owns.
+"""Run a command for as long as its owner lives: the first process of a judge that belongs to a run.
 
-A run may end without a chance to stop its judge: killed, or out of memory. So its judge gets a parent of its own,
-which sees that its own parent has changed, as it does on every Unix, and then ends the group. It is run by its path,
-in whatever environment the judge needs, and so imports nothing but the standard library.
+A run may end without a chance to stop its judge: killed, or out of memory. Therefore the judge gets this process as its
+parent. When the run ends, every Unix gives this process another parent; it notices that and ends the group. It is
+started by its path, in the environment of the judge, and so imports nothing but the standard library.
 
-    python -I watch.py OWNER PATIENCE CLEANUP COMMAND...
+    python -I watchdog.py OWNER TIMEOUT CLEANUP COMMAND...
 
-OWNER is the process to live with, PATIENCE the seconds to wait for the command before it is killed, CLEANUP a JSON
-list with a command for the very end.
+OWNER is the process to live with, TIMEOUT the seconds to wait for the command before it is killed, CLEANUP a JSON list
+with a command to run at the very end.
 """
 
 import json
@@ -22,11 +22,17 @@ STRAGGLER_SECONDS = 1.0
 CLEANUP_SECONDS = 30.0
 
 
-def watch(owner: int, patience: float, cleanup: list[str], command: list[str]) -> int:
-    """Runs the command.
+def watch(owner: int, timeout: float, cleanup: list[str], command: list[str]) -> int:
+    """Run the command until it or its owner ends.
+
+    Args:
+        owner: Number of the process to live with, which is the parent of this one.
+        timeout: Seconds to wait for the command before it is killed.
+        cleanup: Command to run at the very end, if not empty.
+        command: Program and arguments.
 
     Returns:
-        Its exit code; when the owner dies first, there is no return, for the whole group is killed.
+        The exit code of the command. If the owner ends first, the whole group is killed and nothing is returned.
     """
     # Not SIG_IGN, which the command would inherit. The signal reaches the whole group, and the command decides.
     signal.signal(signal.SIGTERM, lambda *_: None)
@@ -40,9 +46,9 @@ def watch(owner: int, patience: float, cleanup: list[str], command: list[str]) -
     print(f"process {owner}, which owned this judge, has ended; ending", file=sys.stderr)  # noqa: T201 the log
     os.killpg(0, signal.SIGTERM)
     try:
-        child.wait(patience)
+        child.wait(timeout)
     except subprocess.TimeoutExpired:
-        print(f"not ended within {patience:g} s; killing", file=sys.stderr)  # noqa: T201 the log
+        print(f"not ended within {timeout:g} s; killing", file=sys.stderr)  # noqa: T201 the log
     time.sleep(STRAGGLER_SECONDS)
     if cleanup:
         subprocess.run(cleanup, check=False, timeout=CLEANUP_SECONDS)  # noqa: S603 the caller's command
@@ -50,9 +56,15 @@ def watch(owner: int, patience: float, cleanup: list[str], command: list[str]) -
     return 1
 
 
-def watchdog_arguments(owner: int, patience: float, cleanup: list[str]) -> tuple[str, ...]:
-    """The arguments of this script, up to the command."""
-    return str(owner), str(patience), json.dumps(cleanup)
+def watchdog_arguments(owner: int, timeout: float, cleanup: list[str]) -> tuple[str, ...]:
+    """Return the arguments of this script up to the command.
+
+    Args:
+        owner: Number of the process to live with.
+        timeout: Seconds to wait for the command before it is killed.
+        cleanup: Command to run at the very end, if not empty.
+    """
+    return str(owner), str(timeout), json.dumps(cleanup)
 
 
 if __name__ == "__main__":

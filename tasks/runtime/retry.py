@@ -15,7 +15,7 @@ PauseAfter: TypeAlias = Callable[[Exception, int], float | None]
 Returns the seconds to wait before the next attempt; None if there must be none.
 """
 
-_LARGEST_EXPONENT = 64.0
+_LARGEST_EXPONENT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Backoff:
         >>> Backoff(0.5, 30.0, jitter=0.5).seconds(3, 0.5)
         1.5
         """
-        pause = min(self.longest, self.first * self.factor ** min(attempt - 1, _LARGEST_EXPONENT))
+        pause = min(self.longest, self.first * float(self.factor ** min(attempt - 1, _LARGEST_EXPONENT)))
         number = random.random() if random_number is None else random_number  # noqa: S311 spreads load
         return pause * (1.0 - self.jitter * (1.0 - number))
 

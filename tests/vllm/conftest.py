@@ -7,7 +7,7 @@ import pytest
 from filelock import FileLock
 
 from tasks.launcher import LaunchSettings, RunningJudge, launch_for_scope
-from tasks.launcher.processes import has_members
+from tasks.supervisor.processes import has_members
 from tests.vllm.build_judge_cpu import judge_cpu
 
 MARKER = "vllm"

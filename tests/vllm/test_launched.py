@@ -11,7 +11,7 @@ import pytest
 
 from metric_core.errors import JudgeError
 from tasks.launcher import LaunchSettings, RunningJudge, judge_status, launch_judge
-from tasks.launcher.processes import find_process
+from tasks.supervisor.processes import find_process
 from tests.vllm.conftest import MODEL
 
 PROMPT = "Paris is the capital of France. Is Paris in France? Answer yes or no."

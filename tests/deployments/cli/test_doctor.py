@@ -98,7 +98,7 @@ def test_an_error_that_nobody_foresaw_is_no_traceback(assay: Assay, monkeypatch:
 
 
 def test_a_prefect_server_that_does_not_answer_is_a_problem(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deployments.local_server.configured_api_url", lambda: "http://me:geheim@127.0.0.1:9/api")
+    monkeypatch.setattr("deployments.local_server.find_configured_url", lambda: "http://me:geheim@127.0.0.1:9/api")
     outcome = assay("doctor", "--json")
     assert outcome.code == 7
     assert "PREFECT_API_URL" in by_name(outcome)["Prefect"]["advice"]

@@ -66,8 +66,8 @@ def run_python(code: str, folder: Path, environment: dict[str, str]) -> list[str
 
 ASK_BOTH = """
 import sys
-from deployments.local_server import configured_api_url
-ours, imported = configured_api_url(), "prefect" in sys.modules
+from deployments.local_server import find_configured_url
+ours, imported = find_configured_url(), "prefect" in sys.modules
 from prefect.settings import get_current_settings
 print(ours, get_current_settings().api.url, imported)
 """

@@ -15,7 +15,7 @@ import pytest
 from filelock import FileLock
 
 from deployments.local_server.find_server import find_server, server_status, stop_server
-from deployments.local_server.server_record import ServerFolder, ServerRecord, ask, read_server_record
+from deployments.local_server.server_record import ServerFolder, ServerRecord, query_server
 from metric_core.errors import AssayError
 
 UNUSED = "http://127.0.0.1:9/api"
@@ -56,35 +56,35 @@ def folder(tmp_path: Path) -> ServerFolder:
 
 def test_a_record_is_read_as_it_was_written(folder: ServerFolder) -> None:
     record_of().write(folder)
-    assert read_server_record(folder) == record_of()
+    assert ServerRecord.read(folder) == record_of()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}'])
 def test_a_damaged_record_is_no_record(folder: ServerFolder, text: str) -> None:
     folder.record.write_text(text, encoding="utf-8")
-    assert read_server_record(folder) is None
+    assert ServerRecord.read(folder) is None
 
 
 def test_a_server_with_the_token_is_ours() -> None:
     with answering({"token": "token", "open_connections": 2}) as url:
-        assert ask(record_of(url)) == {"token": "token", "open_connections": 2}
+        assert query_server(record_of(url)) == {"token": "token", "open_connections": 2}
 
 
 @pytest.mark.parametrize("body", [{"token": "other"}, {}, [], "token", None])
 def test_another_process_on_the_port_is_not_ours(body: Any) -> None:
     with answering(body) as url:
-        assert ask(record_of(url)) is None
+        assert query_server(record_of(url)) is None
 
 
 def test_nobody_on_the_port_is_not_ours() -> None:
-    assert ask(record_of()) is None
+    assert query_server(record_of()) is None
 
 
 def test_the_lock_tells_whether_a_server_lives(folder: ServerFolder) -> None:
-    assert not folder.is_held()
+    assert not folder.is_locked()
     with FileLock(folder.lock):
-        assert folder.is_held()
-    assert not folder.is_held()
+        assert folder.is_locked()
+    assert not folder.is_locked()
 
 
 def test_a_record_whose_server_has_ended_leads_to_no_signal(tmp_path: Path, folder: ServerFolder) -> None:
@@ -96,7 +96,7 @@ def test_a_record_whose_server_has_ended_leads_to_no_signal(tmp_path: Path, fold
 
 def test_without_a_folder_there_is_nothing_to_stop(tmp_path: Path) -> None:
     assert stop_server(tmp_path) is False
-    assert str(server_status(tmp_path)).startswith("no kept server is running")
+    assert str(server_status(tmp_path)).startswith("no local Prefect server is running")
     assert list(tmp_path.iterdir()) == []
 
 

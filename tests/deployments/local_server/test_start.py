@@ -15,7 +15,7 @@ from prefect.client.orchestration import get_client
 from deployments.local_server import ensure_server, server_status, start_server, stop_server, use_server
 from deployments.local_server import find_server as control
 from deployments.local_server import start as starting
-from deployments.local_server.server_process import ALREADY_KEPT, DONE
+from deployments.local_server.server_process import ALREADY_RUNNING, DONE
 from metric_core.errors import AssayError
 
 pytestmark = pytest.mark.prefect
@@ -75,7 +75,7 @@ def test_callers_at_the_same_time_share_one_server(home: Path) -> None:
     handles = [start_server(home) for _ in range(3)]
     assert len({handle.wait() for handle in handles}) == 1
     ended = [handle for handle in handles if handle.process is not None and handle.process.pid != pid_of(home)]
-    assert [handle.process.wait() for handle in ended if handle.process] == [ALREADY_KEPT] * 2
+    assert [handle.process.wait() for handle in ended if handle.process] == [ALREADY_RUNNING] * 2
 
 
 def test_it_ends_when_left_idle(home: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_killed_server_is_replaced(home: Path) -> None:
 
 
 def test_a_hanging_server_is_replaced(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(control, "HANGING_SECONDS", 0.1)
     monkeypatch.setattr(control, "STOP_SECONDS", 1.0)
     ensure_server(home)
     pid = pid_of(home)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.launcher import LaunchSettings, stop_judge
-from tasks.launcher import stop as ending
-from tasks.launcher.processes import has_members
+from tasks.launcher import LaunchSettings, stop, stop_judge
+from tasks.supervisor.processes import has_members
 from tests.tasks.launcher import fake_vllm
 
 ROOT = Path(__file__).parents[3]
@@ -20,7 +19,7 @@ Settings = Callable[..., LaunchSettings]
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A home whose judge is stopped after the test, the stubborn ones soon."""
-    monkeypatch.setattr(ending, "STOP_SECONDS", 1.0)
+    monkeypatch.setattr(stop, "STOP_SECONDS", 1.0)
     home = tmp_path / "home"
     yield home
     stop_judge(home)

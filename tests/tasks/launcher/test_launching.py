@@ -110,7 +110,7 @@ def test_one_that_ends_early_is_explained_by_its_log(home: Path, settings: Setti
 
 
 def test_one_that_ends_without_a_word_is_explained(home: Path, settings: Settings) -> None:
-    with pytest.raises(JudgeError, match=r"exit code 3.*\n.*written nothing into its log"):
+    with pytest.raises(JudgeError, match=r"exit code 3.*\n.*written nothing to its log"):
         launch_judge(settings("silent"), home)
 
 
@@ -220,7 +220,7 @@ def test_the_judge_of_another_machine_is_left_alone(home: Path, settings: Settin
 def test_a_port_that_is_taken_is_refused(home: Path, settings: Settings) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        with pytest.raises(JudgeError, match=f"can not listen on port {port}.*or 0 for a free one"):
+        with pytest.raises(JudgeError, match=f"cannot listen on port {port}.*or 0 for a free one"):
             launch_judge(settings(port=port), home)
 
 

@@ -65,7 +65,7 @@ def test_retry_after_is_respected(serve: Serve, open_judge: OpenJudge, monkeypat
         pauses.append(retry_after)
         return 0.0
 
-    monkeypatch.setattr("tasks.model_clients.replica_pool.jittered_backoff_seconds", remember)
+    monkeypatch.setattr("tasks.model_clients.replica_pool.backoff_seconds", remember)
     server = serve(say=Every(4, Fault(429, headers={"Retry-After": "7"})))
     open_judge(server).choose(QUESTIONS[:8])
     assert set(pauses) == {7.0}

@@ -1,4 +1,4 @@
-"""The parts of the launcher that can be wrong by themselves: the list of processes, the reading of logs."""
+"""The list of processes and the excerpts of logs."""
 
 import os
 import subprocess
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.launcher import processes
-from tasks.launcher.launch_log import excerpt, last_line
+from tasks.supervisor import processes
+from tasks.supervisor.process_log import excerpt, last_line
 
 
 @pytest.mark.parametrize("source", [processes._from_proc, processes._from_ps])

@@ -1,17 +1,16 @@
-"""The processes of this machine: which are running, since when, and in which group.
+"""List the running processes of this machine with their start times and groups.
 
-A process number is used again sooner or later; number and start time together are not. Linux tells both in /proc,
+The system reuses process numbers, but a number and a start time together identify a process. Linux lists both in /proc,
 other systems through `ps`.
 """
 
 import os
-import signal
 import subprocess
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from tasks.supervisor.stop import end_process
 
 PROC = Path("/proc")
 BOOT_ID = PROC / "sys/kernel/random/boot_id"
@@ -19,12 +18,12 @@ BOOT_ID = PROC / "sys/kernel/random/boot_id"
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process that is running; one that has ended and only waits for its parent does not count.
+    """A running process. A zombie, which has ended and waits for its parent, is not running.
 
     Args:
-        pid: its number.
-        group: the number of its process group.
-        started: when it started, in the words of the system.
+        pid: Number of the process.
+        group: Number of its process group.
+        started: Start time, as the system writes it.
     """
 
     pid: int
@@ -32,52 +31,46 @@ class Process:
     started: str
 
     def may_follow(self, started: str) -> bool:
-        """Whether it may have started after another process: not where the machine was started anew in between."""
+        """Return whether this process may have started after another one, within the same boot of the machine.
+
+        Args:
+            started: Start time of the other process.
+        """
         boot, _, ticks = started.rpartition(" ")
         own_boot, _, own_ticks = self.started.rpartition(" ")
         return not BOOT_ID.exists() or (own_boot == boot and int(own_ticks) >= int(ticks))
 
 
 def find_process(pid: int) -> Process | None:
-    """The running process with this number."""
+    """Return the running process with a number; None if there is none."""
     return next((process for process in running_processes() if process.pid == pid), None)
 
 
-def end_group(group: int, patience: float) -> bool:
-    """Ends all processes of a group: asks them to, and kills those that are left.
+def end_group(group: int, timeout: float) -> bool:
+    """End all processes of a group: send SIGTERM, and SIGKILL to those that do not end in time.
 
     Args:
-        group: its number.
-        patience: seconds to wait for each of the two.
+        group: Number of the process group.
+        timeout: Seconds to wait after each of the two signals.
 
     Returns:
-        Whether none is left.
+        Whether all processes have ended.
     """
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):
-            os.killpg(group, number)
-        deadline = time.monotonic() + patience
-        while has_members(group):
-            if time.monotonic() > deadline:
-                break
-            time.sleep(0.05)
-        else:
-            return True
-    return False
+    return end_process(lambda number: os.killpg(group, number), lambda: has_members(group), timeout)
 
 
 def has_members(group: int) -> bool:
-    """Whether a process of the group is running."""
+    """Return whether a process of a group is running."""
     return any(group_members(group))
 
 
 def group_members(group: int) -> Iterator[Process]:
-    """The running processes of a group."""
+    """Iterate over the running processes of a group."""
     return (process for process in running_processes() if process.group == group)
 
 
 def running_processes() -> Iterator[Process]:
-    """All that are running."""
+    """Iterate over all running processes."""
     return _from_proc() if BOOT_ID.exists() else _from_ps()
 
 

@@ -1,0 +1,95 @@
+"""Write and read the record of a supervised process."""
+
+import json
+import platform
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from filelock import FileLock, Timeout
+
+from tasks.runtime.atomic_files import atomic_write
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessFolder:
+    """The folder of a process: its record, lock and log.
+
+    Args:
+        path: Folder.
+    """
+
+    name: ClassVar[str]
+    """Name of the files in the folder."""
+
+    path: Path
+
+    @property
+    def record(self) -> Path:
+        """The file that says which process it is and where it listens."""
+        return self.path / f"{self.name}.json"
+
+    @property
+    def lock(self) -> Path:
+        """The lock file."""
+        return self.path / f"{self.name}.lock"
+
+    @property
+    def log(self) -> Path:
+        """The output of the process."""
+        return self.path / f"{self.name}.log"
+
+    def create(self) -> None:
+        """Create the folder, accessible to the user only."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def is_locked(self) -> bool:
+        """Return whether a process holds the lock."""
+        try:
+            with FileLock(self.lock, timeout=0):
+                return False
+        except Timeout:
+            return True
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRecord:
+    """A process that was started and left running.
+
+    Args:
+        pid: Number of the process.
+        host: Machine of the process; several machines may share a folder.
+    """
+
+    pid: int
+    host: str
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the process belongs to this machine."""
+        return self.host == platform.node()
+
+    def write(self, folder: ProcessFolder) -> None:
+        """Write the record whole or not at all.
+
+        Args:
+            folder: Folder of the process.
+        """
+        atomic_write(folder.record, json.dumps(asdict(self), indent=2) + "\n")
+
+    @classmethod
+    def read(cls, folder: ProcessFolder) -> Self | None:
+        """Read the record in a folder; None if there is none or it cannot be read.
+
+        Args:
+            folder: Folder of the process.
+        """
+        try:
+            content = json.loads(folder.record.read_text(encoding="utf-8"))
+            # JSON has no tuples, but a record must equal the one that was written.
+            fields: dict[str, Any] = {
+                name: tuple(value) if isinstance(value, list) else value for name, value in content.items()
+            }
+            return cls(**fields)
+        except (OSError, ValueError, TypeError, AttributeError):
+            return None

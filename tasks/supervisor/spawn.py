@@ -1,0 +1,44 @@
+"""Start a detached process, in its own session, with its output in a log."""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+_children: list[subprocess.Popen[bytes]] = []
+"""The processes that this one started. Python warns when the object of a running process is dropped."""
+
+
+def spawn_detached(
+    command: Sequence[str], log: Path, environment: Mapping[str, str], working_folder: Path | None = None
+) -> subprocess.Popen[bytes]:
+    """Start a process that leads a session and group of its own and outlives this process.
+
+    Args:
+        command: Program and arguments.
+        log: File to which the output is appended; only the user can read it.
+        environment: All environment variables of the process.
+        working_folder: Folder in which the process starts; None is the current one.
+    """
+    with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
+        child = subprocess.Popen(  # noqa: S603 the caller's command
+            command,
+            cwd=working_folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    _children[:] = [other for other in _children if other.poll() is None]
+    _children.append(child)
+    return child
+
+
+def find_exit_code(pid: int) -> int | None:
+    """Return the exit code of a process that this one started; None if it is running or not known here.
+
+    Args:
+        pid: Number of the process.
+    """
+    return next((child.poll() for child in _children if child.pid == pid), None)
