@@ -37,7 +37,7 @@ def evaluate(data: Any, *, metrics: Sequence[str] | None = None, **options: Any)
     from flows.config.loading import load_config  # noqa: PLC0415 keeps the import of this module quick
     from flows.config.run_config import tables_root  # noqa: PLC0415 keeps the import of this module quick
     from tasks.runtime.home import assay_home  # noqa: PLC0415
-    from tasks.sources.handed_over import save_rows  # noqa: PLC0415
+    from tasks.sources.in_memory import save_rows  # noqa: PLC0415
 
     named = None if metrics is None else list(metrics)
     config = load_config(None, {"metrics": named, **options})

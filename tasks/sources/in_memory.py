@@ -1,30 +1,89 @@
-"""A data set that is an object in this process, made into a file that any process can read."""
+"""Save data that is an object in this process to a file that any process can read."""
 
+import hashlib
+import io
+import json
 import posixpath
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from metric_core.errors import SourceError
 from tasks.tables.inventory import SOURCES
-from tasks.tables.table_files import atomic_file, filesystem, touch
+from tasks.tables.table_files import atomic_file, atomic_write, filesystem, touch
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
+WANTED = "a path, a list of dicts, a pandas data frame, an Arrow table or a datasets.Dataset"
 
-def save_dataset(dataset: "Dataset", root: str) -> str:
-    """Saves a data set as Parquet and returns where it is; an equal one is saved once.
+
+def save_rows(data: Any, root: str) -> str:
+    """Save data and return the path; equal data is saved once.
 
     Args:
-        dataset: a `datasets.Dataset`.
-        root: folder or fsspec URL to save it below.
+        data: A list of dicts, a pandas data frame, an Arrow table or a `datasets.Dataset`.
+        root: Folder or fsspec URL to save it below.
 
     Raises:
-        AssayError: it can not be written there.
+        SourceError: The data is of another type, or holds what no file can.
     """
-    path = posixpath.join(root, SOURCES, f"{dataset._fingerprint}.parquet")  # noqa: SLF001 its only stable name
+    kind = f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}"
+    if kind == "datasets.Dataset":
+        return save_dataset(data, root)
+    try:
+        if kind == "pandas.DataFrame":
+            data = pa.Table.from_pandas(data, preserve_index=False)
+        if isinstance(data, pa.Table):
+            return _save_bytes(_parquet(data), root, "parquet")
+        if isinstance(data, (list, tuple)) and all(isinstance(row, Mapping) for row in data):
+            return _save_bytes(_json_lines(data), root, "jsonl")
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise SourceError(f"the data cannot be written to a file: {error}") from error
+    raise SourceError(f"data of the type {type(data).__name__} cannot be evaluated; give {WANTED}")
+
+
+def save_dataset(dataset: "Dataset", root: str) -> str:
+    """Save a data set as Parquet and return the path; an equal one is saved once.
+
+    Args:
+        dataset: A `datasets.Dataset`.
+        root: Folder or fsspec URL to save it below.
+
+    Raises:
+        AssayError: The file cannot be written.
+    """
+
+    def write(fs: fsspec.AbstractFileSystem, path: str) -> None:
+        with atomic_file(fs, path) as temporary, fs.open(temporary, "wb") as file:
+            dataset.to_parquet(file)
+
+    return _save_once(f"{dataset._fingerprint}.parquet", root, write)  # noqa: SLF001 its only stable name
+
+
+def _save_bytes(content: bytes, root: str, suffix: str) -> str:
+    name = f"{hashlib.sha256(content).hexdigest()[:16]}.{suffix}"
+    return _save_once(name, root, lambda fs, path: atomic_write(fs, path, content))
+
+
+def _save_once(name: str, root: str, write: Callable[[fsspec.AbstractFileSystem, str], None]) -> str:
+    path = posixpath.join(root, SOURCES, name)
     fs, inner = filesystem(path)
     if fs.exists(inner):
         touch(fs, inner)
     else:
-        with atomic_file(fs, inner) as temporary, fs.open(temporary, "wb") as file:
-            dataset.to_parquet(file)
+        write(fs, inner)
     return path
+
+
+def _parquet(table: pa.Table) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer)
+    return buffer.getvalue()
+
+
+def _json_lines(rows: list[Mapping[str, Any]] | tuple[Mapping[str, Any], ...]) -> bytes:
+    return "".join(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows).encode()

@@ -25,7 +25,7 @@ from tasks.options.retriever_options import RetrieverOptions
 from tasks.retrievers.fetcher import FetchedContexts, Fetcher
 from tasks.sources import SourceOptions, read_samples
 from tasks.sources.bad_rows import MOST_DETAILS
-from tasks.sources.handed_over import save_rows
+from tasks.sources.in_memory import save_rows
 from tasks.stages.samples import BadRowNote, SamplesResult
 from tasks.tables.inventory import SOURCES
 from tasks.tables.table_files import atomic_write, filesystem, touch

@@ -12,7 +12,7 @@ import pytest
 from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
 from tasks.prefect_support.stage_results import StageRefSerializer, StageResults
-from tasks.sources.handed_over import save_rows
+from tasks.sources.in_memory import save_rows
 from tasks.tables import tables_in_use as use
 from tasks.tables.inventory import RUNNING, Inventory
 from tasks.tables.prune_tables import prune_tables
