@@ -5,21 +5,18 @@ all their evidence, as JSON that a small script of the page turns into elements.
 either way, and the page's own policy forbids every request and every script but ours.
 """
 
-import base64
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from metric_core.errors import ConfigError, RunFolderError
 from metric_core.metrics.context_entity_recall import CONTEXT_ENTITY_RECALL, NORMALIZED
 from metric_core.stages import Stage
+from tasks.reports.page import render_page
 from tasks.reports.run.evidence_view import row_view
 from tasks.reports.run.judge_view import judge_view
 from tasks.reports.run.row_tables import RowTables
@@ -37,9 +34,8 @@ LARGEST_DATA = 16_000_000
 
 BAD_ROWS_SHOWN = 200
 
-_TEMPLATES = "templates"
-_STYLE = ("report.css",)
-_SCRIPT = ("dom.js", "evidence.js", "table.js")
+_STYLES = ("report.css",)
+_SCRIPTS = ("dom.js", "evidence.js", "table.js")
 _EVIDENCE_STAGES = (
     Stage.SAMPLES,
     Stage.CLAIMS,
@@ -185,35 +181,8 @@ def _baseline(baseline: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _page(content: Mapping[str, Any]) -> str:
-    style, script = _read_packaged(_STYLE), _read_packaged(_SCRIPT)
-    policy = (
-        f"default-src 'none'; style-src {_hash_source(style)}; script-src {_hash_source(script)}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    environment = Environment(
-        loader=PackageLoader("tasks.reports", _TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     rows: _Rows = content["rows"]
     keys = script_json([metric["key"] for metric in content["metrics"]])
-    return environment.get_template("report.html.j2").render(
-        **content,
-        policy=policy,
-        style=Markup(style),  # noqa: S704 packaged with the project
-        script=Markup(script),  # noqa: S704 packaged with the project
-        data=Markup(f'{{"metrics":{keys},"rows":{rows.data}}}'),  # noqa: S704 escaped by script_json
-        drawing={"width": DRAWING_WIDTH, "height": DRAWING_HEIGHT, "axis": AXIS},
-    )
-
-
-def _read_packaged(names: Iterable[str]) -> str:
-    folder = files("tasks.reports") / _TEMPLATES
-    return "\n".join((folder / name).read_text(encoding="utf-8").strip() for name in names)
-
-
-def _hash_source(text: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    return f"'sha256-{digest}'"
+    data = Markup(f'{{"metrics":{keys},"rows":{rows.data}}}')  # noqa: S704 escaped by script_json
+    drawing = {"width": DRAWING_WIDTH, "height": DRAWING_HEIGHT, "axis": AXIS}
+    return render_page("report.html.j2", {**content, "data": data, "drawing": drawing}, _STYLES, _SCRIPTS)

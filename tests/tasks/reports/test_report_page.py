@@ -393,4 +393,4 @@ def test_script_json_reads_back(value: str) -> None:
 
 def test_templates_are_packaged() -> None:
     names = {entry.name for entry in (files("tasks.reports") / "templates").iterdir()}
-    assert {"report.html.j2", "report.css", "dom.js", "evidence.js", "table.js"} <= names
+    assert {"page.html.j2", "report.html.j2", "comparison.html.j2", "report.css", "dom.js", "evidence.js", "table.js"} <= names

@@ -1,0 +1,55 @@
+"""Render a page as one HTML file that works offline and makes no request.
+
+No text of the data becomes markup: templates escape everything, and the content security policy of the page forbids
+every request and every script but the packaged ones.
+"""
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+_PACKAGE, _TEMPLATES = "tasks.reports", "templates"
+
+
+def render_page(template: str, content: Mapping[str, Any], styles: Sequence[str], scripts: Sequence[str] = ()) -> str:
+    """Render a page.
+
+    Args:
+        template: Name of a packaged template that extends `page.html.j2`.
+        content: Variables of the template.
+        styles: Names of the packaged style sheets, in order.
+        scripts: Names of the packaged scripts, in order. The template places them as `{{ script }}`.
+    """
+    style, script = _read_packaged(styles), _read_packaged(scripts)
+    script_source = f"script-src {_hash_source(script)}; " if scripts else ""
+    environment = Environment(
+        loader=PackageLoader(_PACKAGE, _TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(template).render(
+        **content,
+        policy=(
+            f"default-src 'none'; style-src {_hash_source(style)}; {script_source}img-src data:; base-uri 'none'; "
+            "form-action 'none'"
+        ),
+        style=Markup(style),  # noqa: S704 packaged with the project
+        script=Markup(script),  # noqa: S704 packaged with the project
+    )
+
+
+def _read_packaged(names: Sequence[str]) -> str:
+    folder = files(_PACKAGE) / _TEMPLATES
+    return "\n".join((folder / name).read_text(encoding="utf-8").strip() for name in names)
+
+
+def _hash_source(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
