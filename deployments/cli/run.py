@@ -101,12 +101,13 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
 
 def _judge_lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
     """Who judged, and how far it agrees with people and a panel with itself."""
+    from tasks.calibration.bias_correction import read_corrected_means  # noqa: PLC0415
     from tasks.reports.calibration.calibration_text import agreement_lines  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.reports.calibration.correction_text import CorrectionText  # noqa: PLC0415
 
     yield f"judge: {manifest['judge']['note']}"
     yield from (f"agreement with people: {line}" for line in agreement_lines(manifest))
-    for metric, said in summary.get("people", {}).items():
-        yield f"corrected for the judge's error: {metric}: {CorrectionText.of(said)}"
+    for metric, entry in read_corrected_means(summary).items():
+        yield f"{metric}: {CorrectionText.from_entry(entry)}"
     if (agreement := agreement_line(summary)) is not None:
         yield agreement

@@ -65,7 +65,7 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
         differences=found,
         metrics=tuple(compare([column for column in columns if column.a and column.b], options.seed, options.top)),
         gate=_checked(gate, columns, options, _agreements(after, before if _describe_judge_change(found) else None)),
-        people=correct_differences(before.manifest, after.manifest, columns),
+        bias_corrected=correct_differences(before.manifest, after.manifest, columns),
         seed=options.seed,
         match=options.matching.match,
         by=options.matching.by,

@@ -1,4 +1,4 @@
-"""What people would say of a run: its mean scores, corrected by what a calibration knows of the judge's error."""
+"""Bias-corrected means: mean scores of a run, corrected for the judge's error that a calibration measured."""
 
 from array import array
 from collections.abc import Iterable, Mapping
@@ -13,37 +13,41 @@ from metric_core.statistics.pairs import ScoreColumns, pair_scores
 from metric_core.statistics.resampling import Units
 from tasks.runs.run_folder import read_cells
 
+BIAS_CORRECTED = "bias_corrected"
+"""The entry of summary.json with the bias-corrected means."""
+
+_FORMER_NAME = "people"
 _LEAST_ROWS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class LabelScale:
-    """A judge's error, and the labels that it was found from.
+    """A judge's error, and the labels that it was measured with.
 
     Args:
-        error: how the judge errs.
-        label: the column of the labels.
-        span: the lowest and the highest grade; None for yes and no.
+        error: The judge's error.
+        label: Column of the labels.
+        span: Lowest and highest grade; None for yes and no.
     """
 
     error: JudgeError
     label: str
     span: tuple[float, float] | None
 
-    def graded(self, found: CorrectedMean, is_difference: bool = False) -> dict[str, Any]:
-        """What people would say, in their grades; for yes and no, the share of yes."""
+    def to_entry(self, found: CorrectedMean, is_difference: bool = False) -> dict[str, Any]:
+        """Return a corrected mean on the scale of the labels: grades, or the share of yes."""
         low, high = self.span or (0.0, 1.0)
         start = 0.0 if is_difference else low
         ends = {"value": found.value, "low": found.interval.low, "high": found.interval.high}
-        graded = {name: None if end is None else start + (high - low) * end for name, end in ends.items()}
-        return {"label": self.label, "span": self.span, **graded}
+        scaled = {name: None if end is None else start + (high - low) * end for name, end in ends.items()}
+        return {"label": self.label, "span": self.span, **scaled}
 
 
 def known_judge_errors(manifest: Mapping[str, Any]) -> dict[str, LabelScale]:
-    """The error of the judge of a run, by the key of the metric, as far as a calibration knows it.
+    """Return the judge's error by key of the metric, for the metrics that a calibration covers.
 
     Args:
-        manifest: content of run.json.
+        manifest: Content of run.json.
     """
     known = (manifest.get("calibration") or {}).get("metrics") or {}
     return {
@@ -54,36 +58,48 @@ def known_judge_errors(manifest: Mapping[str, Any]) -> dict[str, LabelScale]:
 
 
 def correct_means(folder: Path, manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """What people would say of each metric that a calibration covers, for summary.json.
+    """Return the bias-corrected mean of each metric that a calibration covers, for summary.json.
 
     Args:
-        folder: the run folder, with its scores.
-        manifest: content of run.json.
+        folder: Run folder with the scores.
+        manifest: Content of run.json.
 
     Returns:
-        Key of the metric -> the column of the labels and their span, value, low and high, in the grades of the labels;
-        for yes and no, without a span, the share of yes. The value is None where the judge can not tell.
+        Key of the metric -> column of the labels, their span, value, low and high, on the scale of the labels: grades,
+        or the share of yes where the span is None. The value is None where the labelled rows do not determine it.
     """
     found = {}
     for key, scale in known_judge_errors(manifest).items():
         values = _values(folder, key)
         if len(values) >= _LEAST_ROWS:
-            found[key] = scale.graded(correct_mean(scale.error, Units.of(np.array(values))))
+            found[key] = scale.to_entry(correct_mean(scale.error, Units.of(np.array(values))))
     return found
+
+
+def read_corrected_means(summary: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """Return the bias-corrected means of a summary, which older runs stored under another name.
+
+    Args:
+        summary: Content of summary.json.
+
+    >>> read_corrected_means({"people": {"faithfulness": {"value": 0.5}}})
+    {'faithfulness': {'value': 0.5}}
+    """
+    return summary.get(BIAS_CORRECTED) or summary.get(_FORMER_NAME) or {}
 
 
 def correct_differences(
     before: Mapping[str, Any], after: Mapping[str, Any], columns: Iterable[ScoreColumns]
 ) -> dict[str, dict[str, Any]]:
-    """By how much more people would say of one run than of another, for the metrics whose judge errs alike in both.
+    """Return the difference of the bias-corrected means of two runs, for metrics with the same judge error in both.
 
     Args:
-        before: content of the first one's run.json.
-        after: content of the second one's.
-        columns: the cells of each metric.
+        before: Content of the first run's run.json.
+        after: Content of the second run's run.json.
+        columns: Cells of each metric.
 
     Returns:
-        As `correct_means`, of the difference.
+        The entries of `correct_means`, with the difference as value.
     """
     first, second = known_judge_errors(before), known_judge_errors(after)
     found = {}
@@ -94,7 +110,7 @@ def correct_differences(
         for pairs in pair_scores(column).pairs:
             units = Units.of(pairs.differences, pairs.groups)
             if len(units) >= _LEAST_ROWS:
-                found[column.metric] = scale.graded(correct_difference(scale.error, units), is_difference=True)
+                found[column.metric] = scale.to_entry(correct_difference(scale.error, units), is_difference=True)
     return found
 
 

@@ -49,7 +49,7 @@ class RunComparison:
         differences: what differs besides the scores; None without a baseline.
         metrics: the comparison of every metric that both runs have.
         gate: what the gate says; None without one.
-        people: by how much more people would say of the second run, as `corrected_differences` has it.
+        bias_corrected: Differences of the bias-corrected means, as `correct_differences` returns them.
         seed: where resampling started.
         match: the column by which rows were matched; None: their ids.
         by: the column by which rows were grouped; None: every row stands alone.
@@ -60,7 +60,7 @@ class RunComparison:
     differences: RunDifferences | None = None
     metrics: tuple[MetricComparison, ...] = field(default=())
     gate: GateResult | None = None
-    people: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    bias_corrected: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     seed: int = SEED
     match: str | None = None
     by: str | None = None

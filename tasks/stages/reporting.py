@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from metric_core.stages import Stage
-from tasks.calibration.bias_correction import correct_means
+from tasks.calibration.bias_correction import BIAS_CORRECTED, correct_means
 from tasks.options.model_options import MetricSettings, Settings
 from tasks.reports.run.report_page import write_report
 from tasks.runs import run_folder
@@ -53,7 +53,7 @@ def _write(folder: Path, refs: Sequence[StageRef], settings: ReportingSettings) 
     requests = [metric.request() for metric in settings.metrics]
     run_folder.write_tables(folder, by_stage)
     summaries = run_folder.summarize_scores(folder, requests)
-    more = {"agreement": measure_panel_agreement(folder), "people": correct_means(folder, settings.manifest)}
+    more = {"agreement": measure_panel_agreement(folder), BIAS_CORRECTED: correct_means(folder, settings.manifest)}
     run_folder.write_summary(folder, rows, summaries, more)
     manifest = {
         **settings.manifest,

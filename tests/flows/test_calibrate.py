@@ -90,8 +90,8 @@ def test_a_judge_is_compared_with_people_and_later_runs_know_it(home: Path, tmp_
     assert entry["not_covered"] == []
     summary = json.loads((Path(later.folder) / "summary.json").read_text(encoding="utf-8"))
     whole = {"value": None, "low": 0.0, "high": 1.0}  # ten labels, three of them against the judge, tell nothing
-    assert summary["people"] == {"faithfulness": {"label": "faithful", "span": None, **whole}}
-    assert "What people would say can not be told" in (Path(later.folder) / "report.html").read_text(encoding="utf-8")
+    assert summary["bias_corrected"] == {"faithfulness": {"label": "faithful", "span": None, **whole}}
+    assert "No bias-corrected mean" in (Path(later.folder) / "report.html").read_text(encoding="utf-8")
     assert entry["metrics"]["faithfulness"]["applied"] is False
     assert entry["metrics"]["faithfulness"]["figures"]["kappa_middle"]["value"] == pytest.approx(0.4)
 

@@ -163,9 +163,9 @@ def category_sentences(comparison: RunComparison) -> Iterator[str]:
 
 
 def correction_sentences(comparison: RunComparison) -> Iterator[str]:
-    """By how much more people would say of the second run, where a calibration knows how the judge errs."""
-    for metric, said in comparison.people.items():
-        yield f"{metric}, corrected for the judge's error: {CorrectionText.of(said, is_difference=True)}"
+    """Yield the difference of the bias-corrected means of each metric that a calibration covers in both runs."""
+    for metric, entry in comparison.bias_corrected.items():
+        yield f"{metric}: {CorrectionText.from_entry(entry, is_difference=True)}"
 
 
 def check_numbers(check: Check) -> tuple[str, str]:

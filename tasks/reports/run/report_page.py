@@ -16,6 +16,7 @@ from markupsafe import Markup
 from metric_core.errors import ConfigError, RunFolderError
 from metric_core.metrics.context_entity_recall import CONTEXT_ENTITY_RECALL, NORMALIZED
 from metric_core.stages import Stage
+from tasks.calibration.bias_correction import read_corrected_means
 from tasks.reports.page import render_page
 from tasks.reports.run.evidence_view import row_view
 from tasks.reports.run.judge_view import judge_view
@@ -89,9 +90,9 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
     summaries = _summaries(folder, manifest, summary)
     yardsticks = [Yardstick.of(entry) for entry in manifest["metrics"]]
     cells = read_cells(folder / SCORES)
-    people = summary.get("people") or {}
+    corrections = read_corrected_means(summary)
     metrics = [
-        metric_view(entry, numbers, cells, people.get(entry["key"]))
+        metric_view(entry, numbers, cells, corrections.get(entry["key"]))
         for entry, numbers in zip(manifest["metrics"], summaries, strict=True)
     ]
     rows = _rows(folder, manifest, yardsticks, worst_first(cells, yardsticks), worst_rows)

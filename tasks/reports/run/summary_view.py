@@ -28,7 +28,7 @@ _JOINT = re.compile(r"(?<=[_,=/.])|(?=\()")
 
 
 def metric_view(
-    entry: Mapping[str, Any], summary: Mapping[str, Any], cells: pa.Table, people: Mapping[str, Any] | None = None
+    entry: Mapping[str, Any], summary: Mapping[str, Any], cells: pa.Table, correction: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """A metric for the page.
 
@@ -36,7 +36,7 @@ def metric_view(
         entry: the metric as the run's manifest describes it.
         summary: its numbers as summary.json has them.
         cells: the score table.
-        people: what people would say of it, as summary.json has it, where a calibration tells.
+        correction: Entry of its bias-corrected mean in summary.json, where a calibration covers it.
     """
     yardstick = Yardstick.of(entry)
     distribution = summary["distribution"]
@@ -57,7 +57,7 @@ def metric_view(
         "measured": None if distribution is None else _values(distribution, yardstick, cells),
         "scales": [{"scale": scale, **_numbers(found)} for scale, found in summary["scales"].items()],
         "categories": _categories(summary["categories"]),
-        "people": None if people is None else CorrectionText.of(people),
+        "correction": None if correction is None else CorrectionText.from_entry(correction),
     }
 
 

@@ -391,6 +391,19 @@ def test_script_json_reads_back(value: str) -> None:
     assert not set("<>&\u2028\u2029") & set(text)
 
 
+@pytest.mark.parametrize("name", ["bias_corrected", "people"])
+def test_the_bias_corrected_mean_stands_below_the_mean_in_runs_of_any_age(tmp_path: Path, name: str) -> None:
+    folder = folders.write_large_run(tmp_path / "run", 4)
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    entry = {"label": "good", "span": None, "value": 0.7, "low": 0.6, "high": 0.8}
+    changed = json.dumps({**summary, name: {"faithfulness": entry}})
+    (folder / "summary.json").write_text(changed, encoding="utf-8")
+    text = Page(write_report(folder).read_text(encoding="utf-8")).text
+    assert "Bias-corrected mean ('good') 70.0 % 60.0 to 80.0" in text
+    assert "A bias-corrected mean estimates the mean of human labels" in text
+
+
 def test_templates_are_packaged() -> None:
     names = {entry.name for entry in (files("tasks.reports") / "templates").iterdir()}
-    assert {"page.html.j2", "report.html.j2", "comparison.html.j2", "report.css", "dom.js", "evidence.js", "table.js"} <= names
+    assert {"page.html.j2", "report.html.j2", "comparison.html.j2", "report.css"} <= names
+    assert {"dom.js", "evidence.js", "table.js"} <= names
