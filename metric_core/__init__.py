@@ -1,1 +1,1 @@
-"""What a score means: records, Arrow schemas, the registry of metrics and their arithmetic. No I/O, no framework."""
+"""Definitions of scores: records, Arrow schemas, metrics and their arithmetic. No I/O, no framework."""

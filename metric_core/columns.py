@@ -1,10 +1,10 @@
-"""The columns of a sample, their types and the other names they are known by."""
+"""Columns of a sample, with their types and aliases."""
 
 from enum import StrEnum
 
 
 class ColumnType(StrEnum):
-    """What a column holds."""
+    """Type of a column's values."""
 
     TEXT = "text"
     TEXTS = "list of texts"
@@ -31,7 +31,7 @@ COLUMNS: dict[str, ColumnType] = {
     REFERENCE_CONTEXT_IDS: ColumnType.IDS,
     RUBRICS: ColumnType.RUBRICS,
 }
-"""Every column that a metric can ask for, in the order in which tables show them."""
+"""Every column that a metric can require, in display order."""
 
 COLUMN_ALIASES: dict[str, str] = {
     "question": USER_INPUT,
@@ -42,7 +42,7 @@ COLUMN_ALIASES: dict[str, str] = {
     "ground_truth": REFERENCE,
     "ground_truths": REFERENCE,
 }
-"""Names from older data sets -> the column they mean. A column under its own name wins over an alias."""
+"""Alias -> column, for names used by older data sets. A column under its own name takes precedence over an alias."""
 
 ID_COLUMNS = ("row_id", "id")
-"""Columns taken as the row's id, first found first, unless the configuration names one."""
+"""Columns that can serve as the row id, in order of precedence, unless the configuration names one."""

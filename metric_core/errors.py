@@ -1,70 +1,70 @@
-"""The errors a user can meet.
+"""Errors that are shown to users.
 
-    AssayError                      something the user can put right; the message says how
+    AssayError                      something the user can fix; the message says how
     ├── ConfigError                 an option, a configuration file or a combination of both
-    │   ├── UnknownMetricError      a metric name nobody registered
-    │   ├── MetricParameterError    a parameter that the metric does not have, or a value it can not take
-    │   └── PluginError          an object of the user's own: not there, of another kind than wanted, or raising
-    ├── SourceError                 the data: a file that can not be read, a column that is missing
-    │   └── BadRowsError            rows that are not samples, with their numbers
-    ├── MissingDependencyError      an optional package; the message has the line that installs it
-    ├── JudgeError                  the judge can not be used at all
-    ├── EmbedderError               the embedder can not be used, or not for a text
-    ├── RunFolderError              a run folder that can not be written or is not one
-    └── NotComparableError               runs that differ in more than the system under test, where a gate compares them
+    │   ├── UnknownMetricError      a metric name that is not registered
+    │   ├── MetricParameterError    an unknown metric parameter, or an invalid value
+    │   └── PluginError             a plugin that is missing, has the wrong type, or raises
+    ├── SourceError                 the data: an unreadable file, a missing column
+    │   └── BadRowsError            rows that are not valid samples, with their row numbers
+    ├── MissingDependencyError      a missing optional package; the message has the command that installs it
+    ├── JudgeError                  an unusable judge
+    ├── EmbedderError               an unusable embedder, or a text that it rejects
+    ├── RunFolderError              a run folder that cannot be written, or a folder that is not a run
+    └── NotComparableError          runs that a gate cannot compare: more differs than the system under test
 
-Every message says what was got, what was wanted and what to do.
+Every message says what was received, what was expected and what to do.
 """
 
 from collections.abc import Iterable
 
 
 class AssayError(Exception):
-    """Base of every error that the user can put right; shown without a traceback."""
+    """Base class of errors that the user can fix; shown without a traceback."""
 
 
 class ConfigError(AssayError):
-    """An option or a configuration file that can not be used."""
+    """An invalid option or configuration file."""
 
 
 class UnknownMetricError(ConfigError):
     """A metric name that is not registered.
 
     Args:
-        name: the name as given.
-        suggestions: registered names close to it, nearest first.
+        name: Name as given.
+        suggestions: Registered names close to it, closest first.
     """
 
     def __init__(self, name: str, suggestions: Iterable[str] = ()) -> None:
         nearest = ", ".join(suggestions)
-        hint = f"Did you mean {nearest}?" if nearest else "`assay metrics` lists the known ones."
+        hint = f"Did you mean {nearest}?" if nearest else "Run `assay metrics` for a list."
         super().__init__(f"unknown metric {name!r}. {hint}")
         self.name = name
 
 
 class MetricParameterError(ConfigError):
-    """A metric parameter that does not exist or a value that it can not take."""
+    """An unknown metric parameter, or an invalid value for one."""
 
 
 class PluginError(ConfigError):
-    """An object of the user's own that is not there, is not what it is used as, or raises."""
+    """A plugin that is missing, has the wrong type, or raises."""
 
 
 class SourceError(AssayError):
-    """Data that can not be read, or that lacks what the chosen metrics need."""
+    """Data that cannot be read, or that lacks a column that the chosen metrics need."""
 
 
 class BadRowsError(SourceError):
-    """Rows that are not samples while the run was told to stop at them."""
+    """Rows that are not valid samples, in a run configured to stop at them."""
 
 
 class MissingDependencyError(AssayError):
     """An optional package that is not installed.
 
     Args:
-        package: the import name that is missing.
-        purpose: what it is needed for.
-        install: the command that installs it.
+        package: Import name of the missing package.
+        purpose: Feature that needs the package.
+        install: Command that installs the package.
     """
 
     def __init__(self, package: str, purpose: str, install: str) -> None:
@@ -73,29 +73,29 @@ class MissingDependencyError(AssayError):
 
 
 class JudgeError(AssayError):
-    """A judge that can not be used at all (as opposed to one unusable reply, which is a failed cell)."""
+    """A judge that cannot be used at all (a single unusable reply is a failed cell instead)."""
 
 
 class EmbedderError(AssayError):
-    """An embedder that can not be used, or that refuses a text."""
+    """An embedder that cannot be used, or that rejects a text."""
 
 
 class RunFolderError(AssayError):
-    """A run folder that can not be written, or a folder that is not a run."""
+    """A run folder that cannot be written, or a folder that is not a run."""
 
 
 class NotComparableError(AssayError):
-    """Two runs that a gate is to compare, but that differ in more than the system under test.
+    """Two runs that a gate cannot compare, because they differ in more than the system under test.
 
     Args:
-        a: the baseline.
-        b: the run.
-        reasons: what differs.
+        a: Baseline run.
+        b: Run under test.
+        reasons: Descriptions of the differences.
     """
 
     def __init__(self, a: str, b: str, reasons: Iterable[str]) -> None:
         listed = "\n".join(f"  {reason}" for reason in reasons)
         super().__init__(
-            f"{a} and {b} are not like for like, so a gate can not compare them:\n{listed}\n"
-            "Evaluate both the same way, or hold them against it all the same with --allow-different."
+            f"{a} and {b} are not comparable, so the gate was not applied:\n{listed}\n"
+            "Evaluate both with the same settings, or apply the gate anyway with --allow-different."
         )

@@ -1,4 +1,4 @@
-"""Everything that the stages found out about one sample, in the form in which metrics read it."""
+"""Results of the stages for one sample, in the form that metrics read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,13 +9,13 @@ from metric_core.records import Question, Rating, Sample, Score, Side, Support, 
 from metric_core.stages import Product, closure
 
 ALL_CONTEXTS = "contexts"
-"""The premise made of all retrieved contexts, joined by newlines."""
+"""Premise: all retrieved contexts, joined by newlines."""
 BY_REFERENCE = "reference"
-"""The premise that is the reference."""
+"""Premise: the reference."""
 BY_RESPONSE = "response"
-"""The premise that is the response."""
+"""Premise: the response."""
 BY_USER_INPUT = "user_input"
-"""What a context sentence is relevant to."""
+"""Premise of relevance: the user question."""
 
 SUPPORTS: dict[Product, tuple[Side, str]] = {
     Product.RESPONSE_CLAIMS_BY_CONTEXTS: (Side.RESPONSE, ALL_CONTEXTS),
@@ -24,7 +24,7 @@ SUPPORTS: dict[Product, tuple[Side, str]] = {
     Product.RESPONSE_CLAIMS_BY_REFERENCE: (Side.RESPONSE, BY_REFERENCE),
     Product.REFERENCE_CLAIMS_BY_RESPONSE: (Side.REFERENCE, BY_RESPONSE),
 }
-"""The products that are verdicts of one premise on all claims (or sentences) of a side."""
+"""Products that hold the verdicts on all claims (or sentences) of a side against one premise."""
 
 _OF_SUPPORT = {support: product for product, support in SUPPORTS.items()}
 _OF_KIND = {
@@ -36,7 +36,7 @@ _CLOSURES = {product: closure([product]) for product in Product}
 
 
 def context_premise(index: int) -> str:
-    """The premise made of one retrieved context.
+    """Return the name of the premise that is one retrieved context, by its index from 0.
 
     >>> context_premise(2)
     'context:2'
@@ -45,7 +45,7 @@ def context_premise(index: int) -> str:
 
 
 def premise_text(sample: Sample, premise: str) -> str:
-    """The text of a premise on which claims are judged.
+    """Return the text of a premise.
 
     >>> premise_text(Sample(retrieved_contexts=("It rains.", "It is dry.")), context_premise(1))
     'It is dry.'
@@ -57,7 +57,7 @@ def premise_text(sample: Sample, premise: str) -> str:
 
 
 def product_of(kind: VerdictKind, claim_id: str, premise: str) -> Product:
-    """The product that a verdict belongs to.
+    """Return the product that a verdict belongs to.
 
     >>> product_of(VerdictKind.SUPPORT, "reference:0", BY_RESPONSE)
     <Product.REFERENCE_CLAIMS_BY_RESPONSE: 'reference claims by response'>
@@ -69,7 +69,7 @@ def product_of(kind: VerdictKind, claim_id: str, premise: str) -> Product:
 
 
 class MissingProductError(Exception):
-    """A product that a metric reads is not there; `outcome` is what the metric's score is because of that."""
+    """A product that a metric reads is missing; `outcome` is the score that the metric gets for this reason."""
 
     def __init__(self, outcome: Score) -> None:
         super().__init__(outcome.reason)
@@ -78,21 +78,21 @@ class MissingProductError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The products of one row.
+    """Products of one row.
 
-    Every reader raises MissingProductError where the product, or one that it is made from, is missing as a whole, with
-    the outcome (undefined or failed) and reason recorded for it in `gaps`.
+    Every reading method raises MissingProductError if the product, or a product it is computed from, is missing as a
+    whole. The error carries the outcome (undefined or failed) and the reason recorded in `gaps`.
 
     Args:
-        sample: the row.
-        claims: claim (or sentence) id -> text, a side.
-        verdicts: (kind, claim id, premise) -> support. Usefulness has the claim id "".
-        entities: the distinct entities of a side.
-        questions: the regenerated questions.
-        question_similarities: cosine of each regenerated question with the user's.
-        answer_similarities: similarity of response and reference, by the product that holds it.
-        ratings: metric key -> the judge's ratings.
-        gaps: product -> why it is missing for this row.
+        sample: The row itself.
+        claims: Side -> claim (or sentence) id -> text.
+        verdicts: (kind, claim id, premise) -> support. The claim id of usefulness verdicts is "".
+        entities: Side -> distinct entities.
+        questions: Regenerated questions.
+        question_similarities: Cosine of each regenerated question with the user question.
+        answer_similarities: Product -> similarity of response and reference.
+        ratings: Metric key -> ratings by the judge.
+        gaps: Product -> reason why it is missing for this row.
     """
 
     sample: Sample
@@ -106,64 +106,65 @@ class Evidence:
     gaps: Mapping[Product, Score] = field(default_factory=dict)
 
     def column(self, name: str) -> Any:
-        """The sample's column; it must be there, but may be empty."""
+        """Return a column of the sample, which may be empty but not missing."""
         value = getattr(self.sample, name)
         if value is None:
             raise MissingProductError(Score.undefined(reasons.missing_column(name)))
         return value
 
     def claim_ids(self, side: Side, product: Product) -> Sequence[str]:
-        """The ids of the claims (or sentences) of a side, in their order."""
+        """Return the ids of the claims (or sentences) of a side, in order."""
         self._require(product)
         return tuple(self.claims.get(side, {}))
 
     def supports(self, side: Side, premise: str, product: Product) -> list[Support]:
-        """Support of every claim of a side by a premise, in the order of the claims."""
+        """Return the support of every claim of a side by a premise, in the order of the claims."""
         return [self.verdicts.get((VerdictKind.SUPPORT, claim, premise)) for claim in self.claim_ids(side, product)]
 
     def context_supports(self, side: Side, product: Product) -> list[list[Support]]:
-        """Support of every claim of a side by each retrieved context: one list a context, in rank order.
+        """Return the support of every claim of a side by each retrieved context: one list per context, in rank order.
 
-        Where verdicts count as 0 or 1, only those are there that `noise_sensitivity` reads: of response claims that the
-        reference does not support, and of reference claims by contexts that support such a claim. All others are None.
+        With binary verdicts, only those that `noise_sensitivity` reads are available: verdicts on response claims that
+        the reference does not support, and on reference claims by contexts that support such a claim. All others are
+        None.
         """
         contexts = self.column("retrieved_contexts")
         return [self.supports(side, context_premise(i), product) for i in range(len(contexts))]
 
     def usefulness(self, kind: VerdictKind) -> list[Support]:
-        """Usefulness of every retrieved context, in rank order."""
+        """Return the usefulness of every retrieved context, in rank order."""
         self._require(_OF_KIND[kind])
         contexts = self.column("retrieved_contexts")
         return [self.verdicts.get((kind, "", context_premise(i))) for i in range(len(contexts))]
 
     def relevance(self) -> list[Support]:
-        """Relevance of every context sentence to the question, in the order of the sentences."""
+        """Return the relevance of every context sentence to the user question, in the order of the sentences."""
         sentences = self.claim_ids(Side.CONTEXT_SENTENCE, Product.CONTEXT_SENTENCES)
         self._require(Product.SENTENCE_RELEVANCE)
         return [self.verdicts.get((VerdictKind.RELEVANCE, sentence, BY_USER_INPUT)) for sentence in sentences]
 
     def entity_set(self, side: Side, product: Product) -> Sequence[str]:
-        """The entities found in a text."""
+        """Return the distinct entities found in a text."""
         self._require(product)
         return self.entities.get(side, ())
 
     def regenerated_questions(self) -> Sequence[Question]:
-        """The questions regenerated from the response."""
+        """Return the questions regenerated from the response."""
         self._require(Product.QUESTIONS)
         return self.questions or ()
 
     def cosines(self) -> Sequence[float | None]:
-        """Cosine of each regenerated question with the user's question; None for a zero vector."""
+        """Return the cosine of each regenerated question with the user question; None for a zero vector."""
         self._require(Product.QUESTION_SIMILARITY)
         return self.question_similarities or ()
 
     def answer_similarity(self, product: Product = Product.ANSWER_SIMILARITY) -> float | None:
-        """Similarity of response and reference; None for a zero vector."""
+        """Return the similarity of response and reference; None for a zero vector."""
         self._require(product)
         return self.answer_similarities.get(product)
 
     def ratings_of(self, metric_key: str) -> Sequence[Rating]:
-        """The judge's ratings for a metric."""
+        """Return the ratings that the judge gave for a metric."""
         self._require(Product.RATINGS)
         ratings = self.ratings.get(metric_key, ())
         if ratings and all(rating.unable for rating in ratings):
@@ -171,7 +172,7 @@ class Evidence:
         return ratings
 
     def _require(self, product: Product) -> None:
-        """Raises where the product, or anything that it is made from, is missing."""
+        """Raise MissingProductError if the product, or a product it is computed from, is missing."""
         for part in self.gaps:
             if part in _CLOSURES[product]:
                 raise MissingProductError(self.gaps[part])

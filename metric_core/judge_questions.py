@@ -1,8 +1,8 @@
-"""The questions a judge is asked, as data: what is asked of which texts, and what an answer may be.
+"""Judge questions as data: the kind of question, its texts, and the answers that are allowed.
 
-A question names its kind and carries texts by role. How it is put to a language model (the prompt) or computed
-(the builtin judge) is the judge's business. Texts come from the data and are not to be trusted; instructions
-come from the user's configuration and are.
+A question has a kind and texts by role. Each judge decides how to answer it: by prompting a language model or by
+computation (the builtin judge). Texts come from the data and are untrusted; instructions come from the user's
+configuration and are trusted.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from metric_core.records import Sample
 
 
 class QuestionKind(StrEnum):
-    """What is asked. One prompt a kind."""
+    """Kind of a judge question; each kind has one prompt."""
 
     CLAIMS = "claims"
     QUESTIONS = "questions"
@@ -53,7 +53,7 @@ RATING_KINDS = (
     QuestionKind.RUBRIC,
     QuestionKind.INSTANCE_RUBRIC,
 )
-"""The kinds that a metric may put to the judge about a sample as a whole."""
+"""Kinds of question that a metric can ask about a sample as a whole."""
 
 YES, NO = "yes", "no"
 YES_NO = (YES, NO)
@@ -67,19 +67,19 @@ USER_INPUT, RESPONSE, REFERENCE, CONTEXTS, CONTEXT, CLAIM, TEXT, SENTENCES = (
     "text",
     "sentences",
 )
-"""Roles of the texts in a question."""
+"""Roles of the texts of a question."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChoiceQuestion:
-    """Pick one of fixed labels.
+    """A question that is answered by one of several labels.
 
     Args:
-        kind: what is asked.
-        texts: untrusted texts by role.
-        labels: the allowed answers.
-        instructions: trusted texts by role, from the configuration (a definition, a rubric).
-        votes: how many independent answers are wanted.
+        kind: Kind of the question.
+        texts: Role -> untrusted text.
+        labels: Allowed answers.
+        instructions: Role -> trusted text from the configuration (a definition, a rubric).
+        votes: Number of independent answers to collect.
     """
 
     kind: QuestionKind
@@ -91,13 +91,13 @@ class ChoiceQuestion:
 
 @dataclass(frozen=True, slots=True)
 class GenerateQuestion:
-    """Write JSON that fits a schema.
+    """A question that is answered by JSON that matches a schema.
 
     Args:
-        kind: what is asked.
-        texts: untrusted texts by role.
-        schema: the JSON schema of the reply.
-        instructions: trusted texts by role, from the configuration.
+        kind: Kind of the question.
+        texts: Role -> untrusted text.
+        schema: JSON schema of the reply.
+        instructions: Role -> trusted text from the configuration.
     """
 
     kind: QuestionKind
@@ -113,9 +113,9 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
 def question_digest(question: JudgeQuestion) -> str:
-    """Digest of everything in a question: equal questions have equal digests, whatever row they are about.
+    """Return the digest of a question: equal questions have equal digests, whichever row they are about.
 
-    The order of instructions and of a schema's members is part of it, because prompts and replies follow it.
+    The digest depends on the order of instructions and of schema members, because prompts and replies follow it.
 
     >>> question_digest(ask_verdict("It rains.", "Rain.")) == question_digest(ask_verdict("It rains.", "Rain."))
     True
@@ -126,11 +126,11 @@ def question_digest(question: JudgeQuestion) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RatingRequest:
-    """One rating question of a metric about a sample.
+    """A rating question that a metric asks about a sample.
 
     Args:
-        template: which of the metric's questions this is; unique within a metric and a row.
-        question: what to ask.
+        template: Name of the question, unique within a metric and a row.
+        question: Question to ask the judge.
     """
 
     template: str
@@ -138,7 +138,7 @@ class RatingRequest:
 
 
 def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of an object that has exactly these properties.
+    """Return the schema of an object that has exactly these properties.
 
     >>> object_schema({"score": {"type": "integer"}})["required"]
     ['score']
@@ -157,13 +157,13 @@ EXPLANATION_SCHEMA = object_schema({"explanation": {"type": "string"}})
 
 
 def questions_schema(count: int) -> dict[str, Any]:
-    """The schema of a reply with `count` regenerated questions."""
+    """Return the schema of a reply with `count` regenerated questions."""
     item = object_schema({"question": {"type": "string"}, "noncommittal": {"type": "boolean"}})
     return object_schema({"questions": {"type": "array", "items": item, "minItems": count, "maxItems": count}})
 
 
 def ask_claims(text: str, user_input: str | None) -> GenerateQuestion:
-    """Decompose a text, an answer to `user_input` where there is one, into standalone claims.
+    """Ask for the standalone claims of a text; `user_input` is the question that the text answers, if any.
 
     Reply: `{"claims": [str, ...]}`.
     """
@@ -172,7 +172,7 @@ def ask_claims(text: str, user_input: str | None) -> GenerateQuestion:
 
 
 def ask_questions(response: str, count: int) -> GenerateQuestion:
-    """Regenerate `count` distinct questions that the response would answer.
+    """Ask for `count` distinct questions that the response would answer.
 
     Reply: `{"questions": [{"question": str, "noncommittal": bool}, ...]}`.
     """
@@ -180,17 +180,17 @@ def ask_questions(response: str, count: int) -> GenerateQuestion:
 
 
 def ask_verdict(claim: str, premise: str) -> ChoiceQuestion:
-    """Does the premise support the claim? yes or no."""
+    """Ask whether the premise supports the claim: yes or no."""
     return ChoiceQuestion(QuestionKind.VERDICT, {CONTEXT: premise, CLAIM: claim}, YES_NO)
 
 
 def ask_explanation(claim: str, premise: str, verdict: str) -> GenerateQuestion:
-    """Why is this the verdict on the claim? `verdict` is the label that was given: yes or no.
+    """Ask for an explanation of a verdict on a claim; `verdict` is the label, yes or no.
 
     Reply: `{"explanation": str}`.
 
     Raises:
-        ValueError: the verdict is no label of a verdict.
+        ValueError: If the verdict is neither yes nor no.
     """
     if verdict not in YES_NO:
         raise ValueError(f"the verdict must be one of {', '.join(YES_NO)}, got {verdict!r}")
@@ -199,21 +199,21 @@ def ask_explanation(claim: str, premise: str, verdict: str) -> GenerateQuestion:
 
 
 def ask_usefulness_for_reference(context: str, user_input: str, reference: str) -> ChoiceQuestion:
-    """Is the passage useful for arriving at the reference answer? yes or no."""
+    """Ask whether the passage is useful for arriving at the reference answer: yes or no."""
     texts = {CONTEXT: context, USER_INPUT: user_input, REFERENCE: reference}
     return ChoiceQuestion(QuestionKind.USEFULNESS_FOR_REFERENCE, texts, YES_NO)
 
 
 def ask_usefulness_for_response(context: str, user_input: str, response: str) -> ChoiceQuestion:
-    """Is the passage useful for arriving at the response? yes or no."""
+    """Ask whether the passage is useful for arriving at the response: yes or no."""
     texts = {CONTEXT: context, USER_INPUT: user_input, RESPONSE: response}
     return ChoiceQuestion(QuestionKind.USEFULNESS_FOR_RESPONSE, texts, YES_NO)
 
 
 def ask_relevant_sentences(sentences: Sequence[str], user_input: str) -> GenerateQuestion:
-    r"""Which of the sentences, numbered from 1, help to answer the question?
+    r"""Ask which sentences, numbered from 1, help to answer the user question.
 
-    Reply: `{"relevant": [int, ...]}`. The sentences travel as one text, one numbered line each.
+    Reply: `{"relevant": [int, ...]}`. The sentences are passed as one text with one numbered line per sentence.
 
     >>> ask_relevant_sentences(["Paris is in France.", "It rains."], "Where is Paris?").texts["sentences"]
     '[1] Paris is in France.\n[2] It rains.'
@@ -225,7 +225,7 @@ def ask_relevant_sentences(sentences: Sequence[str], user_input: str) -> Generat
 
 
 def texts_of(sample: Sample) -> dict[str, str]:
-    r"""The texts of a sample by role, those that it has: for questions that judge a sample as a whole.
+    r"""Return the texts that a sample has, by role, for questions about the sample as a whole.
 
     >>> texts_of(Sample(user_input="Why?", retrieved_contexts=("a", "b")))
     {'contexts': 'a\nb', 'user_input': 'Why?'}

@@ -1,4 +1,4 @@
-"""What a metric declares beside its formula. Ours and users' own metrics are objects of this one class."""
+"""The class of all metrics, builtin and user-defined: a formula with its declarations."""
 
 import math
 import sys
@@ -20,11 +20,11 @@ class Parameter:
     """A parameter of a metric.
 
     Args:
-        summary: one line for people.
-        default: its value if nobody sets it; `required` parameters have none.
-        choices: the allowed values, where they are few.
-        check: returns what was wanted if it does not accept a value, else None.
-        required: the user must give it.
+        summary: Description in one line.
+        default: Default value; ignored if the parameter is required.
+        choices: Allowed values; empty if they are not enumerated.
+        check: Validator that returns a description of valid values if it rejects a value, else None.
+        required: True if the user must set the parameter.
     """
 
     summary: str
@@ -36,29 +36,30 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """A metric: its formula over the evidence of a row, and everything that others must know about it.
+    """A metric: a formula over the evidence of a row, with everything that other packages need to know about it.
 
     Args:
-        name: the name that users write.
-        summary: one line for people.
-        source: where the formula comes from.
-        columns: the sample columns that the arithmetic needs, for the given parameters.
-        products: the products that the formula reads, for the given parameters.
-        compute: evidence of a row and complete parameters -> score.
-        direction: whether more is better.
-        bounds: least and greatest value, for the given parameters; None where the scale is the user's or the row's.
-        undefined: reason -> when it happens, for every outcome of the formula that is no number and no failure. A
-            column or product that is missing has a reason of its own.
-        aliases: other names for it.
-        parameters: its parameters by name.
-        check: returns what was wanted if the parameters do not go together, else None.
-        ratings: the rating questions it asks about a sample, for metrics that need Product.RATINGS; or the score
-            itself where no question is needed.
-        language_model: it needs a judge that is a language model.
-        in_default_suite: it is computed when the user names no metrics and the data has its columns.
-        family: the file it lives in, for grouping.
-        origin: the name under which it is found, for metrics that are not ours; set where it is found.
-        code: digest of its code, likewise.
+        name: Name of the metric.
+        summary: Description in one line.
+        source: Publication or project that defines the formula.
+        columns: Function from parameters to the sample columns that the formula needs.
+        products: Function from parameters to the products that the formula reads.
+        compute: Function from a request and the evidence of a row to a score.
+        direction: Direction of improvement.
+        bounds: Function from parameters to the least and the greatest value; it returns None if the user or the row
+            defines the scale.
+        undefined: Reason -> description, for every undefined outcome of the formula. Missing columns and products
+            have separate reasons.
+        aliases: Other names of the metric.
+        parameters: Name -> parameter.
+        check: Validator that returns a description of valid combinations if the parameters conflict, else None.
+        ratings: Function from a sample and parameters to the rating questions, for metrics that read
+            Product.RATINGS; it returns the score if no question is needed.
+        language_model: True if the metric needs a language model as judge.
+        in_default_suite: True if the metric is computed by default when the data has its columns.
+        family: Name of the module that defines the metric, for grouping.
+        origin: Import name of a user-defined metric; set by the loader.
+        code: Digest of the code of a user-defined metric; set by the loader.
     """
 
     name: str
@@ -81,10 +82,10 @@ class Metric:
     code: str = ""
 
     def request(self, parameters: Parameters | None = None, key: str | None = None) -> "MetricRequest":
-        """This metric with parameters, checked and completed by the defaults.
+        """Return a request for this metric, with validated parameters completed by defaults.
 
         Raises:
-            MetricParameterError: a parameter that does not exist, lacks or has a value that it can not take.
+            MetricParameterError: If a parameter is unknown, missing or invalid.
         """
         given = dict(parameters or {})
         for name in given:
@@ -96,7 +97,7 @@ class Metric:
             if parameter.required and name not in given:
                 raise MetricParameterError(f"{self.name} needs the parameter {name!r}: {parameter.summary}")
             value = given.get(name, parameter.default)
-            if isinstance(value, list):  # files have lists where defaults are tuples
+            if isinstance(value, list):  # configuration files have lists where defaults are tuples
                 value = tuple(value)
             wanted = None
             if name in given and parameter.choices and value not in parameter.choices:
@@ -113,13 +114,13 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class MetricRequest:
-    """A metric as asked for: with complete parameters and the name under which its scores are kept.
+    """A metric with complete parameters, and the name under which its scores are stored.
 
     Args:
-        metric: the metric.
-        parameters: all its parameters.
-        key: its name in score tables and reports: the metric's own, with the parameters that differ from their
-            defaults in parentheses, or the user's.
+        metric: Requested metric.
+        parameters: Complete parameters by name.
+        key: Name in score tables and reports: set by the user, or the name of the metric followed by its non-default
+            parameters in parentheses.
     """
 
     metric: Metric
@@ -128,21 +129,21 @@ class MetricRequest:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The sample columns it needs."""
+        """Sample columns that the metric needs."""
         return self.metric.columns(self.parameters)
 
     @property
     def products(self) -> tuple[Product, ...]:
-        """The products it reads."""
+        """Products that the metric reads."""
         return self.metric.products(self.parameters)
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """Least and greatest value."""
+        """Least and greatest value; None if the user or the row defines the scale."""
         return self.metric.bounds(self.parameters)
 
     def rating_requests(self, sample: Sample) -> Sequence[RatingRequest] | Score:
-        """The rating questions about a sample, or the score itself where no question is needed."""
+        """Return the rating questions about a sample, or its score if no question is needed."""
         if self.metric.ratings is None:
             return ()
         try:
@@ -152,7 +153,7 @@ class MetricRequest:
         return self.metric.ratings(sample, self.parameters)
 
     def score(self, evidence: Evidence) -> Score:
-        """The score of a row; undefined where it lacks a column, the gap's own outcome where a product is missing."""
+        """Return the score of a row; a missing column makes it undefined, a missing product gives the gap's outcome."""
         try:
             self._require_columns(evidence)
             return self.metric.compute(self, evidence)
@@ -165,7 +166,7 @@ class MetricRequest:
 
 
 def constant(*values: Any) -> Callable[[Parameters], tuple[Any, ...]]:
-    """Declares columns or products that do not depend on the parameters.
+    """Return a function that ignores its parameters and returns these columns or products.
 
     >>> constant("response", "reference")({})
     ('response', 'reference')
@@ -174,7 +175,7 @@ def constant(*values: Any) -> Callable[[Parameters], tuple[Any, ...]]:
 
 
 def require_number_in(least: float, greatest: float = math.inf) -> Callable[[Any], str | None]:
-    """A check that accepts finite numbers from `least` to `greatest`.
+    """Return a validator that accepts finite numbers from `least` to `greatest`.
 
     >>> require_number_in(0, 1)(1.5)
     'a number from 0 to 1'
@@ -190,7 +191,7 @@ def require_number_in(least: float, greatest: float = math.inf) -> Callable[[Any
 
 
 def require_positive_integer(value: Any) -> str | None:
-    """A check that accepts whole numbers from 1.
+    """Accept whole numbers of at least 1.
 
     >>> require_positive_integer(0)
     'a whole number of at least 1'
@@ -200,7 +201,7 @@ def require_positive_integer(value: Any) -> str | None:
 
 
 def require_text(value: Any) -> str | None:
-    """A check that accepts texts that are not blank.
+    """Accept texts that are not blank.
 
     >>> require_text(" ")
     'a text that is not empty'
@@ -209,7 +210,7 @@ def require_text(value: Any) -> str | None:
 
 
 def allow_none(check: Callable[[Any], str | None]) -> Callable[[Any], str | None]:
-    """A check that accepts None beside what `check` accepts.
+    """Return a validator that accepts None and everything that `check` accepts.
 
     >>> allow_none(require_positive_integer)(None) is None
     True

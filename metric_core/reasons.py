@@ -1,4 +1,4 @@
-"""Why a cell has no value, in the words that the score table uses. One wording a reason, so that counts add up."""
+"""Reasons why a cell has no value, as the score table states them: one wording per reason, so that counts add up."""
 
 NO_RESPONSE_CLAIMS = "no claims in the response"
 NO_REFERENCE_CLAIMS = "no claims in the reference"
@@ -20,7 +20,7 @@ NO_USABLE_VECTOR = "no usable vector from the embedder"
 
 
 def empty_column(column: str) -> str:
-    """The reason for a column that is there but holds nothing.
+    """Return the reason for a column that is present but empty.
 
     >>> empty_column("response")
     'empty response'
@@ -29,7 +29,7 @@ def empty_column(column: str) -> str:
 
 
 def missing_column(column: str) -> str:
-    """The reason for a column that the data does not have.
+    """Return the reason for a column that the data does not have.
 
     >>> missing_column("reference")
     'no reference'
@@ -51,4 +51,4 @@ NOTHING_FOUND = frozenset(
         empty_column("reference"),
     }
 )
-"""Why a stage has nothing for a row. Any other reason of an undefined row is a judge's that can not be asked that."""
+"""Reasons why a stage has nothing for a row. Any other undefined row is due to a judge that cannot answer the kind."""

@@ -1,4 +1,4 @@
-"""Records that move between the parts of an evaluation: samples, scores and the products that scores are made of."""
+"""Records of an evaluation: samples, scores, and the products that scores are computed from."""
 
 import math
 from collections.abc import Mapping
@@ -7,14 +7,14 @@ from enum import StrEnum
 from typing import TypeAlias
 
 Support: TypeAlias = float | None
-"""How far a premise supports a claim, in [0, 1]: 0 or 1 for binary verdicts, a probability otherwise.
+"""Support of a claim by a premise, in [0, 1]: 0 or 1 for binary verdicts, a probability otherwise.
 
-None: the judge was not asked or gave nothing usable.
+None if the judge was not asked or gave no usable answer.
 """
 
 
 class Status(StrEnum):
-    """What a score cell holds."""
+    """Status of a score cell."""
 
     SCORED = "scored"
     UNDEFINED = "undefined"
@@ -22,7 +22,7 @@ class Status(StrEnum):
 
 
 class AnswerStatus(StrEnum):
-    """What a row of a stage table holds."""
+    """Status of a row of a stage table."""
 
     ANSWERED = "answered"
     UNDEFINED = "undefined"
@@ -30,7 +30,7 @@ class AnswerStatus(StrEnum):
 
 
 class Side(StrEnum):
-    """Which text of a sample a claim, sentence or entity comes from."""
+    """Text of a sample that a claim, sentence or entity comes from."""
 
     RESPONSE = "response"
     REFERENCE = "reference"
@@ -40,10 +40,10 @@ class Side(StrEnum):
 
 
 class VerdictKind(StrEnum):
-    """What a verdict is about.
+    """Subject of a verdict.
 
-    SUPPORT: the premise supports the claim. USEFULNESS_*: the passage is useful for arriving at that text.
-    RELEVANCE: the context sentence helps to answer the question.
+    SUPPORT: the premise supports the claim. USEFULNESS_*: the passage is useful for arriving at the reference or the
+    response. RELEVANCE: the context sentence helps to answer the user question.
     """
 
     SUPPORT = "support"
@@ -53,10 +53,10 @@ class VerdictKind(StrEnum):
 
 
 class Pair(StrEnum):
-    """Which two texts a similarity is about.
+    """Pair of texts that a similarity compares.
 
-    QUESTION: the user's question and a regenerated one. ANSWER: response and reference, by their embeddings;
-    ANSWER_CROSS_ENCODER: the same by a cross-encoder.
+    QUESTION: the user question and a regenerated question. ANSWER: response and reference, by their embeddings.
+    ANSWER_CROSS_ENCODER: response and reference, by a cross-encoder.
     """
 
     QUESTION = "question"
@@ -65,7 +65,7 @@ class Pair(StrEnum):
 
 
 class Direction(StrEnum):
-    """Whether more is better."""
+    """Direction of improvement of a metric."""
 
     HIGHER = "higher"
     LOWER = "lower"
@@ -74,9 +74,9 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One cell of the score table: a value, or the reason why there is none.
+    """A cell of the score table: a value, or the reason why there is none.
 
-    Build it with `scored`, `labelled`, `undefined` or `failed`.
+    Create it with `scored`, `labelled`, `undefined` or `failed`.
 
     >>> Score.scored(0.5)
     Score(status=<Status.SCORED: 'scored'>, value=0.5, label=None, reason=None)
@@ -95,7 +95,11 @@ class Score:
 
     @classmethod
     def scored(cls, value: float, scale: str | None = None) -> "Score":
-        """A number, with its scale as the label where every row brings its own. Raises ValueError if not finite."""
+        """Return a numeric score; `scale` names the scale of the row if rows have different scales.
+
+        Raises:
+            ValueError: If the value is not finite.
+        """
         number = float(value)
         if not math.isfinite(number):
             raise ValueError(f"a score must be finite, got {number}; say undefined(reason) or failed(reason) instead")
@@ -103,23 +107,23 @@ class Score:
 
     @classmethod
     def labelled(cls, label: str) -> "Score":
-        """A category, for metrics whose answer is no number."""
+        """Return a categorical score, for metrics whose result is not a number."""
         return cls(Status.SCORED, label=label)
 
     @classmethod
     def undefined(cls, reason: str) -> "Score":
-        """Nothing to measure, and why."""
+        """Return a cell without a value because there was nothing to measure."""
         return cls(Status.UNDEFINED, reason=reason)
 
     @classmethod
     def failed(cls, reason: str) -> "Score":
-        """Something to measure, but no usable answer, and why."""
+        """Return a cell without a value because a model gave no usable answer."""
         return cls(Status.FAILED, reason=reason)
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One row to evaluate. A column that the data does not have is None; an empty one is empty."""
+    """A row to evaluate. Columns that the data does not have are None; empty columns are empty."""
 
     row_id: str = ""
     user_input: str | None = None
@@ -133,7 +137,7 @@ class Sample:
 
     @property
     def joined_contexts(self) -> str:
-        """The retrieved contexts as one text, joined by newlines."""
+        """Retrieved contexts as one text, joined by newlines."""
         return "\n".join(self.retrieved_contexts or ())
 
 
@@ -147,13 +151,13 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """One answer of the judge to a rating question.
+    """An answer of the judge to a rating question.
 
     Args:
-        template: which question.
-        value: its raw label or value; None: nothing usable.
-        reason: why.
-        unable: the judge can not be asked that.
+        template: Name of the rating question.
+        value: Label or number as answered; None if the answer was unusable.
+        reason: Reason why there is no value.
+        unable: True if the judge cannot answer this kind of question.
     """
 
     template: str
@@ -163,7 +167,7 @@ class Rating:
 
 
 def finite_number(value: str | float | None) -> float | None:
-    """The number that a value is or spells; None if it is none or not finite.
+    """Return a value, or a text that spells a number, as a finite number; None otherwise.
 
     >>> finite_number("0.5"), finite_number(2), finite_number("nan"), finite_number("two"), finite_number(10**400)
     (0.5, 2.0, None, None, None)

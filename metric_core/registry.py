@@ -1,4 +1,4 @@
-"""The table of metrics: by name, by alias, from command-line text, and those that fit the data."""
+"""Registry of metrics: find them by name or alias, parse requests, select those that fit the data."""
 
 import json
 import re
@@ -60,7 +60,7 @@ METRICS: dict[str, Metric] = {
         STRING_SIMILARITY,
     )
 }
-"""Every metric by its name, in the order in which tables show them."""
+"""Name -> metric, in display order."""
 
 _BY_ANY_NAME: dict[str, Metric] = {
     name: metric for metric in METRICS.values() for name in (metric.name, *metric.aliases)
@@ -72,10 +72,10 @@ _NEXT_PARAMETER = re.compile(r"\s*,\s*(?=\w+\s*=)|\s*$")
 
 
 def resolve(name: str) -> Metric:
-    """The metric of that name or alias; case does not matter, and a hyphen is an underscore.
+    """Return the metric with a name or alias, ignoring case; hyphens count as underscores.
 
     Raises:
-        UnknownMetricError: no metric is called that.
+        UnknownMetricError: If no metric has that name.
 
     >>> resolve("Semantic-Similarity").name
     'answer_similarity'
@@ -91,7 +91,7 @@ def resolve(name: str) -> Metric:
 
 
 def _suggest(wanted: str) -> list[str]:
-    """Names near to what was written, each metric once."""
+    """Return names close to the requested one, each metric once."""
     found: dict[str, str] = {}
     for name in suggest_names(wanted, _BY_ANY_NAME, most=8):
         found.setdefault(_BY_ANY_NAME[name].name, name)
@@ -99,17 +99,17 @@ def _suggest(wanted: str) -> list[str]:
 
 
 def parse_request(text: str, find: Callable[[str], Metric] = resolve) -> MetricRequest:
-    """A metric as written on a command line: its name, and parameters in parentheses.
+    """Parse a metric as written on a command line: its name, and parameters in parentheses.
 
-    Values are JSON where they can be read as JSON, else the text up to the next parameter.
+    Values are parsed as JSON if possible; otherwise a value is the text up to the next parameter.
 
     Args:
-        text: what is written.
-        find: name -> metric, where there are others than ours.
+        text: Text to parse.
+        find: Function from a name to a metric, for user-defined metrics.
 
     Raises:
-        UnknownMetricError: no metric is called that.
-        MetricParameterError: the text is not of that form, or the metric does not take the parameters.
+        UnknownMetricError: If no metric has that name.
+        MetricParameterError: If the text is malformed, or the metric rejects the parameters.
 
     >>> parse_request("factual_correctness(mode=recall, beta=0.5)").parameters
     {'mode': 'recall', 'beta': 0.5, 'recall_basis': None}
@@ -123,7 +123,7 @@ def parse_request(text: str, find: Callable[[str], Metric] = resolve) -> MetricR
 
 
 def default_suite(available_columns: Collection[str]) -> list[MetricRequest]:
-    """Every metric that needs nothing from the user and whose columns are all there, in the order of `METRICS`.
+    """Return every metric that needs no parameters and whose columns are all available, in the order of `METRICS`.
 
     >>> [request.key for request in default_suite({"user_input", "response"})]
     ['answer_relevancy']
@@ -144,7 +144,7 @@ def _parameters(text: str) -> dict[str, Any]:
 
 
 def _value(text: str, start: int) -> tuple[Any, int]:
-    """The value that begins at `start`, and where the next parameter begins."""
+    """Return the value that begins at `start`, and the position of the next parameter."""
     try:
         value, end = json.JSONDecoder().raw_decode(text, start)
     except ValueError:

@@ -1,20 +1,20 @@
-"""The name that somebody may have meant: known names that contain what was written, or are written much like it."""
+"""Suggestions for misspelled names."""
 
 from collections.abc import Iterable
 
 from rapidfuzz import fuzz
 
-LEAST_LIKENESS = 72
-"""Of 100: what a name must reach to be suggested."""
+MIN_SIMILARITY = 72
+"""Minimum similarity of a suggested name, from 0 to 100."""
 
 
 def suggest_names(wanted: str, known: Iterable[str], most: int = 4) -> list[str]:
-    """Known names near to what was written, nearest first.
+    """Return known names that contain the given text or are spelled like it, closest first.
 
     Args:
-        wanted: what was written.
-        known: the names that there are.
-        most: how many to suggest at most.
+        wanted: Name as given.
+        known: Names to choose from.
+        most: Maximum number of suggestions.
 
     >>> suggest_names("noise", ["faithfulness", "noise_sensitivity"])
     ['noise_sensitivity']
@@ -23,9 +23,9 @@ def suggest_names(wanted: str, known: Iterable[str], most: int = 4) -> list[str]
     >>> suggest_names("zzz", ["context_recall"])
     []
     """
-    likeness = {name: _similarity(wanted.casefold(), name.casefold()) for name in known}
-    near = [name for name, value in likeness.items() if value >= LEAST_LIKENESS]
-    return sorted(near, key=lambda name: (-likeness[name], name))[:most]
+    similarity = {name: _similarity(wanted.casefold(), name.casefold()) for name in known}
+    near = [name for name, value in similarity.items() if value >= MIN_SIMILARITY]
+    return sorted(near, key=lambda name: (-similarity[name], name))[:most]
 
 
 def _similarity(wanted: str, name: str) -> float:

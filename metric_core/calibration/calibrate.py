@@ -1,7 +1,7 @@
-"""How far a judge agrees with people: figures with bootstrap intervals, and a map of its probabilities.
+"""Agreement of a judge with people: figures with bootstrap intervals, and a map of its probabilities.
 
-Everything that is chosen from the labels (a threshold, a map) is judged on rows that it was not chosen from. Rows that
-belong together are drawn as a whole, and are never on both sides.
+Whatever is fitted to labels (a threshold, a map) is evaluated on rows that it was not fitted to. Grouped rows are
+resampled together and are never split between fitting and evaluation.
 """
 
 import zlib
@@ -42,23 +42,23 @@ FIGURES: dict[str, str] = {
     "ece": "expected calibration error",
     "ece_mapped": "expected calibration error, mapped",
 }
-"""Every figure and what it is, in the order in which tables show them."""
+"""Name of a figure -> title, in display order."""
 
 _BATCH_CELLS = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledScores:
-    """Rows that people labelled and a judge scored.
+    """Rows with labels by people and scores by a judge.
 
     Args:
-        scale: whether labels are yes or no, or grades.
-        labels: 0 or 1; or grades, from 0 (the lowest) to 1 where `bounds` are known, else as they are.
-        scores: the metric's scores.
-        bounds: the least and the greatest score; None where the metric has none.
-        probabilities: what the metric says with the judge's probabilities in place of its verdicts, on [0, 1].
-        predict: the same under a map; None where the judge gives no probabilities.
-        groups: rows with equal names belong together; None: every row stands alone.
+        scale: Kind of labels.
+        labels: Labels, 0 or 1; or grades, scaled to [0, 1] if `bounds` are known, else unscaled.
+        scores: Scores of the metric.
+        bounds: Least and greatest score; None if the metric has no bounds.
+        probabilities: Scores computed from the judge's probabilities instead of its verdicts, in [0, 1].
+        predict: Function from a map of probabilities to such scores; None if the judge gives no probabilities.
+        groups: Group of each row; None if rows are independent.
     """
 
     scale: Scale
@@ -72,7 +72,7 @@ class LabelledScores:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure and its 95 % bootstrap interval; None where too few resamples have the figure."""
+    """A figure with its 95 % bootstrap interval, which is None if the figure is undefined for too many resamples."""
 
     value: float
     interval: Interval | None
@@ -80,7 +80,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """How often people and the judge said yes and no."""
+    """Counts of rows by the answers of people and of the judge, yes or no."""
 
     both: int
     judge_only: int
@@ -90,13 +90,13 @@ class Confusion:
 
 @dataclass(frozen=True, slots=True)
 class HumanAgreement:
-    """How far a judge agrees with people.
+    """Agreement of a judge with people.
 
     Args:
-        figures: by name, see FIGURES; a figure that the data can not give is missing.
-        best: at the best threshold, each row by a threshold that was chosen without it.
-        middle: at the middle of the metric's range.
-        map: of the judge's probabilities, fitted to all rows.
+        figures: Figures by name, see FIGURES; figures that are undefined for the data are missing.
+        best: Counts at the best threshold, which is chosen for each row without that row.
+        middle: Counts at the middle of the range of the metric.
+        map: Map of the judge's probabilities, fitted to all rows.
     """
 
     figures: dict[str, Figure]
@@ -106,11 +106,11 @@ class HumanAgreement:
 
 
 def measure_agreement(judged: LabelledScores, seed: int = SEED) -> HumanAgreement:
-    """Compares, and fits the map.
+    """Measure the agreement of a judge with people, and fit the map of its probabilities.
 
     Args:
-        judged: at least two rows.
-        seed: where drawing rows and folds starts.
+        judged: Labels and scores of at least two rows.
+        seed: Seed of resampling and of the split into folds.
 
     >>> judged = LabelledScores(Scale.BINARY, np.array([0.0, 0, 1, 1]), np.array([0.1, 0.6, 0.4, 0.9]), (0, 1))
     >>> found = measure_agreement(judged)
@@ -173,7 +173,7 @@ def _probability_statistics(judged: LabelledScores, mapped: Floats | None) -> It
 
 
 def scale_to_unit(values: Floats, bounds: tuple[float, float]) -> Floats:
-    """Values from their least to their greatest as 0 to 1.
+    """Scale values so that the bounds become 0 and 1.
 
     >>> scale_to_unit(np.array([1.0, 3.0]), (1.0, 5.0)).tolist()
     [0.0, 0.5]
@@ -191,7 +191,7 @@ def _confusion(labels: Booleans, said: Booleans) -> Confusion:
 
 
 def _predict_out_of_sample(labels: Booleans, scores: Floats, folds: Sequence[Rows]) -> Booleans | None:
-    """What the judge says of each row at the threshold of the other folds; None where a threshold can not be told."""
+    """Return the judge's answer for each row at the threshold of the other folds; None if a fold has no threshold."""
     said = np.zeros(len(labels), dtype=np.bool_)
     for fold in folds:
         weights = np.ones((1, len(labels)))
@@ -205,14 +205,14 @@ def _predict_out_of_sample(labels: Booleans, scores: Floats, folds: Sequence[Row
 
 
 def _units(judged: LabelledScores) -> Rows:
-    """The number of the unit that each row belongs to."""
+    """Return the number of the unit that each row belongs to."""
     if judged.groups is None:
         return np.arange(len(judged.labels))
     return np.unique(np.asarray(judged.groups, dtype=object).astype(str), return_inverse=True)[1].astype(np.intp)
 
 
 def _folds(labels: Floats, units: Rows, seed: int) -> list[Rows]:
-    """Rows in FOLDS parts (fewer where there are fewer units), each with about the same labels."""
+    """Split rows into at most FOLDS parts with about the same distribution of labels."""
     count = int(units.max()) + 1
     means = np.bincount(units, weights=labels) / np.bincount(units)
     order = np.lexsort((np.random.default_rng([seed, 1]).random(count), means))
@@ -232,7 +232,7 @@ def _figures(statistics: Mapping[str, Statistic], units: Rows, seed: int) -> dic
 
 
 def _resamples(units: Rows, seed: int) -> Iterator[Floats]:
-    """How often each row is drawn, resample after resample, in batches."""
+    """Yield batches of resamples, as the number of times that each row is drawn."""
     count = int(units.max()) + 1
     if count < 2:
         return

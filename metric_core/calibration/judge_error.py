@@ -1,11 +1,10 @@
-"""What people would say on average, where a judge that errs was asked: a mean score, corrected by labelled rows.
+"""Bias-corrected means: mean scores of an imperfect judge, corrected by means of labelled rows.
 
-Labelled rows tell what score a judge gives on average to rows that people call good, and to rows that they call bad:
-a straight line from label to score. Read backwards, the line turns a mean score into the mean label that would give it
-(for yes and no Rogan and Gladen's estimator, 1978, of a share behind a test that errs). It is read from label to score,
-not the other way round, because how a judge errs on good and on bad rows stays when there are more good ones, which is
-what a run is made to find out. Its interval is Fieller's (1954), which grows without bounds where the judge can hardly
-tell good from bad, as it should.
+Labelled rows show the average score that a judge gives to rows that people call good, and to rows that they call bad: a
+straight line from label to score. Inverting the line turns a mean score into a mean label (for binary labels, this is
+the estimator of a prevalence by Rogan and Gladen, 1978). The regression is of score on label, not the reverse, because
+the errors of a judge on good and on bad rows do not depend on the share of good rows, which a run is meant to estimate.
+The interval is Fieller's (1954), which becomes unbounded if the judge can hardly tell good from bad.
 """
 
 from collections.abc import Sequence
@@ -19,20 +18,20 @@ from metric_core.statistics.resampling import LEVEL, Interval, Units
 Floats = NDArray[np.float64]
 
 LEAST_UNITS = 4
-"""Rows, or groups of rows that belong together, below which nothing is said."""
+"""Minimum number of rows, or of groups of rows, for an estimate."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeError:
-    """The line from the label of a row to its score, and how sure it is.
+    """The line from the label of a row to its score, with its covariance.
 
     Args:
-        bad: mean score of rows with the label 0, the lowest.
-        gain: by how much rows with the label 1, the highest, score above that.
-        variance_bad: of `bad`.
-        covariance: of `bad` and `gain`.
-        variance_gain: of `gain`.
-        units: rows, or groups of rows, that it was found from.
+        bad: Mean score of rows with label 0, the lowest.
+        gain: Mean score of rows with label 1, the highest, minus `bad`.
+        variance_bad: Variance of `bad`.
+        covariance: Covariance of `bad` and `gain`.
+        variance_gain: Variance of `gain`.
+        units: Number of rows, or of groups of rows, that the line was fitted to.
     """
 
     bad: float
@@ -45,11 +44,11 @@ class JudgeError:
 
 @dataclass(frozen=True, slots=True)
 class CorrectedMean:
-    """What people would say on average of rows that a judge has scored, or by how much more of one run than of another.
+    """Bias-corrected mean of rows that a judge has scored, or difference of such means of two runs.
 
     Args:
-        value: the mean label, from 0 to 1, or the difference; None where the judge can not tell good rows from bad.
-        interval: of it, as far as labels go.
+        value: Mean label, from 0 to 1, or the difference; None if the judge cannot tell good rows from bad.
+        interval: Interval of the value, clipped to the range of labels.
     """
 
     value: float | None
@@ -57,15 +56,15 @@ class CorrectedMean:
 
 
 def estimate_judge_error(labels: Floats, scores: Floats, groups: Sequence[str] | None = None) -> JudgeError | None:
-    """Fits the line by least squares; its covariance is the jackknife's, which leaves out one unit at a time.
+    """Fit the line by least squares, with a jackknife estimate of its covariance that leaves out one unit at a time.
 
     Args:
-        labels: what people say of each row, from 0 to 1.
-        scores: what the metric says of them.
-        groups: rows with equal names belong together; None: every row stands alone.
+        labels: Label of each row, from 0 to 1.
+        scores: Score of each row.
+        groups: Group of each row; None if rows are independent.
 
     Returns:
-        The line; None where there are too few units, or it hangs on one of them.
+        The line; None if there are too few units, or if it is not determined without one of them.
 
     >>> found = estimate_judge_error(np.array([0, 0, 0, 1, 1, 1.0]), np.array([0.1, 0.2, 0.3, 0.6, 0.8, 1.0]))
     >>> round(found.bad, 6), round(found.gain, 6), found.units
@@ -97,11 +96,11 @@ def estimate_judge_error(labels: Floats, scores: Floats, groups: Sequence[str] |
 
 
 def correct_mean(error: JudgeError, scores: Units) -> CorrectedMean:
-    """The mean label of rows with these scores, if the judge errs on them as on the labelled ones.
+    """Return the bias-corrected mean of scores, assuming that the judge errs as on the labelled rows.
 
     Args:
-        error: how the judge errs.
-        scores: of at least two rows, or groups of them.
+        error: Error of the judge.
+        scores: Scores of at least two rows or groups.
 
     >>> error = JudgeError(bad=0.2, gain=0.6, variance_bad=1e-4, covariance=-1e-4, variance_gain=2e-4, units=200)
     >>> round(correct_mean(error, Units.of(np.array([0.4, 0.5, 0.6] * 100))).value, 6)
@@ -114,11 +113,11 @@ def correct_mean(error: JudgeError, scores: Units) -> CorrectedMean:
 
 
 def correct_difference(error: JudgeError, differences: Units) -> CorrectedMean:
-    """By how much the mean label of one run is above that of another, if the judge errs on both alike.
+    """Return the bias-corrected difference of two runs, assuming that the judge errs on both alike.
 
     Args:
-        error: how the judge errs.
-        differences: of the scores of at least two pairs of rows, or groups of them.
+        error: Error of the judge.
+        differences: Differences of scores of at least two pairs of rows or groups.
 
     >>> error = JudgeError(bad=0.2, gain=0.5, variance_bad=1e-4, covariance=-1e-4, variance_gain=2e-4, units=200)
     >>> round(correct_difference(error, Units.of(np.array([0.0, 0.1, 0.2] * 100))).value, 6)
@@ -133,16 +132,17 @@ def _mean_and_variance(units: Units) -> tuple[float, float]:
 
 
 def _invert_line(error: JudgeError, rise: float, variance: float, covariance: float, within: Interval) -> CorrectedMean:
-    """The label behind a rise of the score above that of bad rows.
+    """Return the mean label that corresponds to a rise of the score above that of bad rows.
 
-    The labels y for which (rise - gain * y)² is at most t² times its variance lie between the roots of a parabola.
+    The interval is the set of labels y for which (rise - gain * y)² is at most t² times its variance; its ends are the
+    roots of a parabola.
 
     Args:
-        error: how the judge errs.
-        rise: the rise.
-        variance: of the rise.
-        covariance: minus that of the rise and the gain.
-        within: the least and the greatest that can be said.
+        error: Error of the judge.
+        rise: Rise of the score.
+        variance: Variance of the rise.
+        covariance: Covariance of the rise and the gain, negated.
+        within: Least and greatest possible label.
     """
     from scipy.special import stdtrit  # noqa: PLC0415 scipy loads slowly
 

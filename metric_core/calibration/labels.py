@@ -1,4 +1,4 @@
-"""What people said about rows, as numbers: yes or no, or a grade."""
+"""Labels of rows by people, as numbers: yes or no, or a grade."""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _SHOWN = 6
 
 
 class Scale(StrEnum):
-    """What labels are."""
+    """Kind of labels."""
 
     BINARY = "binary"
     GRADED = "graded"
@@ -21,12 +21,12 @@ class Scale(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LabelRules:
-    """How a column of labels is read.
+    """Rules for reading a column of labels.
 
     Args:
-        column: its name.
-        positive: the label that means yes; every other label means no. None: labels are numbers, yes/no or true/false.
-        span: the lowest and the highest grade; None: those of the metric, or those that occur.
+        column: Name of the column.
+        positive: Label that means yes, while all others mean no; None if labels are numbers, yes/no or true/false.
+        span: Lowest and highest grade; None for the bounds of the metric, or the grades that occur.
     """
 
     column: str
@@ -36,12 +36,12 @@ class LabelRules:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What people said.
+    """Labels of rows.
 
     Args:
-        scale: yes or no, or grades.
-        values: row id -> 0 or 1, or the grade.
-        unlabelled: rows without a label.
+        scale: Kind of labels.
+        values: Row id -> 0 or 1, or the grade.
+        unlabelled: Number of rows without a label.
     """
 
     scale: Scale
@@ -50,15 +50,15 @@ class Labels:
 
 
 def read_labels(cells: Mapping[str, Any], rules: LabelRules) -> Labels:
-    """The labels of rows; an empty cell is none.
+    """Read the labels of rows; empty cells are not labels.
 
     Args:
-        cells: row id -> what the column holds.
-        rules: how it is read.
+        cells: Row id -> cell of the column.
+        rules: Rules for reading the column.
 
     Raises:
-        SourceError: a label can not be read, or all labels are the same.
-        ConfigError: no row has the label that is to mean yes, or grades lie outside of their range.
+        SourceError: If a label cannot be read, or all labels are the same.
+        ConfigError: If no row has the positive label, or grades are out of range.
 
     >>> read_labels({"a": "yes", "b": "no", "c": None}, LabelRules("faithful")).values
     {'a': 1.0, 'b': 0.0}
@@ -75,7 +75,7 @@ def read_labels(cells: Mapping[str, Any], rules: LabelRules) -> Labels:
         raise ConfigError(f"no label in {rules.column!r} is {rules.positive!r}; there are {', '.join(found)}")
     if len(distinct) == 1:
         raise SourceError(
-            f"all {len(values)} labels in {rules.column!r} are the same: agreement can not be told from chance"
+            f"all {len(values)} labels in {rules.column!r} are the same: agreement cannot be told from chance"
         )
     scale = Scale.BINARY if set(distinct) == {0.0, 1.0} and rules.span is None else Scale.GRADED
     if rules.span is not None and not rules.span[0] <= distinct[0] <= distinct[-1] <= rules.span[1]:
@@ -109,12 +109,12 @@ def _number(cell: Any, rules: LabelRules) -> float:
             return number
     raise SourceError(
         f"the label {str(cell)[:60]!r} in {rules.column!r} is neither a number nor yes, no, true or false; "
-        "--positive LABEL says which label means yes, where labels are words"
+        "use --positive LABEL to set the label that means yes"
     )
 
 
 def _means(cell: Any, positive: str) -> bool:
-    """Whether a cell is the positive label, however it is written: 1, 1.0 and true are the same."""
+    """Return whether a cell equals the positive label in any notation: 1, 1.0 and true are equal."""
     wanted = positive.strip().casefold()
     if str(cell).strip().casefold() == wanted:
         return True

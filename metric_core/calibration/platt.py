@@ -1,7 +1,7 @@
-"""A judge's probabilities mapped to what people say: Platt's two numbers, fitted through a metric's own formula.
+"""Platt scaling of a judge's probabilities, fitted to labels of people through the formula of a metric.
 
-People label answers, a judge gives a probability to each claim. So the map changes the probabilities of single
-verdicts, and is fitted so that the metric that is made of them agrees with the labels best. It keeps their order.
+People label responses, while a judge gives a probability for each claim. So the map changes the probabilities of single
+verdicts, and is fitted to maximize the agreement of the resulting metric with the labels. It preserves their order.
 """
 
 import math
@@ -16,23 +16,23 @@ Floats: TypeAlias = NDArray[np.float64]
 Rows: TypeAlias = NDArray[np.intp]
 
 NEAREST_TO_CERTAIN = 0.005
-"""Where a judge says 0 or 1 it is taken to mean this far from it: below a hundredth, probabilities are not told."""
+"""Distance from 0 and 1 to which probabilities are clipped: judges do not resolve probabilities below a hundredth."""
 
 MOST_ROWS = 2000
-"""Rows that a map is fitted to: two numbers do not become better by more."""
+"""Maximum number of rows to fit a map to: two parameters do not improve with more."""
 
 _LEAST_LOSS_MARGIN = 1e-6
 _PRIOR_WEIGHT = 1.0
-"""How many rows' worth of evidence it takes to leave the map that changes nothing."""
+"""Weight of the prior, which favors the identity map, in rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProbabilityMap:
-    """p -> sigmoid(slope * logit(p) + intercept). A slope below 1 says that the judge is too sure of itself.
+    """The map p -> sigmoid(slope * logit(p) + intercept). A slope below 1 corrects an overconfident judge.
 
     Args:
-        slope: above 0.
-        intercept: above 0 where the judge says no too often.
+        slope: Slope, above 0.
+        intercept: Intercept, above 0 if the judge says no too often.
 
     >>> round(ProbabilityMap(1.0, 0.0)(0.9), 3)
     0.9
@@ -44,22 +44,22 @@ class ProbabilityMap:
     intercept: float
 
     def __call__(self, probability: float) -> float:
-        """The mapped probability, in (0, 1)."""
+        """Return the mapped probability, in (0, 1)."""
         kept = min(max(probability, NEAREST_TO_CERTAIN), 1 - NEAREST_TO_CERTAIN)
         return 1 / (1 + math.exp(-(self.slope * math.log(kept / (1 - kept)) + self.intercept)))
 
 
 Predict: TypeAlias = Callable[[ProbabilityMap, Rows], Floats]
-"""What a metric says of rows, on [0, 1], where the probabilities of their verdicts are mapped."""
+"""Function from a map and rows to the scores of these rows, in [0, 1], under mapped probabilities."""
 
 
 def fit_map(labels: Floats, rows: Rows, predict: Predict) -> ProbabilityMap:
-    """The map with which the predictions of these rows are most likely, given their labels.
+    """Return the map that maximizes the likelihood of the labels of these rows.
 
     Args:
-        labels: label of every row of the data, in [0, 1].
-        rows: the rows to fit to; of more than `MOST_ROWS`, evenly spread ones.
-        predict: what the metric says of rows under a map.
+        labels: Label of every row of the data, in [0, 1].
+        rows: Rows to fit to; if there are more than `MOST_ROWS`, an evenly spaced subset is used.
+        predict: Function that computes the scores of rows under a map.
     """
     from scipy.optimize import minimize  # noqa: PLC0415 scipy loads slowly
 
@@ -78,7 +78,7 @@ def fit_map(labels: Floats, rows: Rows, predict: Predict) -> ProbabilityMap:
 
 
 def predict_out_of_sample(labels: Floats, folds: Sequence[Rows], predict: Predict) -> Floats:
-    """What the metric says of each row under a map that was fitted to the other folds."""
+    """Return the score of each row under a map that was fitted to the other folds."""
     found = np.empty(len(labels))
     for number, fold in enumerate(folds):
         others = np.sort(np.concatenate([rows for other, rows in enumerate(folds) if other != number]))

@@ -1,8 +1,8 @@
-"""Statistics of how far scores and labels agree, each as a function of how often a row was drawn.
+"""Statistics of the agreement of scores and labels, as functions of row weights.
 
-A bootstrap draws rows many times over; a matrix of how often, with a row a resample, gives the statistic of all
-resamples at once. Weights of 1 give the statistic of the data. A statistic that is not defined is NaN here, inside;
-what leaves `calibration` has no NaN.
+The weights of a bootstrap are the number of times that each row is drawn; a matrix with one resample per row gives the
+statistic of all resamples at once. Weights of 1 give the statistic of the data. Undefined statistics are NaN within
+`calibration`, whose results contain no NaN.
 """
 
 from collections.abc import Callable
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 Floats: TypeAlias = NDArray[np.float64]
 Booleans: TypeAlias = NDArray[np.bool_]
 Statistic: TypeAlias = Callable[[Floats], Floats]
-"""Weights, a row a resample and a column a row of the data -> one number a resample."""
+"""Function from weights (one row per resample, one column per row of the data) to one number per resample."""
 
 BINS = 10
-"""Equal parts of [0, 1] in which probabilities are compared with labels."""
+"""Number of equal parts of [0, 1] in which probabilities are compared with labels."""
 
 
 def confusion_counts(labels: Booleans, said: Booleans) -> Callable[[Floats], tuple[Floats, Floats, Floats, Floats]]:
-    """True positives, false positives, false negatives and true negatives of each resample."""
+    """Return a function that counts true positives, false positives, false negatives and true negatives."""
     parts = [labels & said, ~labels & said, labels & ~said, ~labels & ~said]
     table = np.stack(parts, axis=1).astype(np.float64)
 
@@ -33,7 +33,7 @@ def confusion_counts(labels: Booleans, said: Booleans) -> Callable[[Floats], tup
 
 
 def agreement(labels: Booleans, said: Booleans) -> Statistic:
-    """Share of rows on which both say the same.
+    """Return the statistic: share of rows on which both agree.
 
     >>> agreement(np.array([True, False]), np.array([True, True]))(np.ones((1, 2)))
     array([0.5])
@@ -47,7 +47,7 @@ def agreement(labels: Booleans, said: Booleans) -> Statistic:
 
 
 def kappa(labels: Booleans, said: Booleans) -> Statistic:
-    """Cohen's kappa: agreement beyond chance; NaN where both give one label only."""
+    """Return the statistic: Cohen's kappa, agreement beyond chance; NaN if both give only one label."""
 
     def statistic(weights: Floats) -> Floats:
         both, only_said, only_label, neither = confusion_counts(labels, said)(weights)
@@ -59,7 +59,7 @@ def kappa(labels: Booleans, said: Booleans) -> Statistic:
 
 
 def balanced_accuracy(labels: Booleans, said: Booleans) -> Statistic:
-    """Mean of the shares of positives and of negatives that are told right; NaN without one of them."""
+    """Return the statistic: mean of sensitivity and specificity; NaN without positives or negatives."""
 
     def statistic(weights: Floats) -> Floats:
         both, only_said, only_label, neither = confusion_counts(labels, said)(weights)
@@ -69,11 +69,14 @@ def balanced_accuracy(labels: Booleans, said: Booleans) -> Statistic:
 
 
 def auroc(labels: Booleans, scores: Floats) -> Statistic:
-    """Probability that a positive row scores above a negative one, ties by half; NaN without one of them."""
-    below = _Below(labels, scores)
+    """Return the statistic: probability that a positive row scores above a negative one, with ties counted half.
+
+    NaN without positives or negatives.
+    """
+    classes = _ScoredClasses(labels, scores)
 
     def statistic(weights: Floats) -> Floats:
-        positives, negatives = below.of(weights)
+        positives, negatives = classes.sum_weights(weights)
         before = np.cumsum(negatives, axis=1) - negatives
         won = (positives * (before + negatives / 2)).sum(axis=1)
         return _ratio(won, positives.sum(axis=1) * negatives.sum(axis=1))
@@ -82,15 +85,16 @@ def auroc(labels: Booleans, scores: Floats) -> Statistic:
 
 
 def best_threshold(labels: Booleans, scores: Floats) -> Statistic:
-    """The threshold with the highest balanced accuracy, halfway between two scores; NaN without one of the classes.
+    """Return the statistic: threshold with the highest balanced accuracy, halfway between two scores.
 
-    A row counts as positive from the threshold on. Of equally good thresholds it is the lowest.
+    Rows at or above the threshold are positive. Among equally good thresholds, the lowest is taken. NaN without positives
+    or negatives.
     """
-    below = _Below(labels, scores)
-    cuts = np.concatenate([below.values[:1], (below.values[1:] + below.values[:-1]) / 2])
+    classes = _ScoredClasses(labels, scores)
+    cuts = np.concatenate([classes.values[:1], (classes.values[1:] + classes.values[:-1]) / 2])
 
     def statistic(weights: Floats) -> Floats:
-        positives, negatives = below.of(weights)
+        positives, negatives = classes.sum_weights(weights)
         missed = _shares(np.cumsum(positives, axis=1) - positives, positives)
         refused = _shares(np.cumsum(negatives, axis=1) - negatives, negatives)
         gain = refused - missed
@@ -101,12 +105,12 @@ def best_threshold(labels: Booleans, scores: Floats) -> Statistic:
 
 
 def mean_of(values: Floats) -> Statistic:
-    """The mean: of squared differences the Brier score, of absolute ones the mean absolute error."""
+    """Return the statistic: mean of values, for example of squared differences (Brier score)."""
     return lambda weights: (weights @ values) / weights.sum(axis=1)
 
 
 def calibration_error(labels: Floats, probabilities: Floats) -> Statistic:
-    """Expected calibration error: how far probabilities and labels differ on average in each of `BINS` bins.
+    """Return the statistic: expected calibration error, over `BINS` bins of probabilities.
 
     Source: Naeini et al., "Obtaining Well Calibrated Probabilities Using Bayesian Binning" (2015).
     """
@@ -117,7 +121,7 @@ def calibration_error(labels: Floats, probabilities: Floats) -> Statistic:
 
 
 def spearman(labels: Floats, scores: Floats) -> Statistic:
-    """Spearman's rank correlation; NaN where all labels or all scores are the same."""
+    """Return the statistic: Spearman's rank correlation; NaN if all labels or all scores are the same."""
 
     def one(left: Floats, right: Floats) -> float:
         from scipy.stats import rankdata  # noqa: PLC0415 scipy loads slowly
@@ -128,7 +132,7 @@ def spearman(labels: Floats, scores: Floats) -> Statistic:
 
 
 def kendall(labels: Floats, scores: Floats) -> Statistic:
-    """Kendall's tau-b; NaN as for Spearman."""
+    """Return the statistic: Kendall's tau-b; NaN if all labels or all scores are the same."""
 
     def one(left: Floats, right: Floats) -> float:
         from scipy.stats import kendalltau  # noqa: PLC0415 scipy loads slowly
@@ -138,8 +142,8 @@ def kendall(labels: Floats, scores: Floats) -> Statistic:
     return _row_by_row(labels, scores, one)
 
 
-class _Below:
-    """The weight of positives and negatives at each distinct score, ascending."""
+class _ScoredClasses:
+    """Weights of positives and negatives at each distinct score, in ascending order."""
 
     def __init__(self, labels: Booleans, scores: Floats) -> None:
         self.values, place = np.unique(scores, return_inverse=True)
@@ -147,7 +151,7 @@ class _Below:
         self._starts = np.searchsorted(place[self._order], np.arange(len(self.values)))
         self._labels = labels[self._order].astype(np.float64)
 
-    def of(self, weights: Floats) -> tuple[Floats, Floats]:
+    def sum_weights(self, weights: Floats) -> tuple[Floats, Floats]:
         ordered = weights[:, self._order]
         positives = np.add.reduceat(ordered * self._labels, self._starts, axis=1)
         return positives, np.add.reduceat(ordered, self._starts, axis=1) - positives

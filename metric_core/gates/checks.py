@@ -1,4 +1,4 @@
-"""A gate applied to the scores of a run, and of a baseline where there is one."""
+"""Apply a gate to the scores of a run and of an optional baseline."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,12 +38,12 @@ _FACTS: dict[Statistic, Callable[[Floats], float]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A check whose outcome waits for the other checks; `finding` is None where it does not.
+    """A check whose outcome may depend on the other checks.
 
     Args:
-        check: the check.
-        finding: what it waits with.
-        key: the key of its metric, where the judge that made its numbers matters.
+        check: Check as far as it is known.
+        finding: Test result to decide with all others; None if the check is final.
+        key: Key of the metric if the trust in its judge matters, else None.
     """
 
     check: Check
@@ -57,16 +57,16 @@ def check_gate(
     seed: int = SEED,
     agreements: Agreements = MappingProxyType({}),
 ) -> GateResult:
-    """Applies a gate.
+    """Apply a gate.
 
     Args:
-        gate: the rules.
-        columns: the cells of every metric of the baseline (a) and of the run (b).
-        seed: where resampling starts.
-        agreements: how far the judges agree with people, for a gate that asks for it.
+        gate: Rules to apply.
+        columns: Cells of every metric of the baseline (a) and of the run (b).
+        seed: Seed of resampling.
+        agreements: Measured agreement of the judges with people, for gates with a rule about it.
 
     Raises:
-        ConfigError: a rule names a metric that the run has not, or that it can not be about.
+        ConfigError: If a rule names a metric that the run does not have, or that the rule cannot apply to.
 
     >>> cells = {f"row {i}": Score.scored(0.9 if i % 3 else 0.7) for i in range(60)}
     >>> columns = [ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a={}, b=cells)]
@@ -91,12 +91,12 @@ def _apply_judge_rules(
     columns: Sequence[ScoreColumns],
     agreements: Agreements,
 ) -> list[Check]:
-    """The checks, none of which passes or fails by numbers of a judge that is not trusted, and those of the judges."""
+    """Return the checks of the judges, and the other checks, made inconclusive if their judge is not trusted."""
     keys = [draft.key for draft in drafts]
     beside = {draft.key for draft in drafts if draft.check.kind is RuleKind.REGRESSION}
     named = None if rule.metrics is None else [_resolve_metric(name, columns).metric for name in rule.metrics]
     ruled = [key for key in dict.fromkeys(keys if named is None else named) if key is not None]
-    # The baseline's own judge matters only where its numbers do.
+    # The judge of the baseline matters only for rules that compare with the baseline.
     known = {key: agreements.get(key, ())[: 2 if key in beside else 1] for key in ruled}
     judges = list(check_judge(rule, ruled, known))
     untrusted = {check.metric for check in judges if check.outcome is not Outcome.PASSED}
@@ -105,7 +105,7 @@ def _apply_judge_rules(
 
 
 def _settle_all(drafts: Sequence[_Draft], level: float) -> list[Check]:
-    adjusted = iter(holm([draft.finding.p_kept for draft in drafts if draft.finding]))
+    adjusted = iter(holm([draft.finding.p_met for draft in drafts if draft.finding]))
     return [
         _settle(draft.check, draft.finding, next(adjusted), 1 - level) if draft.finding else draft.check
         for draft in drafts
@@ -115,21 +115,21 @@ def _settle_all(drafts: Sequence[_Draft], level: float) -> list[Check]:
 def _settle(check: Check, finding: Finding, p: float, alpha: float) -> Check:
     settled = replace(check, observed=finding.observed, interval=finding.interval, p=p)
     if p <= alpha:
-        return replace(settled, outcome=Outcome.FAILED, reason="beyond the bar by more than chance")
-    if finding.p_broken <= alpha:
+        return replace(settled, outcome=Outcome.FAILED, reason="violates the threshold by more than chance")
+    if finding.p_violated <= alpha:
         is_alike = finding.interval.low == finding.interval.high
-        reason = "kept: all rows are alike" if is_alike else "kept by more than chance"
+        reason = "meets the threshold: all rows are alike" if is_alike else "meets the threshold by more than chance"
         return replace(settled, outcome=Outcome.PASSED, reason=reason)
-    if finding.p_kept <= alpha:
-        return replace(settled, reason="beyond the bar, but among so many rules that may be chance")
-    return replace(settled, reason="the bar lies within the interval: too few rows to tell")
+    if finding.p_met <= alpha:
+        return replace(settled, reason="violates the threshold, but with this many rules that may be chance")
+    return replace(settled, reason="the threshold lies within the interval: too few rows to decide")
 
 
 def _absolute_drafts(rule: AbsoluteRule, columns: Sequence[ScoreColumns], gate: Gate, seed: int) -> Iterator[_Draft]:
     column = _resolve_metric(rule.metric, columns)
     scored = {row: cell for row, cell in column.b.items() if cell.status == Status.SCORED}
     if any(cell.value is None for cell in scored.values()):
-        raise ConfigError(f"the gate has a rule about {rule.metric}, which answers with a category, not with a number")
+        raise ConfigError(f"the gate has a rule about {rule.metric}, whose values are categories, not numbers")
     by_scale: dict[str | None, list[str]] = {}
     for row in sorted(scored):
         by_scale.setdefault(scored[row].label, []).append(row)
@@ -161,12 +161,12 @@ def _regression_drafts(
 
 
 def _regressing_share(rule: RegressionRule, columns: Sequence[ScoreColumns], gate: Gate) -> Iterator[ScoreColumns]:
-    """The metrics that a rule is about: those it names, or all of the baseline's that can be worse."""
+    """Yield the metrics that a rule applies to: those it names, or all of the baseline that can be worse."""
     if rule.metrics is not None:
         for name in rule.metrics:
             column = _resolve_metric(name, columns)
             if column.direction is Direction.NEITHER or _has_categories(column.a):
-                raise ConfigError(f"the gate's regression rule names {name}, of which no value is better than another")
+                raise ConfigError(f"the gate's regression rule names {name}, which has no better and worse values")
             yield column
         return
     named = {_resolve_metric(name, columns).metric for other in gate.regression for name in other.metrics or ()}
@@ -189,7 +189,7 @@ def _coverage_drafts(rule: CoverageRule, columns: Sequence[ScoreColumns]) -> Ite
 
 
 def _check_coverage(rule: CoverageRule, columns: Sequence[ScoreColumns]) -> Iterable[ScoreColumns]:
-    """The metrics that a rule is about: those it names, or all of the runs that its share is of."""
+    """Return the metrics that a rule applies to: those it names, or all metrics of the run or of the baseline."""
     if rule.metrics is not None:
         return [_resolve_metric(name, columns) for name in rule.metrics]
     if rule.count is Count.PAIRED:
@@ -199,7 +199,7 @@ def _check_coverage(rule: CoverageRule, columns: Sequence[ScoreColumns]) -> Iter
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """Values whose true mean is to keep to a bar."""
+    """Values to test against a threshold."""
 
     values: Floats
     groups: Sequence[str] | None
@@ -223,7 +223,7 @@ def _fact(check: Check, observed: float | None, bar: Bar, reason: str = "") -> C
     if observed is None:
         return replace(check, reason="there are no such rows")
     outcome = Outcome.PASSED if bar.is_kept_by(observed) else Outcome.FAILED
-    return replace(check, observed=observed, outcome=outcome, reason=reason or f"of {check.rows} rows, as they are")
+    return replace(check, observed=observed, outcome=outcome, reason=reason or f"observed on {check.rows} rows")
 
 
 def _blank(kind: RuleKind, metric: str, rule: str, rows: int) -> Check:
@@ -253,7 +253,7 @@ def _has_categories(cells: Mapping[str, Score]) -> bool:
 
 
 def _resolve_metric(name: str, columns: Sequence[ScoreColumns]) -> ScoreColumns:
-    """The column of a metric by its key, or by any name of a metric whose key is its own."""
+    """Return the column of a metric by its key, or by any name of a metric with default parameters."""
     by_key = {column.metric: column for column in columns}
     try:
         key = name if name in by_key else resolve(name).name

@@ -1,4 +1,4 @@
-"""A gate's rule about the judge: whether it agrees with people as far as the numbers that it made are to be trusted."""
+"""Gate rules about the judge, which must agree with people before its scores are trusted."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,17 +9,18 @@ from metric_core.gates.rules import Check, JudgeAgreement, JudgeRule, Outcome, R
 from metric_core.statistics.resampling import Interval
 
 Agreements: TypeAlias = Mapping[str, Sequence[JudgeAgreement | None]]
-"""Key of a metric that asks a judge -> how far the run's judge agreed with people, and the baseline's, if that is
-another one; None: that was never measured. A metric without a judge is not in it."""
+"""Key of a metric -> agreement with people of the run's judge, and of the baseline's judge if it is a different one.
+
+An agreement is None if it was never measured. Metrics that ask no judge are missing."""
 
 
 def check_judge(rule: JudgeRule, metrics: Sequence[str], agreements: Agreements) -> Iterator[Check]:
-    """Whether the judges of some metrics agree with people as far as they should.
+    """Yield a check for every judge of these metrics: whether it agrees with people as far as the rule requires.
 
     Args:
-        rule: how far that is.
-        metrics: the keys of the metrics.
-        agreements: what is known.
+        rule: Required agreement.
+        metrics: Keys of the metrics.
+        agreements: Measured agreement.
 
     >>> from metric_core.gates.rules import Bar
     >>> found = JudgeAgreement("Cohen's kappa", 0.7, Interval(0.5, 0.85), 200)
@@ -34,10 +35,10 @@ def check_judge(rule: JudgeRule, metrics: Sequence[str], agreements: Agreements)
 
 
 def distrust(check: Check) -> Check:
-    """A check of numbers whose judge is not trusted: they tell nothing, whatever they are."""
+    """Return the check as inconclusive, because the judge that made its numbers is not trusted."""
     if check.outcome is Outcome.INCONCLUSIVE:
         return check
-    return replace(check, outcome=Outcome.INCONCLUSIVE, reason=f"{check.reason}, but by a judge that is not trusted")
+    return replace(check, outcome=Outcome.INCONCLUSIVE, reason=f"{check.reason}, but the judge is not trusted")
 
 
 def _check(rule: JudgeRule, metric: str, whose: str, found: JudgeAgreement | None) -> Check:
@@ -65,7 +66,7 @@ def _problem(rule: JudgeRule, found: JudgeAgreement | None) -> str | None:
         what = "" if found.value is None else f" ({found.measure} {_format_value(found)})"
         return f"was measured on {found.rows} labelled rows only{what}, wanted at least {rule.min_rows}"
     if found.interval is None:
-        return f"was measured on {found.rows} labelled rows, too much alike for an interval, wanted {rule.bar}"
+        return f"was measured on {found.rows} labelled rows, which are too similar for an interval, wanted {rule.bar}"
     if not rule.bar.is_kept_by(found.interval.low):
         return (
             f"is {found.measure} {_format_value(found)}, over {found.rows} labelled rows, "
@@ -82,7 +83,7 @@ def _advice(rule: JudgeRule, metric: str, found: JudgeAgreement | None) -> str:
     else:
         first = "choose a judge that agrees better"
     command = f"`assay calibrate LABELS --label COLUMN --metric {shlex.quote(metric)}`"
-    return f"{first}, measure it with {command}, and evaluate again, which asks nothing anew of the same judge"
+    return f"{first}, measure it with {command}, and evaluate again; cached answers of the same judge are reused"
 
 
 def _format_value(found: JudgeAgreement) -> str:

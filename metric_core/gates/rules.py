@@ -1,13 +1,13 @@
-"""Whether a run may pass: rules about its scores, each passed, failed, or not to be told from so few rows.
+"""Gate rules about the scores of a run; each passes, fails, or is inconclusive because of too few rows.
 
-A rule about a mean fails only where the mean is beyond its bar by more than chance, and passes only where it keeps to
-the bar by more than chance. Over all rules of a gate together, the probability that one fails although every true mean
-keeps to its bar is at most 1 - level (Holm's correction). Counts, and the least and greatest value, are facts about the
-rows and need no such care.
+A rule about a mean fails only if the mean violates its threshold significantly, and passes only if it meets the
+threshold significantly. Over all rules of a gate, the probability that any fails although every true mean meets its
+threshold is at most 1 - level (Holm's correction). Counts, and the least and greatest value, are facts about the rows
+and need no test.
 
-A gate may also ask for a judge that is known to agree with people. Numbers of a judge that was never measured, or
-agrees too little, tell nothing: rules about them neither pass nor fail. As everywhere in a gate, what counts is not the
-estimate: the lower end of the agreement's 95 % interval has to keep to the bar.
+A gate can also require a judge that is known to agree with people. If its agreement was never measured or is too low,
+rules about its scores are inconclusive. The lower end of the 95 % interval of the agreement has to meet the threshold,
+not the estimate.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ from enum import StrEnum
 from metric_core.statistics.resampling import Interval
 
 _ROUNDING = 1e-12
-"""Numbers that differ by less differ by rounding."""
+"""Largest difference that is attributed to rounding."""
 
 
 class Outcome(StrEnum):
-    """What a rule says, the most serious last."""
+    """Outcome of a rule, in ascending order of severity."""
 
     PASSED = "passed"
     INCONCLUSIVE = "inconclusive"
@@ -29,10 +29,10 @@ class Outcome(StrEnum):
 
 
 class RuleKind(StrEnum):
-    """What a rule is about.
+    """Subject of a rule.
 
-    A run's own scores; its scores beside a baseline's; how many of its rows were scored; how far its judge agrees with
-    people.
+    ABSOLUTE: the scores of the run. REGRESSION: its scores compared with a baseline. COVERAGE: the share of rows with
+    scores. JUDGE: the agreement of its judge with people.
     """
 
     ABSOLUTE = "absolute"
@@ -42,7 +42,7 @@ class RuleKind(StrEnum):
 
 
 class Statistic(StrEnum):
-    """What of a metric's values an absolute rule looks at."""
+    """Statistic of the values of a metric that an absolute rule checks."""
 
     MEAN = "mean"
     MEDIAN = "median"
@@ -51,9 +51,10 @@ class Statistic(StrEnum):
 
 
 class Count(StrEnum):
-    """Which share of the rows a coverage rule looks at.
+    """Share of rows that a coverage rule checks.
 
-    SCORED, FAILED: of the run's rows. PAIRED: of the rows that the baseline has scored, those scored in both.
+    SCORED, FAILED: share of the rows of the run. PAIRED: share of the rows scored in the baseline that both runs have
+    scored.
     """
 
     SCORED = "scored"
@@ -63,7 +64,7 @@ class Count(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """How low or how high a number may be.
+    """A threshold: a lower or an upper limit.
 
     >>> str(Bar(0.8)), Bar(0.02, is_floor=False).is_kept_by(0.01)
     ('at least 0.8', True)
@@ -73,7 +74,7 @@ class Bar:
     is_floor: bool = True
 
     def is_kept_by(self, number: float) -> bool:
-        """Whether a number is on the right side, or is the bar but for rounding."""
+        """Return whether a number is within the limit, or exceeds it only by rounding."""
         beyond = self.value - number if self.is_floor else number - self.value
         return beyond < _ROUNDING
 
@@ -83,7 +84,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class AbsoluteRule:
-    """A metric of the run keeps to a bar."""
+    """A rule that a statistic of a metric meets a threshold."""
 
     metric: str
     statistic: Statistic
@@ -92,7 +93,10 @@ class AbsoluteRule:
 
 @dataclass(frozen=True, slots=True)
 class RegressionRule:
-    """Metrics are worse than in the baseline by at most so much; `metrics` None: all that no other rule names."""
+    """A rule that metrics are worse than in the baseline by at most `max_drop`.
+
+    If `metrics` is None, the rule applies to all metrics that no other regression rule names.
+    """
 
     metrics: tuple[str, ...] | None
     max_drop: float
@@ -100,7 +104,7 @@ class RegressionRule:
 
 @dataclass(frozen=True, slots=True)
 class CoverageRule:
-    """So many rows are scored, failed or paired; `metrics` None: all."""
+    """A rule that a share of rows meets a threshold; if `metrics` is None, it applies to all metrics."""
 
     metrics: tuple[str, ...] | None
     count: Count
@@ -109,12 +113,13 @@ class CoverageRule:
 
 @dataclass(frozen=True, slots=True)
 class JudgeRule:
-    """The judge agrees with people at least so far.
+    """A rule that the judge agrees with people.
 
     Args:
-        metrics: in which metrics; None: in each with absolute or regression rules.
-        bar: how far, in Cohen's kappa, or in Spearman's correlation where people gave grades.
-        min_rows: with fewer labelled rows nothing is told: the interval of few rows is narrower than it ought to be.
+        metrics: Names of metrics; None for all metrics with absolute or regression rules.
+        bar: Threshold for Cohen's kappa, or for Spearman's correlation if people gave grades.
+        min_rows: Number of labelled rows below which the rule is inconclusive, since intervals from few rows are too
+            narrow.
     """
 
     metrics: tuple[str, ...] | None
@@ -124,13 +129,13 @@ class JudgeRule:
 
 @dataclass(frozen=True, slots=True)
 class JudgeAgreement:
-    """How far the judge of a run agreed with people, in one metric.
+    """Measured agreement of a judge with people on one metric.
 
     Args:
-        measure: what the value is.
-        value: Cohen's kappa, or Spearman's correlation; None where too few labels give one.
-        interval: its 95 % interval.
-        rows: how many labelled rows it rests on.
+        measure: Name of the coefficient.
+        value: Cohen's kappa or Spearman's correlation; None if there were too few labels.
+        interval: 95 % interval of the value.
+        rows: Number of labelled rows.
     """
 
     measure: str
@@ -141,15 +146,16 @@ class JudgeAgreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """The rules of a gate.
+    """Rules of a gate.
 
     Args:
-        absolute: rules about the run's own scores.
-        regression: rules about its scores beside a baseline's.
-        coverage: rules about how many of its rows were scored.
-        judge: how far its judge must agree with people for the other rules to tell anything; None: no matter.
-        min_rows: with fewer rows, nothing is told about a mean.
-        level: how sure each limit of a mean is, and how sure the whole gate is not to fail by chance.
+        absolute: Rules about the scores of the run.
+        regression: Rules about the scores of the run compared with a baseline.
+        coverage: Rules about the share of rows with scores.
+        judge: Required agreement of the judge with people, without which other rules are inconclusive; None for no
+            requirement.
+        min_rows: Number of rows below which rules about means are inconclusive.
+        level: Confidence level of each limit of a mean, and probability that the gate does not fail by chance.
     """
 
     absolute: tuple[AbsoluteRule, ...] = ()
@@ -161,25 +167,25 @@ class Gate:
 
     @property
     def needs_baseline(self) -> bool:
-        """Whether a rule can not be applied to a run alone."""
+        """Whether a rule needs a baseline."""
         return bool(self.regression) or any(rule.count is Count.PAIRED for rule in self.coverage)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A rule applied to a metric.
+    """Result of a rule for a metric.
 
     Args:
-        kind: what the rule is about.
-        metric: the key of the metric, with its scale where rows bring scales of their own.
-        rule: the rule in words.
-        outcome: what it says.
-        observed: the number that the rule is about; None where there is none.
-        interval: the least and the most that it may truly be, each at the gate's level; None for facts. Of agreement
-            with people, its 95 % interval.
-        p: p-value of "the bar is kept", after Holm's correction over the gate; None for facts.
-        rows: how many rows the number rests on; of agreement with people, labelled ones.
-        reason: why the outcome is what it is.
+        kind: Subject of the rule.
+        metric: Key of the metric, with the scale if rows have different scales.
+        rule: Description of the rule.
+        outcome: Outcome of the rule.
+        observed: Number that the rule checks; None if there is none.
+        interval: Lower and upper limit of the true value, each at the level of the gate; the 95 % interval for
+            agreement with people; None for facts.
+        p: P-value of "the threshold is met", after Holm's correction over the gate; None for facts.
+        rows: Number of rows, or of labelled rows for agreement with people.
+        reason: Explanation of the outcome.
     """
 
     kind: RuleKind
@@ -195,12 +201,12 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """What a gate says.
+    """Result of a gate.
 
     Args:
-        outcome: failed if any check is, else inconclusive if any is, else passed.
-        checks: every rule applied to every metric it is about.
-        level: how sure the ends of the intervals are, and how sure the gate is not to fail by chance.
+        outcome: Failed if any check failed, else inconclusive if any is, else passed.
+        checks: Results of every rule for every metric it applies to.
+        level: Confidence level of each limit, and probability that the gate does not fail by chance.
     """
 
     outcome: Outcome
@@ -209,12 +215,12 @@ class GateResult:
 
     @property
     def is_trusted(self) -> bool:
-        """Whether the judge agrees with people as far as the gate asks for."""
+        """Whether the judge agrees with people as far as the gate requires."""
         return all(check.outcome is Outcome.PASSED for check in self.checks if check.kind is RuleKind.JUDGE)
 
     @classmethod
     def of(cls, checks: Sequence[Check], level: float) -> "GateResult":
-        """The result of some checks."""
+        """Return the result of checks: the most severe of their outcomes."""
         outcomes = {check.outcome for check in checks}
         worst = next((outcome for outcome in reversed(Outcome) if outcome in outcomes), Outcome.PASSED)
         return cls(worst, tuple(checks), level)

@@ -1,1 +1,1 @@
-"""One file a metric family: pure functions and what they declare."""
+"""Metrics: one file per family, with pure functions and the declarations of their metrics."""

@@ -1,7 +1,7 @@
-"""What a user tells the judge to look at: a definition, or a prompt with placeholders such as "Rate {response}".
+"""Instructions for the judge from the user: a definition, or a prompt with placeholders such as "Rate {response}".
 
-The texts of a sample are not to be trusted and never become part of the instructions: a placeholder says which
-texts the judge is shown, and stands in the instructions as the name of that column.
+The texts of a sample are untrusted and never become part of the instructions: a placeholder selects a text to show
+to the judge, and the instructions contain the name of its column instead.
 """
 
 from string import Formatter
@@ -19,11 +19,11 @@ ROLES: dict[str, str] = {
     columns.REFERENCE: REFERENCE,
     columns.REFERENCE_CONTEXTS: columns.REFERENCE_CONTEXTS,
 }
-"""Placeholder, which is the name of a column -> the role of its text in a question."""
+"""Placeholder (the name of a column) -> role of its text in a question."""
 
 
 def columns_of(parameters: Parameters) -> tuple[str, ...]:
-    """The columns that a prompt has placeholders for, in the order of their appearance; none for a definition.
+    """Return the columns that a prompt has placeholders for, in order of appearance; none for a definition.
 
     >>> columns_of({"prompt": "Does {response} answer {user_input}? As JSON: {{...}}"})
     ('response', 'user_input')
@@ -36,7 +36,7 @@ def columns_of(parameters: Parameters) -> tuple[str, ...]:
 
 
 def select_texts(sample: Sample, parameters: Parameters) -> dict[str, str]:
-    """The texts by role that the judge is shown: those with a placeholder, or all where there is none.
+    """Return the texts to show to the judge, by role: those with a placeholder, or all if there is none.
 
     >>> select_texts(Sample(user_input="Why?", response="So."), {"prompt": "How clear is {response}?"})
     {'response': 'So.'}
@@ -47,7 +47,7 @@ def select_texts(sample: Sample, parameters: Parameters) -> dict[str, str]:
 
 
 def join_instructions(parameters: Parameters) -> dict[str, str]:
-    """Name and definition for the judge; in a prompt the names of the columns stand in place of the texts.
+    """Return name and definition for the judge, with placeholders of a prompt replaced by column names.
 
     >>> join_instructions({"name": "clarity", "prompt": "How clear is {response}? As JSON: {{...}}"})["definition"]
     'How clear is [response]? As JSON: {...}'
@@ -57,7 +57,7 @@ def join_instructions(parameters: Parameters) -> dict[str, str]:
 
 
 def require_one_instruction(parameters: Parameters) -> str | None:
-    """A check that accepts parameters with either a definition or a prompt.
+    """Accept parameters with either a definition or a prompt.
 
     >>> require_one_instruction({"definition": None, "prompt": None})
     'either a definition or a prompt'
@@ -67,7 +67,7 @@ def require_one_instruction(parameters: Parameters) -> str | None:
 
 
 def prompt_text(value: Any) -> str | None:
-    """A check that accepts texts whose placeholders are columns.
+    """Accept texts whose placeholders are columns.
 
     >>> prompt_text("Rate {answer}")
     'a text whose placeholders are among {user_input}, {response}, {retrieved_contexts}, {reference}, ...'
@@ -89,8 +89,8 @@ def _name_placeholders(prompt: str) -> str:
 
 
 PARAMETERS: dict[str, Parameter] = {
-    "name": Parameter(summary="what the criterion is called", default="criterion", check=require_text),
-    "definition": Parameter(summary="the criterion in words", check=allow_none(require_text)),
-    "prompt": Parameter(summary="the criterion in words, with columns in braces", check=allow_none(prompt_text)),
+    "name": Parameter(summary="name of the criterion", default="criterion", check=require_text),
+    "definition": Parameter(summary="description of the criterion", check=allow_none(require_text)),
+    "prompt": Parameter(summary="description of the criterion, with columns in braces", check=allow_none(prompt_text)),
 }
-"""The parameters of every metric with a criterion in words; `require_one_instruction` says which go together."""
+"""Parameters of every metric with a user-defined criterion; `require_one_instruction` checks their combination."""

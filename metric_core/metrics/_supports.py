@@ -1,4 +1,4 @@
-"""How formulas read verdicts: 0/1 or probabilities, and what a failed one does to a score."""
+"""Arithmetic on verdicts (0, 1 or probabilities), including failed ones."""
 
 from collections.abc import Iterable, Sequence
 from math import fsum
@@ -9,7 +9,7 @@ from metric_core.records import Score, Support
 
 
 def all_known(supports: Iterable[Support]) -> list[float] | None:
-    """The supports as numbers, or None if a verdict among them failed: it is no verdict against the claim.
+    """Return the supports as numbers; None if a verdict failed, since that is not a verdict against the claim.
 
     >>> all_known([1, 0.5]), all_known([1, None])
     ([1, 0.5], None)
@@ -23,11 +23,11 @@ def all_known(supports: Iterable[Support]) -> list[float] | None:
 
 
 def mean_support(supports: Sequence[Support], no_claims: Score) -> Score:
-    """Share of supported claims: the mean of the supports.
+    """Return the share of supported claims, which is the mean of the supports.
 
     Args:
-        supports: support of each claim, in [0, 1].
-        no_claims: the score where there is no claim.
+        supports: Support of each claim, in [0, 1].
+        no_claims: Score to return if there are no claims.
 
     Returns:
         A score in [0, 1]; `no_claims` without claims; failed if a verdict failed.
@@ -44,13 +44,13 @@ def mean_support(supports: Sequence[Support], no_claims: Score) -> Score:
 
 
 def f_beta(true_positives: float, false_positives: float, false_negatives: float, beta: float = 1.0) -> float:
-    """F-beta of (expected) counts, in [0, 1]; 0 without true positives.
+    """Return F-beta of (expected) counts, in [0, 1]; 0 without true positives.
 
     Args:
-        true_positives: found and right, at least 0.
-        false_positives: found and wrong, at least 0.
-        false_negatives: right and not found, at least 0.
-        beta: how many times recall weighs as much as precision, at least 0.
+        true_positives: Number of correct items found, at least 0.
+        false_positives: Number of wrong items found, at least 0.
+        false_negatives: Number of correct items missed, at least 0.
+        beta: Weight of recall relative to precision, at least 0.
 
     >>> f_beta(1, 1, 1)
     0.5
@@ -62,7 +62,7 @@ def f_beta(true_positives: float, false_positives: float, false_negatives: float
 
 
 def count_supported(supports: Iterable[float]) -> tuple[float, float]:
-    """Expected numbers of supported and of unsupported claims.
+    """Return the expected numbers of supported and of unsupported claims.
 
     >>> count_supported([1, 0, 1])
     (2.0, 1.0)

@@ -1,4 +1,4 @@
-"""How formulas read what a judge answered to a rating question: labels, numbers, and several votes on one question."""
+"""Evaluation of answers to rating questions: labels, numbers, and several votes on one question."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from metric_core.metric import Parameter, require_positive_integer
 
 STRICTNESS = Parameter(
-    summary="how many votes the judge casts; an even number becomes the next odd one",
+    summary="number of votes by the judge; an even number is raised to the next odd one",
     default=1,
     check=require_positive_integer,
 )
-"""The parameter of every metric that the judge votes on."""
+"""Parameter of every metric that the judge votes on."""
 
 
 def vote_count(strictness: int) -> int:
-    """How many votes are cast: an odd number, so that two answers can not tie.
+    """Return the number of votes to collect: an odd number, so that two answers cannot tie.
 
     >>> [vote_count(strictness) for strictness in (1, 2, 3)]
     [1, 3, 3]
@@ -23,9 +23,9 @@ def vote_count(strictness: int) -> int:
 
 
 def majority(votes: Sequence[int | str | None]) -> int | str | None:
-    """The answer with most votes; None if failed votes (None) could have changed it, or if there is none.
+    """Return the answer with most votes; None if there is none, or if failed votes (None) could have changed it.
 
-    A tie without failed votes goes to the answer met first.
+    A tie without failed votes goes to the answer that came first.
 
     >>> majority(["yes", "no", "yes"]), majority(["yes", None, "yes"]), majority(["yes", "no", None])
     ('yes', 'yes', None)
@@ -39,7 +39,9 @@ def majority(votes: Sequence[int | str | None]) -> int | str | None:
 
 
 def exact_label(value: str | float | None, labels: Sequence[str]) -> str | None:
-    r"""The label that a value is, white space around it aside; None if it is none: labels are not dug out of prose.
+    r"""Return the label that a value equals, ignoring surrounding white space; None if it equals none.
+
+    Labels are not searched for in prose.
 
     >>> exact_label(" 4\n", ("0", "2", "4")), exact_label(4.0, ("0", "2", "4")), exact_label("4 of 4", ("0", "2", "4"))
     ('4', '4', None)

@@ -19,24 +19,24 @@ def answer_correctness(
     weights: Sequence[float] = (0.75, 0.25),
     beta: float = 1.0,
 ) -> Score:
-    """Weighted mean of the F-beta of claims and the similarity of response and reference.
+    """Return the weighted mean of the F-beta of claims and the similarity of response and reference.
 
     True positives are the response claims that the reference supports, false positives the other response claims,
     false negatives the reference claims that the response does not support. Without claims on both sides F is 1.
-    Probabilities give expected counts. A part with weight 0 is not read.
+    Probabilities give expected counts. A part with weight 0 is ignored.
 
     Source: Sarkar, "Evaluating LLM and RAG Systems: Metrics", Answer Correctness; F-beta from the Ragas documentation,
     Answer Correctness.
 
     Args:
-        response_by_reference: support of each response claim by the reference, in [0, 1].
-        reference_by_response: support of each reference claim by the response, in [0, 1].
-        similarity: cosine of response and reference in [-1, 1]; None for a zero vector.
-        weights: of F and similarity, at least 0 and not both 0; normalised by their sum.
-        beta: how many times recall weighs as much as precision.
+        response_by_reference: Support of each response claim by the reference, in [0, 1].
+        reference_by_response: Support of each reference claim by the response, in [0, 1].
+        similarity: Cosine of response and reference in [-1, 1]; None for a zero vector.
+        weights: Weights of F-beta and similarity, at least 0 and not both 0; normalized by their sum.
+        beta: Weight of recall relative to precision.
 
     Returns:
-        A score in [-w, 1] with w the share of the similarity's weight; undefined (zero vector); failed (a verdict
+        A score in [-w, 1] with w the normalized weight of the similarity; undefined (zero vector); failed (a verdict
         failed).
 
     Einstein was born in Germany in 1879; the response says in Spain in 1879, with similarity 0.8:
@@ -88,18 +88,18 @@ def _weights(value: Any) -> str | None:
 
 ANSWER_CORRECTNESS = Metric(
     name="answer_correctness",
-    summary="Overlap of response and reference in claims (F-beta), and in meaning.",
+    summary="Weighted mean of overlap in claims (F-beta) and similarity in meaning of response and reference.",
     source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Answer Correctness',
     family="answer_correctness",
     columns=constant(columns.RESPONSE, columns.REFERENCE),
     products=_products,
     compute=_compute,
     bounds=_bounds,
-    undefined={reasons.ZERO_VECTOR: "the embedder has no direction for the response or the reference"},
+    undefined={reasons.ZERO_VECTOR: "the embedding of the response or the reference is a zero vector"},
     parameters={
-        "weights": Parameter(summary="of claims and of meaning", default=(0.75, 0.25), check=_weights),
+        "weights": Parameter(summary="weights of claims and of meaning", default=(0.75, 0.25), check=_weights),
         "beta": Parameter(
-            summary="how much recall of claims counts against precision", default=1.0, check=require_number_in(0, 1000)
+            summary="weight of recall of claims relative to precision", default=1.0, check=require_number_in(0, 1000)
         ),
     },
 )

@@ -1,4 +1,4 @@
-"""Answer relevancy: how close the questions that the response would answer are to the question that was asked."""
+"""Answer relevancy: similarity of the questions that the response would answer to the user question."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -12,22 +12,22 @@ from metric_core.stages import Product
 
 
 def answer_relevancy(questions: Sequence[Question], cosines: Sequence[float | None]) -> Score:
-    """Mean cosine of the regenerated questions with the user's; 0 if all of them come from an evasive response.
+    """Return the mean cosine of the regenerated questions with the user question; 0 if all are noncommittal.
 
-    Questions without text are dropped. The mean is not clamped: a cosine may be negative.
+    Questions without text are ignored. The mean is not clamped: cosines can be negative.
 
-    Source: Sarkar, "Evaluating LLM and RAG Systems: Metrics", Answer Relevance; the rule for evasive responses is that
-    of Ragas.
+    Source: Sarkar, "Evaluating LLM and RAG Systems: Metrics", Answer Relevance; the rule for noncommittal
+    responses is that of Ragas.
 
     Args:
-        questions: the questions regenerated from the response.
-        cosines: cosine of each question with the user's, in [-1, 1]; None for a zero vector.
+        questions: Questions regenerated from the response.
+        cosines: Cosine of each question with the user question, in [-1, 1]; None for a zero vector.
 
     Returns:
-        A score in [-1, 1]; undefined (no question left, or a zero vector among those that are read).
+        A score in [-1, 1]; undefined (no question with text, or a zero vector among them).
 
     Raises:
-        ValueError: the two have different lengths.
+        ValueError: If the arguments have different lengths.
 
     >>> regenerated = [Question("Where in Europe is France?"), Question("What is France's location?"), Question("")]
     >>> answer_relevancy(regenerated, [0.8, 0.6, None]).value
@@ -43,13 +43,13 @@ def answer_relevancy(questions: Sequence[Question], cosines: Sequence[float | No
 
 
 def _compute(request: MetricRequest, evidence: Evidence) -> Score:
-    wanted = request.parameters["strictness"]  # another metric of the run may want more
+    wanted = request.parameters["strictness"]  # another metric of the run may ask for more
     return answer_relevancy(evidence.regenerated_questions()[:wanted], evidence.cosines()[:wanted])
 
 
 ANSWER_RELEVANCY = Metric(
     name="answer_relevancy",
-    summary="Closeness of the questions that the response would answer to the question that was asked.",
+    summary="Similarity of the questions that the response would answer to the user question.",
     source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Answer Relevance',
     family="answer_relevancy",
     columns=constant(columns.USER_INPUT, columns.RESPONSE),
@@ -57,13 +57,13 @@ ANSWER_RELEVANCY = Metric(
     compute=_compute,
     bounds=constant(-1.0, 1.0),
     undefined={
-        reasons.NO_QUESTIONS: "the response answers no question, or is empty",
-        reasons.ZERO_VECTOR: "the embedder has no direction for one of the questions",
+        reasons.NO_QUESTIONS: "the response answers no question or is empty",
+        reasons.ZERO_VECTOR: "the embedding of one of the questions is a zero vector",
     },
     aliases=("response_relevancy", "answer_relevance"),
     parameters={
         "strictness": Parameter(
-            summary="how many questions to regenerate from a response", default=3, check=require_positive_integer
+            summary="number of questions to regenerate from a response", default=3, check=require_positive_integer
         )
     },
 )

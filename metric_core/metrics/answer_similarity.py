@@ -1,4 +1,4 @@
-"""Answer similarity: how close response and reference are in meaning, by an embedder or a cross-encoder."""
+"""Answer similarity: similarity of response and reference in meaning, by an embedder or a cross-encoder."""
 
 from metric_core import columns, reasons
 from metric_core.evidence import Evidence
@@ -10,14 +10,14 @@ BI, CROSS = "bi", "cross"
 
 
 def answer_similarity(similarity: float | None, threshold: float | None = None) -> Score:
-    """Similarity of response and reference, or whether it reaches a threshold.
+    """Return the similarity of response and reference, or 1 or 0 depending on whether it reaches a threshold.
 
     Source: Sarkar, "Evaluating LLM and RAG Systems: Metrics", Answer semantic similarity.
 
     Args:
-        similarity: cosine of the two embeddings in [-1, 1], or a cross-encoder's score in [0, 1]; None for a zero
-            vector.
-        threshold: where the score becomes 1; None for the similarity itself.
+        similarity: Cosine of the two embeddings in [-1, 1], or the score of a cross-encoder in [0, 1]; None for a
+            zero vector.
+        threshold: Least similarity that scores 1; None for no threshold.
 
     Returns:
         The similarity, not clamped, or 0 or 1 with a threshold; undefined (zero vector).
@@ -46,22 +46,22 @@ def _compute(request: MetricRequest, evidence: Evidence) -> Score:
 
 ANSWER_SIMILARITY = Metric(
     name="answer_similarity",
-    summary="Closeness of response and reference in meaning; needs no judge.",
+    summary="Similarity of response and reference in meaning; needs no judge.",
     source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Answer semantic similarity',
     family="answer_similarity",
     columns=constant(columns.RESPONSE, columns.REFERENCE),
     products=_products,
     compute=_compute,
     bounds=_bounds,
-    undefined={reasons.ZERO_VECTOR: "the embedder has no direction for one of the texts"},
+    undefined={reasons.ZERO_VECTOR: "the embedding of one of the texts is a zero vector"},
     aliases=("semantic_similarity", "answer_semantic_similarity"),
     parameters={
         "threshold": Parameter(
-            summary="score 1 from this similarity on and 0 below; nothing for the similarity itself",
+            summary="least similarity that scores 1, lower ones score 0; unset: the similarity itself",
             check=allow_none(require_number_in(-1, 1)),
         ),
         "encoder": Parameter(
-            summary="bi compares two embeddings, cross reads both texts at once", default=BI, choices=(BI, CROSS)
+            summary="bi compares two embeddings, cross reads both texts together", default=BI, choices=(BI, CROSS)
         ),
     },
 )

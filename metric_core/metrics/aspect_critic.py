@@ -1,4 +1,4 @@
-"""Aspect critic: does a sample meet a definition, yes or no, by a vote of the judge?"""
+"""Aspect critic: whether a sample meets a definition, by a vote of the judge."""
 
 from collections.abc import Sequence
 
@@ -14,17 +14,17 @@ LABELS = ("1", "0")
 
 
 def aspect_critic(votes: Sequence[str | float | None]) -> Score:
-    """The verdict of most votes: 1 if the sample meets the definition, 0 if not.
+    """Return the majority of the votes: 1 if the sample meets the definition, 0 if not.
 
     Source: Ragas documentation, General Purpose Metrics, Aspect Critic.
 
     Args:
-        votes: the verdict of each vote; what is not exactly 0 or 1 is a failed vote, not a vote against.
+        votes: Answer of each vote; anything but exactly 0 or 1 is a failed vote, not a vote against.
 
     Returns:
-        0 or 1; failed (no votes, or so many failed that they could have changed the verdict).
+        0 or 1; failed (no votes, or enough failed votes to have changed the result).
 
-    Yes, no and yes are yes:
+    Two votes for, one against:
 
     >>> aspect_critic(["1", "0", "1"]).value
     1.0
@@ -55,10 +55,10 @@ ASPECT_CRITIC = Metric(
     products=constant(Product.RATINGS),
     compute=_compute,
     direction=Direction.NEITHER,
-    undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is no language model"},
+    undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is not a language model"},
     parameters={
-        "name": Parameter(summary="what the aspect is called", default="aspect", check=require_text),
-        "definition": Parameter(summary="the question that is voted on", check=require_text, required=True),
+        "name": Parameter(summary="name of the aspect", default="aspect", check=require_text),
+        "definition": Parameter(summary="question that the judge votes on", check=require_text, required=True),
         "strictness": STRICTNESS,
     },
     ratings=_questions,

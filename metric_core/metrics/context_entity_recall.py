@@ -1,4 +1,4 @@
-"""Context entity recall: the share of the reference's entities that the retrieved contexts name."""
+"""Context entity recall: the share of entities of the reference that the retrieved contexts name."""
 
 import re
 import unicodedata
@@ -16,21 +16,21 @@ _QUOTES = "'\"`\u2018\u2019\u201c\u201d\u00ab\u00bb"
 _HYPHENS = r"\-\u2010-\u2015"
 _ARTICLE = re.compile(rf"^[{_QUOTES}(\[]*(?:a|an|the)\s+")  # not "A. Smith", nor "A-Team"
 _POSSESSIVE = re.compile(r"['\u2019]s\b|(?<=s)['\u2019](?!\w)")
-_JOINER = re.compile(rf"(?<=\w)[{_HYPHENS}/_]|[{_HYPHENS}/_](?!\d)")  # but for a minus sign
-_MARK = re.compile(rf"[{_QUOTES},;:!?()\[\]{{}}]|\.(?!\d)|(?<=[^\W\d])\.")  # but for a decimal point
+_JOINER = re.compile(rf"(?<=\w)[{_HYPHENS}/_]|[{_HYPHENS}/_](?!\d)")  # except a minus sign
+_MARK = re.compile(rf"[{_QUOTES},;:!?()\[\]{{}}]|\.(?!\d)|(?<=[^\W\d])\.")  # except a decimal point
 
 
 def context_entity_recall(
     reference_entities: Iterable[str], context_entities: Iterable[str], match: str = NORMALIZED
 ) -> Score:
-    """Share of the distinct entities of the reference that are among those of the retrieved contexts.
+    """Return the share of distinct entities of the reference that are among those of the retrieved contexts.
 
     Source: Sarkar, "Evaluating LLM and RAG Systems: Metrics", Context entities Recall.
 
     Args:
-        reference_entities: the entities of the reference, as written.
-        context_entities: the entities of the retrieved contexts, as written.
-        match: "normalized" (see `normalized`) or "exact".
+        reference_entities: Entities of the reference, as written.
+        context_entities: Entities of the retrieved contexts, as written.
+        match: "normalized" (see `normalize_entity`) or "exact".
 
     Returns:
         A score in [0, 1]; undefined (no entities in the reference).
@@ -48,10 +48,10 @@ def context_entity_recall(
 
 
 def normalize_entity(entity: str) -> str:
-    """An entity without what does not change who or what it names.
+    """Return an entity without differences in writing that do not change what it names.
 
-    Case, a leading article, a possessive, quotes, brackets, commas, full stops (but in numbers), characters that show
-    nothing and the width of white space; hyphens (but minus signs) and slashes count as white space.
+    Removed are case, a leading article, possessives, quotes, brackets, commas, full stops (except in numbers),
+    invisible characters and repeated white space; hyphens (except minus signs) and slashes become white space.
 
     >>> normalize_entity("The  U.S. Navy's"), normalize_entity("Stratford-upon-Avon"), normalize_entity("3.5 million")
     ('us navy', 'stratford upon avon', '3.5 million')
@@ -78,13 +78,13 @@ def _compute(request: MetricRequest, evidence: Evidence) -> Score:
 
 CONTEXT_ENTITY_RECALL = Metric(
     name="context_entity_recall",
-    summary="Share of the reference's named entities that the retrieved contexts name; needs no judge.",
+    summary="Share of the named entities of the reference that the retrieved contexts name; needs no judge.",
     source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Context entities Recall',
     family="context_entity_recall",
     columns=constant(columns.RETRIEVED_CONTEXTS, columns.REFERENCE),
     products=constant(Product.REFERENCE_ENTITIES, Product.CONTEXT_ENTITIES),
     compute=_compute,
-    undefined={reasons.NO_REFERENCE_ENTITIES: "the reference names nothing"},
+    undefined={reasons.NO_REFERENCE_ENTITIES: "the reference has no named entities"},
     aliases=("context_entities_recall",),
     parameters={
         "match": Parameter(

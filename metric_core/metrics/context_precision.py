@@ -1,4 +1,4 @@
-"""Context precision: are the useful passages ranked before the others? Average precision over the useful ranks."""
+"""Context precision: average precision of the retrieved contexts, which is 1 if all useful ones are ranked first."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -15,14 +15,14 @@ _SOURCE = 'Sarkar, "Evaluating LLM and RAG Systems: Metrics", Context Precision'
 
 
 def average_precision(relevance: Sequence[float]) -> float:
-    """Average precision over the relevant ranks, in [0, 1]; 0 if nothing is relevant.
+    """Return the average precision over the relevant ranks, in [0, 1]; 0 if nothing is relevant.
 
-    For 0/1 relevance: the mean of precision@k over the relevant ranks k. For probabilities: its exact expectation
-    where the ranks are relevant independently of each other, from the distributions of the number of relevant
-    ranks before and after each rank (O(n³)).
+    For 0/1 relevance, this is the mean of precision@k over the relevant ranks k. For probabilities, it is the exact
+    expectation of that mean if ranks are relevant independently of each other, computed from the distributions of the
+    number of relevant ranks before and after each rank (O(n³)).
 
     Args:
-        relevance: relevance of each rank, best rank first, in [0, 1].
+        relevance: Relevance of each rank, best rank first, in [0, 1].
 
     >>> average_precision([0, 1, 1])
     0.5833333333333333
@@ -43,17 +43,17 @@ def average_precision(relevance: Sequence[float]) -> float:
 
 
 def context_precision(relevance: Sequence[Support]) -> Score:
-    """Average precision of the retrieved contexts.
+    """Return the average precision of the retrieved contexts.
 
     Source: Sarkar, "Evaluating LLM and RAG Systems: Metrics", Context Precision.
 
     Args:
-        relevance: whether each context is relevant, best rank first, in [0, 1].
+        relevance: Relevance of each context, best rank first, in [0, 1].
 
     Returns:
         A score in [0, 1], 0 if no context is relevant; undefined (no retrieved contexts); failed (a verdict failed).
 
-    Only the second of two passages says where France is and what its capital is called:
+    Only the second of two passages says where France is and names its capital:
 
     >>> context_precision([0, 1]).value
     0.5
@@ -67,7 +67,7 @@ def context_precision(relevance: Sequence[Support]) -> Score:
 
 
 def _smooth(distribution: list[float], p: float) -> list[float]:
-    """Distribution of the number of relevant ranks with one more rank, relevant with probability p."""
+    """Return the distribution of the number of relevant ranks after adding one rank of relevance p."""
     stays = [share * (1 - p) for share in distribution]
     grows = [share * p for share in distribution]
     return [a + b for a, b in zip([*stays, 0.0], [0.0, *grows], strict=True)]

@@ -13,14 +13,14 @@ CLAIM, SENTENCE = "claim", "sentence"
 
 
 def context_recall(supports: Sequence[Support], unit: str = CLAIM) -> Score:
-    """Share of the reference's claims, or sentences, that the retrieved contexts, taken together, support.
+    """Return the share of claims (or sentences) of the reference that the retrieved contexts support together.
 
     Source: Ragas documentation, Context Recall (claims); Sarkar, "Evaluating LLM and RAG Systems: Metrics", Context
     Recall (sentences).
 
     Args:
-        supports: support of each claim or sentence of the reference by all retrieved contexts, in [0, 1].
-        unit: "claim" or "sentence": what the supports are about.
+        supports: Support of each claim or sentence of the reference by all retrieved contexts, in [0, 1].
+        unit: Unit of the supports, "claim" or "sentence".
 
     Returns:
         A score in [0, 1]; undefined (no claims, or no sentences, in the reference); failed (a verdict failed).
@@ -47,18 +47,16 @@ def _compute(request: MetricRequest, evidence: Evidence) -> Score:
 
 CONTEXT_RECALL = Metric(
     name="context_recall",
-    summary="Share of the reference's claims that the retrieved contexts support.",
+    summary="Share of the claims of the reference that the retrieved contexts support.",
     source="Ragas documentation, Context Recall",
     family="context_recall",
     columns=constant(columns.RETRIEVED_CONTEXTS, columns.REFERENCE),
     products=_products,
     compute=_compute,
     undefined={
-        reasons.NO_REFERENCE_CLAIMS: "the reference claims nothing",
+        reasons.NO_REFERENCE_CLAIMS: "the reference makes no claims",
         reasons.NO_REFERENCE_SENTENCES: "the reference is empty (unit = sentence)",
     },
     aliases=("llm_context_recall",),
-    parameters={
-        "unit": Parameter(summary="what is counted of the reference", default=CLAIM, choices=(CLAIM, SENTENCE))
-    },
+    parameters={"unit": Parameter(summary="unit of the reference to count", default=CLAIM, choices=(CLAIM, SENTENCE))},
 )

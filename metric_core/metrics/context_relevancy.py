@@ -1,4 +1,4 @@
-"""Context relevancy: the share of the retrieved sentences that help to answer the question."""
+"""Context relevancy: the share of retrieved sentences that help to answer the user question."""
 
 from collections.abc import Sequence
 
@@ -11,17 +11,17 @@ from metric_core.stages import Product
 
 
 def context_relevancy(relevance: Sequence[Support]) -> Score:
-    """Share of the sentences of the retrieved contexts that are relevant to the question.
+    """Return the share of sentences of the retrieved contexts that are relevant to the user question.
 
     Source: Sarkar, "Evaluating LLM and RAG Systems: Metrics", Context Relevancy.
 
     Args:
-        relevance: whether each context sentence is relevant, in [0, 1].
+        relevance: Relevance of each context sentence, in [0, 1].
 
     Returns:
         A score in [0, 1], 0 without sentences; failed (a verdict failed).
 
-    Of two sentences about France one names the capital; two more about its wines and caves help no further:
+    One of two sentences about France names the capital; two more about its wines and caves do not help:
 
     >>> context_relevancy([0, 1]).value, context_relevancy([0, 1, 0, 0]).value
     (0.5, 0.25)
@@ -35,7 +35,7 @@ def _compute(_: MetricRequest, evidence: Evidence) -> Score:
 
 CONTEXT_RELEVANCY = Metric(
     name="context_relevancy",
-    summary="Share of the retrieved sentences that help to answer the question.",
+    summary="Share of the retrieved sentences that help to answer the user question.",
     source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Context Relevancy',
     family="context_relevancy",
     columns=constant(columns.USER_INPUT, columns.RETRIEVED_CONTEXTS),

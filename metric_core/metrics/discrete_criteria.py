@@ -1,4 +1,4 @@
-"""Discrete criteria: the judge rates a sample by a criterion in words, with a whole number or a category."""
+"""Discrete criteria: the judge rates a sample by a user-defined criterion with a whole number or a category."""
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -19,16 +19,16 @@ from metric_core.records import Direction, Sample, Score
 from metric_core.stages import Product
 
 MOST_LABELS = 20
-"""Whole numbers that a choice question offers at most; more are written as JSON."""
+"""Maximum number of whole numbers offered as labels; with more, the judge answers in JSON."""
 
 Allowed: TypeAlias = Sequence[int] | Sequence[str] | None
-"""The values a judge may give: whole numbers, categories, or None for any whole number."""
+"""Values that a judge can give: whole numbers, categories, or None for any whole number."""
 
 
 def discrete_value(reply: str | float | None, allowed: Allowed) -> int | str | None:
-    """The allowed value that a judge's JSON reply is, or None.
+    """Return the allowed value that equals a value from the judge's JSON reply; None if there is none.
 
-    Types count: 8 and 8.0 are the whole number 8, the text "8" is not. Categories must match to the letter.
+    Types matter: 8 and 8.0 are the whole number 8, the text "8" is not. Categories must match exactly.
 
     >>> discrete_value(8.0, [7, 8]), discrete_value("8", [7, 8]), discrete_value("PASS", ["pass", "fail"])
     (8, None, None)
@@ -44,15 +44,15 @@ def discrete_value(reply: str | float | None, allowed: Allowed) -> int | str | N
 
 
 def discrete_criteria(votes: Sequence[int | str | None]) -> Score:
-    """The value with most votes, as a number or a category.
+    """Return the value with most votes, as a number or a category.
 
     Source: Ragas documentation, General Purpose Metrics, Simple Criteria Scoring.
 
     Args:
-        votes: the value of each vote; None is a failed vote.
+        votes: Value of each vote; None is a failed vote.
 
     Returns:
-        A number or a label; failed (no votes, or so many failed that they could have changed the value).
+        A number or a label; failed (no votes, or enough failed votes to have changed the value).
 
     >>> discrete_criteria([8]).value, discrete_criteria([2, 5, 5]).value, discrete_criteria(["pass"]).label
     (8.0, 5.0, 'pass')
@@ -68,7 +68,7 @@ def _is_choice(allowed: Allowed) -> bool:
 
 
 def _vote(answer: str | float | None, allowed: Allowed) -> int | str | None:
-    """The value of an answer: the labels of a choice question are texts, whatever their values are."""
+    """Return the value of an answer; the labels of a choice question are texts even if the values are numbers."""
     if allowed is not None and _is_choice(allowed) and isinstance(answer, str):
         return {str(value): value for value in allowed}.get(answer)
     return discrete_value(answer, allowed)
@@ -85,7 +85,7 @@ def _questions(sample: Sample, parameters: Parameters) -> list[RatingRequest]:
     value = {"type": "integer"} if allowed is None else {"type": "integer", "enum": list(allowed)}
     requests = []
     for vote in range(1, votes + 1):
-        # Equal questions are asked once: the title makes every vote a question of its own.
+        # Equal questions are asked once, so a title makes the question of each vote distinct.
         schema = object_schema({"value": value}) | ({"title": f"vote {vote}"} if votes > 1 else {})
         requests.append(RatingRequest(f"{kind}:{vote}", GenerateQuestion(kind, texts, schema, instructions)))
     return requests
@@ -111,7 +111,7 @@ def _values(values: Any) -> str | None:
 
 DISCRETE_CRITERIA = Metric(
     name="discrete_criteria",
-    summary="A whole number or a category by a criterion in words, by a vote of the judge.",
+    summary="Rating by a user-defined criterion with a whole number or a category, by a vote of the judge.",
     source="Ragas documentation, General Purpose Metrics, Simple Criteria Scoring",
     family="discrete_criteria",
     columns=columns_of,
@@ -119,12 +119,12 @@ DISCRETE_CRITERIA = Metric(
     compute=_compute,
     direction=Direction.NEITHER,
     bounds=_bounds,
-    undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is no language model"},
+    undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is not a language model"},
     aliases=("simple_criteria", "simple_criteria_score", "discrete_metric"),
     parameters={
         **PARAMETERS,
         "allowed_values": Parameter(
-            summary="whole numbers or categories; nothing for any whole number", check=allow_none(_values)
+            summary="whole numbers or categories; unset: any whole number", check=allow_none(_values)
         ),
         "strictness": STRICTNESS,
     },

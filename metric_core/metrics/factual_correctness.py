@@ -21,26 +21,26 @@ def factual_correctness(
     beta: float = 1.0,
     recall_basis: str | None = None,
 ) -> Score:
-    """Agreement of the response's claims with the reference's. Not rounded.
+    """Return precision, recall or F-beta of the claims of the response against those of the reference, not rounded.
 
     Precision is the share of response claims that the reference supports. Recall depends on its basis: "reference" is
     the share of reference claims that the response supports; "documented" is TP / (TP + FN) with TP counted over
     response claims and FN over reference claims, as Ragas does. F1 is the F-beta of TP, FP and FN ("documented"), or
-    of precision and recall ("reference"). Probabilities give expected counts. A response without claims finds nothing
-    (0); a reference without claims misses nothing (FN = 0).
+    of precision and recall ("reference"). Probabilities give expected counts. A response without claims scores
+    0; for a reference without claims, FN is 0.
 
     Source: Ragas, Factual Correctness.
 
     Args:
-        response_by_reference: support of each response claim by the reference, in [0, 1].
-        reference_by_response: support of each reference claim by the response, in [0, 1]; not read for precision.
+        response_by_reference: Support of each response claim by the reference, in [0, 1].
+        reference_by_response: Support of each reference claim by the response, in [0, 1]; ignored for precision.
         mode: "f1", "precision" or "recall".
-        beta: of f1: how many times recall weighs as much as precision.
-        recall_basis: "documented" or "reference"; None is "documented" for f1 and "reference" for recall, for which
-            the response claims are not read then.
+        beta: Weight of recall relative to precision in f1.
+        recall_basis: "documented" or "reference"; None is "documented" for f1 and "reference" for recall. Recall on
+            the basis "reference" ignores the response claims.
 
     Returns:
-        A score in [0, 1]; undefined (no claims on the side, or sides, counted); failed (a verdict failed).
+        A score in [0, 1]; undefined (no claims on the counted side or sides); failed (a verdict failed).
 
     Three of four response claims are right; two of three reference claims are covered:
 
@@ -101,24 +101,24 @@ def _compute(request: MetricRequest, evidence: Evidence) -> Score:
 
 FACTUAL_CORRECTNESS = Metric(
     name="factual_correctness",
-    summary="Precision, recall or F-beta of the response's claims against those of the reference.",
+    summary="Precision, recall or F-beta of the claims of the response against those of the reference.",
     source="Ragas, Factual Correctness",
     family="factual_correctness",
     columns=constant(columns.RESPONSE, columns.REFERENCE),
     products=_products,
     compute=_compute,
     undefined={
-        reasons.NO_CLAIMS: "neither side claims anything",
-        reasons.NO_RESPONSE_CLAIMS: "the response claims nothing (mode = precision)",
-        reasons.NO_REFERENCE_CLAIMS: "the reference claims nothing (mode = recall)",
+        reasons.NO_CLAIMS: "neither side makes any claims",
+        reasons.NO_RESPONSE_CLAIMS: "the response makes no claims (mode = precision)",
+        reasons.NO_REFERENCE_CLAIMS: "the reference makes no claims (mode = recall)",
     },
     parameters={
-        "mode": Parameter(summary="what to measure", default=F1, choices=(F1, PRECISION, RECALL)),
+        "mode": Parameter(summary="quantity to measure", default=F1, choices=(F1, PRECISION, RECALL)),
         "beta": Parameter(
-            summary="how much recall counts against precision in f1", default=1.0, check=require_number_in(0, 1000)
+            summary="weight of recall relative to precision in f1", default=1.0, check=require_number_in(0, 1000)
         ),
         "recall_basis": Parameter(
-            summary="which claims recall is a share of; nothing: documented in f1, reference in recall",
+            summary="claims that recall is a share of; unset: documented for f1, reference for recall",
             choices=(None, DOCUMENTED, REFERENCE),
         ),
     },

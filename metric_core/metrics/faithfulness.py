@@ -1,4 +1,4 @@
-"""Faithfulness: the share of the response's claims that the retrieved contexts support."""
+"""Faithfulness: the share of claims of the response that the retrieved contexts support."""
 
 from collections.abc import Sequence
 
@@ -11,17 +11,17 @@ from metric_core.stages import Product
 
 
 def faithfulness(supports: Sequence[Support]) -> Score:
-    """Share of response claims that the retrieved contexts, taken together, support.
+    """Return the share of response claims that the retrieved contexts support together.
 
     Source: Sarkar, "Evaluating LLM and RAG Systems: Metrics", Faithfulness.
 
     Args:
-        supports: support of each response claim by all retrieved contexts, in [0, 1].
+        supports: Support of each response claim by all retrieved contexts, in [0, 1].
 
     Returns:
         A score in [0, 1]; undefined (no claims in the response); failed (a verdict failed).
 
-    Of "Einstein was born in Germany" and "Einstein was born on 20th March 1879" the context supports only the first:
+    The context supports "Einstein was born in Germany", but not "Einstein was born on 20th March 1879":
 
     >>> faithfulness([1, 0]).value
     0.5
@@ -35,11 +35,11 @@ def _compute(_: MetricRequest, evidence: Evidence) -> Score:
 
 FAITHFULNESS = Metric(
     name="faithfulness",
-    summary="Share of the response's claims that the retrieved contexts support.",
+    summary="Share of the claims of the response that the retrieved contexts support.",
     source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Faithfulness',
     family="faithfulness",
     columns=constant(columns.RESPONSE, columns.RETRIEVED_CONTEXTS),
     products=constant(Product.RESPONSE_CLAIMS_BY_CONTEXTS),
     compute=_compute,
-    undefined={reasons.NO_RESPONSE_CLAIMS: "the response claims nothing"},
+    undefined={reasons.NO_RESPONSE_CLAIMS: "the response makes no claims"},
 )

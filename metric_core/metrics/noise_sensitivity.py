@@ -1,4 +1,4 @@
-"""Noise sensitivity: the share of the response's claims that are wrong and come from the retrieved contexts."""
+"""Noise sensitivity: the share of claims of the response that are wrong and come from the retrieved contexts."""
 
 from collections.abc import Sequence
 from math import prod
@@ -20,26 +20,27 @@ def noise_sensitivity(
     reference_by_context: Sequence[Sequence[Support]],
     mode: str = RELEVANT,
 ) -> Score:
-    """Share of response claims that the reference does not support but a retrieved context does. Lower is better.
+    """Return the share of response claims that a retrieved context supports but the reference does not.
 
-    A context is relevant if it supports a claim of the reference. `relevant` counts wrong claims that a relevant
-    context supports; `irrelevant` counts wrong claims that only other contexts support. Probabilities are combined
-    as if verdicts were independent.
+    Lower is better. A context is relevant if it supports a claim of the reference. `relevant` counts wrong claims that
+    a relevant context supports; `irrelevant` counts wrong claims that only other contexts support. Probabilities are
+    combined as if verdicts were independent.
 
-    Only what the score depends on is read: no context verdict of a claim that the reference supports; reference claims
-    by a context only if a wrong claim may come from that context, and only up to the first that it supports for sure.
+    Failed verdicts count only if the score depends on them. It does not depend on context verdicts of claims that the
+    reference supports, on reference claims by contexts that support no wrong claim, or on reference claims by contexts
+    that support another reference claim with certainty.
 
     Source: Ragas, Noise Sensitivity.
 
     Args:
-        response_by_reference: support of each response claim by the reference, in [0, 1].
-        response_by_context: the same by each context: one list a context.
-        reference_by_context: support of each reference claim by each context: one list a context.
+        response_by_reference: Support of each response claim by the reference, in [0, 1].
+        response_by_context: Support of each response claim by each context, one list per context.
+        reference_by_context: Support of each reference claim by each context, one list per context.
         mode: "relevant" or "irrelevant".
 
     Returns:
         A score in [0, 1]; undefined (no retrieved contexts, or no claims in the response or the reference); failed (a
-        verdict that is read failed).
+        verdict that the score depends on failed).
 
     The second of three claims is wrong and supported by the first context, which also supports the reference:
 
@@ -64,7 +65,7 @@ def noise_sensitivity(
 
 
 def _relevance(supports: Sequence[Support]) -> Support:
-    """Probability that a context supports any reference claim; None if a failed verdict leaves it open."""
+    """Return the probability that a context supports any reference claim; None if a failed verdict leaves it open."""
     if any(support == 1 for support in supports):
         return 1.0
     known = all_known(supports)
@@ -72,7 +73,7 @@ def _relevance(supports: Sequence[Support]) -> Support:
 
 
 def _noise(by_reference: Support, by_context: Sequence[Support], relevance: Sequence[Support], mode: str) -> Support:
-    """Probability that one response claim counts; None if a failed verdict leaves it open."""
+    """Return the probability that a response claim counts as noise; None if a failed verdict leaves it open."""
     if by_reference is None or by_reference == 1:
         return None if by_reference is None else 0.0
     found = all_known(by_context)
@@ -99,7 +100,7 @@ def _compute(request: MetricRequest, evidence: Evidence) -> Score:
 
 NOISE_SENSITIVITY = Metric(
     name="noise_sensitivity",
-    summary="Share of the response's claims that are wrong and come from the retrieved contexts; lower is better.",
+    summary="Share of the claims of the response that are wrong and come from the retrieved contexts; lower is better.",
     source="Ragas, Noise Sensitivity",
     family="noise_sensitivity",
     columns=constant(columns.RESPONSE, columns.RETRIEVED_CONTEXTS, columns.REFERENCE),
@@ -108,12 +109,12 @@ NOISE_SENSITIVITY = Metric(
     direction=Direction.LOWER,
     undefined={
         reasons.NO_CONTEXTS: "nothing was retrieved",
-        reasons.NO_RESPONSE_CLAIMS: "the response claims nothing",
-        reasons.NO_REFERENCE_CLAIMS: "the reference claims nothing",
+        reasons.NO_RESPONSE_CLAIMS: "the response makes no claims",
+        reasons.NO_REFERENCE_CLAIMS: "the reference makes no claims",
     },
     parameters={
         "mode": Parameter(
-            summary="count wrong claims from relevant contexts, or from irrelevant ones only",
+            summary="count wrong claims from relevant contexts, or only from irrelevant ones",
             default=RELEVANT,
             choices=(RELEVANT, IRRELEVANT),
         )

@@ -1,4 +1,4 @@
-"""Numeric criteria: the judge rates a sample by a criterion in words, with a number in a range."""
+"""Numeric criteria: the judge rates a sample by a user-defined criterion with a number in a range."""
 
 from typing import Any
 
@@ -18,14 +18,14 @@ from metric_core.stages import Product
 
 
 def numeric_criteria(value: str | float | None, least: float = 0.0, greatest: float = 1.0) -> Score:
-    """The judge's number, if it is in the range.
+    """Return the number that the judge gave, if it is in the range.
 
     Source: Ragas, Numeric Metric.
 
     Args:
-        value: what the judge replied: a number, or a text that spells one.
-        least: least allowed value.
-        greatest: greatest allowed value.
+        value: Value from the judge's reply: a number, or a text that spells one.
+        least: Least allowed value.
+        greatest: Greatest allowed value.
 
     Returns:
         A score in [least, greatest]; failed (no number, or out of range).
@@ -66,7 +66,7 @@ def _range(values: Any) -> str | None:
 
 NUMERIC_CRITERIA = Metric(
     name="numeric_criteria",
-    summary="A number in a range by a criterion in words.",
+    summary="Rating by a user-defined criterion with a number in a range.",
     source="Ragas, Numeric Metric",
     family="numeric_criteria",
     columns=columns_of,
@@ -74,7 +74,7 @@ NUMERIC_CRITERIA = Metric(
     compute=_compute,
     direction=Direction.NEITHER,
     bounds=_bounds,
-    undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is no language model"},
+    undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is not a language model"},
     aliases=("numeric_metric",),
     parameters={
         **PARAMETERS,

@@ -1,6 +1,6 @@
-"""The two-judge ratings of NVIDIA: answer accuracy, context relevance and response groundedness.
+"""Ratings by two prompts, after NVIDIA: answer accuracy, context relevance and response groundedness.
 
-Each is asked in two ways that know nothing of each other; the score is the mean of the usable ratings.
+Each rating is asked for by two independent prompts; the score is the mean of the usable ratings.
 """
 
 from collections.abc import Sequence
@@ -28,13 +28,13 @@ RELEVANCE_LABELS = GROUNDEDNESS_LABELS = ("0", "1", "2")
 
 
 def mean_rating(ratings: Sequence[str | float | None], labels: Sequence[str]) -> Score:
-    """Mean of the usable ratings as shares of the scale's top.
+    """Return the mean of the usable ratings, each divided by the highest label of the scale.
 
     Source: Ragas documentation, Nvidia Metrics.
 
     Args:
-        ratings: one rating a judge prompt; what is not exactly a label of the scale is not usable.
-        labels: the scale, from 0 upwards.
+        ratings: One rating per prompt; a rating that does not equal a label of the scale is unusable.
+        labels: Labels of the scale, in ascending order from 0.
 
     Returns:
         A score in [0, 1]; failed (no usable rating).
@@ -49,7 +49,7 @@ def mean_rating(ratings: Sequence[str | float | None], labels: Sequence[str]) ->
 
 
 def context_relevance_shortcut(user_input: str, contexts: str) -> Score | None:
-    """The score of contexts that need no judge: 0 if a side is blank or the contexts are only (part of) the question.
+    """Return the score of contexts that need no judge: 0 if a side is blank or the question contains the contexts.
 
     Source: Ragas, Context Relevance.
 
@@ -61,7 +61,7 @@ def context_relevance_shortcut(user_input: str, contexts: str) -> Score | None:
 
 
 def groundedness_shortcut(response: str, contexts: str) -> Score | None:
-    """The score of a response that needs no judge: 0 if a side is blank, 1 if the contexts hold it word for word.
+    """Return the score of a response that needs no judge: 0 if a side is blank, 1 if the contexts contain it verbatim.
 
     Source: Ragas, Response Groundedness.
 
@@ -125,7 +125,7 @@ NV_ACCURACY = Metric(
     columns=constant(columns.USER_INPUT, columns.RESPONSE, columns.REFERENCE),
     products=constant(Product.RATINGS),
     compute=_accuracy,
-    undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is no language model"},
+    undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is not a language model"},
     aliases=("answer_accuracy",),
     ratings=_accuracy_questions,
     language_model=True,
@@ -133,13 +133,13 @@ NV_ACCURACY = Metric(
 
 NV_CONTEXT_RELEVANCE = Metric(
     name="nv_context_relevance",
-    summary="Pertinence of the retrieved contexts to the question, rated 0, 1 or 2 by two prompts.",
+    summary="Relevance of the retrieved contexts to the user question, rated 0, 1 or 2 by two prompts.",
     source="Ragas documentation, Context Relevance",
     family="nvidia",
     columns=constant(columns.USER_INPUT, columns.RETRIEVED_CONTEXTS),
     products=constant(Product.RATINGS),
     compute=_relevance,
-    undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is no language model"},
+    undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is not a language model"},
     aliases=("context_relevance",),
     ratings=_relevance_questions,
     language_model=True,
@@ -147,13 +147,13 @@ NV_CONTEXT_RELEVANCE = Metric(
 
 NV_RESPONSE_GROUNDEDNESS = Metric(
     name="nv_response_groundedness",
-    summary="Grounding of the response in the retrieved contexts, rated 0, 1 or 2 by two prompts.",
+    summary="Groundedness of the response in the retrieved contexts, rated 0, 1 or 2 by two prompts.",
     source="Ragas documentation, Response Groundedness",
     family="nvidia",
     columns=constant(columns.RESPONSE, columns.RETRIEVED_CONTEXTS),
     products=constant(Product.RATINGS),
     compute=_groundedness,
-    undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is no language model"},
+    undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is not a language model"},
     aliases=("response_groundedness",),
     ratings=_groundedness_questions,
     language_model=True,

@@ -1,4 +1,4 @@
-"""Retrieved contexts against reference contexts, as strings or by id: precision and recall without a judge."""
+"""Precision and recall of retrieved contexts against reference contexts, by string or by id, without a judge."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,22 +12,22 @@ from metric_core.records import Score
 
 
 def _less_than_all(value: Any) -> str | None:
-    """A check that accepts what a similarity can exceed."""
+    """Accept numbers that a similarity can exceed."""
     return None if require_number_in(0, 1)(value) is None and value < 1 else "a number from 0 to less than 1"
 
 
 def non_llm_context_precision(
     retrieved: Sequence[str], reference: Sequence[str], threshold: float = 0.5, distance: str = "levenshtein"
 ) -> Score:
-    """Average precision of the retrieved contexts, relevant if similar enough to a reference context.
+    """Return the average precision of the retrieved contexts; those similar enough to a reference context are relevant.
 
     Source: Ragas documentation, Context Precision.
 
     Args:
-        retrieved: the retrieved contexts, best rank first.
-        reference: the reference contexts.
-        threshold: similarity that is enough, in [0, 1]: reached or exceeded.
-        distance: see `string_similarity.similarity_of`.
+        retrieved: Retrieved contexts, best rank first.
+        reference: Reference contexts.
+        threshold: Similarity to reach or exceed, in [0, 1].
+        distance: Name of a string distance, see `string_similarity.similarity_of`.
 
     Returns:
         A score in [0, 1]; undefined (nothing retrieved, or no reference contexts).
@@ -43,15 +43,15 @@ def non_llm_context_precision(
 def non_llm_context_recall(
     retrieved: Sequence[str], reference: Sequence[str], threshold: float = 0.5, distance: str = "levenshtein"
 ) -> Score:
-    """Share of the reference contexts to which a retrieved context is similar enough.
+    """Return the share of reference contexts to which a retrieved context is similar enough.
 
     Source: Ragas documentation, Context Recall.
 
     Args:
-        retrieved: the retrieved contexts.
-        reference: the reference contexts.
-        threshold: similarity that must be exceeded, in [0, 1).
-        distance: see `string_similarity.similarity_of`.
+        retrieved: Retrieved contexts.
+        reference: Reference contexts.
+        threshold: Similarity to exceed, in [0, 1).
+        distance: Name of a string distance, see `string_similarity.similarity_of`.
 
     Returns:
         A score in [0, 1], 0 if nothing was retrieved; undefined (no reference contexts).
@@ -66,13 +66,13 @@ def non_llm_context_recall(
 
 
 def id_context_precision(retrieved: Iterable[str], reference: Iterable[str]) -> Score:
-    """Share of the distinct retrieved ids that are reference ids. Ids are compared as texts; ranks do not count.
+    """Return the share of distinct retrieved ids that are reference ids. Ids are compared as texts; ranks are ignored.
 
     Source: Ragas documentation, Context Precision.
 
     Args:
-        retrieved: ids of the retrieved contexts.
-        reference: ids of the reference contexts.
+        retrieved: Ids of the retrieved contexts.
+        reference: Ids of the reference contexts.
 
     Returns:
         A score in [0, 1]; undefined (nothing retrieved).
@@ -84,13 +84,13 @@ def id_context_precision(retrieved: Iterable[str], reference: Iterable[str]) -> 
 
 
 def id_context_recall(retrieved: Iterable[str], reference: Iterable[str]) -> Score:
-    """Share of the distinct reference ids that were retrieved. Ids are compared as texts.
+    """Return the share of distinct reference ids that were retrieved. Ids are compared as texts.
 
     Source: Ragas documentation, Context Recall.
 
     Args:
-        retrieved: ids of the retrieved contexts.
-        reference: ids of the reference contexts.
+        retrieved: Ids of the retrieved contexts.
+        reference: Ids of the reference contexts.
 
     Returns:
         A score in [0, 1], 0 if nothing was retrieved; undefined (no reference ids).
@@ -102,7 +102,7 @@ def id_context_recall(retrieved: Iterable[str], reference: Iterable[str]) -> Sco
 
 
 def _share(ids: Iterable[str], others: Iterable[str], nothing: str) -> Score:
-    """Share of the distinct ids that are among the others; undefined without ids."""
+    """Return the share of distinct ids that are among the others; undefined without ids."""
     distinct = set(map(str, ids))
     common = distinct & set(map(str, others))
     return Score.scored(len(common) / len(distinct)) if distinct else Score.undefined(nothing)
@@ -146,12 +146,14 @@ NON_LLM_CONTEXT_PRECISION = Metric(
     compute=_non_llm_precision,
     undefined={
         reasons.NO_CONTEXTS: "nothing was retrieved",
-        reasons.NO_REFERENCE_CONTEXTS: "there is nothing to compare with",
+        reasons.NO_REFERENCE_CONTEXTS: "there are no reference contexts",
     },
     aliases=("non_llm_context_precision_with_reference",),
     parameters={
         "threshold": Parameter(
-            summary="similarity from which two contexts are the same", default=0.5, check=require_number_in(0, 1)
+            summary="least similarity at which two contexts count as the same",
+            default=0.5,
+            check=require_number_in(0, 1),
         ),
         "distance": DISTANCE,
     },
@@ -165,10 +167,10 @@ NON_LLM_CONTEXT_RECALL = Metric(
     columns=constant(columns.RETRIEVED_CONTEXTS, columns.REFERENCE_CONTEXTS),
     products=constant(),
     compute=_non_llm_recall,
-    undefined={reasons.NO_REFERENCE_CONTEXTS: "there is nothing to find"},
+    undefined={reasons.NO_REFERENCE_CONTEXTS: "there are no reference contexts"},
     parameters={
         "threshold": Parameter(
-            summary="similarity above which two contexts are the same", default=0.5, check=_less_than_all
+            summary="similarity above which two contexts count as the same", default=0.5, check=_less_than_all
         ),
         "distance": DISTANCE,
     },
@@ -194,6 +196,6 @@ ID_CONTEXT_RECALL = Metric(
     columns=constant(columns.RETRIEVED_CONTEXT_IDS, columns.REFERENCE_CONTEXT_IDS),
     products=constant(),
     compute=_id_recall,
-    undefined={reasons.NO_REFERENCE_CONTEXTS: "there is nothing to find"},
+    undefined={reasons.NO_REFERENCE_CONTEXTS: "there are no reference contexts"},
     aliases=("id_based_context_recall",),
 )

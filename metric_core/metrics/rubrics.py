@@ -1,4 +1,4 @@
-"""Rubrics: the judge picks the description that fits a sample best; the score is the number of that description."""
+"""Rubrics: the judge picks the description that fits a sample best; the score is its number."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,14 +20,14 @@ DEFAULT_RUBRICS: dict[str, str] = {
     "score4_description": "The response answers the question correctly; only details are missing or unclear.",
     "score5_description": "The response answers the question correctly, completely and clearly.",
 }
-"""The scale of `rubrics` where the user gives none; it needs no reference."""
+"""Default scale of `rubrics`; it needs no reference."""
 
 
 def scale_of(rubrics: Mapping[str, str]) -> dict[str, str]:
-    """The scale of a rubric: number as written -> description, from the lowest number to the highest.
+    """Return the scale of a rubric: number as written -> description, in ascending order.
 
     Raises:
-        ValueError: a key is not score<number>_description, two keys are the same number, or there is none.
+        ValueError: If a key is not score<number>_description, two keys have the same number, or there are no keys.
 
     >>> list(scale_of({"score1_description": "all", "score0.5_description": "part", "score0_description": "none"}))
     ['0', '0.5', '1']
@@ -44,16 +44,16 @@ def scale_of(rubrics: Mapping[str, str]) -> dict[str, str]:
 
 
 def rubric_score(value: str | float | None, scale: Sequence[str]) -> Score:
-    """The number of the description that the judge picked. Not normalised.
+    """Return the number of the description that the judge picked, not normalized.
 
     Source: Ragas documentation, General Purpose Metrics, Rubrics based criteria scoring.
 
     Args:
-        value: what the judge replied: a number, or a text that spells one.
-        scale: the numbers of the rubric.
+        value: Value from the judge's reply: a number, or a text that spells one.
+        scale: Numbers of the rubric.
 
     Returns:
-        A number of the scale; failed (no number, or none of the scale).
+        A number of the scale; failed (not a number, or not on the scale).
 
     >>> rubric_score("1", ["0", "0.5", "1"]).value, rubric_score(9, ["0", "0.5", "1"]).reason
     (1.0, 'no usable rating from the judge')
@@ -115,19 +115,19 @@ def _describe_levels(value: Any) -> str | None:
     except (TypeError, ValueError):
         descriptions = []
     good = len(descriptions) > 1 and all(isinstance(text, str) for text in descriptions)
-    return None if good else "a mapping of score<number>_description to text, two numbers at least, each once"
+    return None if good else "a mapping of score<number>_description to text, with at least two different numbers"
 
 
 RUBRICS = Metric(
     name="rubrics",
-    summary="The score of the description, in a rubric for all samples, that fits a sample best.",
+    summary="Number of the description, in one rubric for all samples, that fits a sample best.",
     source="Ragas documentation, General Purpose Metrics, Rubrics based criteria scoring",
     family="rubrics",
     columns=constant(),
     products=constant(Product.RATINGS),
     compute=_domain_score,
     bounds=_bounds,
-    undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is no language model"},
+    undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is not a language model"},
     aliases=("rubrics_score", "domain_specific_rubrics", "rubric_score"),
     parameters={
         "rubrics": Parameter(
@@ -141,7 +141,7 @@ RUBRICS = Metric(
 
 INSTANCE_RUBRICS = Metric(
     name="instance_rubrics",
-    summary="The score of the description, in the sample's own rubric, that fits it best.",
+    summary="Number of the description, in the rubric of the sample, that fits the sample best.",
     source="Ragas documentation, General Purpose Metrics, Instance Specific rubrics criteria scoring",
     family="rubrics",
     columns=constant(columns.RUBRICS),
@@ -150,8 +150,8 @@ INSTANCE_RUBRICS = Metric(
     bounds=lambda _: None,
     undefined={
         reasons.NO_RUBRICS: "the sample has no rubric",
-        reasons.UNREADABLE_RUBRICS: "the keys of the sample's rubric are no score<number>_description",
-        reasons.NEEDS_LANGUAGE_MODEL: "the judge is no language model",
+        reasons.UNREADABLE_RUBRICS: "a key of the sample's rubric is not score<number>_description",
+        reasons.NEEDS_LANGUAGE_MODEL: "the judge is not a language model",
     },
     ratings=_instance_question,
     language_model=True,

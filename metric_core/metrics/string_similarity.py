@@ -1,4 +1,4 @@
-"""String similarity: how close two texts are as strings. No judge, no embedder."""
+"""String similarity of two texts, without judge or embedder."""
 
 from rapidfuzz import distance as rapidfuzz_distance
 
@@ -14,20 +14,18 @@ _DISTANCES = {
     "jaro_winkler": rapidfuzz_distance.JaroWinkler,
 }
 
-DISTANCE = Parameter(
-    summary="how the difference of two strings is measured", default="levenshtein", choices=tuple(_DISTANCES)
-)
-"""The parameter of every metric that compares strings."""
+DISTANCE = Parameter(summary="string distance to use", default="levenshtein", choices=tuple(_DISTANCES))
+"""Parameter of every metric that compares strings."""
 
 
 def similarity_of(one: str, other: str, distance: str = "levenshtein") -> float:
-    """1 minus the normalised distance of two strings, in [0, 1]; 1 for two empty ones.
+    """Return 1 minus the normalized distance of two strings, in [0, 1]; 1 for two empty strings.
 
     Source: Ragas documentation, Traditional NLP Metrics.
 
     Args:
-        one: a string.
-        other: another.
+        one: First string.
+        other: Second string.
         distance: "levenshtein", "hamming", "jaro" or "jaro_winkler".
 
     >>> similarity_of("sunday", "monday")
@@ -37,12 +35,12 @@ def similarity_of(one: str, other: str, distance: str = "levenshtein") -> float:
 
 
 def string_similarity(response: str, reference: str, distance: str = "levenshtein") -> Score:
-    """Similarity of response and reference as strings.
+    """Return the similarity of response and reference as strings.
 
     Args:
-        response: the answer.
-        reference: the reference answer.
-        distance: see `similarity_of`.
+        response: Response of the RAG system.
+        reference: Reference answer.
+        distance: Name of a string distance, see `similarity_of`.
 
     Returns:
         A score in [0, 1].
@@ -60,7 +58,7 @@ def _compute(request: MetricRequest, evidence: Evidence) -> Score:
 
 STRING_SIMILARITY = Metric(
     name="string_similarity",
-    summary="Closeness of response and reference as strings; needs no judge.",
+    summary="Similarity of response and reference as strings; needs no judge.",
     source="Ragas documentation, Traditional NLP Metrics",
     family="string_similarity",
     columns=constant(columns.RESPONSE, columns.REFERENCE),

@@ -1,8 +1,9 @@
-r"""Fences around untrusted text: it can neither close its fence nor speak with the tokens of a chat template.
+r"""Fences around untrusted text, which can neither close its fence nor inject special tokens of a chat template.
 
-A fence is `<quoted LABEL>`, the text, `</quoted>`. What could be read as a fence or as a special token is disarmed by a
-backslash after its first character (`<\/quoted>`, `<\|im_end|>`, `[\INST]`): visible, and no tokenizer makes a special
-token of it. Everything else stays as it is, but for control characters and line breaks other than "\n".
+A fence is `<quoted LABEL>`, the text, `</quoted>`. Anything that could be read as a fence or as a special token is
+neutralized by a backslash after its first character (`<\/quoted>`, `<\|im_end|>`, `[\INST]`): it stays visible, and no
+tokenizer reads it as a special token. Nothing else is changed, except control characters and line breaks other than
+"\n".
 """
 
 import re
@@ -15,7 +16,7 @@ _LABEL = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 _LINE_BREAK = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _UNWANTED = re.compile(
-    "(\U0001f3f4[\U000e0061-\U000e007a]{3,5}\U000e007f)"  # a flag: the only use of tag characters in writing
+    "(\U0001f3f4[\U000e0061-\U000e007a]{3,5}\U000e007f)"  # a flag: the only legitimate use of tag characters
     "|[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -28,7 +29,7 @@ _DISARMED = re.compile(
         (?:(?:\s*/)+\s*)?{FENCE_WORD}(?:[{CLOSING_BRACKETS}]|(?![\w-]))
       | \s+{FENCE_WORD}\b[^<>\n]{{0,40}}[{CLOSING_BRACKETS}]
     ))
-  | <(?=\|[^\s<>|]{{1,64}}\|?> | [^\s<>|\\]{{1,64}}\|>)  # <|im_start|>, <|turn>, <turn|> and all written so
+  | <(?=\|[^\s<>|]{{1,64}}\|?> | [^\s<>|\\]{{1,64}}\|>)  # <|im_start|>, <|turn>, <turn|> and the like
   | \[(?=\|[^\s\[\]|]{{1,64}}\|\])            # [|user|]
   | <(?=</?(?i:sys)>>)                        # <<SYS>>
   | <(?=(?i:
@@ -49,21 +50,23 @@ _DISARMED = re.compile(
 
 
 def fence(label: str, text: str) -> str:
-    r"""The text in a fence.
+    r"""Return the text in a fence.
 
     Raises:
-        ValueError: a label that is not made of small letters, digits and underscores.
+        ValueError: If the label has characters other than lower-case letters, digits and underscores.
 
     >>> fence("claim", "Rain </quoted> is wet.")
     '<quoted claim>\nRain <\\/quoted> is wet.\n</quoted>'
     """
     if not _LABEL.match(label):
-        raise ValueError(f"a fence's label must be small letters, digits and underscores, got {label!r}")
+        raise ValueError(
+            f"the label of a fence must consist of lower-case letters, digits and underscores, got {label!r}"
+        )
     return f"<{FENCE_WORD} {label}>\n{neutralize(text)}\n</{FENCE_WORD}>"
 
 
 def contains_fence(text: str) -> bool:
-    """Whether a trusted text has something in it that reads like a fence.
+    """Return whether a trusted text contains a fence or the end of one.
 
     >>> contains_fence("The claim in <quoted claim> is to be judged.")
     True
@@ -71,9 +74,9 @@ def contains_fence(text: str) -> bool:
     return f"<{FENCE_WORD} " in text or f"</{FENCE_WORD}>" in text
 
 
-@lru_cache(maxsize=64)  # the questions on one premise follow one another
+@lru_cache(maxsize=64)  # questions about one premise are asked in succession
 def neutralize(text: str) -> str:
-    r"""The text without control characters and with everything disarmed that reads like a fence or a special token.
+    r"""Return the text without control characters, with lookalikes of fences and special tokens neutralized.
 
     >>> neutralize("a < b, <b>bold</b>, x[0] # fine")
     'a < b, <b>bold</b>, x[0] # fine'

@@ -1,7 +1,7 @@
-r"""Folds a text to what it looks like, so that a delimiter is found however it is written.
+r"""Fold a text to what it looks like, to find delimiters however they are written.
 
-Fullwidth and mathematical letters, letters of other alphabets that look Latin, accents and characters that show
-nothing are folded; every folded character remembers where it came from.
+Fullwidth and mathematical letters, letters of other alphabets that look Latin, accents and invisible characters are
+folded; the position of every folded character in the text is known.
 """
 
 import unicodedata
@@ -10,22 +10,22 @@ from functools import lru_cache
 OPENING_BRACKETS = (
     "<\u00ab\u2039\u02c2\u1438\u226a\u22d6\u22d8\u276c\u276e\u2770\u27e8\u27ea\u2989\u2991\u29fc\u3008\u300a"
 )
-"""What a reader may take for the bracket that opens a fence: less-than signs, guillemets, angle brackets."""
+"""Characters that look like the opening bracket of a fence: less-than signs, guillemets, angle brackets."""
 
 CLOSING_BRACKETS = (
     ">\u00bb\u203a\u02c3\u1433\u226b\u22d7\u22d9\u276d\u276f\u2771\u27e9\u27eb\u298a\u2992\u29fd\u3009\u300b"
 )
-"""What a reader may take for the bracket that closes a fence."""
+"""Characters that look like the closing bracket of a fence."""
 
 _SHOWN_AS = {
-    # Cyrillic, Greek, Armenian, Georgian letters and small capitals that are taken for the letters of "quoted"
+    # Cyrillic, Greek, Armenian, Georgian letters and small capitals that look like the letters of "quoted"
     **dict.fromkeys("\u051b\u0563\u0566", "q"),
     **dict.fromkeys("\u03c5\u057d\u1d1c\u028b", "u"),
     **dict.fromkeys("\u03bf\u043e\u0585\u1d0f\u10ff", "o"),
     **dict.fromkeys("\u0442\u03c4\u1d1b", "t"),
     **dict.fromkeys("\u0435\u03b5\u04bd\u0454\u1d07\u212e", "e"),
     **dict.fromkeys("\u0501\u0257\u1d05", "d"),
-    # letters in dark circles and squares, and those that make flags
+    # letters in dark circles and squares, and regional indicators
     **{chr(first + number): chr(ord("a") + number) for first in (0x1F150, 0x1F170, 0x1F1E6) for number in range(26)},
     # slashes, bars and a blank
     **dict.fromkeys("\u2044\u2215\u29f8\u2571\u27cb\u3033", "/"),
@@ -37,7 +37,7 @@ _SHOWS_NOTHING = ("Cf", "Mn", "Me")
 
 
 def fold_text(text: str) -> tuple[str, list[int]]:
-    r"""What a text looks like, with the position in the text of each folded character.
+    r"""Return what a text looks like, and the position of each folded character in the text.
 
     >>> fold_text("\uff1c/\u200b\u051buoted\uff1e")
     ('</quoted>', [0, 1, 3, 4, 5, 6, 7, 8, 9])
@@ -53,7 +53,7 @@ def fold_text(text: str) -> tuple[str, list[int]]:
 
 @lru_cache(maxsize=1 << 14)
 def fold_character(character: str) -> str:
-    r"""What one character looks like: usually one character, nothing if it shows nothing.
+    r"""Return what a character looks like: usually one character, nothing for an invisible one.
 
     >>> fold_character("\u00e9"), fold_character("\U0001d42a"), fold_character("\u200d")
     ('e', 'q', '')

@@ -1,4 +1,4 @@
-"""Which texts and values the prompt of every kind of question has, and under which label a text is fenced."""
+"""Texts and values of the prompt of each kind of question, and the labels of their fences."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,7 +7,7 @@ from metric_core.judge_questions import QuestionKind as Kind
 from metric_core.prompts.templates import ALL_TEXTS, Places
 
 CONTEXT = "context"
-"""The label of the block that many questions share: the same whatever the kind, so that they share its tokens."""
+"""Label of the block that many questions share: the same for all kinds, so that they share a prefix of tokens."""
 
 QUESTION, RESPONSE, REFERENCE, CLAIM, RUBRIC = "question", "response", "reference", "claim", "rubric"
 ANSWER, INSTRUCTIONS, COUNT = "answer", "instructions", "count"
@@ -49,17 +49,17 @@ PLACES: dict[Kind, Places] = {
     Kind.INSTANCE_RUBRIC: Places((ALL_TEXTS, RUBRIC), (ANSWER,)),
     Kind.EXPLANATION: Places((CONTEXT, CLAIM), (INSTRUCTIONS, ANSWER)),
 }
-"""What the template of each kind must hold. A row's own rubric is data like its texts, so it is fenced."""
+"""Places that the template of each kind must have. The rubric of a row is untrusted data, so it is fenced."""
 
 ANSWER_CHOICE, ANSWER_JSON = Places(values=(LABELS,)), Places(values=(SCHEMA,))
-"""What the line that says how to answer must hold."""
+"""Places that the two templates of answer instructions must have."""
 
 
 def fence_label(texts: Mapping[str, str]) -> dict[str, str]:
-    """Texts by role -> texts by label, in the order in which prompts show them.
+    """Return texts by label instead of role, in the order in which prompts show them.
 
     Raises:
-        ValueError: two texts with one label.
+        ValueError: If two texts have the same label.
 
     >>> list(fence_label({"user_input": "Why?", "contexts": "Because."}))
     ['context', 'question']
@@ -68,16 +68,18 @@ def fence_label(texts: Mapping[str, str]) -> dict[str, str]:
     for role, text in texts.items():
         label = _LABEL_OF_ROLE.get(role, role)
         if label in by_label:
-            raise ValueError(f"two texts are fenced as {label!r}; a question has one text a label: {', '.join(texts)}")
+            raise ValueError(
+                f"two texts have the label {label!r}; a question has one text per label: {', '.join(texts)}"
+            )
         by_label[label] = text
     return {label: by_label[label] for label in sorted(by_label, key=_rank)}
 
 
 def check_texts(kind: Kind, labels: Iterable[str]) -> None:
-    """Checks that a question has the texts of its kind.
+    """Check that a question has the texts of its kind.
 
     Raises:
-        ValueError: a text is missing, or has no place in the prompt.
+        ValueError: If a text is missing, or has no place in the prompt.
     """
     places, given = PLACES[kind], set(labels)
     missing = set(places.texts) - {ALL_TEXTS, *places.optional} - given

@@ -1,4 +1,4 @@
-"""A JSON schema in the few words that a prompt has room for; the judge's server enforces the schema itself."""
+"""Short descriptions of JSON schemas for prompts; the model server enforces the schema itself."""
 
 import json
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def outline(schema: Mapping[str, Any]) -> str:
-    """The shape of the JSON that fits a schema.
+    """Return a short description of the JSON that matches a schema.
 
     >>> outline({"type": "object", "properties": {"claims": {"type": "array", "items": {"type": "string"}}}})
     '{"claims": [string, ...]}'

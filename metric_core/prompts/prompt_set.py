@@ -1,4 +1,4 @@
-"""The prompts of one language: loaded from its folder, filled in a question at a time, told apart by digest."""
+"""Prompts of a language: load them from a folder, render questions, compute digests."""
 
 import hashlib
 import json
@@ -15,20 +15,20 @@ from metric_core.prompts.outline import outline
 from metric_core.prompts.templates import Piece, Places, check_template, fill_template
 
 RENDERING_VERSION = 2
-"""Raised with every change of the code that changes what a prompt says: fences, what they disarm, filling in."""
+"""Version of the rendering; increment it with every code change that changes rendered prompts."""
 
 _SYSTEM, _ANSWER_CHOICE, _ANSWER_JSON = "system", "answer_choice", "answer_json"
 
 
 @dataclass(frozen=True, slots=True)
 class RenderedPrompt:
-    """A question as it is put to a language model.
+    """A rendered question for a language model.
 
     Args:
-        system: the system message, the same for every question.
-        user: the user message.
-        prefix_key: the beginning of `user` that other questions share: up to the end of the context block, or up to
-            the first text where there is no context block. Sort by it to make equal beginnings neighbours.
+        system: System message, the same for every question.
+        user: User message.
+        prefix_key: Prefix of `user` that other questions share: up to the end of the context block, or up to the
+            first text if there is no context block. Sort by it to group questions with equal prefixes.
     """
 
     system: str
@@ -38,11 +38,11 @@ class RenderedPrompt:
 
 @dataclass(frozen=True, slots=True)
 class PromptSet:
-    """The prompts of one language; made by `load_prompts`.
+    """The prompts of one language; see `load_prompts`.
 
     Args:
-        language: the packaged language or the name of the user's folder.
-        wordings: the texts of its files, by name without the ending.
+        language: Packaged language, or the name of a folder.
+        wordings: Name of a file without its suffix -> text.
     """
 
     language: str
@@ -50,14 +50,14 @@ class PromptSet:
 
     @property
     def system(self) -> str:
-        """The system message of every question."""
+        """System message of every question."""
         return self.wordings[_SYSTEM]
 
     def render(self, question: JudgeQuestion) -> RenderedPrompt:
-        """The prompt for a question.
+        """Return the prompt for a question.
 
         Raises:
-            ValueError: the question lacks a text or the instructions of its kind, or has a text too many.
+            ValueError: If the question lacks a text or instructions that its kind needs, or has an extra text.
         """
         texts, instructions = layout.fence_label(question.texts), _lines(question.instructions)
         if question.kind is QuestionKind.INSTANCE_RUBRIC and instructions:
@@ -75,7 +75,7 @@ class PromptSet:
         return RenderedPrompt(self.system, user, user[: _shared_length(pieces)])
 
     def digest(self, kind: QuestionKind) -> str:
-        """SHA-256 over everything but the question that determines a prompt of this kind."""
+        """Return the SHA-256 of everything that determines a prompt of this kind, except the question."""
         common = [self.wordings[name] for name in (_SYSTEM, _ANSWER_CHOICE, _ANSWER_JSON)]
         content = json.dumps([RENDERING_VERSION, *common, kind, self.wordings[kind]])
         return hashlib.sha256(content.encode()).hexdigest()
@@ -89,13 +89,14 @@ class PromptSet:
 
 
 def load_prompts(language_or_folder: str | Path = "en") -> PromptSet:
-    """The prompts of a packaged language, or of a folder with the same files.
+    """Load the prompts of a packaged language, or of a folder with the same files.
 
     Args:
-        language_or_folder: a language's name (`en`), or a folder's path.
+        language_or_folder: Name of a language (`en`), or path of a folder.
 
     Raises:
-        ConfigError: no such language or folder, or a file that is missing, empty, unreadable or has wrong places.
+        ConfigError: If there is no such language or folder, or a file is missing, empty, unreadable or has wrong
+            places.
 
     >>> load_prompts("en").language
     'en'
@@ -111,7 +112,7 @@ def load_prompts(language_or_folder: str | Path = "en") -> PromptSet:
 
 
 def packaged_languages() -> list[str]:
-    """The languages that come with the package.
+    """Return the languages that come with the package.
 
     >>> packaged_languages()
     ['en']
@@ -127,7 +128,7 @@ def _folder(language_or_folder: str | Path) -> Traversable:
     path = Path(language_or_folder)
     if not path.is_dir():
         raise ConfigError(
-            f"no prompts for {str(language_or_folder)!r}: neither a language that is packaged "
+            f"no prompts for {str(language_or_folder)!r}: neither a packaged language "
             f"({', '.join(packaged_languages())}) nor a folder with prompt files"
         )
     return path.resolve()
@@ -140,7 +141,7 @@ def _read(folder: Traversable, name: str, places: Places | None) -> str:
     except FileNotFoundError as error:
         raise ConfigError(f"the prompt file {origin} is missing; copy it from the packaged language `en`") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the prompt file {origin} can not be read as UTF-8 text: {error}") from error
+        raise ConfigError(f"the prompt file {origin} cannot be read as UTF-8 text: {error}") from error
     if not wording.strip():
         raise ConfigError(f"the prompt file {origin} is empty; copy it from the packaged language `en`")
     return wording if places is None else check_template(wording, places, origin)

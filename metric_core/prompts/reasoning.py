@@ -1,4 +1,4 @@
-"""Splits the thinking of reasoning models off their replies: a half-finished thought is never read as a verdict."""
+"""Split the reasoning of models from their replies; unfinished reasoning is never read as an answer."""
 
 import re
 
@@ -13,13 +13,13 @@ _CLOSING = re.compile("|".join(re.escape(closing) for _, closing in _MARKS))
 
 
 def split_thought(text: str) -> tuple[str | None, str]:
-    """The thought of a reply, None if it has none, and the rest of the reply.
+    """Return the reasoning of a reply (None if there is none) and the rest of the reply.
 
-    A thought may lack its opening mark, as chat templates often write that themselves. A reply that begins with `{` is
-    JSON, and such marks in it are part of its strings.
+    The opening mark may be missing, because chat templates often write it themselves. A reply that begins with `{` is
+    JSON, and marks in it are part of its strings.
 
     Raises:
-        ValueError: the thought is not finished, so whatever it holds is no answer.
+        ValueError: If the reasoning is unfinished, so that the reply contains no answer.
 
     >>> split_thought("<think>It says so.</think> yes")
     ('It says so.', 'yes')
@@ -28,7 +28,7 @@ def split_thought(text: str) -> tuple[str | None, str]:
     >>> split_thought("<think>It says yes, but")
     Traceback (most recent call last):
         ...
-    ValueError: unfinished thought: '<think>It says yes, but'
+    ValueError: unfinished reasoning: '<think>It says yes, but'
     """
     thoughts: list[str] = []
     rest = text
@@ -36,7 +36,7 @@ def split_thought(text: str) -> tuple[str | None, str]:
         end = _CLOSING.search(rest)
         if end is None:
             if _OPENING.search(rest):
-                raise ValueError(f"unfinished thought: {rest.strip()[:80]!r}")
+                raise ValueError(f"unfinished reasoning: {rest.strip()[:80]!r}")
             break
         thoughts.append(_OPENING.sub("", rest[: end.start()]).strip())
         rest = rest[end.end() :].lstrip()

@@ -1,4 +1,4 @@
-"""How JSON is read out of a judge's words: one complete value or none. A damaged reply is never repaired."""
+"""Parse JSON from replies of judges: one complete value or none. Damaged replies are never repaired."""
 
 import json
 import re
@@ -10,16 +10,16 @@ _BRACE = re.compile(r"{")
 
 
 def parse_json_reply(text: str) -> Any:
-    """The JSON value of a reply: the whole reply, or the only object or array in a code fence or in prose.
+    """Return the JSON value of a reply: the whole reply, or the only object or array in a code fence or in prose.
 
-    A reply that was cut off is refused even where a part of it is complete, and so is one with two values, or two of
-    the same name: what the judge meant would be a guess.
+    Truncated replies are rejected even if a part of them is complete, and so are replies with two values or with
+    repeated member names, because their meaning would be a guess.
 
     Args:
-        text: the judge's words.
+        text: Reply of the judge.
 
     Raises:
-        ValueError: there is no complete JSON value, or more than one.
+        ValueError: If there is no complete JSON value, or more than one.
 
     >>> parse_json_reply('Here you go: {"score": 4} I hope it helps.')
     {'score': 4}
@@ -38,7 +38,7 @@ def parse_json_reply(text: str) -> Any:
 
 
 def _parse_whole(text: str, fence: re.Match[str]) -> str:
-    """What a code fence holds; nothing where the prose around it has an object too."""
+    """Return the content of a code fence; empty if the prose around it contains an object too."""
     return "" if _first_value(text[: fence.start()] + text[fence.end() :], _BRACE) else fence[1]
 
 
@@ -51,7 +51,7 @@ def _only_value(text: str) -> Any:
 
 
 def _first_value(text: str, opening: re.Pattern[str]) -> tuple[Any, int] | None:
-    """The value that begins at the first bracket, and where it ends."""
+    """Return the value that begins at the first bracket, and its end position."""
     start = opening.search(text)
     try:
         return None if start is None else _DECODER.raw_decode(text, start.start())
@@ -66,7 +66,7 @@ def _refuse(constant: str) -> NoReturn:
 def _refuse_repeated(members: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(members)
     if len(found) < len(members):
-        raise ValueError("an object has two members of one name")
+        raise ValueError("an object has two members with the same name")
     return found
 
 

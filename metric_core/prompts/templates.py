@@ -1,7 +1,7 @@
-r"""A template file as it is filled in: lines of wording, lines that are a text's place, and marks within the wording.
+r"""Templates: lines of wording, lines that are places of texts, and marks within the wording.
 
-Filling in is one pass over the template's own words, so nothing in a text or in the user's instructions is ever
-taken for a mark.
+A template is filled in one pass over its wording, so nothing in a text or in the user's instructions is ever read as
+a mark.
 """
 
 import re
@@ -12,19 +12,19 @@ from metric_core.errors import ConfigError
 from metric_core.prompts.fences import FENCE_WORD, contains_fence, fence
 
 ALL_TEXTS = "texts"
-"""The place of every text that has no place of its own."""
+"""Place of all texts that have no separate place."""
 
 _MARK = re.compile(r"\{([a-z_]+)\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """What a template holds, each once.
+    """Places of a template, each of which occurs once.
 
     Args:
-        texts: the places of texts, each on a line of its own.
-        values: the marks within the wording.
-        optional: those places of texts that may stay empty.
+        texts: Places of texts, each on a separate line.
+        values: Marks within the wording.
+        optional: Places of texts that may stay empty.
     """
 
     texts: tuple[str, ...] = ()
@@ -34,42 +34,41 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a filled-in template: the block of the text with this label, or wording if the label is None."""
+    """A part of a filled template: the fenced text with this label, or wording if the label is None."""
 
     label: str | None
     text: str
 
 
 def check_template(wording: str, places: Places, origin: str) -> str:
-    """The wording of a template file, if it holds exactly the places that it must.
+    """Return the wording of a template file after checking its places.
 
     Raises:
-        ConfigError: a place that is missing, repeated, unknown or not on a line of its own, or words like a fence.
+        ConfigError: If a place is missing, repeated, unknown or not on a separate line, or the wording contains a
+            fence.
 
-    >>> check_template("Is it {what}?", Places(values=("colour",)), "mine/verdict.txt")
+    >>> check_template("Is it {what}?", Places(values=("color",)), "mine/verdict.txt")
     Traceback (most recent call last):
         ...
-    metric_core.errors.ConfigError: mine/verdict.txt: {colour} must occur once, found 0 times; it may hold {colour}
+    metric_core.errors.ConfigError: mine/verdict.txt: {color} must occur once, found 0 times; allowed are {color}
     """
     if contains_fence(wording):
-        raise ConfigError(
-            f"{origin}: a template must not hold <{FENCE_WORD} ...>; texts get their fences when filled in"
-        )
+        raise ConfigError(f"{origin}: a template must not contain <{FENCE_WORD} ...>; fences are added around texts")
     known = (*places.texts, *places.values)
     found = _MARK.findall(wording)
     for name in (*known, *found):
         if found.count(name) != (name in known):
-            wanted = "must occur once" if name in known else "means nothing here"
+            wanted = "must occur once" if name in known else "is unknown here"
             allowed = ", ".join(f"{{{mark}}}" for mark in known)
-            raise ConfigError(f"{origin}: {{{name}}} {wanted}, found {found.count(name)} times; it may hold {allowed}")
+            raise ConfigError(f"{origin}: {{{name}}} {wanted}, found {found.count(name)} times; allowed are {allowed}")
     for name in places.texts:
         if f"{{{name}}}" not in wording.split("\n"):
-            raise ConfigError(f"{origin}: {{{name}}} must stand on a line of its own")
+            raise ConfigError(f"{origin}: {{{name}}} must be on a separate line")
     return wording
 
 
 def fill_template(wording: str, texts: Mapping[str, str], values: Mapping[str, str]) -> Iterator[Piece]:
-    r"""The lines of a template with untrusted texts, by label, in fences, and trusted values in place of their marks.
+    r"""Yield the lines of a template, with fenced untrusted texts in their places and trusted values for marks.
 
     >>> pieces = fill_template("{context}\nIs {what} so?\n{claim}", {"context": "{what}"}, {"what": "{claim}"})
     >>> [piece.text for piece in pieces]

@@ -1,1 +1,1 @@
-"""Summaries of scores: means, intervals, counts."""
+"""Statistics of scores: summaries, intervals, comparisons of runs, agreement of judges."""

@@ -1,4 +1,4 @@
-"""How far several judges agree: the share of equal labels, and how much more that is than chance would give."""
+"""Agreement of several judges: the share of equal labels, and chance-corrected coefficients."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -6,22 +6,23 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 Labels: TypeAlias = Mapping[str, str | None]
-"""Judge -> its label of one item; None where it gave no usable one. A judge that was not asked is missing."""
+"""Judge -> its label of one item; None if it gave no usable label. Judges that were not asked are missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far judges agree on items. Labels count as equal or different, whatever scale they are on.
+    """Agreement of judges on items. Labels are nominal: they are either equal or different.
 
     Args:
-        judges: who labelled, in the order in which they appear.
-        items: items that were labelled.
-        compared: of these, items with the labels of at least two judges.
-        complete: of these, items with the labels of all judges.
-        agreement: share of pairs of labels that are equal, mean over the compared items; None without any.
-        kappa: Fleiss' kappa over the complete items; None without any, or where all labels are the same.
-        alpha: Krippendorff's alpha (nominal) over the compared items; None as for kappa.
-        unlabelled: judge -> items for which it gave no usable label.
+        judges: Names of the judges, in order of appearance.
+        items: Number of items.
+        compared: Number of items with the labels of at least two judges.
+        complete: Number of items with the labels of all judges.
+        agreement: Share of pairs of labels that are equal, averaged over the compared items; None without any.
+        kappa: Fleiss' kappa over the complete items; None without any, or if all labels are the same.
+        alpha: Krippendorff's alpha (nominal) over the compared items; None without any, or if all labels are the
+            same.
+        unlabelled: Judge -> number of items for which it gave no usable label.
     """
 
     judges: tuple[str, ...]
@@ -35,7 +36,7 @@ class Agreement:
 
 
 def measure_agreement(items: Sequence[Labels]) -> Agreement:
-    """The agreement of judges on items.
+    """Return the agreement of judges on items.
 
     >>> found = measure_agreement([{"a": "yes", "b": "yes"}, {"a": "no", "b": "no"}, {"a": "yes", "b": None}])
     >>> found.compared, found.agreement, found.kappa, found.unlabelled
@@ -58,10 +59,10 @@ def measure_agreement(items: Sequence[Labels]) -> Agreement:
 
 
 def pair_agreement(items: Sequence[Sequence[str]]) -> float | None:
-    """Share of pairs of labels that are equal, mean over the items; None without items.
+    """Return the share of pairs of labels that are equal, averaged over the items; None without items.
 
     Args:
-        items: the labels of each item, at least two.
+        items: Labels of each item, at least two.
 
     >>> pair_agreement([["yes", "yes", "no"], ["no", "no", "no"]])
     0.666...
@@ -75,12 +76,12 @@ def pair_agreement(items: Sequence[Sequence[str]]) -> float | None:
 
 
 def fleiss_kappa(items: Sequence[Sequence[str]]) -> float | None:
-    """Fleiss' kappa: agreement beyond chance, 1 at most, 0 for chance; None without items or with one label only.
+    """Return Fleiss' kappa: agreement beyond chance, at most 1, 0 for chance; None with fewer than two labels.
 
     Source: Fleiss, "Measuring nominal scale agreement among many raters" (1971).
 
     Args:
-        items: the labels of each item, as many for each.
+        items: Labels of each item, the same number for each.
 
     >>> fleiss_kappa([["yes", "yes"], ["no", "no"], ["yes", "no"], ["no", "yes"]])
     0.0
@@ -94,12 +95,14 @@ def fleiss_kappa(items: Sequence[Sequence[str]]) -> float | None:
 
 
 def krippendorff_alpha(items: Sequence[Sequence[str]]) -> float | None:
-    """Krippendorff's alpha for nominal labels, where items may have different numbers of labels; None as for kappa.
+    """Return Krippendorff's alpha for nominal labels; None with fewer than two different labels.
+
+    Items can have different numbers of labels.
 
     Source: Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011).
 
     Args:
-        items: the labels of each item, at least two.
+        items: Labels of each item, at least two.
 
     >>> krippendorff_alpha([["yes", "yes"], ["no", "no"], ["yes", "no"], ["no", "yes"]])
     0.125

@@ -1,7 +1,7 @@
-"""Two runs compared metric by metric, over the rows that both have scored: how far apart, and whether by chance.
+"""Comparison of two runs per metric, over the rows scored in both: size and significance of differences.
 
-A metric is called better or worse only where its test says so after Holm's correction over all metrics and its interval
-leaves out 0; anything else is no clear difference, which does not say that there is none.
+A metric is better or worse only if its test is significant after Holm's correction over all metrics and its interval
+excludes 0. Otherwise there is no clear difference, which does not mean that there is none.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ MOST_CHANGED = 5
 
 
 class Verdict(StrEnum):
-    """What a comparison says about a metric."""
+    """Outcome of the comparison of a metric."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -31,14 +31,15 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """How large a difference is beside the spread of the differences.
+    """Effect sizes of a difference.
 
     Args:
-        standardized: mean of the differences over their standard deviation (Cohen's d for pairs); None without spread.
-        rank_biserial: from -1, all rows that differ have become less, to 1, all have become more, weighted by the
-            ranks of the differences; None where no row differs.
-        odds_ratio: rows that went from 0 to 1 over rows that went from 1 to 0; None unless all values are 0 or 1 and
-            there are rows of both.
+        standardized: Mean of the differences divided by their standard deviation (Cohen's d for pairs); None if all
+            differences are equal.
+        rank_biserial: Rank-biserial correlation, from -1 (all changed rows decreased) to 1 (all changed rows
+            increased); None if no row changed.
+        odds_ratio: Number of rows that changed from 0 to 1 divided by the number that changed from 1 to 0; None unless
+            all values are 0 or 1 and both numbers are positive.
     """
 
     standardized: float | None
@@ -51,9 +52,9 @@ class RowChange:
     """A row whose value changed.
 
     Args:
-        row: its id.
-        a: its value in the first run.
-        b: its value in the second run.
+        row: Id of the row.
+        a: Value in the first run.
+        b: Value in the second run.
     """
 
     row: str
@@ -63,21 +64,21 @@ class RowChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """The values of the paired rows, second run minus first.
+    """Difference of the values of paired rows, second run minus first.
 
     Args:
-        mean_a: mean in the first run.
-        mean_b: mean in the second run.
-        mean: their difference.
-        interval: of the difference at the confidence level LEVEL; None for fewer than two rows, or groups.
-        test: of "there is no difference"; None for fewer than two rows, or groups.
-        p_adjusted: its p-value after Holm's correction over all metrics compared.
-        effect: how large it is.
-        improved: rows that became better; for a metric of no direction, more.
-        worsened: rows that became worse; for a metric of no direction, less.
-        unchanged: rows that stayed as they were.
-        groups: how many groups the rows belong to, where rows belong together.
-        most_changed: the rows that changed most, the most changed first.
+        mean_a: Mean in the first run.
+        mean_b: Mean in the second run.
+        mean: Difference of the means.
+        interval: Interval of the difference at confidence level LEVEL; None for fewer than two rows or groups.
+        test: Test of "there is no difference"; None for fewer than two rows or groups.
+        p_adjusted: P-value of the test after Holm's correction over all compared metrics.
+        effect: Effect sizes.
+        improved: Number of rows that improved; if the metric has no direction, rows that increased.
+        worsened: Number of rows that worsened; if the metric has no direction, rows that decreased.
+        unchanged: Number of rows that did not change.
+        groups: Number of groups of rows; None if rows are not grouped.
+        most_changed: Rows that changed most, in descending order of change.
     """
 
     mean_a: float
@@ -96,17 +97,17 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class MetricComparison:
-    """A metric in two runs.
+    """Comparison of a metric in two runs.
 
     Args:
-        metric: its key.
-        scale: the scale that rows bring, for metrics whose rows bring scales of their own: one comparison each.
-        direction: whether more is better.
-        verdict: what can be said.
-        rows: what became of the rows.
-        difference: of the values; None without values in both runs.
-        categories: category -> rows in the first and in the second run, for metrics that answer with one.
-        relabelled: rows whose category changed.
+        metric: Key of the metric.
+        scale: Scale of the rows, for metrics whose rows have different scales; each scale is compared separately.
+        direction: Direction of improvement.
+        verdict: Outcome of the comparison.
+        rows: Counts of paired and unpaired rows.
+        difference: Difference of the values; None without values in both runs.
+        categories: Category -> number of rows in the first and in the second run, for categorical metrics.
+        relabelled: Number of rows whose category changed.
     """
 
     metric: str
@@ -122,12 +123,12 @@ class MetricComparison:
 def compare(
     columns: Iterable[ScoreColumns], seed: int = SEED, most_changed: int = MOST_CHANGED
 ) -> list[MetricComparison]:
-    """Compares every metric of two runs.
+    """Compare every metric of two runs.
 
     Args:
-        columns: the cells of each metric.
-        seed: where resampling and random permutations start.
-        most_changed: how many of the rows that changed most are named, a metric.
+        columns: Cells of each metric.
+        seed: Seed of resampling and random permutations.
+        most_changed: Maximum number of most changed rows to list per metric.
 
     >>> from metric_core.records import Score
     >>> a = {f"row {i}": Score.scored(i % 2) for i in range(20)}
@@ -223,7 +224,7 @@ def _rank_biserial(differences: Floats) -> float | None:
 
 def _largest_changes(pairs: Pairs, count: int) -> tuple[RowChange, ...]:
     size = np.abs(pairs.differences)
-    order = np.argsort(-size, kind="stable")[:count]  # rows are in the order of their ids, so ties are too
+    order = np.argsort(-size, kind="stable")[:count]  # rows are sorted by id, so ties are too
     return tuple(RowChange(pairs.rows[i], float(pairs.a[i]), float(pairs.b[i])) for i in order if size[i] > 0)
 
 

@@ -1,7 +1,7 @@
-"""Tests of "there is no difference" on pairs of scores, each fitted to the values it is about.
+"""Tests of "there is no difference" on pairs of scores, chosen by the kind of values.
 
-Scores that are 0 or 1 throughout: McNemar's exact test. Others: Wilcoxon's signed ranks where many rows differ, else a
-permutation of the differences' signs. Rows that belong together: a permutation of the groups' signs.
+Binary scores: McNemar's exact test. Other scores: Wilcoxon's signed-rank test if many rows differ, else a permutation
+test of the signs of the differences. Grouped rows: a permutation test of the signs of the groups.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from metric_core.statistics.pairs import Pairs
 from metric_core.statistics.resampling import Floats, Units
 
 FEW_DIFFERENCES = 50
-"""With fewer rows that differ, the normal approximation of Wilcoxon's test under ties is not to be trusted."""
+"""Number of differing rows below which the normal approximation of Wilcoxon's test is unreliable under ties."""
 
 _ROUNDING = 1e-12
 _MOST_PERMUTED = 1000
@@ -22,7 +22,7 @@ _PERMUTATIONS = 9999
 
 
 class TestKind(StrEnum):
-    """Which test gave a p-value."""
+    """Name of a test."""
 
     __test__ = False
 
@@ -37,8 +37,8 @@ class PairedTest:
     """A two-sided test of "there is no difference".
 
     Args:
-        kind: which test.
-        p: its p-value.
+        kind: Name of the test.
+        p: P-value of the test.
     """
 
     kind: TestKind
@@ -46,11 +46,11 @@ class PairedTest:
 
 
 def paired_test(pairs: Pairs, seed: int) -> PairedTest:
-    """The test that fits the values.
+    """Apply the test that suits the values.
 
     Args:
-        pairs: the scores of the rows, at least two, or two groups.
-        seed: where random permutations start.
+        pairs: Scores of at least two rows or groups.
+        seed: Seed of random permutations.
 
     >>> pairs = Pairs(None, ("u", "v", "w", "x"), np.ones(4), np.zeros(4), None)
     >>> paired_test(pairs, seed=1)
@@ -67,7 +67,7 @@ def paired_test(pairs: Pairs, seed: int) -> PairedTest:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """The p-values as they count among each other, by Holm's step-down method (1979).
+    """Return p-values adjusted for multiple testing by Holm's step-down method (1979).
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
@@ -93,7 +93,7 @@ def _wilcoxon(differences: Floats) -> float:
 
 
 def _sign_permutation(values: Floats, seed: int) -> float:
-    """P-value of the sum under signs drawn by lot; by the normal limit of that distribution where units are many."""
+    """Return the p-value of the sum under random signs, by the normal limit if there are many values."""
     changed = values[np.abs(values) > _ROUNDING]
     if len(changed) < 2:  # either sign is as extreme as the other
         return 1.0

@@ -1,4 +1,4 @@
-"""The score columns of two runs, put together row by row: what can be compared, and what can not and why."""
+"""Pairing of the scores of two runs by row, with counts of the rows that cannot be compared."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ class ScoreColumns:
     """The cells of one metric in two runs.
 
     Args:
-        metric: the key of the metric.
-        direction: whether more is better.
-        a: cells of the first run, the baseline, by row; empty where there is none.
-        b: cells of the second run, by row.
-        groups: row -> the group it belongs to, where rows belong together; a row that it lacks stands alone.
+        metric: Key of the metric.
+        direction: Direction of improvement.
+        a: Row -> cell of the first run, the baseline; empty without a baseline.
+        b: Row -> cell of the second run.
+        groups: Row -> name of its group; rows without a name are independent.
     """
 
     metric: str
@@ -30,7 +30,7 @@ class ScoreColumns:
     groups: Mapping[str, str] | None = None
 
     def groups_of(self, rows: Sequence[str]) -> list[str] | None:
-        """The group of each row; None where no row belongs to another."""
+        """Return the name of the group of each row; None if rows are not grouped."""
         if self.groups is None:
             return None
         return [f"group {self.groups[row]}" if row in self.groups else f"row {row}" for row in rows]
@@ -38,16 +38,16 @@ class ScoreColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowCounts:
-    """What became of the rows of two runs.
+    """Counts of paired and unpaired rows of two runs.
 
     Args:
-        paired: rows scored in both, on the same scale.
-        only_a: rows that only the first run has.
-        only_b: rows that only the second run has.
-        unscored_a: rows of both, scored in the second run only.
-        unscored_b: rows of both, scored in the first run only.
-        unscored_both: rows of both, scored in neither.
-        rescaled: rows scored in both, on different scales of their own.
+        paired: Rows scored in both runs on the same scale.
+        only_a: Rows that only the first run has.
+        only_b: Rows that only the second run has.
+        unscored_a: Rows of both runs, scored only in the second.
+        unscored_b: Rows of both runs, scored only in the first.
+        unscored_both: Rows of both runs, scored in neither.
+        rescaled: Rows scored in both runs on different scales.
     """
 
     paired: int = 0
@@ -61,14 +61,14 @@ class RowCounts:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The values of rows scored in both runs, in the order of the rows' ids.
+    """Values of the rows scored in both runs, sorted by row id.
 
     Args:
-        scale: the scale that the rows themselves bring; None where the metric has one.
-        rows: their ids.
-        a: values in the first run.
-        b: values in the second run.
-        groups: the group of each row, where rows belong together.
+        scale: Scale of these rows; None if the metric has one scale.
+        rows: Ids of the rows.
+        a: Values in the first run.
+        b: Values in the second run.
+        groups: Name of the group of each row; None if rows are not grouped.
     """
 
     scale: str | None
@@ -79,21 +79,21 @@ class Pairs:
 
     @property
     def differences(self) -> Floats:
-        """Second run minus first, without what rounding leaves."""
+        """Values of the second run minus those of the first, rounded to hide floating-point noise."""
         return np.round(self.b - self.a, _DECIMALS)
 
     @property
     def are_binary(self) -> bool:
-        """Whether all values are 0 or 1."""
+        """Return whether all values are 0 or 1."""
         return is_binary(self.a) and is_binary(self.b)
 
     def worsening(self, direction: Direction) -> Floats:
-        """By how much each row is worse in the second run; less counts as worse for a metric of no direction."""
+        """Return how much worse each row is in the second run; if the metric has no direction, a decrease is worse."""
         return self.differences if direction is Direction.LOWER else -self.differences
 
 
 def is_binary(values: Floats) -> bool:
-    """Whether all values are 0 or 1.
+    """Return whether all values are 0 or 1.
 
     >>> is_binary(np.array([0.0, 1.0])), is_binary(np.array([0.5, 1.0]))
     (True, False)
@@ -103,12 +103,12 @@ def is_binary(values: Floats) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """A metric of two runs put together.
+    """Paired cells of a metric in two runs.
 
     Args:
-        counts: what became of the rows.
-        pairs: one entry a scale; none where no row has a value in both.
-        labels: category in the first run, category in the second, of every row that has one in both.
+        counts: Counts of paired and unpaired rows.
+        pairs: Values per scale; empty if no row has a value in both runs.
+        labels: Categories in the first and in the second run, for every row that has one in both.
     """
 
     counts: RowCounts
@@ -117,7 +117,7 @@ class Paired:
 
 
 def pair_scores(columns: ScoreColumns) -> Paired:
-    """Puts the cells of two runs together by row.
+    """Pair the cells of two runs by row.
 
     >>> paired = pair_scores(
     ...     ScoreColumns(

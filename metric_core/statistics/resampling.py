@@ -1,12 +1,12 @@
-"""How sure a mean is: its bootstrap distribution, an interval for it, and the confidence that it lies below a bar.
+"""Bootstrap of means: intervals, and the confidence that a mean is below a threshold.
 
-The bootstrap is bias-corrected and accelerated (BCa; Efron 1987), its normal quantiles widened to Student's for few
-units (Hesterberg 2015), because a plain percentile interval is too narrow there. Rows that belong together are drawn
-as a whole. Interval and confidence come from one distribution, so that they never contradict each other.
+The bootstrap is bias-corrected and accelerated (BCa; Efron 1987). Its normal quantiles are widened to Student's for few
+units (Hesterberg 2015), for which a plain percentile interval is too narrow. Grouped rows are resampled together.
+Interval and confidence come from the same distribution, so they never contradict each other.
 
-Drawing every unit of every resample takes minutes where there are millions of them. Many units are drawn another way:
-how often each value is drawn, where there are few different values, which is the same distribution; else the sums from
-their limit, normal with the skewness of the units, which 20,000 units have reached.
+Drawing every unit of every resample takes minutes for millions of units. From 20,000 units on there are two shortcuts:
+with few distinct values, the number of draws of each value is drawn, which gives the same distribution; otherwise means
+are drawn from the limiting distribution, a normal distribution corrected for the skewness of the units.
 """
 
 import zlib
@@ -26,14 +26,14 @@ _BATCH_CELLS = 2_000_000
 _MANY_UNITS = 20_000
 _MANY_VALUES = 2_000
 _ROUNDING = 1e-12
-"""Sums that differ by less differ by rounding."""
+"""Largest difference of sums that is attributed to rounding."""
 _LEAST_SLACK = 1e-6
-"""Where the acceleration leaves no more, an interval goes to the end of the distribution."""
+"""Lower limit of the denominator of the BCa formula; at the limit, an interval extends to the end of the resamples."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Between what a value lies, as sure as the text beside it says."""
+    """An interval of a value."""
 
     low: float
     high: float
@@ -41,11 +41,11 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What is drawn: single rows, or groups of rows that belong together.
+    """Units of resampling: single rows, or groups of rows.
 
     Args:
-        sums: the sum of the values of each unit.
-        counts: the number of rows of each unit.
+        sums: Sum of the values of each unit.
+        counts: Number of rows of each unit.
     """
 
     sums: Floats
@@ -53,7 +53,7 @@ class Units:
 
     @classmethod
     def of(cls, values: Floats, groups: Sequence[str] | None = None) -> "Units":
-        """Every row is a unit, or every group.
+        """Create units from values; every row is a unit, or every group if groups are given.
 
         >>> Units.of(np.array([1.0, 0.0, 0.5]), ["x", "y", "x"]).sums.tolist()
         [1.5, 0.0]
@@ -69,12 +69,12 @@ class Units:
 
     @property
     def mean(self) -> float:
-        """The mean over rows."""
+        """Mean over rows."""
         return float(self.sums.sum() / self.counts.sum())
 
     @property
     def influence(self) -> Floats:
-        """How far each unit pulls the mean away from what it is, but for a constant factor."""
+        """Influence of each unit on the mean, up to a constant factor."""
         pull = self.sums - self.mean * self.counts
         pull[np.abs(pull) < _ROUNDING] = 0.0
         return pull
@@ -82,14 +82,14 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class MeanDistribution:
-    """The bootstrap distribution of a mean.
+    """Bootstrap distribution of a mean.
 
     Args:
-        mean: the mean itself.
-        units: how many rows or groups it is made of.
-        resampled: the means of the resamples, ascending; empty where all units pull alike.
-        bias: the bias correction z0.
-        acceleration: the acceleration a, at most 1/6 in size.
+        mean: Observed mean.
+        units: Number of rows or groups.
+        resampled: Means of the resamples in ascending order; empty if all units have the same influence.
+        bias: Bias correction z0.
+        acceleration: Acceleration a, at most 1/6 in absolute value.
     """
 
     mean: float
@@ -99,22 +99,22 @@ class MeanDistribution:
     acceleration: float
 
     def interval(self, level: float = LEVEL) -> Interval:
-        """Two-sided interval at a confidence level; each end alone holds at (1 + level) / 2."""
+        """Return the two-sided interval at a confidence level; each end holds at confidence (1 + level) / 2."""
         from scipy.special import ndtr, stdtrit  # noqa: PLC0415 scipy loads slowly
 
         if not len(self.resampled):
             return Interval(self.mean, self.mean)
         tails = np.array([(1 - level) / 2, (1 + level) / 2])
         shifted = self.bias + self._widening * stdtrit(self.units - 1, tails)
-        # Of few skewed units at a high level the denominator would pass 0, and the end land on the mean's other side.
+        # For few skewed units at a high level, the denominator could change sign and move the end across the mean.
         slack = np.maximum(1 - self.acceleration * shifted, _LEAST_SLACK)
         low, high = np.quantile(self.resampled, ndtr(self.bias + shifted / slack))
         return Interval(float(low), float(high))
 
     def confidence_below(self, bar: float) -> float:
-        """Confidence that the true mean lies below a bar: the one-sided p-value of "it is at most the bar".
+        """Return the confidence that the true mean is below a threshold: a one-sided p-value.
 
-        Where all units pull alike there is no doubt: 0 or 1, and 0.5 for a mean that is the bar.
+        If all units have the same influence, this is 0 or 1, or 0.5 for a mean equal to the threshold.
         """
         from scipy.special import ndtri, stdtr  # noqa: PLC0415 scipy loads slowly
 
@@ -131,13 +131,13 @@ class MeanDistribution:
 
 
 def bootstrap_mean(units: Units, seed: int, label: str = "", resamples: int = RESAMPLES) -> MeanDistribution:
-    """The bootstrap distribution of a mean over rows, the same at every call with the same arguments.
+    """Return the bootstrap distribution of a mean over rows; the result is deterministic.
 
     Args:
-        units: what is drawn, at least two.
-        seed: where the drawing starts.
-        label: what the mean is of; different labels draw differently, whatever is computed before them.
-        resamples: how many means are drawn.
+        units: Units to resample, at least two.
+        seed: Seed of the random generator.
+        label: Name of the mean; different labels use independent random streams.
+        resamples: Number of resamples.
 
     >>> distribution = bootstrap_mean(Units.of(np.array([0.0, 0.5, 1.0, 0.5])), seed=1)
     >>> interval = distribution.interval()
@@ -172,7 +172,7 @@ def _resampled_means(units: Units, generator: np.random.Generator, resamples: in
 
 
 def _limit_of_means(units: Units, generator: np.random.Generator, resamples: int) -> Floats:
-    """Means drawn from the limit of their bootstrap distribution, with its skewness (Cornish-Fisher)."""
+    """Draw means from the limit of their bootstrap distribution, corrected for skewness (Cornish-Fisher)."""
     influence = units.influence
     spread = np.sqrt((influence**2).sum())
     skewness = (influence**3).sum() / spread**3
@@ -183,7 +183,7 @@ def _limit_of_means(units: Units, generator: np.random.Generator, resamples: int
 
 
 def _probability_below(resampled: Floats, bar: float) -> float:
-    """Share of the means below a bar, those at the bar by half; never 0 or 1, which no finite number can show."""
+    """Return the share of means below a threshold, with ties counted half; never exactly 0 or 1."""
     below = np.searchsorted(resampled, bar - _ROUNDING, side="left")
     up_to = np.searchsorted(resampled, bar + _ROUNDING, side="right")
     least = 1 / (len(resampled) + 1)

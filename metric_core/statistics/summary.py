@@ -1,4 +1,4 @@
-"""What a column of score cells says as a whole: the mean with its interval, beside the counts it rests on."""
+"""Summaries of score columns: the mean with its interval, and counts of cells."""
 
 from array import array
 from collections import Counter, defaultdict
@@ -14,16 +14,16 @@ from metric_core.statistics.resampling import SEED, Interval, Units, bootstrap_m
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """How the values of the scored cells spread.
+    """Distribution of the values of scored cells.
 
     Args:
-        count: number of values.
-        mean: their mean.
-        interval: of the mean; None for fewer than two values.
-        median: their median.
-        deviation: their sample standard deviation; None for fewer than two values.
-        least: the smallest value.
-        greatest: the greatest value.
+        count: Number of values.
+        mean: Mean of the values.
+        interval: Interval of the mean; None for fewer than two values.
+        median: Median of the values.
+        deviation: Sample standard deviation; None for fewer than two values.
+        least: Smallest value.
+        greatest: Greatest value.
     """
 
     count: int
@@ -37,18 +37,18 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class MetricSummary:
-    """A metric over all rows.
+    """Summary of a metric over all rows.
 
     Args:
-        metric: the key of the metric.
-        direction: whether more is better.
-        scored: cells with a value or a category.
-        undefined: cells with nothing to measure.
-        failed: cells without a usable answer of the judge.
-        distribution: of the values; None without any, and where rows bring scales of their own (see `scales`).
-        scales: distribution a scale, for metrics whose rows bring scales of their own: never mixed.
-        categories: cells a category, for metrics that answer with one.
-        reasons: cells a reason, of those without a value.
+        metric: Key of the metric.
+        direction: Direction of improvement.
+        scored: Number of cells with a value or a category.
+        undefined: Number of cells with nothing to measure.
+        failed: Number of cells without a usable answer.
+        distribution: Distribution of the values; None without any, or if rows have different scales (see `scales`).
+        scales: Scale -> distribution, for metrics whose rows have different scales, which are never mixed.
+        categories: Category -> number of cells, for categorical metrics.
+        reasons: Reason -> number of cells without a value.
     """
 
     metric: str
@@ -63,12 +63,12 @@ class MetricSummary:
 
 
 def summarize(metric: str, direction: Direction, scores: Iterable[Score]) -> MetricSummary:
-    """Summarizes the cells of one metric; of each, no more than its value is kept meanwhile.
+    """Summarize the cells of one metric in one pass, storing only their values.
 
     Args:
-        metric: its key.
-        direction: whether more is better.
-        scores: one cell a row.
+        metric: Key of the metric.
+        direction: Direction of improvement.
+        scores: Cells, one per row.
 
     >>> cells = [Score.scored(1), Score.scored(0), Score.undefined("empty")]
     >>> summary = summarize("faithfulness", Direction.HIGHER, cells)
@@ -102,7 +102,7 @@ def summarize(metric: str, direction: Direction, scores: Iterable[Score]) -> Met
 
 
 def describe(values: Sequence[float]) -> Distribution:
-    """Describes at least one value.
+    """Return the distribution of at least one value.
 
     >>> describe([0.25, 0.75]).mean
     0.5
@@ -120,7 +120,7 @@ def describe(values: Sequence[float]) -> Distribution:
 
 
 def mean_interval(values: NDArray[np.float64]) -> Interval | None:
-    """Bootstrap interval of the mean, the same at every call; None for fewer than two values.
+    """Return the bootstrap interval of the mean, which is deterministic; None for fewer than two values.
 
     >>> mean_interval(np.array([0.5, 0.5, 0.5]))
     Interval(low=0.5, high=0.5)
