@@ -89,7 +89,7 @@ def _tries(
         plain = mean_interval(run)
         if error is None or plain is None:
             continue
-        corrected = correct_mean(error, Units.of(run))
+        corrected = correct_mean(error, Units.from_values(run))
         low, high = corrected.interval.low, corrected.interval.high
         middle = (low + high) / 2 if corrected.value is None else corrected.value
         is_held = plain.low <= truth <= plain.high, low <= truth <= high

@@ -30,7 +30,7 @@ from flows.index_events.debounce import claim_newest
 from flows.index_events.index_event import FROM_INDEX, IndexRebuilt
 from metric_core.errors import AssayError, ConfigError
 from metric_core.gates.rules import Outcome
-from metric_core.statistics.comparison import Verdict
+from metric_core.statistics.comparison import ChangeOutcome
 from tasks.comparison.run_comparison import RunComparison
 from tasks.reports.comparison.comparison_page import comparison_page
 from tasks.reports.comparison.comparison_text import comparison_markdown
@@ -209,7 +209,7 @@ def _describe_worse(found: RunComparison) -> Iterator[str]:
             interval = f" ({format_interval(check.interval)})" if check.interval else ""
             yield f"{check.metric}: {check.rule}, observed {observed}{interval} over {check.rows} rows: {check.reason}"
     for metric in found.metrics:
-        if metric.verdict is Verdict.WORSE:
+        if metric.verdict is ChangeOutcome.WORSE:
             before, after, change, interval, *_ = numbers(metric)
             yield f"{title(metric)}: from {before} to {after} ({change}, {interval})"
 

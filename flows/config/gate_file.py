@@ -11,13 +11,13 @@ from flows.config.option_errors import describe_option_error
 from metric_core.errors import ConfigError
 from metric_core.gates.rules import (
     AbsoluteRule,
-    Bar,
     Count,
     CoverageRule,
     Gate,
     JudgeRule,
     RegressionRule,
     Statistic,
+    Threshold,
 )
 from tasks.options.model_options import Settings
 
@@ -73,8 +73,8 @@ class AbsoluteSettings(Settings):
     def rule(self) -> AbsoluteRule:
         """The rule it stands for."""
         if self.at_least is not None:
-            return AbsoluteRule(self.metric, self.statistic, Bar(self.at_least))
-        return AbsoluteRule(self.metric, self.statistic, Bar(self.at_most or 0.0, is_floor=False))
+            return AbsoluteRule(self.metric, self.statistic, Threshold(self.at_least))
+        return AbsoluteRule(self.metric, self.statistic, Threshold(self.at_most or 0.0, is_floor=False))
 
 
 class RegressionSettings(Settings):
@@ -111,7 +111,9 @@ class CoverageSettings(Settings):
             Count.FAILED: (self.failed_at_most, False),
             Count.PAIRED: (self.paired_at_least, True),
         }
-        return [CoverageRule(self.metrics, c, Bar(bar, floor)) for c, (bar, floor) in bars.items() if bar is not None]
+        return [
+            CoverageRule(self.metrics, c, Threshold(bar, floor)) for c, (bar, floor) in bars.items() if bar is not None
+        ]
 
 
 class JudgeRuleSettings(Settings):
@@ -131,7 +133,7 @@ class JudgeRuleSettings(Settings):
 
     def rule(self) -> JudgeRule:
         """The rule it stands for."""
-        return JudgeRule(self.metrics, Bar(self.min_agreement), self.min_rows)
+        return JudgeRule(self.metrics, Threshold(self.min_agreement), self.min_rows)
 
 
 class GateSettings(Settings):

@@ -1,1 +1,1 @@
-"""How far a judge agrees with people, and what that says about its scores."""
+"""Calibration: agreement of judges with people, and correction of their scores."""

@@ -103,9 +103,9 @@ def correct_mean(error: JudgeError, scores: Units) -> CorrectedMean:
         scores: Scores of at least two rows or groups.
 
     >>> error = JudgeError(bad=0.2, gain=0.6, variance_bad=1e-4, covariance=-1e-4, variance_gain=2e-4, units=200)
-    >>> round(correct_mean(error, Units.of(np.array([0.4, 0.5, 0.6] * 100))).value, 6)
+    >>> round(correct_mean(error, Units.from_values(np.array([0.4, 0.5, 0.6] * 100))).value, 6)
     0.5
-    >>> correct_mean(JudgeError(0.5, 0.01, 1e-4, 0, 1e-2, 200), Units.of(np.array([0.4, 0.6])))
+    >>> correct_mean(JudgeError(0.5, 0.01, 1e-4, 0, 1e-2, 200), Units.from_values(np.array([0.4, 0.6])))
     CorrectedMean(value=None, interval=Interval(low=0.0, high=1.0))
     """
     mean, variance = _mean_and_variance(scores)
@@ -120,7 +120,7 @@ def correct_difference(error: JudgeError, differences: Units) -> CorrectedMean:
         differences: Differences of scores of at least two pairs of rows or groups.
 
     >>> error = JudgeError(bad=0.2, gain=0.5, variance_bad=1e-4, covariance=-1e-4, variance_gain=2e-4, units=200)
-    >>> round(correct_difference(error, Units.of(np.array([0.0, 0.1, 0.2] * 100))).value, 6)
+    >>> round(correct_difference(error, Units.from_values(np.array([0.0, 0.1, 0.2] * 100))).value, 6)
     0.2
     """
     return _invert_line(error, *_mean_and_variance(differences), 0.0, Interval(-1.0, 1.0))

@@ -87,8 +87,8 @@ def auroc(labels: Booleans, scores: Floats) -> Statistic:
 def best_threshold(labels: Booleans, scores: Floats) -> Statistic:
     """Return the statistic: threshold with the highest balanced accuracy, halfway between two scores.
 
-    Rows at or above the threshold are positive. Among equally good thresholds, the lowest is taken. NaN without positives
-    or negatives.
+    Rows at or above the threshold are positive. Among equally good thresholds, the lowest is taken. NaN without
+    positives or negatives.
     """
     classes = _ScoredClasses(labels, scores)
     cuts = np.concatenate([classes.values[:1], (classes.values[1:] + classes.values[:-1]) / 2])

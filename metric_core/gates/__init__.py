@@ -1,1 +1,1 @@
-"""Gates: rules about the scores of a run, and what they say of it."""
+"""Gates: rules about the scores of a run, and their outcomes."""

@@ -10,7 +10,6 @@ from metric_core.errors import ConfigError, UnknownMetricError
 from metric_core.gates.judge_agreement import Agreements, check_judge, distrust
 from metric_core.gates.rules import (
     AbsoluteRule,
-    Bar,
     Check,
     Count,
     CoverageRule,
@@ -21,8 +20,9 @@ from metric_core.gates.rules import (
     RegressionRule,
     RuleKind,
     Statistic,
+    Threshold,
 )
-from metric_core.gates.thresholds import Finding, mean_against_bar, share_against_bar
+from metric_core.gates.thresholds import Finding, check_mean, check_share
 from metric_core.records import Direction, Score, Status
 from metric_core.registry import resolve
 from metric_core.statistics.paired_tests import holm
@@ -70,7 +70,8 @@ def check_gate(
 
     >>> cells = {f"row {i}": Score.scored(0.9 if i % 3 else 0.7) for i in range(60)}
     >>> columns = [ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a={}, b=cells)]
-    >>> check_gate(Gate(absolute=(AbsoluteRule("faithfulness", Statistic.MEAN, Bar(0.8)),)), columns).outcome.value
+    >>> rule = AbsoluteRule("faithfulness", Statistic.MEAN, Threshold(0.8))
+    >>> check_gate(Gate(absolute=(rule,)), columns).outcome.value
     'passed'
     """
     drafts = [
@@ -81,7 +82,7 @@ def check_gate(
     checks = _settle_all(drafts, gate.level)
     if gate.judge is not None:
         checks = _apply_judge_rules(gate.judge, drafts, checks, columns, agreements)
-    return GateResult.of(checks, gate.level)
+    return GateResult.from_checks(checks, gate.level)
 
 
 def _apply_judge_rules(
@@ -100,8 +101,8 @@ def _apply_judge_rules(
     known = {key: agreements.get(key, ())[: 2 if key in beside else 1] for key in ruled}
     judges = list(check_judge(rule, ruled, known))
     untrusted = {check.metric for check in judges if check.outcome is not Outcome.PASSED}
-    told = (distrust(check) if key in untrusted else check for key, check in zip(keys, checks, strict=True))
-    return [*judges, *told]
+    others = (distrust(check) if key in untrusted else check for key, check in zip(keys, checks, strict=True))
+    return [*judges, *others]
 
 
 def _settle_all(drafts: Sequence[_Draft], level: float) -> list[Check]:
@@ -135,20 +136,20 @@ def _absolute_drafts(rule: AbsoluteRule, columns: Sequence[ScoreColumns], gate: 
         by_scale.setdefault(scored[row].label, []).append(row)
     for scale, rows in sorted(by_scale.items(), key=lambda item: str(item[0])) or [(None, [])]:
         values = np.array([scored[row].value for row in rows], dtype=np.float64)
-        check = _blank(RuleKind.ABSOLUTE, _label(column, scale), f"{rule.statistic} {rule.bar}", len(rows))
+        check = _blank(RuleKind.ABSOLUTE, _label(column, scale), f"{rule.statistic} {rule.threshold}", len(rows))
         if rule.statistic is Statistic.MEAN:
-            draft = _mean_fact(check, _Values(values, column.groups_of(rows), rule.bar), gate, seed)
+            draft = _mean_fact(check, _Values(values, column.groups_of(rows), rule.threshold), gate, seed)
         else:
-            draft = _Draft(_fact(check, _FACTS[rule.statistic](values) if rows else None, rule.bar))
+            draft = _Draft(_fact(check, _FACTS[rule.statistic](values) if rows else None, rule.threshold))
         yield replace(draft, key=column.metric)
 
 
 def _regression_drafts(
     rule: RegressionRule, columns: Sequence[ScoreColumns], gate: Gate, seed: int
 ) -> Iterator[_Draft]:
-    bar = Bar(rule.max_drop, is_floor=False)
+    threshold = Threshold(rule.max_drop, is_floor=False)
     for column in _regressing_share(rule, columns, gate):
-        check = _blank(RuleKind.REGRESSION, column.metric, f"worse by {bar}", 0)
+        check = _blank(RuleKind.REGRESSION, column.metric, f"worse by {threshold}", 0)
         paired = pair_scores(column)
         if not column.b:
             yield _Draft(replace(check, reason="the run does not have this metric of the baseline"))
@@ -156,7 +157,7 @@ def _regression_drafts(
             yield _Draft(replace(check, reason="no row is scored in both runs"))
         for pairs in paired.pairs:
             part = replace(check, metric=_label(column, pairs.scale), rows=len(pairs.rows))
-            worsening = _Values(pairs.worsening(column.direction), pairs.groups, bar)
+            worsening = _Values(pairs.worsening(column.direction), pairs.groups, threshold)
             yield replace(_mean_fact(part, worsening, gate, seed), key=column.metric)
 
 
@@ -184,8 +185,8 @@ def _coverage_drafts(rule: CoverageRule, columns: Sequence[ScoreColumns]) -> Ite
         else:
             rows = len(column.b)
             counted = sum(cell.status.value == rule.count.value for cell in column.b.values())
-        check = _blank(RuleKind.COVERAGE, column.metric, f"share {rule.count} {rule.bar}", rows)
-        yield _Draft(_fact(check, counted / rows if rows else None, rule.bar, f"{counted} of {rows} rows"))
+        check = _blank(RuleKind.COVERAGE, column.metric, f"share {rule.count} {rule.threshold}", rows)
+        yield _Draft(_fact(check, counted / rows if rows else None, rule.threshold, f"{counted} of {rows} rows"))
 
 
 def _check_coverage(rule: CoverageRule, columns: Sequence[ScoreColumns]) -> Iterable[ScoreColumns]:
@@ -203,26 +204,26 @@ class _Values:
 
     values: Floats
     groups: Sequence[str] | None
-    bar: Bar
+    threshold: Threshold
 
 
 def _mean_fact(check: Check, measured: _Values, gate: Gate, seed: int) -> _Draft:
     values = measured.values
-    units = Units.of(values, measured.groups)
+    units = Units.from_values(values, measured.groups)
     if len(values) < gate.min_rows or len(units) < 2:
         found = float(values.mean()) if len(values) else None
         wanted = "rows of at least two groups" if len(values) >= gate.min_rows else f"at least {gate.min_rows} rows"
         there = "1 row" if len(values) == 1 else f"{len(values)} rows"
         return _Draft(replace(check, observed=found, reason=f"{there}, wanted {wanted}"))
     if check.kind is RuleKind.ABSOLUTE and measured.groups is None and is_binary(values):
-        return _Draft(check, share_against_bar(values, measured.bar, gate.level))
-    return _Draft(check, mean_against_bar(units, measured.bar, gate.level, seed, check.metric))
+        return _Draft(check, check_share(values, measured.threshold, gate.level))
+    return _Draft(check, check_mean(units, measured.threshold, gate.level, seed, check.metric))
 
 
-def _fact(check: Check, observed: float | None, bar: Bar, reason: str = "") -> Check:
+def _fact(check: Check, observed: float | None, threshold: Threshold, reason: str = "") -> Check:
     if observed is None:
         return replace(check, reason="there are no such rows")
-    outcome = Outcome.PASSED if bar.is_kept_by(observed) else Outcome.FAILED
+    outcome = Outcome.PASSED if threshold.is_met_by(observed) else Outcome.FAILED
     return replace(check, observed=observed, outcome=outcome, reason=reason or f"observed on {check.rows} rows")
 
 

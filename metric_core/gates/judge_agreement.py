@@ -22,9 +22,9 @@ def check_judge(rule: JudgeRule, metrics: Sequence[str], agreements: Agreements)
         metrics: Keys of the metrics.
         agreements: Measured agreement.
 
-    >>> from metric_core.gates.rules import Bar
+    >>> from metric_core.gates.rules import Threshold
     >>> found = JudgeAgreement("Cohen's kappa", 0.7, Interval(0.5, 0.85), 200)
-    >>> rule = JudgeRule(None, Bar(0.6), 100)
+    >>> rule = JudgeRule(None, Threshold(0.6), 100)
     >>> [check] = check_judge(rule, ["faithfulness", "string_presence"], {"faithfulness": [found]})
     >>> check.outcome.value, check.metric, check.observed
     ('inconclusive', 'faithfulness', 0.7)
@@ -49,7 +49,7 @@ def _check(rule: JudgeRule, metric: str, whose: str, found: JudgeAgreement | Non
     return Check(
         kind=RuleKind.JUDGE,
         metric=metric,
-        rule=f"agreement of {whose} with people {rule.bar}",
+        rule=f"agreement of {whose} with people {rule.threshold}",
         outcome=Outcome.PASSED if problem is None else Outcome.INCONCLUSIVE,
         observed=None if found is None else found.value,
         interval=None if found is None else found.interval,
@@ -61,16 +61,16 @@ def _check(rule: JudgeRule, metric: str, whose: str, found: JudgeAgreement | Non
 
 def _problem(rule: JudgeRule, found: JudgeAgreement | None) -> str | None:
     if found is None:
-        return f"was never measured, wanted {rule.bar} over at least {rule.min_rows} labelled rows"
+        return f"was never measured, wanted {rule.threshold} over at least {rule.min_rows} labelled rows"
     if found.rows < rule.min_rows:
         what = "" if found.value is None else f" ({found.measure} {_format_value(found)})"
         return f"was measured on {found.rows} labelled rows only{what}, wanted at least {rule.min_rows}"
     if found.interval is None:
-        return f"was measured on {found.rows} labelled rows, which are too similar for an interval, wanted {rule.bar}"
-    if not rule.bar.is_kept_by(found.interval.low):
+        return f"was measured on {found.rows} labelled rows, too similar for an interval, wanted {rule.threshold}"
+    if not rule.threshold.is_met_by(found.interval.low):
         return (
             f"is {found.measure} {_format_value(found)}, over {found.rows} labelled rows, "
-            f"wanted {rule.bar} at the lower end of the interval"
+            f"wanted {rule.threshold} at the lower end of the interval"
         )
     return None
 
@@ -78,7 +78,7 @@ def _problem(rule: JudgeRule, found: JudgeAgreement | None) -> str | None:
 def _advice(rule: JudgeRule, metric: str, found: JudgeAgreement | None) -> str:
     if found is None or found.value is None or found.rows < rule.min_rows:
         first = "label rows"
-    elif rule.bar.is_kept_by(found.value):
+    elif rule.threshold.is_met_by(found.value):
         first = "label more rows, for a narrower interval"
     else:
         first = "choose a judge that agrees better"

@@ -63,17 +63,17 @@ class Count(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class Threshold:
     """A threshold: a lower or an upper limit.
 
-    >>> str(Bar(0.8)), Bar(0.02, is_floor=False).is_kept_by(0.01)
+    >>> str(Threshold(0.8)), Threshold(0.02, is_floor=False).is_met_by(0.01)
     ('at least 0.8', True)
     """
 
     value: float
     is_floor: bool = True
 
-    def is_kept_by(self, number: float) -> bool:
+    def is_met_by(self, number: float) -> bool:
         """Return whether a number is within the limit, or exceeds it only by rounding."""
         beyond = self.value - number if self.is_floor else number - self.value
         return beyond < _ROUNDING
@@ -88,7 +88,7 @@ class AbsoluteRule:
 
     metric: str
     statistic: Statistic
-    bar: Bar
+    threshold: Threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class CoverageRule:
 
     metrics: tuple[str, ...] | None
     count: Count
-    bar: Bar
+    threshold: Threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +117,13 @@ class JudgeRule:
 
     Args:
         metrics: Names of metrics; None for all metrics with absolute or regression rules.
-        bar: Threshold for Cohen's kappa, or for Spearman's correlation if people gave grades.
+        threshold: Threshold for Cohen's kappa, or for Spearman's correlation if people gave grades.
         min_rows: Number of labelled rows below which the rule is inconclusive, since intervals from few rows are too
             narrow.
     """
 
     metrics: tuple[str, ...] | None
-    bar: Bar
+    threshold: Threshold
     min_rows: int
 
 
@@ -219,7 +219,7 @@ class GateResult:
         return all(check.outcome is Outcome.PASSED for check in self.checks if check.kind is RuleKind.JUDGE)
 
     @classmethod
-    def of(cls, checks: Sequence[Check], level: float) -> "GateResult":
+    def from_checks(cls, checks: Sequence[Check], level: float) -> "GateResult":
         """Return the result of checks: the most severe of their outcomes."""
         outcomes = {check.outcome for check in checks}
         worst = next((outcome for outcome in reversed(Outcome) if outcome in outcomes), Outcome.PASSED)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from metric_core.gates.rules import Bar
+from metric_core.gates.rules import Threshold
 from metric_core.statistics.resampling import Floats, Interval, MeanDistribution, Units, bootstrap_mean
 
 
@@ -23,36 +23,36 @@ class Finding:
     p_violated: float
 
 
-def mean_against_bar(units: Units, bar: Bar, level: float, seed: int, label: str) -> Finding:
+def check_mean(units: Units, threshold: Threshold, level: float, seed: int, label: str) -> Finding:
     """Test the mean of at least two rows or groups by bootstrap.
 
     Args:
         units: Values to test.
-        bar: Threshold for the true mean.
+        threshold: Threshold for the true mean.
         level: Confidence level of each limit, in (0.5, 1).
         seed: Seed of resampling.
         label: Name of the mean; different labels use independent random streams.
 
     >>> import numpy as np
-    >>> units = Units.of(np.linspace(0.7, 1.0, 40))
-    >>> finding = mean_against_bar(units, Bar(0.8), 0.95, 1, "faithfulness")
+    >>> units = Units.from_values(np.linspace(0.7, 1.0, 40))
+    >>> finding = check_mean(units, Threshold(0.8), 0.95, 1, "faithfulness")
     >>> finding.p_violated < 0.05 < finding.p_met
     True
     """
     distribution = bootstrap_mean(units, seed, label)
     interval = distribution.interval(2 * level - 1)
     if not len(distribution.resampled):
-        return _certain(distribution, bar)
-    below = distribution.confidence_below(bar.value)
-    broken, kept = (1 - below, below) if bar.is_floor else (below, 1 - below)
-    return Finding(distribution.mean, interval, p_met=broken, p_violated=kept)
+        return _certain(distribution, threshold)
+    below = distribution.confidence_below(threshold.value)
+    violated, met = (1 - below, below) if threshold.is_floor else (below, 1 - below)
+    return Finding(distribution.mean, interval, p_met=violated, p_violated=met)
 
 
-def share_against_bar(values: Floats, bar: Bar, level: float) -> Finding:
+def check_share(values: Floats, threshold: Threshold, level: float) -> Finding:
     """Test the share of ones among values that are all 0 or 1, exactly (Clopper and Pearson 1934).
 
     >>> import numpy as np
-    >>> finding = share_against_bar(np.ones(30), Bar(0.95), 0.95)
+    >>> finding = check_share(np.ones(30), Threshold(0.95), 0.95)
     >>> round(finding.interval.low, 3), finding.p_violated > 0.05
     (0.905, True)
     """
@@ -64,15 +64,15 @@ def share_against_bar(values: Floats, bar: Bar, level: float) -> Finding:
         low=float(betaincinv(ones, rows - ones + 1, 1 - level)) if ones else 0.0,
         high=float(betaincinv(ones + 1, rows - ones, level)) if ones < rows else 1.0,
     )
-    if bar.value <= 0 or bar.value >= 1:  # at the end of the range, a single row beyond it is proof
-        is_kept = bar.is_kept_by(share)
-        return Finding(share, interval, p_met=float(is_kept), p_violated=float(not is_kept))
-    at_most, at_least = bdtr(ones, rows, bar.value), bdtrc(ones - 1, rows, bar.value) if ones else 1.0
-    kept, broken = (at_most, at_least) if bar.is_floor else (at_least, at_most)
-    return Finding(share, interval, p_met=float(kept), p_violated=float(broken))
+    if threshold.value <= 0 or threshold.value >= 1:  # at the end of the range, a single row beyond it is proof
+        is_met = threshold.is_met_by(share)
+        return Finding(share, interval, p_met=float(is_met), p_violated=float(not is_met))
+    at_most, at_least = bdtr(ones, rows, threshold.value), bdtrc(ones - 1, rows, threshold.value) if ones else 1.0
+    met, violated = (at_most, at_least) if threshold.is_floor else (at_least, at_most)
+    return Finding(share, interval, p_met=float(met), p_violated=float(violated))
 
 
-def _certain(distribution: MeanDistribution, bar: Bar) -> Finding:
+def _certain(distribution: MeanDistribution, threshold: Threshold) -> Finding:
     """Return the result for values without spread, which is certain."""
-    is_kept = bar.is_kept_by(distribution.mean)
-    return Finding(distribution.mean, distribution.interval(), p_met=float(is_kept), p_violated=float(not is_kept))
+    is_met = threshold.is_met_by(distribution.mean)
+    return Finding(distribution.mean, distribution.interval(), p_met=float(is_met), p_violated=float(not is_met))

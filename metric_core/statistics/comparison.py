@@ -19,7 +19,7 @@ from metric_core.statistics.resampling import LEVEL, SEED, Floats, Interval, Uni
 MOST_CHANGED = 5
 
 
-class Verdict(StrEnum):
+class ChangeOutcome(StrEnum):
     """Outcome of the comparison of a metric."""
 
     BETTER = "better"
@@ -113,7 +113,7 @@ class MetricComparison:
     metric: str
     scale: str | None
     direction: Direction
-    verdict: Verdict
+    verdict: ChangeOutcome
     rows: RowCounts
     difference: Difference | None
     categories: dict[str, tuple[int, int]]
@@ -152,7 +152,7 @@ def _compare_metric(columns: ScoreColumns, seed: int, most_changed: int) -> list
         metric=columns.metric,
         scale=None,
         direction=columns.direction,
-        verdict=Verdict.NOT_COMPARED,
+        verdict=ChangeOutcome.NOT_COMPARED,
         rows=paired.counts,
         difference=None,
         categories=_categories(paired),
@@ -178,7 +178,7 @@ def _categories(paired: Paired) -> dict[str, tuple[int, int]]:
 
 def _difference(columns: ScoreColumns, pairs: Pairs, seed: int, most_changed: int) -> Difference:
     differences = pairs.differences
-    units = Units.of(differences, pairs.groups)
+    units = Units.from_values(differences, pairs.groups)
     is_enough = len(units) > 1
     worsening = pairs.worsening(columns.direction)
     label = columns.metric if pairs.scale is None else f"{columns.metric} {pairs.scale}"
@@ -235,9 +235,11 @@ def _decide_verdict(comparison: MetricComparison, p_adjusted: float) -> MetricCo
     judged = replace(difference, p_adjusted=p_adjusted)
     low, high = difference.interval.low, difference.interval.high
     if p_adjusted > 1 - LEVEL or low <= 0 <= high:
-        verdict = Verdict.UNCLEAR
+        verdict = ChangeOutcome.UNCLEAR
     elif comparison.direction is Direction.NEITHER:
-        verdict = Verdict.DIFFERENT
+        verdict = ChangeOutcome.DIFFERENT
     else:
-        verdict = Verdict.BETTER if (low > 0) == (comparison.direction is Direction.HIGHER) else Verdict.WORSE
+        verdict = (
+            ChangeOutcome.BETTER if (low > 0) == (comparison.direction is Direction.HIGHER) else ChangeOutcome.WORSE
+        )
     return replace(comparison, verdict=verdict, difference=judged)

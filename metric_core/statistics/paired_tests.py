@@ -58,7 +58,9 @@ def paired_test(pairs: Pairs, seed: int) -> PairedTest:
     """
     differences = pairs.differences
     if pairs.groups is not None:
-        return PairedTest(TestKind.GROUP_PERMUTATION, _sign_permutation(Units.of(differences, pairs.groups).sums, seed))
+        return PairedTest(
+            TestKind.GROUP_PERMUTATION, _sign_permutation(Units.from_values(differences, pairs.groups).sums, seed)
+        )
     if pairs.are_binary:
         return PairedTest(TestKind.MCNEMAR, _mcnemar(differences))
     if np.count_nonzero(differences) < FEW_DIFFERENCES:

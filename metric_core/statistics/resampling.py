@@ -52,10 +52,10 @@ class Units:
     counts: Floats
 
     @classmethod
-    def of(cls, values: Floats, groups: Sequence[str] | None = None) -> "Units":
+    def from_values(cls, values: Floats, groups: Sequence[str] | None = None) -> "Units":
         """Create units from values; every row is a unit, or every group if groups are given.
 
-        >>> Units.of(np.array([1.0, 0.0, 0.5]), ["x", "y", "x"]).sums.tolist()
+        >>> Units.from_values(np.array([1.0, 0.0, 0.5]), ["x", "y", "x"]).sums.tolist()
         [1.5, 0.0]
         """
         if groups is None:
@@ -111,7 +111,7 @@ class MeanDistribution:
         low, high = np.quantile(self.resampled, ndtr(self.bias + shifted / slack))
         return Interval(float(low), float(high))
 
-    def confidence_below(self, bar: float) -> float:
+    def confidence_below(self, threshold: float) -> float:
         """Return the confidence that the true mean is below a threshold: a one-sided p-value.
 
         If all units have the same influence, this is 0 or 1, or 0.5 for a mean equal to the threshold.
@@ -119,9 +119,9 @@ class MeanDistribution:
         from scipy.special import ndtri, stdtr  # noqa: PLC0415 scipy loads slowly
 
         if not len(self.resampled):
-            distance = 0.0 if abs(self.mean - bar) < _ROUNDING else self.mean - bar
+            distance = 0.0 if abs(self.mean - threshold) < _ROUNDING else self.mean - threshold
             return float(0.5 - 0.5 * np.sign(distance))
-        deviation = ndtri(_probability_below(self.resampled, bar)) - self.bias
+        deviation = ndtri(_probability_below(self.resampled, threshold)) - self.bias
         shifted = deviation / (1 + self.acceleration * deviation)
         return float(stdtr(self.units - 1, (shifted - self.bias) / self._widening))
 
@@ -139,7 +139,7 @@ def bootstrap_mean(units: Units, seed: int, label: str = "", resamples: int = RE
         label: Name of the mean; different labels use independent random streams.
         resamples: Number of resamples.
 
-    >>> distribution = bootstrap_mean(Units.of(np.array([0.0, 0.5, 1.0, 0.5])), seed=1)
+    >>> distribution = bootstrap_mean(Units.from_values(np.array([0.0, 0.5, 1.0, 0.5])), seed=1)
     >>> interval = distribution.interval()
     >>> distribution.mean, 0 <= interval.low < 0.5 < interval.high <= 1
     (0.5, True)
@@ -182,9 +182,9 @@ def _limit_of_means(units: Units, generator: np.random.Generator, resamples: int
     return means
 
 
-def _probability_below(resampled: Floats, bar: float) -> float:
+def _probability_below(resampled: Floats, threshold: float) -> float:
     """Return the share of means below a threshold, with ties counted half; never exactly 0 or 1."""
-    below = np.searchsorted(resampled, bar - _ROUNDING, side="left")
-    up_to = np.searchsorted(resampled, bar + _ROUNDING, side="right")
+    below = np.searchsorted(resampled, threshold - _ROUNDING, side="left")
+    up_to = np.searchsorted(resampled, threshold + _ROUNDING, side="right")
     least = 1 / (len(resampled) + 1)
     return float(np.clip((below + up_to) / 2 / len(resampled), least, 1 - least))

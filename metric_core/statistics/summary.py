@@ -125,4 +125,4 @@ def mean_interval(values: NDArray[np.float64]) -> Interval | None:
     >>> mean_interval(np.array([0.5, 0.5, 0.5]))
     Interval(low=0.5, high=0.5)
     """
-    return bootstrap_mean(Units.of(np.sort(values)), SEED).interval() if len(values) > 1 else None
+    return bootstrap_mean(Units.from_values(np.sort(values)), SEED).interval() if len(values) > 1 else None

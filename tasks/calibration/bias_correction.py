@@ -72,7 +72,7 @@ def correct_means(folder: Path, manifest: Mapping[str, Any]) -> dict[str, dict[s
     for key, scale in known_judge_errors(manifest).items():
         values = _values(folder, key)
         if len(values) >= _LEAST_ROWS:
-            found[key] = scale.to_entry(correct_mean(scale.error, Units.of(np.array(values))))
+            found[key] = scale.to_entry(correct_mean(scale.error, Units.from_values(np.array(values))))
     return found
 
 
@@ -108,7 +108,7 @@ def correct_differences(
         if scale is None or scale != second.get(column.metric):
             continue
         for pairs in pair_scores(column).pairs:
-            units = Units.of(pairs.differences, pairs.groups)
+            units = Units.from_values(pairs.differences, pairs.groups)
             if len(units) >= _LEAST_ROWS:
                 found[column.metric] = scale.to_entry(correct_difference(scale.error, units), is_difference=True)
     return found

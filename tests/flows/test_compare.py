@@ -15,7 +15,7 @@ from flows.results import comparison_result as compared_runs
 from flows.results.run_result import RunResult
 from metric_core.errors import ConfigError, NotComparableError, RunFolderError
 from metric_core.gates.rules import Outcome
-from metric_core.statistics.comparison import Verdict
+from metric_core.statistics.comparison import ChangeOutcome
 from tasks.comparison.run_comparison import RunComparison, comparison_to_dict
 from tasks.comparison.run_pair import Matching
 from tests.tasks import compared
@@ -32,16 +32,20 @@ def runs(tmp_path: Path) -> tuple[Path, Path, Path]:
     return good, poor, compared.write_run(tmp_path / "other", 0.8, judge=judge)
 
 
-def verdicts(found: RunComparison) -> dict[str, Verdict]:
+def verdicts(found: RunComparison) -> dict[str, ChangeOutcome]:
     return {metric.metric: metric.verdict for metric in found.metrics}
 
 
 def test_a_worse_run_is_worse_in_every_direction(runs: Sequence[Path]) -> None:
     found = compare_runs(runs[0], runs[1], CompareOptions())
-    expected = {"faithfulness": Verdict.WORSE, "noise_sensitivity": Verdict.WORSE, "nv_accuracy": Verdict.NOT_COMPARED}
+    expected = {
+        "faithfulness": ChangeOutcome.WORSE,
+        "noise_sensitivity": ChangeOutcome.WORSE,
+        "nv_accuracy": ChangeOutcome.NOT_COMPARED,
+    }
     assert verdicts(found) == expected
     back = compare_runs(runs[1], runs[0], CompareOptions())
-    assert set(verdicts(back).values()) == {Verdict.BETTER, Verdict.NOT_COMPARED}
+    assert set(verdicts(back).values()) == {ChangeOutcome.BETTER, ChangeOutcome.NOT_COMPARED}
 
 
 def test_the_content_is_json_without_nan(runs: Sequence[Path]) -> None:

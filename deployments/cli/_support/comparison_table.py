@@ -12,7 +12,7 @@ from rich.text import Text
 from deployments.cli._support.console import print_table
 from metric_core.gates.rules import Check, GateResult, Outcome
 from metric_core.records import Direction
-from metric_core.statistics.comparison import MetricComparison, RowChange, Verdict
+from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, RowChange
 from tasks.comparison.run_comparison import RunComparison
 from tasks.reports.comparison.comparison_words import (
     category_sentences,
@@ -35,8 +35,8 @@ WIDE = 116
 
 _HEADINGS = ("A", "B", "B - A", "95 % interval", "p", "effect", "rows")
 _ONLY_WIDE = {"p", "effect"}
-_SHORT = {Verdict.UNCLEAR: "unclear", Verdict.NOT_COMPARED: "-"}
-_STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.DIFFERENT: "blue"}
+_SHORT = {ChangeOutcome.UNCLEAR: "unclear", ChangeOutcome.NOT_COMPARED: "-"}
+_STYLES = {ChangeOutcome.BETTER: "green", ChangeOutcome.WORSE: "red", ChangeOutcome.DIFFERENT: "blue"}
 _CHANGE_STYLES = {True: "red", False: "green", None: "blue"}
 _OUTCOME_STYLES = {Outcome.PASSED: "green", Outcome.FAILED: "red", Outcome.INCONCLUSIVE: "yellow"}
 

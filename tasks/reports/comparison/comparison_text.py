@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from metric_core.gates.rules import Check, GateResult, Outcome
-from metric_core.statistics.comparison import Verdict
+from metric_core.statistics.comparison import ChangeOutcome
 from tasks.comparison.run_comparison import RunComparison, Side
 from tasks.reports.comparison.comparison_words import (
     category_sentences,
@@ -26,11 +26,11 @@ from tasks.reports.run.summary_view import format_fixed
 from tasks.reports.timestamps import format_timestamp
 
 SIGNS = {
-    Verdict.BETTER: "🟢 better",
-    Verdict.WORSE: "🔴 worse",
-    Verdict.DIFFERENT: "🔵 different",
-    Verdict.UNCLEAR: "no clear difference",
-    Verdict.NOT_COMPARED: "not compared",
+    ChangeOutcome.BETTER: "🟢 better",
+    ChangeOutcome.WORSE: "🔴 worse",
+    ChangeOutcome.DIFFERENT: "🔵 different",
+    ChangeOutcome.UNCLEAR: "no clear difference",
+    ChangeOutcome.NOT_COMPARED: "not compared",
 }
 OUTCOMES = {Outcome.PASSED: "✅ passed", Outcome.FAILED: "❌ failed", Outcome.INCONCLUSIVE: "❔ inconclusive"}
 

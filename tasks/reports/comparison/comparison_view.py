@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from metric_core.records import Direction
-from metric_core.statistics.comparison import Difference, MetricComparison, Verdict
+from metric_core.statistics.comparison import ChangeOutcome, Difference, MetricComparison
 from tasks.reports.comparison.comparison_words import LOWER_IS_BETTER, format_interval, format_p, format_signed
 from tasks.reports.run.summary_view import DIRECTIONS, format_fixed, format_number
 
@@ -15,7 +15,7 @@ WIDTH = 260
 _MARGIN = 8
 _JOINT = re.compile(r"(?<=[_,=/.])|(?=\()")
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-_KINDS = {Verdict.BETTER: "better", Verdict.WORSE: "worse"}
+_KINDS = {ChangeOutcome.BETTER: "better", ChangeOutcome.WORSE: "worse"}
 
 
 def metric_views(metrics: Sequence[MetricComparison], spans: Mapping[str, float]) -> list[dict[str, Any]]:

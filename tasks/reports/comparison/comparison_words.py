@@ -6,7 +6,7 @@ from pathlib import Path
 
 from metric_core.gates.rules import Check, GateResult
 from metric_core.records import Direction
-from metric_core.statistics.comparison import MetricComparison, RowChange, Verdict
+from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, RowChange
 from metric_core.statistics.resampling import Interval
 from tasks.comparison.run_comparison import RunComparison
 from tasks.reports.calibration.correction_text import CorrectionText
@@ -16,11 +16,11 @@ LOWER_IS_BETTER = "↓"
 """Stands beside a metric of which less is better."""
 
 _COUNTED = {
-    Verdict.WORSE: "worse",
-    Verdict.BETTER: "better",
-    Verdict.DIFFERENT: "different",
-    Verdict.UNCLEAR: "without a clear difference",
-    Verdict.NOT_COMPARED: "not compared",
+    ChangeOutcome.WORSE: "worse",
+    ChangeOutcome.BETTER: "better",
+    ChangeOutcome.DIFFERENT: "different",
+    ChangeOutcome.UNCLEAR: "without a clear difference",
+    ChangeOutcome.NOT_COMPARED: "not compared",
 }
 _COLUMNS = {"extras": "other columns"}
 

@@ -56,7 +56,7 @@ def test_a_wrong_metric_is_answered_with_a_right_one(assay: Assay, wrong: str, r
 
 
 def test_a_metric_that_is_like_no_other_is_answered_with_the_list(assay: Assay) -> None:
-    assert "`assay metrics` lists the known ones" in assay("metrics", "zzz").err
+    assert "Run `assay metrics` for a list" in assay("metrics", "zzz").err
 
 
 def test_a_file_that_can_not_be_written_is_named(assay: Assay, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from flows.config.gate_file import GateSettings, load_gate
 from metric_core.errors import ConfigError
-from metric_core.gates.rules import AbsoluteRule, Bar, Count, CoverageRule, JudgeRule, RegressionRule, Statistic
+from metric_core.gates.rules import AbsoluteRule, Count, CoverageRule, JudgeRule, RegressionRule, Statistic, Threshold
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "gate.toml"
 
@@ -34,12 +34,12 @@ def test_a_rule_can_be_written_short_or_long(tmp_path: Path) -> None:
         )
     ).gate()
     assert gate.absolute == (
-        AbsoluteRule("faithfulness", Statistic.MEAN, Bar(0.8)),
-        AbsoluteRule("noise_sensitivity(mode=irrelevant)", Statistic.MEAN, Bar(0.2, is_floor=False)),
-        AbsoluteRule("context_recall", Statistic.LEAST, Bar(0.1)),
+        AbsoluteRule("faithfulness", Statistic.MEAN, Threshold(0.8)),
+        AbsoluteRule("noise_sensitivity(mode=irrelevant)", Statistic.MEAN, Threshold(0.2, is_floor=False)),
+        AbsoluteRule("context_recall", Statistic.LEAST, Threshold(0.1)),
     )
     assert gate.regression == (RegressionRule(None, 0.02),)
-    assert gate.coverage == (CoverageRule(None, Count.FAILED, Bar(0.01, is_floor=False)),)
+    assert gate.coverage == (CoverageRule(None, Count.FAILED, Threshold(0.01, is_floor=False)),)
 
 
 def test_the_documented_gate_can_be_read(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_tables_may_be_repeated(tmp_path: Path) -> None:
 def test_a_gate_may_ask_for_a_judge_that_agrees_with_people(tmp_path: Path) -> None:
     rule = 'absolute = ["faithfulness >= 0.8"]\n'
     gate = load_gate(gate_file(tmp_path, f"{rule}[judge]\nmin_agreement = 0.6\nmetrics = ['faithfulness']")).gate()
-    assert gate.judge == JudgeRule(("faithfulness",), Bar(0.6), 100)
+    assert gate.judge == JudgeRule(("faithfulness",), Threshold(0.6), 100)
     assert load_gate(gate_file(tmp_path, rule)).gate().judge is None
     with pytest.raises(ConfigError, match=r"judge.min_agreement: Field required"):
         load_gate(gate_file(tmp_path, f"{rule}[judge]\nmin_rows = 50"))
@@ -67,7 +67,7 @@ def test_a_gate_may_ask_for_a_judge_that_agrees_with_people(tmp_path: Path) -> N
 
 def test_a_ceiling_of_0_is_a_ceiling() -> None:
     [rule] = GateSettings.model_validate({"absolute": [{"metric": "m", "at_most": 0.0}]}).gate().absolute
-    assert rule.bar == Bar(0.0, is_floor=False)
+    assert rule.threshold == Threshold(0.0, is_floor=False)
 
 
 def test_the_example_can_be_used() -> None:

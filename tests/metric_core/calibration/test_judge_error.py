@@ -24,7 +24,7 @@ def test_the_interval_holds_the_truth_though_the_run_is_better_or_worse_than_the
         error = estimate_judge_error(*draw(generator, LABELLED, 0.6))
         assert error is not None
         scores = draw(generator, RUN, share)[1]
-        interval = correct_mean(error, Units.of(scores)).interval
+        interval = correct_mean(error, Units.from_values(scores)).interval
         held += interval.low <= share <= interval.high
         plain += abs(scores.mean() - share) <= 1.96 * scores.std(ddof=1) / np.sqrt(RUN)
     assert 0.925 <= held / RUNS <= 0.98
@@ -49,7 +49,7 @@ def test_grades_are_read_like_yes_and_no() -> None:
     labels = np.array([0, 0.25, 0.5, 0.75, 1.0] * 4)
     error = estimate_judge_error(labels, 0.3 + 0.5 * labels)
     assert error is not None
-    found = correct_mean(error, Units.of(np.array([0.55, 0.55])))
+    found = correct_mean(error, Units.from_values(np.array([0.55, 0.55])))
     assert found.value == pytest.approx(0.5)
     assert found.interval.low == pytest.approx(0.5)
     assert found.interval.high == pytest.approx(0.5)
@@ -71,13 +71,13 @@ def test_nothing_is_fitted_to_rows_that_can_not_bear_it(labels: list[float], sco
 
 @pytest.mark.parametrize("gain", [0.0, -0.4, 0.05])
 def test_a_judge_who_can_not_tell_good_from_bad_says_nothing(gain: float) -> None:
-    found = correct_mean(JudgeError(0.5, gain, 1e-3, -1e-3, 2e-3, 60), Units.of(np.array([0.4, 0.6, 0.5])))
+    found = correct_mean(JudgeError(0.5, gain, 1e-3, -1e-3, 2e-3, 60), Units.from_values(np.array([0.4, 0.6, 0.5])))
     assert found.value is None
     assert found.interval == Interval(0.0, 1.0)
 
 
 def test_a_mean_beyond_what_the_judge_gives_to_good_rows_is_all_good() -> None:
-    found = correct_mean(JudgeError(0.2, 0.6, 1e-4, -1e-4, 2e-4, 60), Units.of(np.array([0.95, 0.97])))
+    found = correct_mean(JudgeError(0.2, 0.6, 1e-4, -1e-4, 2e-4, 60), Units.from_values(np.array([0.95, 0.97])))
     assert found.value == 1.0
     assert found.interval.high == 1.0
 
@@ -89,7 +89,7 @@ def test_the_interval_of_a_difference_holds_the_truth() -> None:
         error = estimate_judge_error(*draw(generator, LABELLED, 0.6))
         assert error is not None
         before, after = draw(generator, RUN, 0.5)[1], draw(generator, RUN, 0.7)[1]
-        interval = correct_difference(error, Units.of(after - before)).interval
+        interval = correct_difference(error, Units.from_values(after - before)).interval
         held += interval.low <= 0.2 <= interval.high
     assert 0.925 <= held / RUNS <= 0.98
 
@@ -97,6 +97,8 @@ def test_the_interval_of_a_difference_holds_the_truth() -> None:
 def test_rows_of_a_run_that_belong_together_make_the_interval_wider() -> None:
     error = JudgeError(0.2, 0.6, 1e-5, -1e-5, 2e-5, 400)
     values = np.array([0.2, 0.8] * 20)
-    alone = correct_mean(error, Units.of(values)).interval
-    together = correct_mean(error, Units.of(np.repeat(values, 5), [str(i) for i in range(40) for _ in range(5)]))
+    alone = correct_mean(error, Units.from_values(values)).interval
+    together = correct_mean(
+        error, Units.from_values(np.repeat(values, 5), [str(i) for i in range(40) for _ in range(5)])
+    )
     assert together.interval.high - together.interval.low == pytest.approx(alone.high - alone.low)

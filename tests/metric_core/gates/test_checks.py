@@ -7,7 +7,6 @@ from metric_core.errors import ConfigError
 from metric_core.gates.checks import check_gate
 from metric_core.gates.rules import (
     AbsoluteRule,
-    Bar,
     Check,
     Count,
     CoverageRule,
@@ -15,8 +14,9 @@ from metric_core.gates.rules import (
     Outcome,
     RegressionRule,
     Statistic,
+    Threshold,
 )
-from metric_core.gates.thresholds import share_against_bar
+from metric_core.gates.thresholds import check_share
 from metric_core.records import Direction, Score
 from metric_core.statistics.pairs import ScoreColumns
 
@@ -38,14 +38,14 @@ def checked(gate: Gate, *found: ScoreColumns) -> list[Check]:
     return list(check_gate(gate, found).checks)
 
 
-def mean_rule(bar: float, is_floor: bool = True) -> Gate:
-    return Gate(absolute=(AbsoluteRule("faithfulness", Statistic.MEAN, Bar(bar, is_floor)),))
+def mean_rule(threshold: float, is_floor: bool = True) -> Gate:
+    return Gate(absolute=(AbsoluteRule("faithfulness", Statistic.MEAN, Threshold(threshold, is_floor)),))
 
 
 @pytest.mark.parametrize(
     ("b", "outcome"), [(GOOD, Outcome.PASSED), (FAIR, Outcome.INCONCLUSIVE), (POOR, Outcome.FAILED)]
 )
-def test_a_mean_passes_fails_or_straddles_its_bar(b: Cells, outcome: Outcome) -> None:
+def test_a_mean_passes_fails_or_straddles_its_threshold(b: Cells, outcome: Outcome) -> None:
     result = check_gate(mean_rule(0.8), [columns(b)])
     assert result.outcome is outcome
     [check] = result.checks
@@ -55,7 +55,7 @@ def test_a_mean_passes_fails_or_straddles_its_bar(b: Cells, outcome: Outcome) ->
 
 def test_a_ceiling_is_a_floor_turned_over() -> None:
     found = ScoreColumns(metric="noise_sensitivity", direction=Direction.LOWER, a={}, b=POOR)
-    rule = AbsoluteRule("noise_sensitivity", Statistic.MEAN, Bar(0.2, is_floor=False))
+    rule = AbsoluteRule("noise_sensitivity", Statistic.MEAN, Threshold(0.2, is_floor=False))
     assert check_gate(Gate(absolute=(rule,)), [found]).outcome is Outcome.FAILED
 
 
@@ -75,12 +75,12 @@ def test_all_ones_are_no_proof_of_a_high_bar_when_rows_are_few() -> None:
 
 def test_the_exact_limits_of_a_share_against_published_values() -> None:
     # Clopper and Pearson: 8 of 10 at 95 % two-sided are 0.444 to 0.975, so each end alone holds at 97.5 %.
-    found = share_against_bar(np.array([1.0] * 8 + [0.0] * 2), Bar(0.5), 0.975)
+    found = check_share(np.array([1.0] * 8 + [0.0] * 2), Threshold(0.5), 0.975)
     assert (found.interval.low, found.interval.high) == pytest.approx((0.4439, 0.9748), abs=1e-4)
 
 
 def test_the_least_value_is_a_fact() -> None:
-    rule = AbsoluteRule("faithfulness", Statistic.LEAST, Bar(0.5))
+    rule = AbsoluteRule("faithfulness", Statistic.LEAST, Threshold(0.5))
     found = {**dict(list(GOOD.items())[:3]), "bad": Score.scored(0.1)}
     [check] = checked(Gate(absolute=(rule,)), columns(found))
     assert (check.outcome, check.observed, check.interval) == (Outcome.FAILED, 0.1, None)
@@ -133,9 +133,9 @@ def test_a_metric_that_nobody_could_score_is_no_regression() -> None:
 def test_coverage_counts_rows() -> None:
     b: Cells = {**GOOD, "f": Score.failed("no usable reply"), "u": Score.undefined("no claims")}
     rules = (
-        CoverageRule(None, Count.SCORED, Bar(0.99)),
-        CoverageRule(None, Count.FAILED, Bar(0.02, is_floor=False)),
-        CoverageRule(None, Count.PAIRED, Bar(0.5)),
+        CoverageRule(None, Count.SCORED, Threshold(0.99)),
+        CoverageRule(None, Count.FAILED, Threshold(0.02, is_floor=False)),
+        CoverageRule(None, Count.PAIRED, Threshold(0.5)),
     )
     found = checked(Gate(coverage=rules), columns(b, {**GOOD, "gone": Score.scored(1.0)}))
     assert [(check.outcome, check.reason) for check in found] == [
@@ -146,30 +146,30 @@ def test_coverage_counts_rows() -> None:
 
 
 def test_pairs_are_counted_of_every_metric_that_the_baseline_has_scored() -> None:
-    gate = Gate(coverage=(CoverageRule(None, Count.PAIRED, Bar(0.5)),))
+    gate = Gate(coverage=(CoverageRule(None, Count.PAIRED, Threshold(0.5)),))
     [missing] = checked(gate, columns({}, GOOD))
     assert (missing.outcome, missing.observed, missing.reason) == (Outcome.FAILED, 0.0, "0 of 60 rows")
     assert checked(gate, columns(GOOD)) == []
 
 
-def test_rounding_does_not_break_a_bar() -> None:
+def test_rounding_does_not_violate_a_threshold() -> None:
     b = cells([0.1 + 0.2] * 40)  # 0.30000000000000004
-    rules = tuple(AbsoluteRule("faithfulness", statistic, Bar(0.3, is_floor=False)) for statistic in Statistic)
+    rules = tuple(AbsoluteRule("faithfulness", statistic, Threshold(0.3, is_floor=False)) for statistic in Statistic)
     assert {check.outcome for check in checked(Gate(absolute=rules), columns(b))} == {Outcome.PASSED}
 
 
 def test_aliases_name_a_metric() -> None:
     found = ScoreColumns(metric="answer_similarity", direction=Direction.HIGHER, a={}, b=GOOD)
-    rule = AbsoluteRule("semantic_similarity", Statistic.MEAN, Bar(0.8))
+    rule = AbsoluteRule("semantic_similarity", Statistic.MEAN, Threshold(0.8))
     assert check_gate(Gate(absolute=(rule,)), [found]).outcome is Outcome.PASSED
 
 
 @pytest.mark.parametrize(
     "gate",
     [
-        Gate(absolute=(AbsoluteRule("context_recall", Statistic.MEAN, Bar(0.8)),)),
+        Gate(absolute=(AbsoluteRule("context_recall", Statistic.MEAN, Threshold(0.8)),)),
         Gate(regression=(RegressionRule(("faithfullness",), 0.1),)),
-        Gate(coverage=(CoverageRule(("nothing",), Count.SCORED, Bar(0.5)),)),
+        Gate(coverage=(CoverageRule(("nothing",), Count.SCORED, Threshold(0.5)),)),
     ],
 )
 def test_a_rule_about_a_metric_that_is_not_there_is_an_error(gate: Gate) -> None:
@@ -177,23 +177,23 @@ def test_a_rule_about_a_metric_that_is_not_there_is_an_error(gate: Gate) -> None
         check_gate(gate, [columns(GOOD, GOOD)])
 
 
-def test_what_has_no_better_or_number_can_not_be_gated() -> None:
+def test_what_has_no_better_or_number_cannot_be_gated() -> None:
     labels = {row: Score.labelled("formal") for row in GOOD}
-    with pytest.raises(ConfigError, match="answers with a category"):
+    with pytest.raises(ConfigError, match="values are categories"):
         check_gate(mean_rule(0.5), [columns(labels)])
-    with pytest.raises(ConfigError, match="no value is better"):
+    with pytest.raises(ConfigError, match="no better and worse values"):
         check_gate(Gate(regression=(RegressionRule(("faithfulness",), 0.1),)), [columns(GOOD, GOOD, Direction.NEITHER)])
 
 
 def test_any_failure_fails_the_gate_and_else_any_doubt_leaves_it_open() -> None:
     gate = Gate(
         absolute=(
-            AbsoluteRule("faithfulness", Statistic.MEAN, Bar(0.8)),
-            AbsoluteRule("faithfulness", Statistic.LEAST, Bar(0.7)),
+            AbsoluteRule("faithfulness", Statistic.MEAN, Threshold(0.8)),
+            AbsoluteRule("faithfulness", Statistic.LEAST, Threshold(0.7)),
         )
     )
     assert check_gate(gate, [columns(FAIR)]).outcome is Outcome.INCONCLUSIVE
-    failing = Gate(absolute=(*gate.absolute, AbsoluteRule("faithfulness", Statistic.LEAST, Bar(0.8))))
+    failing = Gate(absolute=(*gate.absolute, AbsoluteRule("faithfulness", Statistic.LEAST, Threshold(0.8))))
     assert check_gate(failing, [columns(FAIR)]).outcome is Outcome.FAILED
 
 

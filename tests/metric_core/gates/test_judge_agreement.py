@@ -8,7 +8,6 @@ from metric_core.errors import ConfigError
 from metric_core.gates.checks import check_gate
 from metric_core.gates.rules import (
     AbsoluteRule,
-    Bar,
     Check,
     Count,
     CoverageRule,
@@ -20,6 +19,7 @@ from metric_core.gates.rules import (
     RegressionRule,
     RuleKind,
     Statistic,
+    Threshold,
 )
 from metric_core.records import Direction, Score
 from metric_core.statistics.pairs import ScoreColumns
@@ -30,7 +30,7 @@ COLUMNS = [
     ScoreColumns(metric=metric, direction=Direction.HIGHER, a=CELLS, b=CELLS)
     for metric in ("faithfulness", "string_similarity")
 ]
-ABSOLUTE = tuple(AbsoluteRule(column.metric, Statistic.MEAN, Bar(0.8)) for column in COLUMNS)
+ABSOLUTE = tuple(AbsoluteRule(column.metric, Statistic.MEAN, Threshold(0.8)) for column in COLUMNS)
 GOOD = JudgeAgreement("Cohen's kappa", 0.75, Interval(0.65, 0.85), 200)
 UNSURE = JudgeAgreement("Cohen's kappa", 0.7, Interval(0.5, 0.85), 120)
 LOW = JudgeAgreement("Cohen's kappa", 0.4, Interval(0.25, 0.55), 200)
@@ -44,7 +44,7 @@ def checked(gate: Gate, *known: JudgeAgreement | None) -> GateResult:
 
 
 def asking(metrics: tuple[str, ...] | None = None) -> Gate:
-    return Gate(absolute=ABSOLUTE, judge=JudgeRule(metrics, Bar(0.6), 100))
+    return Gate(absolute=ABSOLUTE, judge=JudgeRule(metrics, Threshold(0.6), 100))
 
 
 def outcomes(checks: Sequence[Check]) -> list[tuple[str, str, str]]:
@@ -73,7 +73,7 @@ def test_numbers_of_a_judge_that_agrees_with_people_pass() -> None:
         (LOW, "choose a judge that agrees better, measure it with"),
         (FEW, "was measured on 40 labelled rows only (Cohen's kappa 0.900, 95 % interval 0.800 to 1.000), wanted at"),
         (NO_FIGURE, "was measured on 40 labelled rows only, wanted at least 100; label rows"),
-        (NO_INTERVAL, "was measured on 200 labelled rows, too much alike for an interval"),
+        (NO_INTERVAL, "was measured on 200 labelled rows, too similar for an interval"),
     ],
 )
 def test_numbers_of_any_other_judge_tell_nothing(known: JudgeAgreement | None, told: str) -> None:
@@ -86,27 +86,28 @@ def test_numbers_of_any_other_judge_tell_nothing(known: JudgeAgreement | None, t
     ]
     assert told in result.checks[0].reason
     assert "`assay calibrate LABELS --label COLUMN --metric faithfulness`" in result.checks[0].reason
-    assert result.checks[1].reason == "kept by more than chance, but by a judge that is not trusted"
+    assert result.checks[1].reason == "meets the threshold by more than chance, but the judge is not trusted"
 
 
 def test_numbers_of_a_judge_that_is_not_trusted_do_not_fail_either() -> None:
     bad = Gate(
-        absolute=(AbsoluteRule("faithfulness", Statistic.MEAN, Bar(0.99)),), judge=JudgeRule(None, Bar(0.6), 100)
+        absolute=(AbsoluteRule("faithfulness", Statistic.MEAN, Threshold(0.99)),),
+        judge=JudgeRule(None, Threshold(0.6), 100),
     )
     assert checked(bad, GOOD).outcome is Outcome.FAILED
     assert checked(bad, LOW).outcome is Outcome.INCONCLUSIVE
 
 
 def test_counts_are_facts_whoever_judged() -> None:
-    lost = CoverageRule(("faithfulness",), Count.FAILED, Bar(0.0))
-    short = CoverageRule(("faithfulness",), Count.SCORED, Bar(0.0, is_floor=False))
+    lost = CoverageRule(("faithfulness",), Count.FAILED, Threshold(0.0))
+    short = CoverageRule(("faithfulness",), Count.SCORED, Threshold(0.0, is_floor=False))
     for rule, outcome in ((lost, Outcome.PASSED), (short, Outcome.FAILED)):
-        result = checked(Gate(coverage=(rule,), judge=JudgeRule(None, Bar(0.6), 100)), None)
+        result = checked(Gate(coverage=(rule,), judge=JudgeRule(None, Threshold(0.6), 100)), None)
         assert outcomes(result.checks) == [("coverage", "faithfulness", outcome.value)]
 
 
 def test_a_gate_over_metrics_without_a_judge_needs_no_agreement() -> None:
-    gate = Gate(absolute=ABSOLUTE[1:], judge=JudgeRule(None, Bar(0.6), 100))
+    gate = Gate(absolute=ABSOLUTE[1:], judge=JudgeRule(None, Threshold(0.6), 100))
     assert outcomes(checked(gate, None).checks) == [("absolute", "string_similarity", "passed")]
 
 
@@ -116,7 +117,7 @@ def test_the_rule_may_be_about_some_metrics_only() -> None:
 
 
 def test_a_metric_that_is_named_is_looked_at_without_any_other_rule() -> None:
-    gate = Gate(absolute=ABSOLUTE[1:], judge=JudgeRule(("faithfulness",), Bar(0.6), 100))
+    gate = Gate(absolute=ABSOLUTE[1:], judge=JudgeRule(("faithfulness",), Threshold(0.6), 100))
     assert outcomes(checked(gate, LOW).checks) == [
         ("judge", "faithfulness", "inconclusive"),
         ("absolute", "string_similarity", "passed"),
@@ -126,7 +127,7 @@ def test_a_metric_that_is_named_is_looked_at_without_any_other_rule() -> None:
 
 
 def test_beside_a_baseline_of_another_judge_both_have_to_be_known() -> None:
-    gate = Gate(regression=(RegressionRule(("faithfulness",), 0.1),), judge=JudgeRule(None, Bar(0.6), 100))
+    gate = Gate(regression=(RegressionRule(("faithfulness",), 0.1),), judge=JudgeRule(None, Threshold(0.6), 100))
     assert checked(gate, GOOD, GOOD).outcome is Outcome.PASSED
     result = checked(gate, GOOD, LOW)
     assert [check.outcome.value for check in result.checks] == ["passed", "inconclusive", "inconclusive"]

@@ -15,7 +15,7 @@ def test_a_fence_surrounds_its_text_as_it_is() -> None:
 
 @pytest.mark.parametrize("label", ["", "Claim", "a b", "claim>", "claim\n", "1st", "\u0441laim"])
 def test_a_label_that_could_break_the_fence_is_refused(label: str) -> None:
-    with pytest.raises(ValueError, match="small letters, digits and underscores"):
+    with pytest.raises(ValueError, match="lower-case letters, digits and underscores"):
         fence(label, "It rains.")
 
 

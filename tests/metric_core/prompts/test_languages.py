@@ -64,13 +64,13 @@ def test_a_missing_file_is_named(german: Path, name: str) -> None:
     ("name", "content", "complaint"),
     [
         ("system", b"  \n", r"system\.txt is empty"),
-        ("verdict", b"\xff\xfe", r"verdict\.txt can not be read as UTF-8"),
+        ("verdict", b"\xff\xfe", r"verdict\.txt cannot be read as UTF-8"),
         ("verdict", b"{context}\n{claim}", r"verdict\.txt: \{answer\} must occur once, found 0 times"),
         ("verdict", b"{context}\n{claim}\n{claim}\n{answer}", r"\{claim\} must occur once, found 2 times"),
-        ("verdict", b"{context}\n{claim}\n{reference}\n{answer}", r"\{reference\} means nothing here"),
+        ("verdict", b"{context}\n{claim}\n{reference}\n{answer}", r"\{reference\} is unknown here"),
         ("verdict", b"{context}\nIs {claim} true?\n{claim}{answer}", r"\{claim\} must occur once, found 2 times"),
-        ("verdict", b"{context}\nIs {claim} true?\n{answer}", r"\{claim\} must stand on a line of its own"),
-        ("verdict", b"<quoted context>\n{context}\n{claim}\n{answer}", r"must not hold <quoted \.\.\.>"),
+        ("verdict", b"{context}\nIs {claim} true?\n{answer}", r"\{claim\} must be on a separate line"),
+        ("verdict", b"<quoted context>\n{context}\n{claim}\n{answer}", r"must not contain <quoted \.\.\.>"),
         ("answer_choice", b"Answer!", r"\{labels\} must occur once, found 0 times"),
     ],
 )
@@ -89,9 +89,7 @@ def test_files_with_windows_line_ends_and_braces_in_their_words_can_be_used(germ
 @pytest.mark.parametrize("name", ["xx", "", "../en", "no/such/folder"])
 def test_an_unknown_language_is_explained(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(
-        ConfigError, match=r"neither a language that is packaged \(en\) nor a folder with prompt files|missing"
-    ):
+    with pytest.raises(ConfigError, match=r"neither a packaged language \(en\) nor a folder with prompt files|missing"):
         load_prompts(name)
 
 

@@ -166,7 +166,7 @@ def test_a_question_with_other_texts_than_its_kind_has_is_refused(texts: dict[st
 
 def test_two_texts_under_one_label_are_refused() -> None:
     texts = {"context": "Rain.", "contexts": "Rain.", "claim": "It rains."}
-    with pytest.raises(ValueError, match="two texts are fenced as 'context'"):
+    with pytest.raises(ValueError, match="two texts have the label 'context'"):
         PROMPTS.render(ChoiceQuestion(QuestionKind.VERDICT, texts, q.YES_NO))
 
 

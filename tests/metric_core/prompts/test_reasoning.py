@@ -41,7 +41,7 @@ def test_a_finished_thought_is_split_off(reply: str, thought: str | None, answer
     ],
 )
 def test_an_unfinished_thought_is_no_answer(reply: str) -> None:
-    with pytest.raises(ValueError, match="unfinished thought"):
+    with pytest.raises(ValueError, match="unfinished reasoning"):
         split_thought(reply)
 
 

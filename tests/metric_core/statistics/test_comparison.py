@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from metric_core.records import Direction, Score
-from metric_core.statistics.comparison import MetricComparison, Verdict, compare
+from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, compare
 from metric_core.statistics.pairs import ScoreColumns
 
 Cells = dict[str, Score]
@@ -36,12 +36,12 @@ LOW, HIGH = cells([0.2, 0.3, 0.4, 0.1] * 10), cells([0.8, 0.7, 0.9, 0.6] * 10)
 @pytest.mark.parametrize(
     ("direction", "up", "down"),
     [
-        (Direction.HIGHER, Verdict.BETTER, Verdict.WORSE),
-        (Direction.LOWER, Verdict.WORSE, Verdict.BETTER),
-        (Direction.NEITHER, Verdict.DIFFERENT, Verdict.DIFFERENT),
+        (Direction.HIGHER, ChangeOutcome.BETTER, ChangeOutcome.WORSE),
+        (Direction.LOWER, ChangeOutcome.WORSE, ChangeOutcome.BETTER),
+        (Direction.NEITHER, ChangeOutcome.DIFFERENT, ChangeOutcome.DIFFERENT),
     ],
 )
-def test_what_is_better_follows_the_direction(direction: Direction, up: Verdict, down: Verdict) -> None:
+def test_what_is_better_follows_the_direction(direction: Direction, up: ChangeOutcome, down: ChangeOutcome) -> None:
     risen = only(compare([columns(LOW, HIGH, direction)]))
     fallen = only(compare([columns(HIGH, LOW, direction)]))
     assert (risen.verdict, fallen.verdict) == (up, down)
@@ -73,7 +73,7 @@ def test_only_rows_scored_in_both_count_and_all_others_are_counted() -> None:
     assert rows == dict.fromkeys(rows, 1)
     assert found.difference is not None
     assert (found.difference.mean_a, found.difference.mean_b, found.difference.interval) == (0.5, 1.0, None)
-    assert found.verdict is Verdict.NOT_COMPARED
+    assert found.verdict is ChangeOutcome.NOT_COMPARED
 
 
 def test_scales_of_their_own_are_never_mixed() -> None:
@@ -90,7 +90,7 @@ def test_categories_are_counted_not_averaged() -> None:
     found = only(compare([columns(a, b)]))
     assert found.difference is None
     assert (found.categories, found.relabelled) == ({"casual": (0, 1), "formal": (2, 1)}, 1)
-    assert found.verdict is Verdict.NOT_COMPARED
+    assert found.verdict is ChangeOutcome.NOT_COMPARED
 
 
 def test_p_values_are_corrected_over_all_metrics() -> None:
@@ -137,7 +137,7 @@ def test_groups_widen_what_is_not_independent() -> None:
     apart = only(compare([columns(a, b)]))
     grouped = ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a=a, b=b, groups=groups)
     together = only(compare([grouped]))
-    assert (apart.verdict, together.verdict) == (Verdict.BETTER, Verdict.UNCLEAR)
+    assert (apart.verdict, together.verdict) == (ChangeOutcome.BETTER, ChangeOutcome.UNCLEAR)
     assert together.difference is not None
     assert together.difference.groups == 4
 

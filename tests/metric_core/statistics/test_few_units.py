@@ -10,7 +10,7 @@ from metric_core.statistics.resampling import Units, bootstrap_mean
 
 @pytest.mark.parametrize(("count", "outlier"), list(product((2, 3, 4, 8), (0.0, 1.0))))
 def test_an_interval_holds_its_mean_and_grows_with_the_level(count: int, outlier: float) -> None:
-    distribution = bootstrap_mean(Units.of(np.array([1 - outlier] * (count - 1) + [outlier])), seed=1)
+    distribution = bootstrap_mean(Units.from_values(np.array([1 - outlier] * (count - 1) + [outlier])), seed=1)
     low, high = distribution.mean, distribution.mean
     for level in (0.9, 0.95, 0.998, 0.9998):
         interval = distribution.interval(level)

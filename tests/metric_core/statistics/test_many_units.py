@@ -26,7 +26,7 @@ def drawn_one_by_one(units: Units, patch: pytest.MonkeyPatch) -> Interval:
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_interval_is_that_of_units_drawn_one_by_one(world: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    units = Units.of(WORLDS[world](np.random.default_rng(7)))
+    units = Units.from_values(WORLDS[world](np.random.default_rng(7)))
     expected = drawn_one_by_one(units, monkeypatch)
     found = bootstrap_mean(units, seed=1).interval()
     width = expected.high - expected.low
@@ -38,7 +38,7 @@ def test_groups_are_drawn_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     chance = np.random.default_rng(7)
     groups = [str(number // 3) for number in range(3 * COUNT)]
     level = np.repeat(chance.random(COUNT), 3)
-    units = Units.of(level + 0.1 * chance.random(3 * COUNT), groups)
+    units = Units.from_values(level + 0.1 * chance.random(3 * COUNT), groups)
     expected = drawn_one_by_one(units, monkeypatch)
     found = bootstrap_mean(units, seed=1).interval()
     width = expected.high - expected.low
@@ -47,5 +47,5 @@ def test_groups_are_drawn_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_is_the_same_at_every_call() -> None:
-    units = Units.of(WORLDS["few values"](np.random.default_rng(7)))
+    units = Units.from_values(WORLDS["few values"](np.random.default_rng(7)))
     assert bootstrap_mean(units, seed=1).interval() == bootstrap_mean(units, seed=1).interval()

@@ -8,13 +8,13 @@ from functools import partial
 import numpy as np
 import pytest
 
-from metric_core.gates import thresholds as bars
+from metric_core.gates import thresholds
 from metric_core.gates.checks import check_gate
-from metric_core.gates.rules import Bar, Gate, Outcome, RegressionRule
-from metric_core.gates.thresholds import mean_against_bar
+from metric_core.gates.rules import Gate, Outcome, RegressionRule, Threshold
+from metric_core.gates.thresholds import check_mean
 from metric_core.records import Direction, Score
 from metric_core.statistics import comparison, paired_tests
-from metric_core.statistics.comparison import Verdict, compare
+from metric_core.statistics.comparison import ChangeOutcome, compare
 from metric_core.statistics.paired_tests import TestKind, paired_test
 from metric_core.statistics.pairs import Pairs, ScoreColumns
 from metric_core.statistics.resampling import Units, bootstrap_mean
@@ -29,7 +29,7 @@ ALPHA = 0.05
 @pytest.fixture(autouse=True)
 def _fewer_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fifth of the resamples and a tenth of the permutations tell as much about hundreds of runs."""
-    for module in (bars, comparison):
+    for module in (thresholds, comparison):
         monkeypatch.setattr(module, "bootstrap_mean", partial(bootstrap_mean, resamples=RESAMPLES))
     monkeypatch.setattr(paired_tests, "_PERMUTATIONS", RESAMPLES)
     monkeypatch.setattr("gc.collect", lambda: 0)  # statsmodels collects garbage at every correction of p-values
@@ -44,7 +44,7 @@ def test_an_interval_holds_the_true_mean_in_95_of_100_runs(world: World) -> None
     generator = np.random.default_rng(7)
     held = 0
     for seed in range(RUNS):
-        units = Units.of(world.draw(generator), world.groups)
+        units = Units.from_values(world.draw(generator), world.groups)
         interval = bootstrap_mean(units, seed, resamples=RESAMPLES).interval()
         held += interval.low <= world.mean <= interval.high
     assert 0.93 <= held / RUNS <= 0.97
@@ -62,7 +62,7 @@ def test_ignoring_groups_would_claim_too_much() -> None:
     world = SCORES[2]
     held = 0
     for seed in range(300):
-        interval = bootstrap_mean(Units.of(world.draw(generator)), seed, resamples=RESAMPLES).interval()
+        interval = bootstrap_mean(Units.from_values(world.draw(generator)), seed, resamples=RESAMPLES).interval()
         held += interval.low <= world.mean <= interval.high
     assert held / 300 < 0.85
 
@@ -73,10 +73,10 @@ def test_a_drop_of_just_the_margin_fails_in_5_of_100_runs_and_passes_in_5(world:
     runs = 400
     failed = passed = 0
     for seed in range(runs):
-        units = Units.of(world.draw(generator), world.groups)
-        finding = mean_against_bar(units, Bar(world.mean, is_floor=False), 1 - ALPHA, seed, "")
-        failed += finding.p_kept <= ALPHA
-        passed += finding.p_broken <= ALPHA
+        units = Units.from_values(world.draw(generator), world.groups)
+        finding = check_mean(units, Threshold(world.mean, is_floor=False), 1 - ALPHA, seed, "")
+        failed += finding.p_met <= ALPHA
+        passed += finding.p_violated <= ALPHA
     assert 0.02 <= failed / runs <= 0.08
     assert 0.02 <= passed / runs <= 0.1  # a little more than 5 where few rows are skewed
 
@@ -153,7 +153,7 @@ def test_many_equal_metrics_are_called_different_in_at_most_5_of_100_runs() -> N
     alarms = 0
     for seed in range(runs):
         found = compare(columns_of(generator, 6, drop=0.0), seed)
-        alarms += any(metric.verdict in {Verdict.BETTER, Verdict.WORSE} for metric in found)
+        alarms += any(metric.verdict in {ChangeOutcome.BETTER, ChangeOutcome.WORSE} for metric in found)
     assert alarms / runs <= 0.095
 
 
