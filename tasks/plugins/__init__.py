@@ -1,1 +1,1 @@
-"""Metrics, judges, embedders and recognisers of the user's own: found by name, held to the protocols of ours."""
+"""Plugins: custom metrics, judges, embedders, recognizers and retrievers, loaded by name and checked."""

@@ -1,4 +1,4 @@
-"""Metrics of the user's own, held to what they declare: before a run begins, and while they compute."""
+"""Check custom metrics against their declarations, before a run starts and while they compute."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -24,20 +24,20 @@ _KINDS: Mapping[str, tuple[type, str]] = {
 }
 
 _VALUES = ("score", "value")
-"""The property that holds the rating in the reply to a question that asks for JSON."""
+"""The properties that may hold the rating in a JSON reply."""
 
 
 def check_declarations(metric: Metric, name: str) -> None:
-    """Finds what is not of its kind where the metric is, and not where somebody uses it.
+    """Check the types of a metric's declarations when it is loaded, before they are used.
 
     Raises:
-        PluginError: something is not.
+        PluginError: A declaration has the wrong type.
     """
     for part in _FUNCTIONS:
         if not callable(value := getattr(metric, part)):
             raise PluginError(
-                f"{name!r}: {part} is {value!r}, wanted a function; metric_core.metric.constant(...) makes one that "
-                "gives the same for all parameters"
+                f"{name!r}: {part} is {value!r}, wanted a function; metric_core.metric.constant(...) creates one that "
+                "returns the same for all parameters"
             )
     for part, (kind, wanted) in _KINDS.items():
         if not isinstance(value := getattr(metric, part), kind):
@@ -48,62 +48,62 @@ def check_declarations(metric: Metric, name: str) -> None:
 
 
 class CheckedMetric:
-    """A metric of the user's own, whose every part is held to what it declares.
+    """A custom metric whose results are checked against its declarations.
 
     Args:
-        own: the metric.
-        found: how it was found.
+        metric: The custom metric.
+        loaded: The loaded object with its name and code digest.
     """
 
-    def __init__(self, own: Metric, found: LoadedObject) -> None:
-        self._own = own
-        self._found = found
+    def __init__(self, metric: Metric, loaded: LoadedObject) -> None:
+        self._metric = metric
+        self._loaded = loaded
 
     def metric(self) -> Metric:
-        """The metric as others see it."""
+        """Return the metric with checked functions."""
         return replace(
-            self._own,
+            self._metric,
             columns=self._columns,
             products=self._products,
             bounds=self._bounds,
             compute=self._compute,
-            ratings=None if self._own.ratings is None else self._ratings,
-            origin=self._found.name,
-            code=self._found.code,
+            ratings=None if self._metric.ratings is None else self._ratings,
+            origin=self._loaded.name,
+            code=self._loaded.code,
         )
 
     def _columns(self, parameters: Parameters) -> tuple[str, ...]:
-        columns = self._listed("columns", parameters)
+        columns = self._list_declaration("columns", parameters)
         if unknown := [column for column in columns if column not in COLUMNS]:
             raise self._error(f"asks for the column {unknown[0]!r}, wanted some of {', '.join(COLUMNS)}")
         return columns
 
     def _products(self, parameters: Parameters) -> tuple[Product, ...]:
-        names = self._listed("products", parameters)
+        names = self._list_declaration("products", parameters)
         if unknown := [name for name in names if name not in set(Product)]:
             near = suggest_names(str(unknown[0]), list(Product), most=4) or list(Product)
             raise self._error(f"asks for the product {str(unknown[0])!r}; there are: {', '.join(near)}")
         products = tuple(Product(name) for name in names)
-        if (Product.RATINGS in products) is (self._own.ratings is None):
+        if (Product.RATINGS in products) is (self._metric.ratings is None):
             raise self._error("must ask for the product 'ratings' if it has rating questions, and only then")
         return products
 
     def _bounds(self, parameters: Parameters) -> tuple[float, float] | None:
-        bounds: Any = self._declared("bounds", parameters)
+        bounds: Any = self._call_declaration("bounds", parameters)
         is_pair = isinstance(bounds, Sequence) and len(bounds) == 2
         if bounds is not None and not (is_pair and all(isinstance(bound, int | float) for bound in bounds)):
-            raise self._error(f"gives {bounds!r} as bounds, wanted the least and the greatest value, or None")
+            raise self._error(f"returns {bounds!r} as bounds, wanted the minimum and the maximum value, or None")
         return None if bounds is None else (bounds[0], bounds[1])
 
-    def _listed(self, part: str, parameters: Parameters) -> tuple[Any, ...]:
-        names = self._declared(part, parameters)
+    def _list_declaration(self, part: str, parameters: Parameters) -> tuple[Any, ...]:
+        names = self._call_declaration(part, parameters)
         if not isinstance(names, Sequence) or isinstance(names, str):
-            raise self._error(f"gives {names!r} as {part}, wanted a tuple of them")
+            raise self._error(f"returns {names!r} as {part}, wanted a tuple of {part}")
         return tuple(names)
 
-    def _declared(self, part: str, parameters: Parameters) -> object:
+    def _call_declaration(self, part: str, parameters: Parameters) -> object:
         try:
-            found: object = getattr(self._own, part)(parameters)
+            found: object = getattr(self._metric, part)(parameters)
         except AssayError:
             raise
         except Exception as error:
@@ -112,36 +112,36 @@ class CheckedMetric:
 
     def _compute(self, request: MetricRequest, evidence: Evidence) -> Score:
         try:
-            score: object = self._own.compute(request, evidence)
+            score: object = self._metric.compute(request, evidence)
         except (AssayError, MissingProductError):
             raise
         except Exception as error:
-            raise self._raised(error, evidence.sample) from error
+            raise self._computation_error(error, evidence.sample) from error
         if not isinstance(score, Score):
-            raise self._error(f"gave {score!r} for the row {evidence.sample.row_id!r}, wanted a Score")
+            raise self._error(f"returned {score!r} for the row {evidence.sample.row_id!r}, wanted a Score")
         bounds = request.bounds
         if bounds is not None and score.value is not None and not bounds[0] <= score.value <= bounds[1]:
             limits = f"{bounds[0]:g} to {bounds[1]:g}"
-            raise self._error(f"gave {score.value:g} for the row {evidence.sample.row_id!r}, but declares {limits}")
+            raise self._error(f"returned {score.value:g} for the row {evidence.sample.row_id!r}, but declares {limits}")
         return score
 
     def _ratings(self, sample: Sample, parameters: Parameters) -> Sequence[RatingRequest] | Score:
-        ask = self._own.ratings
+        ask = self._metric.ratings
         try:
             wanted = () if ask is None else ask(sample, parameters)
         except (AssayError, MissingProductError):
             raise
         except Exception as error:
-            raise self._raised(error, sample) from error
+            raise self._computation_error(error, sample) from error
         if isinstance(wanted, Score):
             return wanted
         if not isinstance(wanted, Iterable):
             raise self._error(f"asks {wanted!r}, wanted a list of RatingRequest")
-        asked = list(wanted)
-        self._check(asked)
-        return asked
+        requests = list(wanted)
+        self._check_ratings(requests)
+        return requests
 
-    def _check(self, wanted: Sequence[object]) -> None:
+    def _check_ratings(self, wanted: Sequence[object]) -> None:
         templates = set()
         for rating in wanted:
             if not isinstance(rating, RatingRequest):
@@ -152,11 +152,11 @@ class CheckedMetric:
             if isinstance(question, GenerateQuestion) and not set(_VALUES) & set(question.schema.get("properties", ())):
                 raise self._error(f"asks for JSON without a property {' or '.join(_VALUES)}, which holds the rating")
             if rating.template in templates:
-                raise self._error(f"has two questions {rating.template!r}; each needs a template of its own")
+                raise self._error(f"has two questions {rating.template!r}; each needs a unique template")
             templates.add(rating.template)
 
-    def _raised(self, error: Exception, sample: Sample) -> PluginError:
+    def _computation_error(self, error: Exception, sample: Sample) -> PluginError:
         return self._error(f"raised {type(error).__name__} on the row {sample.row_id!r}: {error}")
 
-    def _error(self, what: str) -> PluginError:
-        return PluginError(f"the metric {self._own.name} ({self._found.name}) {what}")
+    def _error(self, problem: str) -> PluginError:
+        return PluginError(f"the metric {self._metric.name} ({self._loaded.name}) {problem}")

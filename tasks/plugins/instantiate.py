@@ -1,4 +1,4 @@
-"""Makes an object of the user's own from its name and options, and checks that it has the protocol of ours."""
+"""Create a plugin object from its name and options, and check that it implements the protocol."""
 
 import inspect
 import json
@@ -31,18 +31,18 @@ _ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "entities": ("texts",),
     "retrieve": ("query",),
 }
-"""What the methods of the protocols are called with, in this order."""
+"""The positional arguments of each protocol method, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class PluginInstance:
-    """An object of the user's own, ready for use.
+    """A plugin object, ready for use.
 
     Args:
-        group: what kind of object it is.
-        name: the name under which it is configured.
-        thing: the object.
-        code: digest of its code and options.
+        group: Kind of plugin.
+        name: Name in the configuration.
+        obj: The object.
+        code: Digest of its code and options.
     """
 
     group: Group
@@ -50,29 +50,34 @@ class PluginInstance:
     obj: Any
     code: str
 
-    def call(self, what: str, call: Callable[..., Any], *arguments: Any) -> Any:
-        """Calls a method of the object; whatever it raises names the object.
+    def call(self, name: str, method: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a method of the object, and translate its exceptions into errors that name the plugin.
+
+        Args:
+            name: Name of the method for error messages.
+            method: The method.
+            arguments: Positional arguments of the method.
 
         Raises:
-            AssayError: it raised; a JudgeError for a judge, an EmbedderError for an embedder.
+            AssayError: The method raised an exception; JudgeError for a judge, EmbedderError for an embedder.
         """
         try:
-            return call(*arguments)
+            return method(*arguments)
         except AssayError:
             raise
         except Exception as error:
-            raise self.error(f"raised {type(error).__name__} in {what}: {error}") from error
+            raise self.error(f"raised {type(error).__name__} in {name}: {error}") from error
 
-    def error(self, what: str) -> AssayError:
-        """The error that says what the object did."""
-        return _ERRORS.get(self.group, PluginError)(f"{self.name} {what}")
+    def error(self, problem: str) -> AssayError:
+        """Create the error that describes a problem with the plugin."""
+        return _ERRORS.get(self.group, PluginError)(f"{self.name} {problem}")
 
 
 def check_secret_references(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Checks that options that sound like secrets name them instead of holding them.
+    """Check that options whose names suggest secrets contain references instead of secrets.
 
     Raises:
-        ValueError: one holds its secret; the message does not repeat it.
+        ValueError: An option contains a secret; the message does not repeat it.
 
     >>> check_secret_references({"api_key": "sk-1"})
     Traceback (most recent call last):
@@ -84,97 +89,91 @@ def check_secret_references(options: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _map_secrets(options: Mapping[str, Any], use: Callable[[str], str]) -> dict[str, Any]:
-    """The options with every text that sounds like a secret replaced, in tables within tables too."""
-    done: dict[str, Any] = {}
+    """Return the options with every text whose name suggests a secret replaced, also in nested tables."""
+    replaced: dict[str, Any] = {}
     for name, value in options.items():
         if isinstance(value, Mapping):
-            done[name] = _map_secrets(value, use)
+            replaced[name] = _map_secrets(value, use)
         elif isinstance(value, str) and _SECRET.search(name):
             try:
-                done[name] = use(value)
+                replaced[name] = use(value)
             except ValueError as error:
                 raise ValueError(f"the option {name}: {error}") from None
         else:
-            done[name] = value
-    return done
+            replaced[name] = value
+    return replaced
 
 
 def instantiate(group: Group, name: str, options: Mapping[str, Any]) -> PluginInstance:
-    """The object of that name, made with these options, once a process.
+    """Return the plugin of a name, created with these options once per process.
 
     Args:
-        group: what kind of object is wanted.
-        name: `module:attribute` or an entry point's name: of the object, or of a class or function that makes it.
-        options: keyword arguments for what makes it; secrets are read and handed over.
+        group: Kind of plugin.
+        name: `module:attribute` or entry point name of the object, or of a class or function that creates it.
+        options: Keyword arguments of the class or function; references to secrets are replaced by the secrets.
 
     Raises:
-        PluginError: it can not be found or made, or lacks a part of the protocol.
+        PluginError: The object cannot be found or created, or lacks a member of the protocol.
     """
     return _call_factory(group, name, json.dumps(options, sort_keys=True))
 
 
 @lru_cache(maxsize=64)
-def _call_factory(group: Group, name: str, written: str) -> PluginInstance:
-    found, options = load_object(group, name), json.loads(written)
-    thing = found.obj
-    if isinstance(thing, type) or not _implements(group, thing):
-        if not callable(thing):
-            raise _missing_error(group, name, thing)
-        given = _map_secrets(options, read_secret)
+def _call_factory(group: Group, name: str, options_json: str) -> PluginInstance:
+    loaded, options = load_object(group, name), json.loads(options_json)
+    obj = loaded.obj
+    if isinstance(obj, type) or not _implements(group, obj):
+        if not callable(obj):
+            raise _missing_error(group, name, obj)
+        arguments = _map_secrets(options, read_secret)
         try:
-            thing = thing(**given)
+            obj = obj(**arguments)
         except AssayError:
             raise
         except Exception as error:
-            raise PluginError(f"{name} can not be made: {type(error).__name__}: {error}") from error
+            raise PluginError(f"{name} cannot be created: {type(error).__name__}: {error}") from error
     elif options:
-        raise PluginError(f"{name} is made already, so it takes no options; name a class or a function")
-    if not _implements(group, thing):
-        raise _missing_error(group, name, thing)
-    _check_methods(group, name, thing)
-    return PluginInstance(group, name, thing, digest_with(found.code, written))
+        raise PluginError(f"{name} is an instance, so it takes no options; name a class or a function")
+    if not _implements(group, obj):
+        raise _missing_error(group, name, obj)
+    _check_methods(group, name, obj)
+    return PluginInstance(group, name, obj, digest_with(loaded.code, options_json))
 
 
-def _implements(group: Group, thing: Any) -> bool:
-    return not _missing(group, thing)
+def _implements(group: Group, obj: Any) -> bool:
+    return not _missing_members(group, obj)
 
 
-def _missing(group: Group, thing: Any) -> list[str]:
-    # Looked up at the type, for a property may load a model.
-    return [
-        part for part in _PROTOCOLS[group] if not hasattr(type(thing), part) and part not in _instance_attributes(thing)
-    ]
+def _missing_members(group: Group, obj: Any) -> list[str]:
+    # Looked up on the type, because reading a property may load a model.
+    attributes: Mapping[str, Any] = getattr(obj, "__dict__", {})
+    return [name for name in _PROTOCOLS[group] if not hasattr(type(obj), name) and name not in attributes]
 
 
-def _instance_attributes(thing: Any) -> Mapping[str, Any]:
-    own: Mapping[str, Any] = getattr(thing, "__dict__", {})
-    return own
-
-
-def _missing_error(group: Group, name: str, thing: Any) -> PluginError:
-    kind, missing = type(thing).__name__, ", ".join(_missing(group, thing))
+def _missing_error(group: Group, name: str, obj: Any) -> PluginError:
+    kind, missing = type(obj).__name__, ", ".join(_missing_members(group, obj))
     return PluginError(f"{name} gives an object of type {kind}, which lacks {missing}; see docs/extending.md")
 
 
-def _check_methods(group: Group, name: str, thing: Any) -> None:
-    """Calls that can not succeed are found before a run begins.
+def _check_methods(group: Group, name: str, obj: Any) -> None:
+    """Check that the methods of the protocol can be called, before a run starts.
 
     Raises:
-        PluginError: a method of the protocol is none, or can not be called as the protocol has it.
+        PluginError: A member of the protocol is not a method, or does not accept the arguments of the protocol.
     """
-    for part in _PROTOCOLS[group]:
-        if part not in _ARGUMENTS:
+    for member, arguments in _ARGUMENTS.items():
+        if member not in _PROTOCOLS[group]:
             continue
-        method, wanted = getattr(thing, part), ", ".join(_ARGUMENTS[part])
+        method, wanted = getattr(obj, member), ", ".join(arguments)
         if not callable(method):
-            raise PluginError(f"{name}: {part} is {method!r}, wanted a method {part}({wanted})")
+            raise PluginError(f"{name}: {member} is {method!r}, wanted a method {member}({wanted})")
         try:
             signature = inspect.signature(method)
         except (TypeError, ValueError):
-            continue  # written in another language, which does not tell
+            continue  # extension code without a signature
         try:
-            signature.bind(*_ARGUMENTS[part])
+            signature.bind(*arguments)
         except TypeError as error:
             raise PluginError(
-                f"{name}: {part}{signature} can not be called as {part}({wanted}): {error}; see docs/extending.md"
+                f"{name}: {member}{signature} cannot be called as {member}({wanted}): {error}; see docs/extending.md"
             ) from error

@@ -1,6 +1,6 @@
-"""Finds an object that is not ours by name: `module:attribute`, or the name of an entry point of an installed package.
+"""Load a plugin object by name: `module:attribute`, or the name of an entry point of an installed package.
 
-With the object comes a digest of its code, which is part of every key under which someobj that it made is kept.
+The object comes with a digest of its code, which is part of the cache key of everything it computes.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from metric_core.suggestions import suggest_names
 
 
 class Group(StrEnum):
-    """The groups of entry points, one a kind of extension."""
+    """The groups of entry points, one per kind of plugin."""
 
     METRICS = "rag_assay.metrics"
     JUDGES = "rag_assay.judges"
@@ -33,12 +33,12 @@ class Group(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LoadedObject:
-    """An object of the user's own.
+    """A plugin object.
 
     Args:
-        name: the name under which it is found again, in another process too.
-        obj: the object.
-        code: digest of the code that it is made of.
+        name: Name that loads the object in any process.
+        obj: The object.
+        code: Digest of the source code of the object.
     """
 
     name: str
@@ -47,7 +47,7 @@ class LoadedObject:
 
 
 def installed_names(group: Group) -> dict[str, EntryPoint]:
-    """The entry points of a group by name, those of a name that two packages give left out."""
+    """Return the entry points of a group by name, without names that two packages define differently."""
     points: dict[str, list[EntryPoint]] = {}
     for point in entry_points(group=group):
         points.setdefault(point.name, []).append(point)
@@ -56,33 +56,35 @@ def installed_names(group: Group) -> dict[str, EntryPoint]:
 
 @lru_cache(maxsize=256)
 def load_object(group: Group, name: str) -> LoadedObject:
-    """The object of that name.
+    """Load the object of a name.
 
     Args:
-        group: what kind of object is wanted; a name without a colon is looked up among its entry points.
-        name: `module:attribute`, with dots for an attribute of an attribute, or an entry point's name.
+        group: Kind of plugin; a name without a colon is looked up among the entry points of the group.
+        name: `module:attribute`, with dots for nested attributes, or the name of an entry point.
 
     Raises:
-        PluginError: there is none, or it can not be imported.
+        PluginError: The object does not exist or cannot be imported.
     """
     point = None if ":" in name else _find_entry_point(group, name)
-    place, _, attribute = (name if point is None else point.value.partition("[")[0].replace(" ", "")).partition(":")
-    module = _import_module(place, name)
+    module_name, _, attribute = (name if point is None else point.value.partition("[")[0].replace(" ", "")).partition(
+        ":"
+    )
+    module = _import_module(module_name, name)
     obj: Any = module
     for part in attribute.split("."):
         if not hasattr(obj, part):
             near = ", ".join(suggest_names(part, [known for known in dir(obj) if not known.startswith("_")]))
             meant = f" Did you mean {near}?" if near else ""
-            raise PluginError(f"{name!r}: the module {place} has no attribute {attribute!r}.{meant}")
+            raise PluginError(f"{name!r}: the module {module_name} has no attribute {attribute!r}.{meant}")
         obj = getattr(obj, part)
     version = None if point is None or point.dist is None else point.dist.version
     versions = (getattr(module, "__version__", None), version)
     sources = [_source(part) for part in _modules(module, obj)]
-    return LoadedObject(name, obj, digest_with(f"{place}:{attribute}", versions, sources))
+    return LoadedObject(name, obj, digest_with(f"{module_name}:{attribute}", versions, sources))
 
 
 def digest_with(code: str, *more: object) -> str:
-    """Digest of code and of what it was given.
+    """Return a digest of a code digest and further values.
 
     >>> digest_with("a", {"b": 1}) == digest_with("a", {"b": 1})
     True
@@ -101,13 +103,13 @@ def _find_entry_point(group: Group, name: str) -> EntryPoint:
     meant = f"Did you mean {near}?" if near else f"There are: {', '.join(found) or 'none'}."
     raise PluginError(
         f"no installed package has an entry point {name!r} in the group {group}. {meant} "
-        "An object that is in no package is named by module:attribute."
+        "Name an object without an entry point by module:attribute."
     )
 
 
 def _import_module(module: str, name: str) -> ModuleType:
     if not module or not all(part.isidentifier() for part in module.split(".")):
-        raise PluginError(f"an object of your own is named module:attribute, got {name!r}")
+        raise PluginError(f"a custom object is named module:attribute, got {name!r}")
     _extend_import_path(module)
     try:
         return importlib.import_module(module)
@@ -118,12 +120,12 @@ def _import_module(module: str, name: str) -> ModuleType:
             f"{name!r}: there is no module {error.name!r}. Install its package, run where its file is, or put its "
             "folder into PYTHONPATH (for a worker, in the worker's environment)"
         ) from error
-    except (Exception, SystemExit) as error:  # a script that ends the process is no module
+    except (Exception, SystemExit) as error:  # a script that exits is not a module
         raise PluginError(f"{name!r}: importing {module} raises {type(error).__name__}: {error}") from error
 
 
 def _extend_import_path(module: str) -> None:
-    """A module in the working folder is found, as by `python -m`, but hides no installed one."""
+    """Make a module in the working directory importable, as `python -m` does, without shadowing installed ones."""
     first, here = module.partition(".")[0], os.getcwd()  # noqa: PTH109 sys.path holds texts
     is_here = Path(here, f"{first}.py").is_file() or Path(here, first, "__init__.py").is_file()
     if is_here and here not in sys.path and "" not in sys.path:
@@ -132,11 +134,11 @@ def _extend_import_path(module: str) -> None:
 
 
 def _modules(module: ModuleType, obj: Any) -> list[ModuleType]:
-    """The modules of the object, its class or factory, and of the functions that it holds."""
-    parts: Iterable[Any] = (getattr(obj, name) for name in getattr(type(obj), "__slots__", ()))
-    names = {module.__name__, *(getattr(part, "__module__", None) for part in (obj, type(obj), *parts))}
-    named = sorted(name for name in names if isinstance(name, str) and not name.startswith("metric_core."))
-    return [sys.modules[name] for name in named if name in sys.modules]
+    """Return the modules of the object, of its class or factory, and of the functions in its slots."""
+    members: Iterable[Any] = (getattr(obj, name) for name in getattr(type(obj), "__slots__", ()))
+    names = {module.__name__, *(getattr(member, "__module__", None) for member in (obj, type(obj), *members))}
+    external = sorted(name for name in names if isinstance(name, str) and not name.startswith("metric_core."))
+    return [sys.modules[name] for name in external if name in sys.modules]
 
 
 def _source(module: ModuleType) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Metrics by name, the user's own among them."""
+"""Look up metrics by name, including custom ones."""
 
 from functools import lru_cache
 
@@ -11,11 +11,11 @@ from tasks.plugins.load_object import Group, installed_names, load_object
 
 
 def find_metric(name: str) -> Metric:
-    """The metric of that name: one of ours, or `module:attribute`, or one that an installed package brings.
+    """Return the metric of a name: a builtin one, `module:attribute`, or an entry point of an installed package.
 
     Raises:
-        UnknownMetricError: there is none.
-        PluginError: it can not be imported, or is no metric.
+        UnknownMetricError: There is no such metric.
+        PluginError: The object cannot be imported or is not a metric.
     """
     if ":" in name:
         return _find_custom(name.strip())
@@ -32,36 +32,36 @@ def find_metric(name: str) -> Metric:
 
 
 def parse_metric(text: str) -> MetricRequest:
-    """A metric as written on a command line: its name, and parameters in parentheses.
+    """Parse a metric as written on the command line: its name, and parameters in parentheses.
 
     Raises:
-        UnknownMetricError: no metric is called that.
-        PluginError: it can not be imported, or is no metric.
-        MetricParameterError: the text is not of that form, or the metric does not take the parameters.
+        UnknownMetricError: There is no metric of that name.
+        PluginError: The object cannot be imported or is not a metric.
+        MetricParameterError: The text is malformed, or the metric does not accept the parameters.
     """
     return parse_request(text, find_metric)
 
 
 def packaged_metrics() -> list[Metric]:
-    """The metrics that installed packages bring.
+    """Return the metrics of installed packages.
 
     Raises:
-        PluginError: one of them can not be imported, or is no metric.
+        PluginError: One of them cannot be imported or is not a metric.
     """
     return [_find_custom(name) for name in sorted(installed_names(Group.METRICS))]
 
 
 @lru_cache(maxsize=256)
 def _find_custom(name: str) -> Metric:
-    found = load_object(Group.METRICS, name)
-    metric = found.obj
+    loaded = load_object(Group.METRICS, name)
+    metric = loaded.obj
     if not isinstance(metric, Metric):
         raise PluginError(f"{name!r} is a {type(metric).__name__}, wanted a metric_core.metric.Metric")
     check_declarations(metric, name)
     if not metric.name.isidentifier() or metric.name != metric.name.casefold():
-        raise PluginError(f"{name!r} has the name {metric.name!r}, wanted small letters, digits and underscores")
+        raise PluginError(f"{name!r} has the name {metric.name!r}, wanted lower-case letters, digits and underscores")
     try:
-        ours = resolve(metric.name)
+        builtin = resolve(metric.name)
     except UnknownMetricError:
-        return CheckedMetric(metric, found).metric()
-    raise PluginError(f"{name!r} has the name {metric.name!r}, as the metric {ours.name} of rag-assay; rename it")
+        return CheckedMetric(metric, loaded).metric()
+    raise PluginError(f"{name!r} has the name {metric.name!r}, as the metric {builtin.name} of rag-assay; rename it")

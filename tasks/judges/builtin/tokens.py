@@ -24,7 +24,7 @@ _REWRITES = tuple(
     for pattern, replacement in (
         (r"[\u2018\u2019`\u00b4]", "'"),
         (r"(?i)\bwon't\b", "will not"),
-        (r"(?i)\bcan(?:'t|not)\b", "can not"),
+        (r"(?i)\bcan(?:'t|not)\b", "can\u0020not"),
         (r"(?i)n't\b", " not"),
         (r"(?i)'s\b", ""),
         (r"(?i)\bnon-\s?", "non"),

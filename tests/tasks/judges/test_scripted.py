@@ -1,4 +1,4 @@
-"""The scripted judge: what it answers, what it refuses, what it remembers."""
+"""Tests of the scripted judge."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
 from tasks.judges.scripted import NOT_IN_THE_SCRIPT, ScriptedJudge
 
 
-def test_the_key_with_most_texts_wins() -> None:
+def test_the_key_with_the_most_texts_wins() -> None:
     judge = ScriptedJudge(
         {
             "verdict": "no",
@@ -66,7 +66,7 @@ def test_whole_answers_pass_through() -> None:
     assert judge.generate([ask_claims("t", None)]) == [reply]
 
 
-def test_a_function_sees_the_question() -> None:
+def test_a_function_receives_the_question() -> None:
     def script(question: JudgeQuestion) -> str | None:
         return "yes" if question.texts["claim"] in question.texts["context"] else None
 
@@ -76,7 +76,7 @@ def test_a_function_sees_the_question() -> None:
     assert outside.reason == NOT_IN_THE_SCRIPT
 
 
-def test_it_remembers_what_it_was_asked() -> None:
+def test_it_records_its_questions() -> None:
     judge = ScriptedJudge({"verdict": "yes"})
     questions = [ask_verdict("a", "p"), ask_verdict("b", "p")]
     judge.choose(questions)
@@ -97,15 +97,15 @@ def test_the_fingerprint_follows_the_script_and_the_kind() -> None:
     assert one.fingerprint(QuestionKind.CLAIMS) != prints[0]
 
 
-def test_it_tells_of_every_answer() -> None:
+def test_the_callback_gets_every_answer() -> None:
     judge = ScriptedJudge({"verdict": "yes", "claims": {"claims": []}})
-    told: list[object] = []
-    answers = judge.choose([ask_verdict("a", "p"), ask_verdict("b", "p")], lambda *what: told.append(what))
-    replies = judge.generate([ask_claims("t", None)], lambda *what: told.append(what))
-    assert told == [*enumerate(answers), *enumerate(replies)]
+    received: list[object] = []
+    answers = judge.choose([ask_verdict("a", "p"), ask_verdict("b", "p")], lambda *call: received.append(call))
+    replies = judge.generate([ask_claims("t", None)], lambda *call: received.append(call))
+    assert received == [*enumerate(answers), *enumerate(replies)]
 
 
-def test_a_key_of_no_kind_is_refused() -> None:
+def test_a_key_without_a_kind_is_rejected() -> None:
     with pytest.raises(ConfigError, match=r"'verdikt'.*verdict"):
         ScriptedJudge({"verdikt": "yes"})
 
@@ -136,7 +136,7 @@ def test_from_file(tmp_path: Path) -> None:
         '[{"kind": "verdict", "texts": "c", "answer": "no"}]',
     ],
 )
-def test_a_file_that_is_no_script_is_refused(tmp_path: Path, content: str) -> None:
+def test_a_file_that_is_not_a_script_is_rejected(tmp_path: Path, content: str) -> None:
     path = tmp_path / "script.json"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(ConfigError, match=r"script\.json"):

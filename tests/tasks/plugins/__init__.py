@@ -1,1 +1,1 @@
-"""Tests of metrics and models of the user's own."""
+"""Tests of plugins: custom metrics and models."""

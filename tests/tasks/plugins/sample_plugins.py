@@ -1,4 +1,4 @@
-"""Objects of a user's own, most of them with a mistake."""
+"""Sample plugins, most of them with a mistake."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,9 +24,9 @@ def length(_request: MetricRequest, evidence: Evidence) -> Score:
 
 GOOD = Metric(
     name="letters",
-    summary="How many letters.",
-    source="nobody",
-    family="own",
+    summary="Number of letters.",
+    source="tests",
+    family="custom",
     columns=constant("response"),
     products=constant(),
     compute=length,
@@ -34,7 +34,7 @@ GOOD = Metric(
     undefined={},
 )
 TAKEN = replace(GOOD, name="semantic_similarity")
-SHOUTED = replace(GOOD, name="Letters!")
+BAD_NAME = replace(GOOD, name="Letters!")
 NO_COLUMN = replace(GOOD, columns=constant("answer"))
 NO_PRODUCT = replace(GOOD, products=constant("response claim"))
 NO_QUESTIONS = replace(GOOD, products=constant(Product.RATINGS))
@@ -44,12 +44,12 @@ def no_score(_request: MetricRequest, _evidence: Evidence) -> Any:
     return 0.5
 
 
-def broken(_request: MetricRequest, _evidence: Evidence) -> Score:
+def raise_error(_request: MetricRequest, _evidence: Evidence) -> Score:
     raise ZeroDivisionError("no words")
 
 
 NO_SCORE = replace(GOOD, compute=no_score)
-BROKEN = replace(GOOD, compute=broken)
+BROKEN = replace(GOOD, compute=raise_error)
 
 
 def asking(*wanted: RatingRequest) -> Metric:
@@ -82,9 +82,9 @@ ASKS_NOTHING = replace(GOOD, ratings=lambda _sample, _parameters: None, products
 
 
 class Judge:
-    """Answers as it is told."""
+    """A judge that gives the answer of its option."""
 
-    identity = JudgeIdentity("own", "judge", "1", "A judge.", language_model=True)
+    identity = JudgeIdentity("custom", "judge", "1", "A judge.", language_model=True)
 
     def __init__(self, says: Any = "yes", api_key: str = "") -> None:
         self.says = says
@@ -115,8 +115,8 @@ class Judge:
 READY = Judge()
 
 
-class Answering(Judge):
-    """Gives one answer, whatever it is asked."""
+class FixedAnswer(Judge):
+    """A judge that gives the same answer to every question."""
 
     answer: Any = None
 
@@ -127,23 +127,23 @@ class Answering(Judge):
         return [self.answer] * len(questions)
 
 
-class Deaf(Judge):
-    """Takes no `on_answer`."""
+class NoCallback(Judge):
+    """A judge whose `choose` lacks the argument `on_answer`."""
 
     def choose(self, questions: Sequence[ChoiceQuestion]) -> Any:  # type: ignore[override]
         return questions
 
 
 class NoMethod(Judge):
-    """Has a text where a method is wanted."""
+    """A judge with a text in place of a method."""
 
     fingerprint = "1"  # type: ignore[assignment]
 
 
 class Embedder:
-    """Gives vectors of the shape that it is told."""
+    """An embedder that returns vectors of the shape of its option."""
 
-    identity = EmbedderIdentity("own", "embedder", "1", 2)
+    identity = EmbedderIdentity("custom", "embedder", "1", 2)
 
     def __init__(self, shape: Sequence[int] = (), fill: float = 1.0) -> None:
         self.shape = tuple(shape)
@@ -154,15 +154,15 @@ class Embedder:
 
 
 class Recognizer:
-    """Finds texts instead of entities."""
+    """A recognizer that returns texts instead of entities."""
 
-    identity = RecognizerIdentity("own", "recogniser", "1")
+    identity = RecognizerIdentity("custom", "recognizer", "1")
 
     def entities(self, texts: Sequence[str]) -> Any:
         return [[text] for text in texts]
 
 
 class NoIdentity(Recognizer):
-    """Has no identity to speak of."""
+    """A recognizer with an identity of the wrong type."""
 
     identity = "me"  # type: ignore[assignment]

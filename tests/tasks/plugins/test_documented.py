@@ -1,4 +1,4 @@
-"""The worked example of docs/extending.md, run as it is written."""
+"""Run the worked example of docs/extending.md as it is written."""
 
 import json
 import re
@@ -12,9 +12,7 @@ import pytest
 
 from deployments.cli.main import main
 from flows.results.run_result import open_run
-from tasks.plugins import instantiate as making
-from tasks.plugins import load_object as loading
-from tasks.plugins import metric_lookup as metrics
+from tasks.plugins import instantiate, load_object, metric_lookup
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "extending.md"
@@ -41,7 +39,7 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture
 def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The working folder of somebody who has copied the page's files."""
+    """Create a working folder with the files of the page."""
     for text in [*blocks("python"), *blocks("toml")]:
         if name := re.match(r"# (\S+\.\w+)\n", text):
             (tmp_path / name[1]).write_text(text, encoding="utf-8")
@@ -53,7 +51,7 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
     for module in ("house", "house_models"):
         sys.modules.pop(module, None)
-    for cached in (loading.load_object, metrics._find_custom, making._call_factory):
+    for cached in (load_object.load_object, metric_lookup._find_custom, instantiate._call_factory):
         cached.cache_clear()
 
 
@@ -77,7 +75,7 @@ def cells(run: str) -> dict[tuple[int, str], Any]:
 @pytest.mark.prefect
 @pytest.mark.models
 @pytest.mark.usefixtures("prefect_server", "example")
-def test_the_commands_of_the_page_give_what_it_says(
+def test_the_commands_of_the_page_give_the_documented_results(
     assay: Callable[[str], None], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     first, second = blocks("bash")
@@ -107,13 +105,13 @@ def test_the_commands_of_the_page_give_what_it_says(
 
 
 @pytest.mark.usefixtures("example")
-def test_a_formula_is_tried_without_a_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_formula_can_be_tested_without_a_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     (tried,) = [text for text in blocks("python") if not text.startswith("# ")]
     exec(compile(tried, str(PAGE), "exec"), {})
 
 
-def test_as_a_package_its_names_are_enough(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entry_points_of_a_package_are_found_by_name(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import tomllib
 
     project = tomllib.loads((example / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -126,7 +124,7 @@ def test_as_a_package_its_names_are_enough(example: Path, monkeypatch: pytest.Mo
     ]
     (info / "entry_points.txt").write_text("\n".join(points), encoding="utf-8")
     monkeypatch.syspath_prepend(str(example))
-    assert metrics.parse_metric("Unsupported-Claims(most=2)").key == "unsupported_claims(most=2)"
-    assert [metric.name for metric in metrics.packaged_metrics()] == ["unsupported_claims"]
-    made = making.instantiate(loading.Group.JUDGES, "overlap", {"least": 0.9})
-    assert made.obj.fingerprint("verdict") == "overlap 1 0.9"
+    assert metric_lookup.parse_metric("Unsupported-Claims(most=2)").key == "unsupported_claims(most=2)"
+    assert [metric.name for metric in metric_lookup.packaged_metrics()] == ["unsupported_claims"]
+    plugin = instantiate.instantiate(load_object.Group.JUDGES, "overlap", {"least": 0.9})
+    assert plugin.obj.fingerprint("verdict") == "overlap 1 0.9"

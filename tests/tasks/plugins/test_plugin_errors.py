@@ -1,4 +1,4 @@
-"""What is said about objects of a user's own that are not there, are something else, or do not hold to the protocol."""
+"""Tests of the errors for plugins that do not exist, are something else, or do not follow the protocol."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ HERE = "tests.tasks.plugins.sample_plugins"
 ROW = Sample(row_id="r1", response="It rains cats and dogs.")
 
 
-def named(attribute: str) -> str:
+def plugin_name(attribute: str) -> str:
     return f"{HERE}:{attribute}"
 
 
@@ -34,14 +34,17 @@ def named(attribute: str) -> str:
         ("not a module:x", "is named module:attribute"),
         ("nowhere_at_all:X", "there is no module 'nowhere_at_all'. Install its package, run where its file is"),
         ("tests.tasks.plugins.missing:X", "there is no module 'tests.tasks.plugins.missing'"),
-        (named("GOD"), "has no attribute 'GOD'. Did you mean GOOD?"),
+        (plugin_name("GOD"), "has no attribute 'GOD'. Did you mean GOOD?"),
         (f"{HERE}:", "has no attribute ''"),
-        (named("NUMBER"), "is a int, wanted a metric_core.metric.Metric"),
-        (named("TAKEN"), "has the name 'semantic_similarity', as the metric answer_similarity of rag-assay; rename it"),
-        (named("SHOUTED"), "has the name 'Letters!', wanted small letters"),
+        (plugin_name("NUMBER"), "is a int, wanted a metric_core.metric.Metric"),
+        (
+            plugin_name("TAKEN"),
+            "has the name 'semantic_similarity', as the metric answer_similarity of rag-assay; rename it",
+        ),
+        (plugin_name("BAD_NAME"), "has the name 'Letters!', wanted lower-case letters"),
     ],
 )
-def test_a_metric_that_is_not_there_or_no_metric(name: str, message: str) -> None:
+def test_a_metric_that_does_not_exist_or_is_not_a_metric(name: str, message: str) -> None:
     with pytest.raises(PluginError) as caught:
         find_metric(name)
     assert message in str(caught.value)
@@ -60,7 +63,7 @@ def test_a_module_that_raises_or_lacks_a_package(tmp_path: Path, monkeypatch: py
         load_object(Group.METRICS, "lacks_one:X")
 
 
-def test_a_name_that_no_package_gives() -> None:
+def test_a_name_that_is_not_an_entry_point() -> None:
     with pytest.raises(UnknownMetricError, match="unknown metric 'brevity'"):
         find_metric("brevity")
     with pytest.raises(PluginError, match="no installed package has an entry point 'brevity' in the group rag_assay"):
@@ -71,16 +74,18 @@ def test_a_name_that_no_package_gives() -> None:
     ("attribute", "message"),
     [
         ("NO_COLUMN", "asks for the column 'answer', wanted some of user_input, response"),
-        ("NO_SCORE", "gave 0.5 for the row 'r1', wanted a Score"),
+        ("NO_SCORE", "returned 0.5 for the row 'r1', wanted a Score"),
         ("BROKEN", "raised ZeroDivisionError on the row 'r1': no words"),
-        ("GOOD", "gave 23 for the row 'r1', but declares 0 to 10"),
+        ("GOOD", "returned 23 for the row 'r1', but declares 0 to 10"),
     ],
 )
-def test_a_metric_that_does_not_do_what_it_declares(attribute: str, message: str) -> None:
-    request = parse_metric(named(attribute))
+def test_a_metric_that_violates_its_declarations(attribute: str, message: str) -> None:
+    request = parse_metric(plugin_name(attribute))
     with pytest.raises(PluginError) as caught:
         request.score(Evidence(ROW))
-    assert str(caught.value) == f"the metric letters ({named(attribute)}) {message}" or message in str(caught.value)
+    assert str(caught.value) == f"the metric letters ({plugin_name(attribute)}) {message}" or message in str(
+        caught.value
+    )
 
 
 @pytest.mark.parametrize(
@@ -90,9 +95,9 @@ def test_a_metric_that_does_not_do_what_it_declares(attribute: str, message: str
         ("NO_QUESTIONS", "must ask for the product 'ratings' if it has rating questions, and only then"),
     ],
 )
-def test_a_metric_whose_products_do_not_fit(attribute: str, message: str) -> None:
+def test_a_metric_with_invalid_products(attribute: str, message: str) -> None:
     with pytest.raises(PluginError) as caught:
-        assert parse_metric(named(attribute)).products
+        assert parse_metric(plugin_name(attribute)).products
     assert message in str(caught.value)
 
 
@@ -105,35 +110,35 @@ def test_a_metric_whose_products_do_not_fit(attribute: str, message: str) -> Non
         ("NO_REQUEST", "wanted a RatingRequest"),
     ],
 )
-def test_a_metric_whose_questions_can_not_be_asked(attribute: str, message: str) -> None:
+def test_a_metric_with_invalid_rating_questions(attribute: str, message: str) -> None:
     with pytest.raises(PluginError) as caught:
-        parse_metric(named(attribute)).rating_requests(ROW)
+        parse_metric(plugin_name(attribute)).rating_requests(ROW)
     assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("attribute", "message"),
     [
-        ("COLUMNS_TUPLE", "columns is ('response',), wanted a function; metric_core.metric.constant(...) makes one"),
-        ("COLUMNS_TEXT", "gives 'response' as columns, wanted a tuple of them"),
-        ("PRODUCTS_NONE", "gives None as products, wanted a tuple of them"),
+        ("COLUMNS_TUPLE", "columns is ('response',), wanted a function; metric_core.metric.constant(...) creates one"),
+        ("COLUMNS_TEXT", "returns 'response' as columns, wanted a tuple of columns"),
+        ("PRODUCTS_NONE", "returns None as products, wanted a tuple of products"),
         ("BOUNDS_RAISE", "raised RuntimeError in bounds: no such thing"),
-        ("BOUNDS_ONE", "gives (1,) as bounds, wanted the least and the greatest value, or None"),
+        ("BOUNDS_ONE", "returns (1,) as bounds, wanted the minimum and the maximum value, or None"),
         ("NO_NAME", "name is None, wanted a text"),
         ("PLAIN_PARAMETER", "the parameter most is 5, wanted a metric_core.metric.Parameter"),
         ("UPWARDS", "direction is 'higher', wanted a metric_core.records.Direction"),
         ("ASKS_NOTHING", "asks None, wanted a list of RatingRequest"),
     ],
 )
-def test_a_metric_whose_declarations_are_of_another_kind(attribute: str, message: str) -> None:
+def test_a_metric_with_declarations_of_the_wrong_type(attribute: str, message: str) -> None:
     with pytest.raises(PluginError) as caught:
-        use(attribute)
+        read_declarations(attribute)
     assert message in str(caught.value)
 
 
-def use(attribute: str) -> None:
-    """Looks at all that a metric declares, as a plan does."""
-    request = parse_metric(named(attribute))
+def read_declarations(attribute: str) -> None:
+    """Read all declarations of a metric, as a dry run does."""
+    request = parse_metric(plugin_name(attribute))
     assert request.columns
     assert request.products is not None
     assert request.bounds
@@ -141,12 +146,12 @@ def use(attribute: str) -> None:
 
 
 def test_products_may_be_named_by_their_text() -> None:
-    assert parse_metric(named("TWICE")).products == (Product.RATINGS,)
+    assert parse_metric(plugin_name("TWICE")).products == (Product.RATINGS,)
 
 
 def test_a_worker_with_other_code_refuses_the_metric() -> None:
-    settings = MetricSettings.of(parse_metric(named("GOOD")))
-    assert settings.request().metric.origin == named("GOOD")
+    settings = MetricSettings.of(parse_metric(plugin_name("GOOD")))
+    assert settings.request().metric.origin == plugin_name("GOOD")
     with pytest.raises(PluginError, match="has other code here than where the run was planned"):
         settings.model_copy(update={"code": "0" * 64}).request()
 
@@ -159,26 +164,26 @@ def test_a_worker_with_other_code_refuses_the_metric() -> None:
         ("text", "gave 'yes' in choose, wanted a ChoiceAnswer"),
     ],
 )
-def test_a_judge_that_does_not_hold_to_the_protocol(says: str, message: str) -> None:
+def test_a_judge_that_violates_the_protocol(says: str, message: str) -> None:
     with pytest.raises(JudgeError) as caught:
-        CustomJudge(named("Judge"), {"says": says}).choose([ask_verdict("a", "b")])
+        CustomJudge(plugin_name("Judge"), {"says": says}).choose([ask_verdict("a", "b")])
     assert message in str(caught.value)
 
 
-def test_an_answer_that_the_question_does_not_have_is_a_failed_one() -> None:
-    kept: list[Any] = []
-    judge = CustomJudge(named("Judge"), {"says": "perhaps"})
-    (answer,) = judge.choose([ask_verdict("a", "b")], lambda _position, answer: kept.append(answer))
+def test_an_answer_that_is_not_an_option_of_the_question_fails() -> None:
+    received: list[Any] = []
+    judge = CustomJudge(plugin_name("Judge"), {"says": "perhaps"})
+    (answer,) = judge.choose([ask_verdict("a", "b")], lambda _position, answer: received.append(answer))
     assert answer.status is AnswerStatus.FAILED
-    assert kept == [answer]
+    assert received == [answer]
     (written,) = judge.generate([ask_claims("a", None)])
     assert (written.status, written.reply) == (AnswerStatus.FAILED, "'perhaps'")
 
 
-def answering(monkeypatch: pytest.MonkeyPatch, answer: Any) -> CustomJudge:
-    """A judge that gives this answer; options of own judges are JSON, so that it can not be one."""
-    monkeypatch.setattr(sample_plugins.Answering, "answer", answer)
-    return CustomJudge(named("Answering"), {})
+def judge_answering(monkeypatch: pytest.MonkeyPatch, answer: Any) -> CustomJudge:
+    """Return a judge that gives this answer, which cannot be an option, because options are JSON."""
+    monkeypatch.setattr(sample_plugins.FixedAnswer, "answer", answer)
+    return CustomJudge(plugin_name("FixedAnswer"), {})
 
 
 @pytest.mark.parametrize(
@@ -191,56 +196,60 @@ def answering(monkeypatch: pytest.MonkeyPatch, answer: Any) -> CustomJudge:
         (ChoiceAnswer(AnswerStatus.ANSWERED, ("yes",), {"yes": "high"}), "raised ValueError in choose"),  # type: ignore[dict-item]
     ],
 )
-def test_an_answer_of_other_parts(monkeypatch: pytest.MonkeyPatch, answer: ChoiceAnswer, message: str) -> None:
+def test_an_answer_with_fields_of_the_wrong_type(
+    monkeypatch: pytest.MonkeyPatch, answer: ChoiceAnswer, message: str
+) -> None:
     with pytest.raises(JudgeError) as caught:
-        answering(monkeypatch, answer).choose([ask_verdict("a", "b")])
+        judge_answering(monkeypatch, answer).choose([ask_verdict("a", "b")])
     assert message in str(caught.value)
 
 
-def test_every_failure_has_a_reason_and_no_label_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_failure_has_a_reason_and_a_missing_label_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     for status, votes in ((AnswerStatus.FAILED, ()), (AnswerStatus.ANSWERED, (None,)), (AnswerStatus.ANSWERED, ("?",))):
-        (answer,) = answering(monkeypatch, ChoiceAnswer(status, votes)).choose([ask_verdict("a", "b")])
+        (answer,) = judge_answering(monkeypatch, ChoiceAnswer(status, votes)).choose([ask_verdict("a", "b")])
         assert (answer.status, answer.reason) == (AnswerStatus.FAILED, reasons.NO_USABLE_REPLY)
-    undefined = answering(monkeypatch, GenerateAnswer(AnswerStatus.UNDEFINED)).generate([ask_claims("a", None)])
+    undefined = judge_answering(monkeypatch, GenerateAnswer(AnswerStatus.UNDEFINED)).generate([ask_claims("a", None)])
     assert undefined[0].reason == reasons.NEEDS_LANGUAGE_MODEL
 
 
 def test_an_answer_can_be_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     likely: Any = np.float32(0.5)
     given = ChoiceAnswer(AnswerStatus.ANSWERED, ["yes"], {"yes": likely, "no": likely})  # type: ignore[arg-type]
-    (answer,) = answering(monkeypatch, given).choose([ask_verdict("a", "b")])
+    (answer,) = judge_answering(monkeypatch, given).choose([ask_verdict("a", "b")])
     assert CHOICES.encode(answer) is not None
     half = GenerateAnswer(AnswerStatus.ANSWERED, {"claims": ["\ud83d"]})
-    assert answering(monkeypatch, half).generate([ask_claims("a", None)])[0].status is AnswerStatus.FAILED
+    assert judge_answering(monkeypatch, half).generate([ask_claims("a", None)])[0].status is AnswerStatus.FAILED
 
 
 @pytest.mark.parametrize(
     ("attribute", "message"),
     [
         (
-            "Deaf",
-            r"choose\(questions: .*\) -> Any can not be called as choose\(questions, on_answer\): too many positional",
+            "NoCallback",
+            r"choose\(questions: .*\) -> Any cannot be called as choose\(questions, on_answer\): too many positional",
         ),
         ("NoMethod", r"fingerprint is '1', wanted a method fingerprint\(kind\)"),
     ],
 )
-def test_a_method_that_can_not_be_called_is_found_before_the_run(attribute: str, message: str) -> None:
+def test_a_method_that_cannot_be_called_is_found_before_the_run(attribute: str, message: str) -> None:
     with pytest.raises(PluginError, match=message):
-        CustomJudge(named(attribute), {})
+        CustomJudge(plugin_name(attribute), {})
 
 
-def test_a_judge_may_be_ready_and_its_options_and_code_are_in_its_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert CustomJudge(named("READY"), {}).choose([ask_verdict("a", "b")])[0].label == "yes"
-    with pytest.raises(PluginError, match="is made already, so it takes no options"):
-        CustomJudge(named("READY"), {"says": "no"})
-    monkeypatch.setenv("OWN_KEY", "one")
+def test_a_judge_may_be_an_instance_and_its_options_and_code_are_in_its_fingerprint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert CustomJudge(plugin_name("READY"), {}).choose([ask_verdict("a", "b")])[0].label == "yes"
+    with pytest.raises(PluginError, match="is an instance, so it takes no options"):
+        CustomJudge(plugin_name("READY"), {"says": "no"})
+    monkeypatch.setenv("CUSTOM_KEY", "one")
     prints = {
-        CustomJudge(named("Judge"), options).fingerprint(QuestionKind.VERDICT)
-        for options in ({}, {"says": "yes"}, {"says": "no"}, {"api_key": "env:OWN_KEY"})
+        CustomJudge(plugin_name("Judge"), options).fingerprint(QuestionKind.VERDICT)
+        for options in ({}, {"says": "yes"}, {"says": "no"}, {"api_key": "env:CUSTOM_KEY"})
     }
     assert len(prints) == 4
-    identity = CustomJudge(named("Judge"), {}).identity
-    assert (identity.backend, identity.model) == (named("Judge"), "judge")
+    identity = CustomJudge(plugin_name("Judge"), {}).identity
+    assert (identity.backend, identity.model) == (plugin_name("Judge"), "judge")
     assert identity.revision.startswith("1 (code ")
 
 
@@ -251,26 +260,26 @@ def test_a_judge_may_be_ready_and_its_options_and_code_are_in_its_keys(monkeypat
         ({"fill": float("inf")}, "finite"),
     ],
 )
-def test_an_embedder_that_gives_something_else(options: dict[str, Any], message: str) -> None:
+def test_an_embedder_that_returns_something_else(options: dict[str, Any], message: str) -> None:
     with pytest.raises(EmbedderError, match=message):
-        CustomEmbedder(named("Embedder"), options).embed(["a"])
-    assert CustomEmbedder(named("Embedder"), {}).embed([]).shape == (0, 2)
+        CustomEmbedder(plugin_name("Embedder"), options).embed(["a"])
+    assert CustomEmbedder(plugin_name("Embedder"), {}).embed([]).shape == (0, 2)
 
 
-def test_a_recogniser_that_gives_something_else() -> None:
+def test_a_recognizer_that_returns_something_else() -> None:
     with pytest.raises(PluginError, match="must give a list of Entity a text, 1 lists"):
-        CustomRecognizer(named("Recognizer"), {}).entities(["a"])
+        CustomRecognizer(plugin_name("Recognizer"), {}).entities(["a"])
     with pytest.raises(PluginError, match="has the identity 'me', wanted a RecognizerIdentity"):
-        assert CustomRecognizer(named("NoIdentity"), {}).identity
+        assert CustomRecognizer(plugin_name("NoIdentity"), {}).identity
 
 
 def test_an_object_of_another_kind() -> None:
     with pytest.raises(PluginError, match="an object of type Embedder, which lacks can_answer, fingerprint, choose"):
-        CustomJudge(named("Embedder"), {})
+        CustomJudge(plugin_name("Embedder"), {})
     with pytest.raises(PluginError, match="an object of type int, which lacks identity, embed"):
-        CustomEmbedder(named("NUMBER"), {})
-    with pytest.raises(PluginError, match=r"can not be made: TypeError: .*unexpected keyword argument 'colour'"):
-        CustomJudge(named("Judge"), {"colour": "red"})
+        CustomEmbedder(plugin_name("NUMBER"), {})
+    with pytest.raises(PluginError, match=r"cannot be created: TypeError: .*unexpected keyword argument 'colour'"):
+        CustomJudge(plugin_name("Judge"), {"colour": "red"})
 
 
 @pytest.mark.parametrize(
@@ -300,4 +309,4 @@ def test_settings_with_options_can_be_told_apart() -> None:
 def test_an_option_that_names_no_secret_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
     with pytest.raises(ConfigError, match="env:NO_SUCH_KEY names an environment variable that is not set"):
-        CustomJudge(named("Judge"), {"api_key": "env:NO_SUCH_KEY"})
+        CustomJudge(plugin_name("Judge"), {"api_key": "env:NO_SUCH_KEY"})

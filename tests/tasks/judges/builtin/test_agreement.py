@@ -1,4 +1,4 @@
-"""Agreement with people on data that the judge's numbers were not fitted on; skipped where it is not at hand."""
+"""Tests of agreement with people on data not used for fitting; skipped without the data."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,10 +19,10 @@ DATA = Path(__file__).resolve().parents[5] / "shared" / "meta_eval"
 
 
 def rows(name: str, step: int) -> list[dict[str, Any]]:
-    """Every so many rows of a file, which is in the order of its systems."""
+    """Return every `step`-th row of a file, whose rows are ordered by system."""
     path = DATA / f"{name}.parquet"
     if not path.is_file():
-        pytest.skip(f"{path} is not there")
+        pytest.skip(f"{path} does not exist")
     found: list[dict[str, Any]] = pq.read_table(path).to_pylist()
     return found[::step]
 
@@ -33,7 +33,7 @@ def judge() -> BuiltinJudge:
 
 
 def auroc(labels: Sequence[bool], values: Sequence[float]) -> float:
-    """How often a yes has a greater value than a no; ties count half."""
+    """Return the share of yes-no pairs in which yes has the greater value; ties count half."""
     yes = np.array([value for label, value in zip(labels, values, strict=True) if label])
     no = np.array([value for label, value in zip(labels, values, strict=True) if not label])
     difference = yes[:, None] - no[None, :]
@@ -52,7 +52,7 @@ def test_verdicts_on_atomic_facts(judge: BuiltinJudge) -> None:
     assert auroc([fact["supported"] for _, fact in facts], values) > 0.8
 
 
-def test_regenerated_questions_tell_an_answer_from_an_answer_to_something_else(judge: BuiltinJudge) -> None:
+def test_regenerated_questions_separate_relevant_from_irrelevant_answers(judge: BuiltinJudge) -> None:
     found = rows("answer_relevancy_clapnq", 5)
     replies = [
         reply.value["questions"] for reply in judge.generate([ask_questions(row["response"], 3) for row in found])

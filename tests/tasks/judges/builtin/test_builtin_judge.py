@@ -1,4 +1,4 @@
-"""The builtin judge as a judge: what it answers, what it leaves to others, that batches change nothing."""
+"""Tests of the builtin judge: supported and undefined kinds, and independence of the batch."""
 
 from dataclasses import replace
 
@@ -60,7 +60,7 @@ def test_identity(judge: Judge) -> None:
 
 
 @pytest.mark.parametrize("kind", QuestionKind)
-def test_it_says_what_it_can_answer(judge: Judge, kind: QuestionKind) -> None:
+def test_can_answer(judge: Judge, kind: QuestionKind) -> None:
     assert judge.can_answer(kind) is (kind in ANSWERABLE)
 
 
@@ -82,12 +82,12 @@ def test_an_answer_does_not_depend_on_its_batch(judge: Judge) -> None:
         assert one == pytest.approx(other, abs=1e-5)
 
 
-def test_votes_are_all_the_same(judge: Judge) -> None:
+def test_all_votes_are_equal(judge: Judge) -> None:
     question = ChoiceQuestion(QuestionKind.VERDICT, CHOICES[0].texts, YES_NO, votes=3)
     assert judge.choose([question])[0].votes == ("yes",) * 3
 
 
-def test_what_needs_a_language_model_is_undefined(judge: Judge) -> None:
+def test_questions_for_a_language_model_are_undefined(judge: Judge) -> None:
     choice = ChoiceQuestion(QuestionKind.ASPECT, {"response": "Hi."}, YES_NO)
     written = GenerateQuestion(QuestionKind.RUBRIC, {"response": "Hi."}, object_schema({}))
     chosen = judge.choose([choice, CHOICES[0]])
@@ -117,7 +117,7 @@ def test_replies_fit_their_schemas(judge: Judge) -> None:
 @pytest.mark.parametrize(
     ("claim", "premise"), [("", PASSAGE), ("It is free.", ""), ("", ""), ("...", "?!"), ("a" * 5000, "b")]
 )
-def test_odd_texts_get_a_no(judge: Judge, claim: str, premise: str) -> None:
+def test_unusual_texts_get_a_no(judge: Judge, claim: str, premise: str) -> None:
     assert judge.choose([ask_verdict(claim, premise)])[0].label == "no"
 
 
@@ -126,18 +126,18 @@ def test_empty_batches(judge: Judge) -> None:
     assert judge.generate([]) == []
 
 
-def test_no_sentences_none_relevant(judge: Judge) -> None:
+def test_no_sentences_no_relevant_ones(judge: Judge) -> None:
     assert judge.generate([ask_relevant_sentences([], "Why?")])[0].value == {"relevant": []}
 
 
-def test_it_tells_of_every_answer(judge: Judge) -> None:
-    told: list[object] = []
-    choices = judge.choose(CHOICES, lambda *what: told.append(what))
-    claims = judge.generate([ask_claims(PASSAGE, None)], lambda *what: told.append(what))
-    assert told == [*enumerate(choices), *enumerate(claims)]
+def test_the_callback_gets_every_answer(judge: Judge) -> None:
+    received: list[object] = []
+    choices = judge.choose(CHOICES, lambda *what: received.append(what))
+    claims = judge.generate([ask_claims(PASSAGE, None)], lambda *what: received.append(what))
+    assert received == [*enumerate(choices), *enumerate(claims)]
 
 
-def test_the_fingerprint_follows_what_it_works_with(judge: Judge) -> None:
+def test_the_fingerprint_follows_the_embedder(judge: Judge) -> None:
     class OtherVectors(MiniLm):
         @property
         def identity(self) -> EmbedderIdentity:

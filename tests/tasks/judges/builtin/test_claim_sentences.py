@@ -1,4 +1,4 @@
-"""Claims from sentences, clauses and lists."""
+"""Tests of claims from sentences, clauses and lists."""
 
 import pytest
 
@@ -76,17 +76,17 @@ def test_texts_do_not_depend_on_each_other(pipeline: SpacyPipeline) -> None:
 
 
 @pytest.mark.parametrize("text", ["word " * 600, "word, " * 600])
-def test_hundreds_of_words_without_a_full_stop_are_not_gathered_again_and_again(
+def test_subtrees_are_not_collected_repeatedly_without_a_full_stop(
     text: str, pipeline: SpacyPipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gathered: list[int] = []
+    sizes: list[int] = []
     subtree = clauses._subtree
 
-    def counted(word: ParsedWord) -> set[int]:
+    def record(word: ParsedWord) -> set[int]:
         found = subtree(word)
-        gathered.append(len(found))
+        sizes.append(len(found))
         return found
 
-    monkeypatch.setattr(clauses, "_subtree", counted)
+    monkeypatch.setattr(clauses, "_subtree", record)
     assert [claim.casefold() for (claim,) in split_claims([text], pipeline)] == [f"{text.strip(' ,')}."]
-    assert sum(gathered) < 10 * 600
+    assert sum(sizes) < 10 * 600

@@ -1,4 +1,4 @@
-"""What answers say beside their content."""
+"""Tests of the removal of citations and connectives, and of evasions."""
 
 import pytest
 
@@ -17,7 +17,7 @@ from tasks.judges.builtin.cleaning import clean, is_evasive, makes_no_claim
         ("[3]", ""),
     ],
 )
-def test_cleaned(sentence: str, expected: str) -> None:
+def test_clean(sentence: str, expected: str) -> None:
     assert clean(sentence) == expected
 
 
@@ -32,7 +32,7 @@ def test_cleaned(sentence: str, expected: str) -> None:
         "There is no information about parking.",
         "Based on the text, this is not specified in the passage.",
         "There is not enough information to answer.",
-        "The fee can not be determined.",
+        "The fee can\u0020not be determined.",
         "Unknown.",
         "We do not have specific information on that.",
     ],
@@ -49,12 +49,12 @@ def test_evasions(sentence: str) -> None:
         "Employees do not have to pay.",
         "There is no fee.",
         "The document lists all fees.",
-        "Employees can not take more than 25 days.",
+        "Employees can\u0020not take more than 25 days.",
         "No approval is needed.",
         "The information is stored in Dublin.",
     ],
 )
-def test_statements_are_no_evasions(sentence: str) -> None:
+def test_statements_are_not_evasions(sentence: str) -> None:
     assert not is_evasive(sentence)
     assert not makes_no_claim(sentence)
 
@@ -62,5 +62,5 @@ def test_statements_are_no_evasions(sentence: str) -> None:
 @pytest.mark.parametrize(
     "sentence", ["", "...", "Is it?", "Hello there!", "Sure!", "I hope this helps.", "Let me know."]
 )
-def test_says_nothing(sentence: str) -> None:
+def test_sentences_without_a_claim(sentence: str) -> None:
     assert makes_no_claim(sentence)

@@ -1,6 +1,6 @@
-"""Verdicts on everyday statements: a faithful retelling is supported, one with a changed number, name or "not" is not.
+"""Tests of verdicts on everyday statements: a paraphrase is supported, a claim with a changed fact is not.
 
-None of these pairs is among those that the judge's numbers were fitted on.
+None of these pairs was used for fitting.
 """
 
 import pytest
@@ -23,7 +23,7 @@ SUPPORTED = [
     ("Bicycles can be parked in the garage for free.", "Bicycles can be parked for free in the garage."),
     ("Meetings longer than an hour need an agenda.", "An agenda is needed for meetings longer than an hour."),
     ("The helpdesk answers within 4 hours on working days.", "On working days the helpdesk answers within four hours."),
-    ("Unused gift cards can not be refunded.", "Unused gift cards cannot be refunded."),
+    ("Unused gift cards can\u0020not be refunded.", "Unused gift cards cannot be refunded."),
     ("The pension contribution is 5% of gross pay.", "The pension contribution is 5 percent of gross pay."),
     ("Laptops are replaced every four years by the IT team.", "Every 4 years the IT team replaces laptops."),
 ]
@@ -39,10 +39,10 @@ NOT_SUPPORTED = [
     ("The probation period lasts six months.", "The probation period lasts six weeks."),
     ("The probation period lasts six months.", "The probation period lasts nine months."),
     ("Travel to Madrid is booked by the front desk.", "Travel to Lisbon is booked by the front desk."),
-    ("Bicycles can be parked in the garage for free.", "Bicycles can not be parked in the garage."),
+    ("Bicycles can be parked in the garage for free.", "Bicycles can\u0020not be parked in the garage."),
     ("Meetings longer than an hour need an agenda.", "Meetings shorter than an hour need an agenda."),
     ("The helpdesk answers within 4 hours on working days.", "The helpdesk answers within 8 hours on working days."),
-    ("Unused gift cards can not be refunded.", "Unused gift cards can be refunded."),
+    ("Unused gift cards can\u0020not be refunded.", "Unused gift cards can be refunded."),
     ("The pension contribution is 5% of gross pay.", "The pension contribution is 5% of net pay."),
     ("Laptops are replaced every four years by the IT team.", "Laptops are never replaced by the IT team."),
     ("Laptops are replaced every four years by the IT team.", "The canteen is closed on Fridays."),
@@ -55,7 +55,7 @@ def judge() -> BuiltinJudge:
 
 
 @pytest.mark.parametrize(("premise", "claim"), SUPPORTED)
-def test_a_faithful_retelling_is_supported(judge: BuiltinJudge, premise: str, claim: str) -> None:
+def test_a_paraphrase_is_supported(judge: BuiltinJudge, premise: str, claim: str) -> None:
     assert judge.choose([ask_verdict(claim, premise)])[0].label == "yes"
 
 
@@ -65,7 +65,7 @@ def test_a_changed_fact_is_not_supported(judge: BuiltinJudge, premise: str, clai
 
 
 @pytest.mark.parametrize(("premise", "claim"), SUPPORTED)
-def test_a_retelling_is_found_among_other_sentences(judge: BuiltinJudge, premise: str, claim: str) -> None:
+def test_a_paraphrase_is_found_among_other_sentences(judge: BuiltinJudge, premise: str, claim: str) -> None:
     passage = (
         "This handbook is for everyone who works at the company. It was last changed by the works council. "
         f"{premise} Questions are answered by the people team. New colleagues get a tour of the premises."

@@ -1,4 +1,4 @@
-"""Features: what each of them sees, and what none of them may depend on."""
+"""Tests of the features and their ranges."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def conflict(claim: str, *sentences: str) -> set[str]:
     }
 
 
-def test_a_claim_that_is_a_sentence_of_the_premise_is_covered_whole() -> None:
+def test_a_claim_that_is_a_sentence_of_the_premise_is_fully_covered() -> None:
     features = verdict(HANDBOOK[1], *HANDBOOK)
     assert (features["words_covered"], features["best_sentence"], features["best_window"]) == (1, 1, 1)
     assert all(features[name] == 0 for name in features if name.endswith(("missing", "conflict")))
@@ -49,7 +49,7 @@ def test_a_claim_without_words_has_all_features() -> None:
     assert set(verdict("...", *HANDBOOK)) == set(VERDICT.weights)
 
 
-def test_words_spread_over_the_premise_are_in_no_window() -> None:
+def test_words_spread_over_the_premise_are_not_in_one_window() -> None:
     spread = ["The badge is red.", "A.", "B.", "C.", "Lunch is free."]
     features = verdict("The badge is free.", *spread)
     assert features["words_covered"] == 1
@@ -79,7 +79,7 @@ def test_conflicts(claim: str, expected: set[str]) -> None:
     assert conflict(claim, *HANDBOOK) == expected
 
 
-def test_the_same_number_elsewhere_is_no_conflict() -> None:
+def test_the_same_number_elsewhere_is_not_a_conflict() -> None:
     assert conflict("Managers have 30 vacation days.", "Staff have 25 vacation days.", "Managers have 30.") == set()
 
 
@@ -88,7 +88,7 @@ def test_match_prefers_the_rare_words() -> None:
     assert match.sentence == 1
 
 
-def test_usefulness_looks_for_what_the_question_does_not_say() -> None:
+def test_usefulness_searches_for_words_that_are_not_in_the_question() -> None:
     question = tokenize("Who approves travel requests?")
     answer = [tokenize("Travel requests are approved by Maria Lopez.")]
 
@@ -103,14 +103,14 @@ def test_usefulness_looks_for_what_the_question_does_not_say() -> None:
     assert USEFULNESS.probability(useful) > 0.5 > USEFULNESS.probability(useless)
 
 
-def test_usefulness_of_an_answer_without_words_of_its_own_rests_on_the_question() -> None:
+def test_usefulness_of_an_answer_without_new_words_uses_the_question() -> None:
     question = tokenize("Is dental care covered?")
     premise = Premise(["Dental care is covered."])
     features = usefulness_features(question, [tokenize("Yes.")], premise, premise.match(question.tokens), 0.9)
     assert features["new_words"] == features["new_and_asked"] == 1
 
 
-def test_relevance_sees_words_and_cosines() -> None:
+def test_relevance_uses_words_and_cosines() -> None:
     question = tokenize("How many vacation days do employees have?")
     found = relevance_features(question, Premise(HANDBOOK), [0.8, 0.1, 0.1, 0.0])
     assert [features["best_cosine"] for features in found] == [0.8] * 4
@@ -118,7 +118,7 @@ def test_relevance_sees_words_and_cosines() -> None:
     assert [RELEVANCE.probability(features) >= 0.5 for features in found] == [True, False, False, False]
 
 
-def test_the_weights_say_what_one_expects() -> None:
+def test_the_weights_have_the_expected_signs() -> None:
     for name in ("words_covered", "best_sentence", "best_window", "cosine"):
         assert VERDICT.weights[name] > 0
     for name in ("numbers_missing", "names_missing", *(name for name in VERDICT.weights if name.endswith("conflict"))):

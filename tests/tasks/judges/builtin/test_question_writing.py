@@ -1,4 +1,4 @@
-"""Questions regenerated from a response, and whether it avoids an answer."""
+"""Tests of questions regenerated from a response, and of noncommittal responses."""
 
 import pytest
 
@@ -49,7 +49,7 @@ def test_noncommittal(pipeline: SpacyPipeline, response: str, noncommittal: bool
     assert write_questions([response], [3], pipeline)[0].noncommittal is noncommittal
 
 
-def test_questions_are_near_the_one_that_was_asked(pipeline: SpacyPipeline) -> None:
+def test_questions_are_similar_to_the_user_question(pipeline: SpacyPipeline) -> None:
     (found,) = write_questions([ANSWER], [3], pipeline)
     vectors = MiniLm().embed(["How many days of vacation do employees have?", "Who won the match?", *found.questions])
     near, far = vectors[2:] @ vectors[0], vectors[2:] @ vectors[1]

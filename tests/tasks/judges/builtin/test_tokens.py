@@ -1,4 +1,4 @@
-"""Words that can be compared: spelling of numbers and dates, names, negations."""
+"""Tests of tokens: numbers, dates, names and negations."""
 
 import pytest
 from hypothesis import given
@@ -27,12 +27,12 @@ from tasks.judges.builtin.tokens import stem, tokenize
         ("out of network care", "out-of-network care"),
     ],
 )
-def test_two_spellings_of_the_same(one: str, other: str) -> None:
+def test_two_spellings_have_equal_tokens(one: str, other: str) -> None:
     assert tokenize(one).tokens == tokenize(other).tokens
 
 
 @pytest.mark.parametrize(("one", "other"), [("2024-03-14", "March 14, 2024"), ("$1,000.50", "1000.5 dollars")])
-def test_two_spellings_in_another_order(one: str, other: str) -> None:
+def test_two_spellings_have_equal_token_sets(one: str, other: str) -> None:
     assert set(tokenize(one).tokens) == set(tokenize(other).tokens)
 
 
@@ -47,7 +47,7 @@ def test_two_spellings_in_another_order(one: str, other: str) -> None:
         ("They may go.", "They go in May 2024."),
     ],
 )
-def test_what_differs_stays_different(one: str, other: str) -> None:
+def test_different_texts_have_different_tokens(one: str, other: str) -> None:
     assert tokenize(one).tokens != tokenize(other).tokens
 
 
@@ -57,7 +57,7 @@ def test_numbers_and_names() -> None:
     assert found.names == {"anna", "weber", "acm", "zurich"}
 
 
-def test_a_capital_at_the_start_of_a_sentence_is_no_name() -> None:
+def test_a_capital_at_the_start_of_a_sentence_is_not_a_name() -> None:
     assert tokenize("Invoices are paid. Reports are not.").names == frozenset()
 
 
@@ -85,7 +85,7 @@ def test_forms_of_one_word_share_a_stem() -> None:
 
 
 @given(st.text(max_size=200))
-def test_any_text_has_words(text: str) -> None:
+def test_tokens_of_any_text_are_consistent(text: str) -> None:
     found = tokenize(text)
     assert found.numbers | found.names | found.negated <= found.content
     assert len(found.tokens) <= len(found.every)
@@ -93,5 +93,5 @@ def test_any_text_has_words(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["\u1369 birr", "on \u1369 May", "twenty \u1369", "\u2460 \u00b2 \u0663", "9" * 400])
-def test_signs_for_numbers_of_any_script_are_words(text: str) -> None:
+def test_numeric_characters_of_any_script_are_tokens(text: str) -> None:
     assert tokenize(text).tokens

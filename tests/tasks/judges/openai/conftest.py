@@ -1,4 +1,4 @@
-"""Servers and judges for the tests, always stopped and closed."""
+"""Fixtures of servers and judges, which are always stopped and closed."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -17,14 +17,14 @@ Serve = Callable[..., FakeServer]
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """Starts a fake server."""
+    """Return a function that starts a fake server."""
     with ExitStack() as stack:
         yield lambda *args, **options: stack.enter_context(FakeServer(*args, **options))
 
 
 @pytest.fixture
 def open_judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenJudge]:
-    """Opens a judge that does not wait long between tries."""
+    """Return a function that opens a judge with short pauses between retries."""
     monkeypatch.setattr("tasks.model_clients.backoff.FIRST", 0.01)
     monkeypatch.setattr("tasks.model_clients.replica_pool.PROBES", Backoff(0.02, 0.05))
     opened: list[OpenAIJudge] = []

@@ -1,4 +1,4 @@
-"""A chat server on a port of its own, whose abilities and faults a test chooses: real HTTP, no model."""
+"""A fake chat server on a free port, with configurable abilities and faults: real HTTP, no model."""
 
 import asyncio
 import json
@@ -17,10 +17,10 @@ FULL = frozenset(
     {"structured_outputs", "response_format", "logprobs", "n", "seed", "system", "switch", "tokenize", "max_tokens"}
     | {"prompt_lists"}
 )
-"""What vLLM can do."""
+"""The abilities of vLLM."""
 
 PLAIN = frozenset({"system", "max_tokens"})
-"""A server that can do nothing special."""
+"""The abilities of a minimal server."""
 
 _NEEDS = {
     "structured_outputs": {"structured_outputs"},
@@ -39,7 +39,7 @@ _NEEDS = {
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens instead of an answer: a status with a body, silence, or a broken connection."""
+    """A fault in place of an answer: a status with a body, silence, or a broken connection."""
 
     status: int = 500
     body: Any = field(default_factory=lambda: {"error": {"message": "scripted fault"}})
@@ -49,19 +49,19 @@ class Fault:
 
 
 Say = Callable[[dict[str, Any]], dict[str, Any] | Fault | None]
-"""Body -> parts of the answer that differ from the usual one (`content`, `finish_reason`, ...), a fault, or neither."""
+"""Body -> changes to the default answer (`content`, `finish_reason`, ...), a fault, or None."""
 
 
 class FakeServer:
-    """Serves while it is entered.
+    """A fake server, running while its context is entered.
 
     Args:
-        abilities: what it can do.
-        refuses: whether it refuses a field that it does not know; else it ignores it.
-        say: decides the answer to requests whose last message does not come from probing.
-        models: their names.
-        window: their context window, if it tells.
-        key: the key that it asks for.
+        abilities: Abilities of the server.
+        refuses: True to reject unknown fields, False to ignore them.
+        say: Function that decides the answer to requests that are not probes.
+        models: Names of the models.
+        window: Context window of the models; None if the server does not report it.
+        key: Key that the server requires; None accepts any.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class FakeServer:
 
     @property
     def asked(self) -> list[dict[str, Any]]:
-        """The bodies of chat requests, without those of probing."""
+        """The bodies of chat requests, without probes."""
         return [body for body in self.bodies if not _is_probe(body)]
 
     def __enter__(self) -> Self:
@@ -113,11 +113,11 @@ class FakeServer:
         self._background.close()
 
     def start(self) -> None:
-        """Starts, on the port it had before if it had one."""
+        """Start the server, on its previous port if it had one."""
         self._background.run(self._start())
 
     def stop(self) -> None:
-        """Stops at once: open requests are cut off."""
+        """Stop the server at once, aborting open requests."""
         if self._runner is not None:
             self._background.run(self._runner.cleanup())
             self._runner = None
@@ -236,13 +236,13 @@ def _value(schema: dict[str, Any]) -> Any:
 
 
 def step(text: str, top: dict[str, float]) -> dict[str, Any]:
-    """A token with its log-probabilities as the chat API shows them."""
+    """Return a token with its log-probabilities in the format of the chat API."""
     ranked = [{"token": token, "logprob": math.log(p) if p else -9999.0} for token, p in top.items()]
     return {"token": text, "logprob": math.log(top[text]) if text in top else -9999.0, "top_logprobs": ranked}
 
 
 def free_port() -> int:
-    """A port that nobody uses at the moment."""
+    """Return an unused port."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])

@@ -1,4 +1,4 @@
-"""Servers that fail: what is tried again, what is not, and what a user hears."""
+"""Tests of failing servers: retries, failed answers and errors."""
 
 import logging
 import threading
@@ -25,7 +25,7 @@ def _is_third(body: dict[str, Any]) -> bool:
 
 
 class Every:
-    """A fault at every so many-th request; the others are answered."""
+    """A fault at every n-th request; the others are answered."""
 
     def __init__(self, nth: int, fault: Fault) -> None:
         self.nth, self.fault, self.count = nth, fault, 0
@@ -48,7 +48,7 @@ class Every:
     ],
     ids=["429 with Retry-After", "429", "408", "500", "503", "no JSON", "lost connection"],
 )
-def test_passing_faults_are_tried_again(serve: Serve, open_judge: OpenJudge, fault: Fault) -> None:
+def test_transient_faults_are_retried(serve: Serve, open_judge: OpenJudge, fault: Fault) -> None:
     server = serve(say=Every(5, fault))
     replies = open_judge(server, concurrency=4).choose(QUESTIONS)
     assert {answer.label for answer in replies} == {"yes"}
@@ -71,7 +71,7 @@ def test_retry_after_is_respected(serve: Serve, open_judge: OpenJudge, monkeypat
     assert set(pauses) == {7.0}
 
 
-def test_a_timeout_is_tried_again_once(serve: Serve, open_judge: OpenJudge) -> None:
+def test_a_timeout_is_retried_once(serve: Serve, open_judge: OpenJudge) -> None:
     server = serve(say=lambda body: Fault(silence=True) if _is_third(body) else None)
     replies = open_judge(server, timeout=0.3, concurrency=2).choose(QUESTIONS[:6])
     assert [answer.status for answer in replies].count(AnswerStatus.FAILED) == 1
@@ -96,11 +96,13 @@ def test_a_server_that_answers_nothing_but_errors_ends_the_run(serve: Serve, ope
         judge.choose(QUESTIONS)
 
 
-@pytest.mark.parametrize(("status", "words"), [(401, "refuses the key"), (404, "no such address or model")])
-def test_no_key_and_no_model_end_the_run_at_once(serve: Serve, open_judge: OpenJudge, status: int, words: str) -> None:
+@pytest.mark.parametrize(("status", "message"), [(401, "refuses the key"), (404, "no such address or model")])
+def test_a_rejected_key_or_model_ends_the_run_at_once(
+    serve: Serve, open_judge: OpenJudge, status: int, message: str
+) -> None:
     server = serve(say=lambda _: Fault(status))
     judge = open_judge(server, concurrency=2)
-    with pytest.raises(JudgeError, match=words):
+    with pytest.raises(JudgeError, match=message):
         judge.choose(QUESTIONS)
     assert len(server.asked) <= 4
 
@@ -127,7 +129,7 @@ def test_a_dead_replica_leaves_its_questions_to_the_others(
     assert f"{dying.url} is out" in caplog.text
 
 
-def test_a_replica_that_dies_in_mid_run_and_comes_back(serve: Serve, open_judge: OpenJudge) -> None:
+def test_a_replica_that_dies_during_a_run_and_returns(serve: Serve, open_judge: OpenJudge) -> None:
     dying, living = serve(), serve()
     judge = open_judge(dying, living, concurrency=2)
     enough = threading.Event()
@@ -154,7 +156,7 @@ def test_a_replica_that_dies_in_mid_run_and_comes_back(serve: Serve, open_judge:
     assert len(dying.asked) > before
 
 
-def test_the_only_server_is_restarted_in_mid_run(serve: Serve, open_judge: OpenJudge) -> None:
+def test_the_only_server_is_restarted_during_a_run(serve: Serve, open_judge: OpenJudge) -> None:
     server = serve()
     judge = open_judge(server, concurrency=2)
     enough = threading.Event()
@@ -182,11 +184,11 @@ def test_all_servers_dead(serve: Serve, open_judge: OpenJudge) -> None:
         ):
             judge.choose(QUESTIONS)
     other.start()
-    assert {answer.label for answer in _when_back(judge)} == {"yes"}
+    assert {answer.label for answer in _choose_when_back(judge)} == {"yes"}
 
 
-def _when_back(judge: OpenAIJudge) -> list[Any]:
-    """A server that is back may be looked at only after the next call gave up."""
+def _choose_when_back(judge: OpenAIJudge) -> list[Any]:
+    """Retry until the server answers, which may be noticed only after another call has failed."""
     for _ in range(int(PROBES.longest / 0.05)):
         try:
             return judge.choose(QUESTIONS[:3])
@@ -235,7 +237,7 @@ def test_questions_from_several_threads_share_the_connection(serve: Serve, open_
     assert server.most_in_flight == 6
 
 
-def test_the_key_is_sent_and_shown_nowhere(
+def test_the_key_is_sent_but_never_shown(
     serve: Serve, open_judge: OpenJudge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("JUDGE_KEY", KEY)
@@ -262,23 +264,21 @@ def test_a_key_that_is_not_in_the_environment(monkeypatch: pytest.MonkeyPatch) -
         OpenAIJudge(ServerJudgeOptions(urls=("http://127.0.0.1:9",), api_key_env="JUDGE_KEY"))
 
 
-def test_a_short_key_is_no_secret_and_strikes_nothing_out(
-    serve: Serve, open_judge: OpenJudge, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_short_key_is_not_redacted(serve: Serve, open_judge: OpenJudge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGE_KEY", "x")
     server = serve(key="x", say=lambda _: {"content": '{"claims": ["The tax is six."]}'})
     (answer,) = open_judge(server, api_key_env="JUDGE_KEY").generate([ask_claims("It rains.", None)])
     assert answer.value == {"claims": ["The tax is six."]}
 
 
-def test_a_key_that_no_header_can_carry(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_is_not_valid_in_a_header(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGE_KEY", f"{KEY}\nsecond line")
     with pytest.raises(ConfigError, match="JUDGE_KEY names holds a line break") as caught:
         OpenAIJudge(ServerJudgeOptions(urls=("http://127.0.0.1:9",), api_key="env:JUDGE_KEY"))
     assert KEY not in str(caught.value)
 
 
-def test_a_closed_judge_says_so(serve: Serve, open_judge: OpenJudge) -> None:
+def test_a_closed_judge_raises_an_error(serve: Serve, open_judge: OpenJudge) -> None:
     judge = open_judge(serve())
     judge.close()
     judge.close()

@@ -1,4 +1,4 @@
-"""Options: URLs, and what counts for answers."""
+"""Tests of the judge server options: URLs, and the options that determine answers."""
 
 import pytest
 from pydantic import ValidationError
@@ -22,7 +22,7 @@ def test_urls(given: str, used: str) -> None:
 @pytest.mark.parametrize(
     "url", ["localhost:8000", "ftp://host", "http://", "http://me:pw@host", "http://host/v1?api_key=pw", "http://h/#pw"]
 )
-def test_urls_that_are_refused(url: str) -> None:
+def test_rejected_urls(url: str) -> None:
     with pytest.raises(ValidationError) as caught:
         ServerJudgeOptions(urls=(url,))
     assert "pw" not in str(caught.value)
@@ -33,7 +33,7 @@ def test_at_least_one_url() -> None:
         ServerJudgeOptions(urls=())
 
 
-def test_where_the_server_is_can_not_change_an_answer() -> None:
+def test_connection_options_do_not_determine_answers() -> None:
     one = ServerJudgeOptions(urls=("http://a",), concurrency=1, timeout=1, max_retries=0, patience=0)
     other = ServerJudgeOptions(urls=("http://b", "http://c"), api_key_env="KEY")
     assert one.determining() == other.determining()

@@ -1,4 +1,4 @@
-"""Probabilities of labels from tokens: split labels, variants, ambiguous beginnings, missing labels."""
+"""Tests of label probabilities: split labels, variants, ambiguous prefixes, missing labels."""
 
 import pytest
 
@@ -14,17 +14,17 @@ def _step(text: str, **others: float) -> TokenStep:
     return TokenStep(text, top[text], list(top.items()))
 
 
-def test_variants_and_beginnings_count_for_their_label() -> None:
+def test_variants_and_prefixes_count_for_their_label() -> None:
     step = _step("yes", yes=0.3, y=0.1, ye=0.1, Yes=0.1, _YES=0.1, no=0.2, n=0.1)
     assert label_probabilities([step], YES_NO) == pytest.approx({"yes": 0.7, "no": 0.3})
 
 
-def test_what_begins_no_label_is_left_out() -> None:
+def test_tokens_that_are_no_prefix_are_left_out() -> None:
     step = _step("yes", yes=0.3, no=0.1, not_=0.2, None_=0.2, The=0.2)
     assert label_probabilities([step], YES_NO) == pytest.approx({"yes": 0.75, "no": 0.25})
 
 
-def test_labels_that_differ_in_case_only_are_told_apart() -> None:
+def test_labels_that_differ_only_in_case_are_distinguished() -> None:
     step = _step("A", A=0.6, a=0.4)
     assert label_probabilities([step], {"A": "A", "a": "a"}) == pytest.approx({"A": 0.6, "a": 0.4})
 
@@ -32,7 +32,7 @@ def test_labels_that_differ_in_case_only_are_told_apart() -> None:
 def test_a_label_in_several_tokens() -> None:
     labels = {name: name for name in ("score1_description", "score2_description", "none")}
     steps = [
-        _step("score", score=0.8, none=0.1, s=0.1),  # "s" begins two labels: nobody's
+        _step("score", score=0.8, none=0.1, s=0.1),  # "s" is a prefix of two labels: it counts for none
         _step("2", **{"2": 0.75, "1": 0.25}),
         TokenStep("_description", 1.0, [("_description", 1.0)]),
     ]
@@ -41,17 +41,17 @@ def test_a_label_in_several_tokens() -> None:
     assert label_probabilities(steps, labels) == pytest.approx(expected)
 
 
-def test_a_label_that_begins_another_gets_what_does_not_go_on() -> None:
+def test_a_label_that_is_a_prefix_of_another_gets_the_rest() -> None:
     labels = {name: name for name in ("1", "10", "2")}
     first = _step("1", **{"1": 0.8, "2": 0.2})
     end = TokenStep("<|end|>", 0.75, [("<|end|>", 0.75), ("0", 0.25)])
     expected = pytest.approx({"1": 0.6, "10": 0.2, "2": 0.2})
     assert label_probabilities([first, end], labels) == expected
-    goes_on = TokenStep("0", 0.25, [("<|end|>", 0.75), ("0", 0.25)])
-    assert label_probabilities([first, goes_on], labels) == expected
+    continued = TokenStep("0", 0.25, [("<|end|>", 0.75), ("0", 0.25)])
+    assert label_probabilities([first, continued], labels) == expected
 
 
-def test_a_label_that_begins_another_at_the_end_of_the_reply() -> None:
+def test_a_label_that_is_a_prefix_of_another_at_the_end_of_the_reply() -> None:
     labels = {name: name for name in ("1", "10")}
     assert label_probabilities([_step("1", **{"1": 1.0})], labels) == {"1": 1.0, "10": 0.0}
 
@@ -61,14 +61,14 @@ def test_a_token_of_spaces_before_the_label() -> None:
     assert label_probabilities(steps, YES_NO) == pytest.approx({"yes": 0.75, "no": 0.25})
 
 
-def test_a_missing_label_counts_as_nothing_only_if_it_can_not_matter() -> None:
+def test_a_missing_label_counts_as_0_only_if_negligible() -> None:
     sure = TokenStep("yes", 0.98, [("yes", 0.98), ("The", 0.0001)])
     unsure = TokenStep("yes", 0.02, [("The", 0.9), ("It", 0.05), ("yes", 0.02)])
     assert label_probabilities([sure], YES_NO) == {"yes": 1.0, "no": 0.0}
     assert label_probabilities([unsure], YES_NO) is None
 
 
-def test_a_server_that_gives_fewer_tokens_than_it_was_asked_for_leaves_labels_unknown() -> None:
+def test_fewer_top_tokens_than_requested_leave_labels_unknown() -> None:
     alone = TokenStep("yes", 0.6)
     capped = TokenStep("yes", 0.6, [("yes", 0.6), ("Yes", 0.1)])
     for step in (alone, capped):
@@ -77,7 +77,7 @@ def test_a_server_that_gives_fewer_tokens_than_it_was_asked_for_leaves_labels_un
     assert label_probabilities([whole], YES_NO) == {"yes": 1.0, "no": 0.0}
 
 
-def test_pieces_of_characters_may_be_any_label() -> None:
+def test_partial_characters_may_belong_to_any_label() -> None:
     labels = {"да": "да", "нет": "нет"}
     assert label_probabilities([TokenStep("\ufffd", 0.8, [("\ufffd", 0.8), ("да", 0.1), ("нет", 0.1)])], labels) is None
     assert label_probabilities([TokenStep("да", 0.8, [("да", 0.8), ("\ufffd", 0.1), ("нет", 0.1)])], labels) is None
@@ -108,7 +108,7 @@ def test_labels_in_json(tokens: list[str]) -> None:
     assert found == pytest.approx({"yes": 2 / 3, "no": 1 / 3})
 
 
-def test_labels_in_json_that_begin_each_other() -> None:
+def test_labels_in_json_that_are_prefixes_of_each_other() -> None:
     steps = [
         TokenStep('{"answer": "', 1.0),
         TokenStep("1", 1.0, [("1", 1.0)]),

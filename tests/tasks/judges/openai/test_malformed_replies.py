@@ -1,4 +1,4 @@
-"""Replies in other shapes than the protocol has: each is an answer or a failed one, never an error of ours."""
+"""Tests that replies that violate the protocol give an answer or a failed answer, never an exception."""
 
 import json
 import math
@@ -17,12 +17,12 @@ FEATURES = ServerFeatures("m", choice=ChoiceConstraint.STRUCTURED_OUTPUTS, top_l
 YES_NO = ("yes", "no")
 
 
-def of_message(message: Any, **choice: Any) -> Reply:
+def reply_with_message(message: Any, **choice: Any) -> Reply:
     return Reply(200, {"choices": [{"message": message} | choice]}, 0.1)
 
 
-def of_tokens(tokens: Any) -> Reply:
-    return of_message({"content": "yes"}, logprobs={"content": tokens})
+def reply_with_tokens(tokens: Any) -> Reply:
+    return reply_with_message({"content": "yes"}, logprobs={"content": tokens})
 
 
 @pytest.mark.parametrize(
@@ -32,14 +32,14 @@ def of_tokens(tokens: Any) -> Reply:
         Reply(200, {"choices": []}, 0.1),
         Reply(200, {"choices": {"0": {}}}, 0.1),
         Reply(200, {"choices": [None, "yes"]}, 0.1),
-        of_message("yes"),
-        of_message({"content": 5}),
-        of_message({"content": [None, {"type": "image"}]}),
-        of_message({"content": "", "reasoning": {"a": 1}}),
-        of_message({"content": "yes", "refusal": True}),
+        reply_with_message("yes"),
+        reply_with_message({"content": 5}),
+        reply_with_message({"content": [None, {"type": "image"}]}),
+        reply_with_message({"content": "", "reasoning": {"a": 1}}),
+        reply_with_message({"content": "yes", "refusal": True}),
     ],
 )
-def test_a_reply_without_words_is_a_failed_answer(reply: Reply) -> None:
+def test_a_reply_without_text_is_a_failed_answer(reply: Reply) -> None:
     assert parse_choice_answer([reply], YES_NO, 1, FEATURES).status is AnswerStatus.FAILED
     assert parse_generate_answer(reply, CLAIMS_SCHEMA).status is AnswerStatus.FAILED
 
@@ -59,20 +59,23 @@ def test_a_reply_without_words_is_a_failed_answer(reply: Reply) -> None:
         {"content": [{"token": "yes", "logprob": math.nan, "top_logprobs": [{"token": "yes", "logprob": math.nan}]}]},
     ],
 )
-def test_log_probabilities_that_can_not_be_read_leave_the_label(logprobs: Any) -> None:
-    answer = parse_choice_answer([of_message({"content": "yes"}, logprobs=logprobs)], YES_NO, 1, FEATURES)
+def test_unreadable_log_probabilities_leave_the_label(logprobs: Any) -> None:
+    answer = parse_choice_answer([reply_with_message({"content": "yes"}, logprobs=logprobs)], YES_NO, 1, FEATURES)
     assert (answer.label, answer.probabilities) == ("yes", None)
 
 
 def test_a_probability_above_one_is_one() -> None:
     tokens = [{"token": "yes", "logprob": 1e4, "top_logprobs": [{"token": "yes", "logprob": 1e4}]}]
-    assert parse_choice_answer([of_tokens(tokens)], YES_NO, 1, FEATURES).probabilities == {"yes": 1.0, "no": 0.0}
+    assert parse_choice_answer([reply_with_tokens(tokens)], YES_NO, 1, FEATURES).probabilities == {
+        "yes": 1.0,
+        "no": 0.0,
+    }
 
 
 @pytest.mark.parametrize(
     "usage", ["much", [1], {"prompt_tokens": "5"}, {"prompt_tokens": -5}, {"prompt_tokens_details": [1]}]
 )
-def test_counts_that_are_none_count_as_nothing(usage: Any) -> None:
+def test_malformed_counts_count_as_0(usage: Any) -> None:
     reply = Reply(200, {"choices": [{"message": {"content": "yes"}}], "usage": usage}, 0.1)
     answer = parse_choice_answer([reply], YES_NO, 1, FEATURES)
     assert (answer.label, answer.usage.prompt_tokens, answer.usage.cached_tokens) == ("yes", 0, 0)
@@ -81,33 +84,35 @@ def test_counts_that_are_none_count_as_nothing(usage: Any) -> None:
 def test_a_message_may_come_in_parts() -> None:
     thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
     answer = parse_choice_answer(
-        [of_message({"content": [thought, {"type": "text", "text": "yes"}]})], YES_NO, 1, FEATURES
+        [reply_with_message({"content": [thought, {"type": "text", "text": "yes"}]})], YES_NO, 1, FEATURES
     )
     assert (answer.label, answer.reply) == ("yes", "yes")
-    unfinished = of_message({"content": [thought]}, finish_reason="length")
+    unfinished = reply_with_message({"content": [thought]}, finish_reason="length")
     assert parse_choice_answer([unfinished], YES_NO, 1, FEATURES).reason == "unfinished thought"
 
 
-def test_an_error_with_the_status_of_success_keeps_its_words() -> None:
+def test_an_error_with_status_200_keeps_its_message() -> None:
     answer = parse_choice_answer([Reply(200, {"error": {"message": "upstream is busy"}}, 0.1)], YES_NO, 1, FEATURES)
     assert (answer.reason, answer.reply) == ("reply without content", "upstream is busy")
 
 
-def test_half_a_character_is_no_usable_reply() -> None:
+def test_half_a_character_is_not_a_usable_reply() -> None:
     text = '{"claims": ["It costs \\ud83d a day."]}'
-    answer = parse_generate_answer(of_message({"content": text}), CLAIMS_SCHEMA)
+    answer = parse_generate_answer(reply_with_message({"content": text}), CLAIMS_SCHEMA)
     assert (answer.status, answer.reason) == (AnswerStatus.FAILED, "reply holds half of a character")
-    whole = parse_generate_answer(of_message({"content": text.replace("\\ud83d", "\\ud83d\\ude00")}), CLAIMS_SCHEMA)
+    whole = parse_generate_answer(
+        reply_with_message({"content": text.replace("\\ud83d", "\\ud83d\\ude00")}), CLAIMS_SCHEMA
+    )
     assert whole.value == {"claims": ["It costs 😀 a day."]}
     Reply(400, {"message": "\ud83d"}, 0.1).message.encode()
 
 
-def test_a_reply_of_nothing_but_brackets_is_text() -> None:
+def test_a_reply_of_brackets_only_is_text() -> None:
     deep = "[" * 100_000
-    assert parse_generate_answer(of_message({"content": deep}), CLAIMS_SCHEMA).status is AnswerStatus.FAILED
+    assert parse_generate_answer(reply_with_message({"content": deep}), CLAIMS_SCHEMA).status is AnswerStatus.FAILED
 
 
-def test_probing_a_server_of_odd_shapes(serve: Serve, open_judge: OpenJudge) -> None:
+def test_probing_a_server_with_malformed_replies(serve: Serve, open_judge: OpenJudge) -> None:
     server = serve()
     odd = {"usage": {"prompt_tokens_details": "none"}, "choices": [{"message": {"content": "yes"}, "logprobs": "none"}]}
     server.shape = lambda reply: json.loads(json.dumps(reply | odd))

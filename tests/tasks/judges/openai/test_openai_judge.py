@@ -1,4 +1,4 @@
-"""How the server judge asks and what it makes of replies."""
+"""Tests of the requests and answers of the server judge."""
 
 from typing import Any
 
@@ -13,8 +13,7 @@ from metric_core.judge_questions import (
     ask_verdict,
 )
 from metric_core.records import AnswerStatus
-from tasks.judges.openai import completion as words
-from tasks.judges.openai import reply_parsing as answers
+from tasks.judges.openai import completion, reply_parsing
 from tests.tasks.judges.openai.conftest import OpenJudge, Serve
 from tests.tasks.judges.openai.fake_server import FULL, PLAIN, Fault, step
 
@@ -67,7 +66,7 @@ def test_choices_without_a_choice_constraint(
     assert answer.probabilities is None
     if label is None:
         assert answer.status is AnswerStatus.FAILED
-        assert answer.reason in (answers.NO_LABEL, words.UNFINISHED_THOUGHT)
+        assert answer.reason in (reply_parsing.NO_LABEL, completion.UNFINISHED_THOUGHT)
         assert answer.reply == content
 
 
@@ -111,21 +110,21 @@ def test_generate(serve: Serve, open_judge: OpenJudge) -> None:
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        ({"content": '{"claims": ["a"', "finish_reason": "length"}, answers.CUT_OFF),
-        ({"content": '{"claims": ["a"]}', "finish_reason": "length"}, answers.CUT_OFF),
-        ({"content": '{"claims": ["a"'}, answers.NO_JSON),
-        ({"content": "I can not."}, answers.NO_JSON),
-        ({"content": '{"claims": [1]}'}, answers.OFF_SCHEMA),
-        ({"content": '["a"]'}, answers.OFF_SCHEMA),
-        ({"content": '<think>{"claims": []}'}, words.UNFINISHED_THOUGHT),
+        ({"content": '{"claims": ["a"', "finish_reason": "length"}, reply_parsing.CUT_OFF),
+        ({"content": '{"claims": ["a"]}', "finish_reason": "length"}, reply_parsing.CUT_OFF),
+        ({"content": '{"claims": ["a"'}, reply_parsing.NO_JSON),
+        ({"content": "I cannot."}, reply_parsing.NO_JSON),
+        ({"content": '{"claims": [1]}'}, reply_parsing.OFF_SCHEMA),
+        ({"content": '["a"]'}, reply_parsing.OFF_SCHEMA),
+        ({"content": '<think>{"claims": []}'}, completion.UNFINISHED_THOUGHT),
         (
             {"content": None, "message": {"content": None, "reasoning": "So"}, "finish_reason": "length"},
-            words.UNFINISHED_THOUGHT,
+            completion.UNFINISHED_THOUGHT,
         ),
-        ({"content": ""}, words.NO_REPLY),
-        ({"content": None, "message": {"content": None, "refusal": "I will not."}}, words.REFUSED),
-        ({"choices": []}, words.NO_REPLY),
-        ({"choices": ["what"]}, words.NO_REPLY),
+        ({"content": ""}, completion.NO_REPLY),
+        ({"content": None, "message": {"content": None, "refusal": "I will not."}}, completion.REFUSED),
+        ({"choices": []}, completion.NO_REPLY),
+        ({"choices": ["what"]}, completion.NO_REPLY),
     ],
 )
 def test_an_unusable_reply_fails_and_is_kept(

@@ -1,9 +1,8 @@
-"""The small parts: routing, pauses, token limits, the window, the proxy, the background thread."""
+"""Tests of helpers: routing, backoff, token limits, context window, proxy, background thread."""
 
+import threading
 from collections import Counter
 from datetime import UTC, datetime
-from threading import current_thread
-from threading import enumerate as threads
 
 import pytest
 
@@ -61,11 +60,11 @@ def test_retry_after(header: str | None, seconds: float | None) -> None:
     ("labels", "tokens"),
     [(("yes", "no"), 1), (("0", "2", "4"), 1), (("1", "10"), 3), (("good", "great"), 6), (("ü", "o"), 7)],
 )
-def test_tokens_of_a_held_label(labels: tuple[str, ...], tokens: int) -> None:
+def test_tokens_of_an_enforced_label(labels: tuple[str, ...], tokens: int) -> None:
     assert max_label_tokens(labels, ChoiceConstraint.STRUCTURED_OUTPUTS) == tokens
 
 
-def test_tokens_of_other_labels_leave_room_for_what_stands_around_them() -> None:
+def test_tokens_of_other_labels_include_the_text_around_them() -> None:
     assert max_label_tokens(("yes", "no"), ChoiceConstraint.NONE) > 3
     assert max_label_tokens(("yes", "no"), ChoiceConstraint.JSON_SCHEMA) >= len('{ "answer": "yes" }')
     assert serialize_labels(('say "hi"',), ChoiceConstraint.JSON_SCHEMA) == {'say "hi"': 'say \\"hi\\""'}
@@ -85,15 +84,15 @@ def test_tokens_of_other_labels_leave_room_for_what_stands_around_them() -> None
         "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 tokens and 2048",
     ],
 )
-def test_a_server_says_that_a_prompt_is_too_long(message: str) -> None:
+def test_messages_about_long_prompts_are_recognized(message: str) -> None:
     assert is_overflow(message)
 
 
-def test_a_server_says_something_else() -> None:
+def test_other_messages_are_not_overflows() -> None:
     assert not is_overflow("The model `x` does not exist.")
 
 
-def test_room() -> None:
+def test_remaining_tokens() -> None:
     assert remaining_tokens(100, 2048, 4096) == 2048
     assert remaining_tokens(4096, 1, 4096) is None
 
@@ -109,7 +108,7 @@ def test_room() -> None:
         (None, "None"),
     ],
 )
-def test_a_servers_words(content: object, message: str) -> None:
+def test_messages_of_a_server(content: object, message: str) -> None:
     assert Reply(400, content, 0.1).message == message
 
 
@@ -146,18 +145,18 @@ def test_the_background_thread_does_not_wait_for_itself() -> None:
 
 
 def test_the_background_thread_may_be_the_one_that_closes_it() -> None:
-    """As when the garbage collector closes a connection there."""
+    """The garbage collector may close a connection there."""
     background = EventLoopThread("closed from within")
     ended: list[str] = []
 
     async def end() -> None:
-        ended.append(current_thread().name)
+        ended.append(threading.current_thread().name)
 
     async def within() -> None:
         background.close(end())
 
     background.run(within())
-    for thread in threads():
+    for thread in threading.enumerate():
         if thread.name == "closed from within":
             thread.join()
     assert ended == ["closed from within"]

@@ -1,4 +1,4 @@
-"""The server judge against the stub judge of the peer benchmark, a process of its own, where that is at hand."""
+"""Tests of the server judge with the stub judge of the peer benchmark, a separate process, if available."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ import pytest
 
 from metric_core.judge_questions import ask_claims, ask_questions, ask_verdict
 from metric_core.records import AnswerStatus
-from tasks.judges.openai import reply_parsing as answers
+from tasks.judges.openai import reply_parsing
 from tasks.judges.openai.openai_judge import OpenAIJudge
 from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint
 from tasks.options.judge_server_options import ServerJudgeOptions
@@ -21,7 +21,7 @@ from tests.tasks.judges.openai.fake_server import free_port
 
 STUB = Path(__file__).parents[5] / "shared" / "peer" / "judge_stub.py"
 
-pytestmark = pytest.mark.skipif(not STUB.is_file(), reason="the stub judge of the peer benchmark is not at hand")
+pytestmark = pytest.mark.skipif(not STUB.is_file(), reason="the stub judge of the peer benchmark is not available")
 
 Start = Callable[..., subprocess.Popen[bytes]]
 VERDICTS = [ask_verdict(f"claim {i}", f"context {i % 7}") for i in range(50)]
@@ -29,7 +29,7 @@ VERDICTS = [ask_verdict(f"claim {i}", f"context {i % 7}") for i in range(50)]
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Starts a stub on a port and waits until it serves; ends it by its process id."""
+    """Return a function that starts a stub on a port and waits until it serves; kill the stubs at the end."""
     running: list[subprocess.Popen[bytes]] = []
 
     def start_one(port: int, *options: str) -> subprocess.Popen[bytes]:
@@ -76,7 +76,7 @@ def test_faults(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     judge = _judge(port)
     assert {answer.status for answer in judge.choose(VERDICTS)} == {AnswerStatus.ANSWERED}
     replies = judge.generate([ask_claims(f"It rains {i}.", None) for i in range(50)])
-    assert {answer.reason for answer in replies} == {None, answers.NO_JSON}
+    assert {answer.reason for answer in replies} == {None, reply_parsing.NO_JSON}
     judge.close()
 
 

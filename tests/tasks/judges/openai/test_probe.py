@@ -1,4 +1,4 @@
-"""What probing finds at servers of different abilities, and which servers it refuses."""
+"""Tests of probing servers with different abilities, and of servers that cannot be used."""
 
 import pytest
 
@@ -88,7 +88,7 @@ def test_a_model_without_a_system_message_gets_it_before_the_question(serve: Ser
     assert message["content"].startswith(judge._prompts.system)
 
 
-def test_the_newer_name_of_the_token_limit(serve: Serve, open_judge: OpenJudge) -> None:
+def test_max_completion_tokens_is_used_where_max_tokens_is_unknown(serve: Serve, open_judge: OpenJudge) -> None:
     server = serve(FULL - {"max_tokens"} | {"max_completion_tokens"}, refuses=True)
     open_judge(server).choose([ask_verdict("It rains.", "Rain.")])
     assert server.asked[0]["max_completion_tokens"] == 1
@@ -110,7 +110,7 @@ def test_the_window_is_the_smallest_of_the_replicas(serve: Serve, open_judge: Op
     assert open_judge(serve(window=4096), serve(window=2048)).features.window == 2048
 
 
-def test_several_models_must_be_told_apart(serve: Serve, open_judge: OpenJudge) -> None:
+def test_one_of_several_models_must_be_named(serve: Serve, open_judge: OpenJudge) -> None:
     server = serve(models=["small", "large"])
     with pytest.raises(JudgeError, match="serves 2 models; name one of them: small, large"):
         open_judge(server)
@@ -129,7 +129,7 @@ def test_no_server(serve: Serve, open_judge: OpenJudge) -> None:
         open_judge(server, patience=0)
 
 
-def test_an_address_that_is_no_v1(serve: Serve) -> None:
+def test_an_address_without_v1(serve: Serve) -> None:
     url = serve().url.replace("/v1", "/elsewhere")
     with pytest.raises(JudgeError, match=r"gives no list of models \(404\)"):
         OpenAIJudge(ServerJudgeOptions(urls=(url,)))
@@ -140,7 +140,7 @@ def test_a_model_that_does_not_chat(serve: Serve, open_judge: OpenJudge) -> None
         open_judge(serve((), refuses=True))
 
 
-def test_a_server_that_stumbles_over_fields_still_judges(serve: Serve, open_judge: OpenJudge) -> None:
+def test_a_server_that_fails_on_a_field_still_judges(serve: Serve, open_judge: OpenJudge) -> None:
     server = serve()
     server.stumbles_over = "structured_outputs"
     assert open_judge(server).features.choice is ChoiceConstraint.JSON_SCHEMA

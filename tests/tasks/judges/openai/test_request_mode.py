@@ -1,4 +1,4 @@
-"""What the key of an answer depends on is what is sent for its question: no more, and above all no less."""
+"""Tests that the cache key of an answer depends on exactly what is sent for its question."""
 
 from collections.abc import Iterator
 from dataclasses import fields, replace
@@ -80,48 +80,50 @@ def options_of(**options: Any) -> ServerJudgeOptions:
     return ServerJudgeOptions(urls=("http://host/v1",), **options)
 
 
-def sent(question: JudgeQuestion, features: ServerFeatures, options: ServerJudgeOptions) -> list[dict[str, Any]]:
+def request_bodies(
+    question: JudgeQuestion, features: ServerFeatures, options: ServerJudgeOptions
+) -> list[dict[str, Any]]:
     if isinstance(question, ChoiceQuestion):
         return choice_request_bodies(PROMPT, question, features, options)
     return [generate_request_body(PROMPT, question, features, options)]
 
 
 def changes(features: ServerFeatures, options: dict[str, Any]) -> Iterator[tuple[ServerFeatures, dict[str, Any]]]:
-    """What comes of changing one thing."""
+    """Yield the features and options with one of them changed."""
     yield from ((replace(features, **{name: value}), options) for name, value in OTHER_FEATURES.items())
     yield from ((features, options | {name: value}) for name, value in OTHER_OPTIONS.items())
 
 
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
-def test_the_key_changes_if_and_only_if_what_is_sent_does(question: JudgeQuestion) -> None:
+def test_the_key_changes_if_and_only_if_the_request_does(question: JudgeQuestion) -> None:
     mode = get_request_mode(question)
     for features, options in product(FEATURES, OPTIONS):
         mine = options_of(**options)
         for other_features, other_options in changes(features, options):
             theirs = options_of(**other_options)
-            is_same = sent(question, features, mine) == sent(question, other_features, theirs)
+            is_same = request_bodies(question, features, mine) == request_bodies(question, other_features, theirs)
             # How many log-probabilities were asked for also says how a reply is read.
             reads_alike = mode.wants_json or features.top_logprobs == other_features.top_logprobs
             keys_agree = determinants(mode, features, mine) == determinants(mode, other_features, theirs)
             assert keys_agree == (is_same and reads_alike), (features, options, other_features, other_options)
 
 
-def test_the_revision_counts_and_where_the_server_is_does_not() -> None:
+def test_the_revision_is_in_the_key_and_the_url_is_not() -> None:
     for question in QUESTIONS.values():
         mode = get_request_mode(question)
-        own = determinants(mode, ABLE, options_of())
-        assert determinants(mode, ABLE, options_of(revision="2")) != own
-        assert determinants(mode, ABLE, options_of(concurrency=3, timeout=7, window=512, model="m")) == own
-        assert determinants(mode, replace(ABLE, software="s", tokenizer=True, window=5), options_of()) == own
+        base = determinants(mode, ABLE, options_of())
+        assert determinants(mode, ABLE, options_of(revision="2")) != base
+        assert determinants(mode, ABLE, options_of(concurrency=3, timeout=7, window=512, model="m")) == base
+        assert determinants(mode, replace(ABLE, software="s", tokenizer=True, window=5), options_of()) == base
 
 
-def test_every_feature_and_option_is_thought_of() -> None:
+def test_every_feature_and_option_is_covered() -> None:
     client = {"software", "window", "limit_field", "tokenizer", "cached_tokens", "prompt_lists"}
     assert {field.name for field in fields(ServerFeatures)} == client | set(OTHER_FEATURES)
     assert set(options_of().determining()) == {"model", "revision", "language", "window", *OTHER_OPTIONS}
 
 
-def test_a_kind_stands_for_all_manners_in_which_its_questions_are_put() -> None:
+def test_a_kind_has_all_modes_of_its_questions() -> None:
     for kind in QuestionKind:
         found = set(all_request_modes(kind))
         assert len(found) == (4 if kind in RATING_KINDS else 1)
@@ -130,15 +132,15 @@ def test_a_kind_stands_for_all_manners_in_which_its_questions_are_put() -> None:
     assert set(all_request_modes(QuestionKind.CLAIMS)) == {RequestMode(QuestionKind.CLAIMS, wants_json=True)}
 
 
-def test_votes_that_can_not_differ_are_asked_for_one_by_one() -> None:
-    """Servers such as vLLM refuse several answers of one greedy request."""
-    greedy = sent(QUESTIONS["voted label"], ABLE, options_of(votes_temperature=0.0))
+def test_greedy_votes_are_asked_one_by_one() -> None:
+    """Servers such as vLLM reject several completions of one greedy request."""
+    greedy = request_bodies(QUESTIONS["voted label"], ABLE, options_of(votes_temperature=0.0))
     assert ["n" in body or body["temperature"] for body in greedy] == [0.0, 0.0, 0.0]
-    assert [body["n"] for body in sent(QUESTIONS["voted label"], ABLE, options_of())] == [3]
+    assert [body["n"] for body in request_bodies(QUESTIONS["voted label"], ABLE, options_of())] == [3]
 
 
-def test_a_schema_with_a_name_of_its_own_is_no_vote() -> None:
+def test_a_schema_with_another_title_is_not_a_vote() -> None:
     named = replace(INTEGER, schema=SCHEMA | {"title": "Rating"})
-    assert sent(named, ABLE, options_of())[0]["temperature"] == 0.0
-    (voted,) = sent(QUESTIONS["voted JSON"], ABLE, options_of(seed=5))
+    assert request_bodies(named, ABLE, options_of())[0]["temperature"] == 0.0
+    (voted,) = request_bodies(QUESTIONS["voted JSON"], ABLE, options_of(seed=5))
     assert (voted["temperature"], voted["seed"]) == (0.7, 7)
