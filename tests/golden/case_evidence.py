@@ -1,9 +1,9 @@
-"""From the judge's answers in a golden case to the evidence that a metric reads.
+"""Evidence for a metric from the judge's answers in a golden case.
 
-A case says what a judge answered at the level of meaning. What can not be an answer to the question that was asked
-(a list of verdicts of another length than the claims, a truncated reply, a rating off the scale) is unusable here as
-it is for the stages: a failed verdict, rating or reply. Nor does the judge get to say what the stages do not ask: a
-blank text has no claims and answers no question, and a blank premise supports nothing.
+A case states the meaning of what a judge answered. Invalid answers (a list of verdicts whose length differs from the
+number of claims, a truncated reply, a rating off the scale) are unusable, as they are for the stages: a failed verdict,
+rating or reply. Answers to questions that the stages do not ask are ignored: a blank text has no claims and answers no
+question, and a blank premise supports nothing.
 """
 
 import math
@@ -45,13 +45,13 @@ _ANSWERS: dict[Product, tuple[str, ...]] = {
     Product.USEFULNESS_FOR_REFERENCE: ("context_useful",),
     Product.USEFULNESS_FOR_RESPONSE: ("context_useful",),
 }
-"""The judge's answers, by the names that cases use, that a product is made from: one of them must be there."""
+"""Product -> names of the judge's answers that it is computed from, as cases use them; at least one is required."""
 
 Verdicts = dict[tuple[VerdictKind, str, str], Support]
 
 
 def sample_of(columns: Mapping[str, Any]) -> Sample:
-    """The sample of a case, by the columns that metrics know and their other names; ids become texts."""
+    """Return the sample of a case, by columns and their aliases; ids become texts."""
     values: dict[str, Any] = {}
     for given, value in columns.items():
         name = COLUMN_ALIASES.get(given, given)
@@ -62,7 +62,7 @@ def sample_of(columns: Mapping[str, Any]) -> Sample:
 
 
 def evidence_of(request: MetricRequest, sample: Sample, judge: Mapping[str, Any]) -> Evidence:
-    """The evidence that the judge's answers make; a truncated raw reply leaves nothing usable."""
+    """Return the evidence from the judge's answers; with a truncated raw reply, nothing is usable."""
     if not _has_whole_reply(judge):
         failed = Score.failed(reasons.NO_USABLE_REPLY)
         return Evidence(sample, gaps=dict.fromkeys(Product, failed))
@@ -112,7 +112,7 @@ def _questions(sample: Sample, judge: Mapping[str, Any]) -> list[Question]:
 
 
 def _claims(sample: Sample, judge: Mapping[str, Any]) -> dict[Side, list[str]]:
-    """Claim ids by side. The unit of `recall_attributed` is a claim as well as a sentence of the reference."""
+    """Return claim ids by side. The unit of `recall_attributed` can be a claim or a sentence of the reference."""
     classes = judge.get("classification")
     counts = {side: len(judge.get(name) or ()) for name, side in _CLAIM_SIDES.items()}
     if classes is not None and any(map(len, classes.values())):
@@ -172,7 +172,7 @@ def _is_blank(text: str | None) -> bool:
 
 
 def _give(found: Verdicts, kind: VerdictKind, ids: Sequence[str], premise: str, answers: Sequence[Support]) -> None:
-    """Records the verdicts of a list; none if its length is not that of the claims."""
+    """Record the verdicts of a list; none if its length differs from the number of claims."""
     if len(ids) == len(answers):
         found |= {(kind, claim, premise): answer for claim, answer in zip(ids, answers, strict=True)}
 
@@ -182,7 +182,7 @@ def _truth(answer: object) -> Support:
 
 
 def _relevance(judge: Mapping[str, Any]) -> list[Support]:
-    """Each relevant sentence marks one equal context sentence; what no context says marks none."""
+    """Mark one equal context sentence for each relevant sentence, or none if no context contains it."""
     relevant = [sentence.strip() for sentence in judge.get("relevant_sentences") or ()]
     marks: list[Support] = []
     for sentence in judge.get("context_sentences_pysbd") or ():
@@ -229,7 +229,7 @@ def _replies(judge: Mapping[str, Any]) -> Sequence[Any]:
 
 
 def _votes(rating: RatingRequest, replies: Iterator[Any]) -> list[str | float | None]:
-    """The answers to one question; a vote for which the case has no reply has failed."""
+    """Return the answers to one question; votes without a reply in the case have failed."""
     question = rating.question
     if not isinstance(question, ChoiceQuestion):
         return [next(replies, None)]

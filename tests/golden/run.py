@@ -1,4 +1,4 @@
-"""Scores golden cases with the registered metrics: `python -m tests.golden.run FILE`.
+"""Score golden cases with the registered metrics: `python -m tests.golden.run FILE`.
 
 FILE is JSON: a list of cases, or an object with `cases`. A case has `id`, `metric`, `params`, `sample`, `judge` (what
 the judge answered) and `recommended`: a number, a category, or "nan" for a cell that is not scored, which a refused
@@ -30,7 +30,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d*)?(?:e-?\d+)?", re.IGNORECASE)
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the file named on the command line; returns the exit code."""
+    """Run the cases of the file named on the command line, and return the exit code."""
     if len(arguments) != 1:
         print("usage: python -m tests.golden.run FILE", file=sys.stderr)
         return 2
@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
 
 
 def read_cases(path: Path) -> tuple[list[Any], float]:
-    """The cases of a file and its tolerance. Raises ValueError if there are none."""
+    """Return the cases of a file and its tolerance. Raises ValueError if there are none."""
     content = json.loads(path.read_text(encoding="utf-8"))
     cases = content.get("cases") if isinstance(content, dict) else content
     if not isinstance(cases, list) or not cases:
@@ -57,7 +57,7 @@ def read_cases(path: Path) -> tuple[list[Any], float]:
 
 
 def miss(case: Any, tolerance: float = TOLERANCE) -> str | None:
-    """What is wrong with the score of a case, or with the case; None if the score is the expected one."""
+    """Return a description of what is wrong with a case or its score; None if the score is as expected."""
     name = case.get("id") if isinstance(case, dict) else None
     try:
         expected, score = case["recommended"], score_case(case)
@@ -69,7 +69,7 @@ def miss(case: Any, tolerance: float = TOLERANCE) -> str | None:
 
 
 def score_case(case: Mapping[str, Any]) -> Score:
-    """The score of a case by the registered metric that it names."""
+    """Return the score of a case by the registered metric that it names."""
     try:
         request = _request(case)
     except MetricParameterError as error:
@@ -79,7 +79,7 @@ def score_case(case: Mapping[str, Any]) -> Score:
 
 
 def agrees(expected: Any, score: Score, tolerance: float) -> bool:
-    """Whether a score is what a case expects."""
+    """Return whether a score is what a case expects."""
     if isinstance(expected, str):
         if expected in NOT_SCORED:
             return score.status is not Status.SCORED
@@ -105,7 +105,7 @@ def _request(case: Mapping[str, Any]) -> MetricRequest:
 
 
 def _tolerance(content: Mapping[str, Any]) -> float:
-    """The file's tolerance: a number, or the number that its description begins with."""
+    """Return the tolerance of a file: a number, or the number that its description begins with."""
     given = content.get("tolerance") or (content.get("how_to_read") or {}).get("tolerance")
     if isinstance(given, str):
         number = _NUMBER.match(given.strip())

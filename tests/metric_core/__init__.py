@@ -1,1 +1,1 @@
-"""What scores mean: metrics, records, prompts."""
+"""Tests of metric_core: metrics, records, prompts, statistics, gates, calibration."""

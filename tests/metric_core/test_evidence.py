@@ -61,7 +61,7 @@ def test_a_gap_elsewhere_does_not_matter() -> None:
     assert evidence.claim_ids(Side.RESPONSE, Product.RESPONSE_CLAIMS) == ("r1", "r0")
 
 
-def test_a_judge_that_can_not_rate_makes_the_cell_undefined() -> None:
+def test_a_judge_that_cannot_rate_makes_the_cell_undefined() -> None:
     unable = Rating("aspect", None, reasons.NEEDS_LANGUAGE_MODEL, unable=True)
     with pytest.raises(MissingProductError) as missing:
         Evidence(SAMPLE, ratings={"m": [unable]}).ratings_of("m")

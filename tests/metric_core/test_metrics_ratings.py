@@ -18,19 +18,19 @@ SAMPLE = Sample(user_input="Why?", response="So.", retrieved_contexts=("a", "b")
 FAILED = Score.failed(reasons.NO_USABLE_RATING)
 
 
-def asked(metric: str, sample: Sample = SAMPLE, **parameters: Any) -> Sequence[RatingRequest]:
+def ask(metric: str, sample: Sample = SAMPLE, **parameters: Any) -> Sequence[RatingRequest]:
     requests = resolve(metric).request(parameters).rating_requests(sample)
     assert not isinstance(requests, Score)
     return requests
 
 
-def rated(metric: str, values: Sequence[str | float | None], sample: Sample = SAMPLE, **parameters: Any) -> Score:
+def rate(metric: str, values: Sequence[str | float | None], sample: Sample = SAMPLE, **parameters: Any) -> Score:
     request = resolve(metric).request(parameters)
     return request.score(Evidence(sample, ratings={request.key: [Rating("any", value) for value in values]}))
 
 
 def test_accuracy_is_asked_twice_with_the_answers_swapped() -> None:
-    first, second = (request.question for request in asked("nv_accuracy"))
+    first, second = (request.question for request in ask("nv_accuracy"))
     assert first.texts == {"user_input": "Why?", "response": "So.", "reference": "Thus."}
     assert second.texts == {"user_input": "Why?", "response": "Thus.", "reference": "So."}
     assert (first.kind, second.kind) == (QuestionKind.ACCURACY_1, QuestionKind.ACCURACY_2)
@@ -46,7 +46,7 @@ def test_accuracy_is_asked_twice_with_the_answers_swapped() -> None:
     ],
 )
 def test_the_two_prompts_get_the_same_texts(metric: str, texts: dict[str, str]) -> None:
-    first, second = asked(metric)
+    first, second = ask(metric)
     assert first.question.texts == second.question.texts == texts
     assert first.question.kind != second.question.kind
     assert first.template != second.template
@@ -63,17 +63,17 @@ def test_the_two_prompts_get_the_same_texts(metric: str, texts: dict[str, str]) 
     ],
 )
 def test_the_usable_ratings_are_averaged(values: list[str | float | None], expected: float) -> None:
-    assert rated("nv_context_relevance", values).value == expected
+    assert rate("nv_context_relevance", values).value == expected
 
 
 def test_a_shortcut_asks_nothing_and_needs_no_judge() -> None:
     sample = Sample(response="b", retrieved_contexts=("a", "b"))
     assert resolve("nv_response_groundedness").request().rating_requests(sample) == Score.scored(1.0)
-    assert rated("nv_response_groundedness", [], sample) == Score.scored(1.0)
+    assert rate("nv_response_groundedness", [], sample) == Score.scored(1.0)
 
 
 def test_an_aspect_is_voted_on_an_odd_number_of_times() -> None:
-    (request,) = asked("aspect_critic", definition="Is it rude?", name="rudeness", strictness=2)
+    (request,) = ask("aspect_critic", definition="Is it rude?", name="rudeness", strictness=2)
     question = request.question
     assert isinstance(question, ChoiceQuestion)
     assert (question.votes, question.labels) == (3, ("1", "0"))
@@ -92,21 +92,21 @@ def test_an_aspect_is_voted_on_an_odd_number_of_times() -> None:
     ],
 )
 def test_a_failed_vote_is_not_a_vote_against(votes: list[str | float | None], expected: Score) -> None:
-    assert rated("aspect_critic", votes, definition="Is it rude?", strictness=3) == expected
+    assert rate("aspect_critic", votes, definition="Is it rude?", strictness=3) == expected
 
 
 def test_few_whole_numbers_and_categories_are_choices() -> None:
-    (numbers,) = asked("discrete_criteria", definition="How clear?", allowed_values=[1, 2, 3], strictness=3)
+    (numbers,) = ask("discrete_criteria", definition="How clear?", allowed_values=[1, 2, 3], strictness=3)
     assert isinstance(numbers.question, ChoiceQuestion)
     assert (numbers.question.kind, numbers.question.labels) == (QuestionKind.CRITERIA_INTEGER, ("1", "2", "3"))
     assert numbers.question.votes == 3
-    (categories,) = asked("discrete_criteria", definition="Fine?", allowed_values=["pass", "fail"])
+    (categories,) = ask("discrete_criteria", definition="Fine?", allowed_values=["pass", "fail"])
     assert categories.question.kind is QuestionKind.CRITERIA_CATEGORY
 
 
 @pytest.mark.parametrize("allowed", [None, list(range(21))])
 def test_other_whole_numbers_are_written_once_a_vote(allowed: list[int] | None) -> None:
-    requests = asked("discrete_criteria", definition="How clear?", allowed_values=allowed, strictness=3)
+    requests = ask("discrete_criteria", definition="How clear?", allowed_values=allowed, strictness=3)
     assert all(isinstance(request.question, GenerateQuestion) for request in requests)
     assert len({request.template for request in requests}) == 3
     assert len({question_digest(request.question) for request in requests}) == 3
@@ -131,22 +131,22 @@ def test_other_whole_numbers_are_written_once_a_vote(allowed: list[int] | None) 
 def test_discrete_values_must_be_allowed(
     parameters: dict[str, Any], values: list[str | float | None], expected: Score
 ) -> None:
-    assert rated("discrete_criteria", values, definition="How clear?", **parameters) == expected
+    assert rate("discrete_criteria", values, definition="How clear?", **parameters) == expected
 
 
 def test_numbers_are_written_in_their_range() -> None:
-    (request,) = asked("numeric_criteria", definition="How clear?", allowed_values=[0, 10])
+    (request,) = ask("numeric_criteria", definition="How clear?", allowed_values=[0, 10])
     assert isinstance(request.question, GenerateQuestion)
     assert request.question.schema["properties"]["value"] == {"type": "number", "minimum": 0, "maximum": 10}
-    assert rated("numeric_criteria", [10.0], definition="How clear?", allowed_values=[0, 10]) == Score.scored(10)
-    assert rated("numeric_criteria", [10.1], definition="How clear?", allowed_values=[0, 10]) == FAILED
+    assert rate("numeric_criteria", [10.0], definition="How clear?", allowed_values=[0, 10]) == Score.scored(10)
+    assert rate("numeric_criteria", [10.1], definition="How clear?", allowed_values=[0, 10]) == FAILED
 
 
 def test_placeholders_choose_the_texts_and_never_hold_them() -> None:
     prompt = "Does {response} follow from {retrieved_contexts}? {{yes}}"
     request = resolve("discrete_criteria").request({"prompt": prompt, "allowed_values": ["yes", "no"]})
     assert request.columns == ("response", "retrieved_contexts")
-    (asked_once,) = asked("discrete_criteria", prompt=prompt, allowed_values=["yes", "no"])
+    (asked_once,) = ask("discrete_criteria", prompt=prompt, allowed_values=["yes", "no"])
     assert asked_once.question.texts == {"contexts": "a\nb", "response": "So."}
     definition = join_instructions(request.parameters)["definition"]
     assert definition == "Does [response] follow from [retrieved_contexts]? {yes}"
@@ -172,7 +172,7 @@ def test_placeholders_choose_the_texts_and_never_hold_them() -> None:
         ({"definition": "a", "strictness": 0}, "strictness must be a whole number of at least 1"),
     ],
 )
-def test_criteria_that_can_not_be_asked_are_refused(parameters: dict[str, Any], message: str) -> None:
+def test_criteria_that_cannot_be_asked_are_refused(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(MetricParameterError, match=message):
         resolve("discrete_criteria").request(parameters)
 
@@ -185,7 +185,7 @@ def test_a_range_is_two_rising_numbers(values: Any) -> None:
 
 def test_a_rubric_is_asked_with_its_scale_in_order() -> None:
     rubric = {"score1_description": "all", "score-1_description": "harm", "score0.5_description": "part"}
-    (request,) = asked("rubrics", rubrics=rubric)
+    (request,) = ask("rubrics", rubrics=rubric)
     question = request.question
     assert isinstance(question, GenerateQuestion)
     assert list(question.instructions.items()) == [("-1", "harm"), ("0.5", "part"), ("1", "all")]
@@ -197,7 +197,7 @@ def test_a_rubric_is_asked_with_its_scale_in_order() -> None:
 @pytest.mark.parametrize(("value", "expected"), [("0.5", 0.5), (0.5, 0.5), ("1.0", 1.0), ("2", None), ("good", None)])
 def test_a_rubric_score_is_one_of_its_numbers(value: str | float, expected: float | None) -> None:
     rubric = {"score1_description": "all", "score0.5_description": "part"}
-    assert rated("rubrics", [value], rubrics=rubric).value == expected
+    assert rate("rubrics", [value], rubrics=rubric).value == expected
 
 
 def test_the_default_rubric_goes_from_1_to_5() -> None:
@@ -223,9 +223,9 @@ def test_a_rubric_that_is_no_scale_is_refused(rubric: Any) -> None:
 
 def test_the_rubric_of_a_row_is_its_scale() -> None:
     sample = Sample(response="So.", rubrics={"score0_description": "no", "score2_description": "yes"})
-    assert rated("instance_rubrics", ["2"], sample) == Score.scored(2, scale="0/2")
-    assert rated("instance_rubrics", ["1"], sample) == FAILED
-    (request,) = asked("instance_rubrics", sample)
+    assert rate("instance_rubrics", ["2"], sample) == Score.scored(2, scale="0/2")
+    assert rate("instance_rubrics", ["1"], sample) == FAILED
+    (request,) = ask("instance_rubrics", sample)
     assert request.question.instructions == {"0": "no", "2": "yes"}
 
 
@@ -235,5 +235,5 @@ def test_the_rubric_of_a_row_is_its_scale() -> None:
 )
 def test_a_row_without_a_readable_rubric_is_undefined(rubric: dict[str, str] | None, reason: str) -> None:
     sample = Sample(response="So.", rubrics=rubric)
-    assert rated("instance_rubrics", ["1"], sample) == Score.undefined(reason)
+    assert rate("instance_rubrics", ["1"], sample) == Score.undefined(reason)
     assert resolve("instance_rubrics").request().rating_requests(sample) == Score.undefined(reason)

@@ -92,7 +92,7 @@ def test_command_line_text_is_read(text: str, name: str, given: dict[str, object
         ("answer_correctness(weights=0.5)", "weights must be two numbers"),
     ],
 )
-def test_text_that_can_not_be_used_is_refused(text: str, message: str) -> None:
+def test_text_that_cannot_be_used_is_refused(text: str, message: str) -> None:
     with pytest.raises(MetricParameterError, match=message):
         parse_request(text)
 

@@ -1,4 +1,4 @@
-"""Which metrics have which property, and the requests (parameters) that each metric is tested with.
+"""Properties of the metrics, and the requests (parameters) that each metric is tested with.
 
 A new metric joins `PARAMETERS` and every set whose property it has; a test fails while it is in none.
 """

@@ -1,4 +1,4 @@
-"""One test a property, over every metric that has it."""
+"""One test per property, over every metric that has it."""
 
 import math
 from dataclasses import replace
@@ -19,10 +19,10 @@ from tests.properties.worlds import (
     BINARY,
     PROBABILITY,
     World,
-    doubled,
-    raised,
-    reranked,
-    shuffled,
+    double_parts,
+    raise_support,
+    rerank,
+    shuffle_world,
     with_one_more,
     worlds,
 )
@@ -35,14 +35,14 @@ a_property = settings(max_examples=60, deadline=None, derandomize=True)
 
 
 def same(one: Score, other: Score) -> bool:
-    """Equal but for the rounding of sums in another order."""
+    """Return whether values are equal up to the rounding of sums in another order."""
     if one.value is None or other.value is None:
         return one == other
     return math.isclose(one.value, other.value, abs_tol=EXACT) and one.label == other.label
 
 
 def value(world: World, request: MetricRequest) -> float:
-    """The score of a world in which there is something to measure."""
+    """Return the score of a world in which there is something to measure."""
     score = world.score(request)
     assert score.value is not None, (request.key, score)
     return score.value
@@ -130,7 +130,7 @@ def test_a_missing_column_is_undefined(world: World) -> None:
 @given(world=worlds(), order=st.randoms(use_true_random=False))
 @a_property
 def test_order_does_not_matter(world: World, order: Random) -> None:
-    other = shuffled(world, order)
+    other = shuffle_world(world, order)
     for request in requests_of(sets.UNORDERED):
         assert same(other.score(request), world.score(request)), request.key
 
@@ -139,7 +139,7 @@ def test_order_does_not_matter(world: World, order: Random) -> None:
 @a_property
 def test_ranks_do_not_matter(world: World, order: Random) -> None:
     count = len(world.contexts)
-    other = reranked(world, order.sample(range(count), count))
+    other = rerank(world, order.sample(range(count), count))
     for request in requests_of(sets.RANK_FREE):
         assert same(other.score(request), world.score(request)), request.key
 
@@ -148,7 +148,7 @@ def test_ranks_do_not_matter(world: World, order: Random) -> None:
 @a_property
 def test_everything_twice_leaves_the_score(world: World) -> None:
     for request in requests_of(sets.REPEATABLE):
-        assert same(doubled(world).score(request), world.score(request)), request.key
+        assert same(double_parts(world).score(request), world.score(request)), request.key
 
 
 @given(world=worlds(least=1))
@@ -169,7 +169,7 @@ def test_one_more_unsupported_claim_never_raises_the_score(world: World) -> None
 @a_property
 def test_more_support_never_lowers_the_score(world: World, support: float) -> None:
     for request in requests_of(sets.SHARES):
-        assert value(raised(world, support), request) >= value(world, request) - EXACT, request.key
+        assert value(raise_support(world, support), request) >= value(world, request) - EXACT, request.key
 
 
 @given(world=worlds(least=1), support=PROBABILITY)
@@ -189,8 +189,8 @@ def test_a_relevant_context_further_up_never_lowers_the_score(world: World, data
     order = list(range(len(world.contexts)))
     order[rank - 1], order[rank] = rank, rank - 1
     for request in requests_of(sets.RANKED):
-        upper, lower = (value(reranked(world, [alone]), request) for alone in (rank - 1, rank))
-        before, after = value(world, request), value(reranked(world, order), request)
+        upper, lower = (value(rerank(world, [alone]), request) for alone in (rank - 1, rank))
+        before, after = value(world, request), value(rerank(world, order), request)
         assert after >= before - EXACT if lower >= upper else after <= before + EXACT, request.key
 
 

@@ -1,4 +1,4 @@
-"""Formulas over probabilities against the plain formulas over 0 and 1, and against counting all outcomes."""
+"""Formulas over probabilities, compared with formulas over 0 and 1 and with an enumeration of all outcomes."""
 
 import math
 from itertools import product
@@ -130,7 +130,7 @@ def test_noise_sensitivity_of_one_claim_is_its_expectation(data: st.DataObject, 
 
 @given(votes=st.lists(st.sampled_from(["a", "b", "c", None]), max_size=7))
 @a_property
-def test_failed_votes_can_not_change_a_majority(votes: list[str | None]) -> None:
+def test_failed_votes_cannot_change_a_majority(votes: list[str | None]) -> None:
     winner = majority(votes)
     if winner is not None:
         for replies in product("abc", repeat=votes.count(None)):

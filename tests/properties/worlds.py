@@ -1,4 +1,4 @@
-"""Generated rows with everything that a stage could find out about them, and changes of such rows.
+"""Generated rows with all results of the stages, and transformations of such rows.
 
 A world is built of parts that belong together (a claim with all its verdicts, a context with its usefulness), so
 that a test can reorder, repeat or add a part and the evidence stays consistent.
@@ -42,7 +42,7 @@ class Context:
 
 @dataclass(frozen=True)
 class World:
-    """A row and all that is known about it."""
+    """A row with all results of the stages."""
 
     user_input: str = ""
     response: str = ""
@@ -61,7 +61,7 @@ class World:
 
     @property
     def sample(self) -> Sample:
-        """The row."""
+        """Return the row."""
         columns: dict[str, Any] = {
             "user_input": self.user_input,
             "response": self.response,
@@ -75,7 +75,7 @@ class World:
         return Sample(row_id="row", **{name: held for name, held in columns.items() if name not in self.absent})
 
     def evidence(self, request: MetricRequest) -> Evidence:
-        """What the stages hand to the metric."""
+        """Return the evidence that the stages hand to the metric."""
         similarity = self.similarity
         across = None if similarity is None else abs(similarity)
         return Evidence(
@@ -93,7 +93,7 @@ class World:
         )
 
     def score(self, request: MetricRequest) -> Score:
-        """The metric's score of this world."""
+        """Return the score of a metric for this world."""
         return request.score(self.evidence(request))
 
     def _claims(self) -> dict[Side, tuple[Claim, ...]]:
@@ -137,7 +137,7 @@ def _votes(rating: RatingRequest) -> int:
 
 
 def _answer(rating: RatingRequest, pick: int | None) -> str | float | None:
-    """A usable answer to the question; None if the pick is none."""
+    """Return a usable answer to the question; None if the pick is None."""
     if pick is None:
         return None
     if isinstance(rating.question, ChoiceQuestion):
@@ -159,7 +159,7 @@ _NAMES = st.lists(st.sampled_from(["Arden", "the Arden", "Ida Morrow", "1901", "
 
 @st.composite
 def worlds(draw: st.DrawFn, support: st.SearchStrategy[float] = PROBABILITY, least: int = 0) -> World:
-    """Worlds without failed verdicts; at least `least` parts of everything."""
+    """Generate worlds without failed verdicts, with at least `least` parts of everything."""
     contexts = draw(st.integers(least, 4))
     claim = st.builds(Claim, support, support, st.tuples(*[support] * contexts))
     claims = st.lists(claim, min_size=least, max_size=4).map(tuple)
@@ -184,8 +184,8 @@ def worlds(draw: st.DrawFn, support: st.SearchStrategy[float] = PROBABILITY, lea
     )
 
 
-def shuffled(world: World, random: Random) -> World:
-    """The world with everything that has no order in another order; contexts keep their ranks."""
+def shuffle_world(world: World, random: Random) -> World:
+    """Return the world with all unordered parts in another order; contexts keep their ranks."""
 
     def mixed(parts: tuple[T, ...]) -> tuple[T, ...]:
         return tuple(random.sample(parts, len(parts)))
@@ -202,8 +202,8 @@ def shuffled(world: World, random: Random) -> World:
     )
 
 
-def reranked(world: World, order: list[int]) -> World:
-    """The world with its contexts in another order of ranks."""
+def rerank(world: World, order: list[int]) -> World:
+    """Return the world with its contexts in another order of ranks."""
 
     def follow(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
         return tuple(replace(claim, by_context=tuple(claim.by_context[i] for i in order)) for claim in claims)
@@ -216,8 +216,8 @@ def reranked(world: World, order: list[int]) -> World:
     )
 
 
-def doubled(world: World) -> World:
-    """The world with everything that has no order twice; contexts stay as they are."""
+def double_parts(world: World) -> World:
+    """Return the world with all unordered parts twice; contexts are unchanged."""
     return replace(
         world,
         reference_contexts=world.reference_contexts * 2,
@@ -231,7 +231,7 @@ def doubled(world: World) -> World:
 
 
 def with_one_more(world: World, support: float) -> World:
-    """The world with one more claim on each side, and one more sentence, of this support by everything."""
+    """Return the world with one more claim on each side and one more sentence, with this support by everything."""
     claim = Claim(support, support, tuple(support for _ in world.contexts))
     return replace(
         world,
@@ -241,8 +241,8 @@ def with_one_more(world: World, support: float) -> World:
     )
 
 
-def raised(world: World, support: float) -> World:
-    """The world with the first claim of each side, and the first sentence, supported at least that much."""
+def raise_support(world: World, support: float) -> World:
+    """Return the world with the support of the first claim of each side and the first sentence raised to a minimum."""
 
     def at_least(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
         first, *others = claims

@@ -1,1 +1,1 @@
-"""Tests of the house itself: names, sizes, imports, and what no file may mention."""
+"""Tests of the repository itself: names, words, sizes, imports, and contents that no file may have."""

@@ -12,7 +12,7 @@ PACKAGES = ("deployments", "flows", "metric_core", "tasks")
 
 @cache
 def files() -> tuple[Path, ...]:
-    """Every file that is tracked or would be, relative to the root."""
+    """Return every file that is tracked or would be, relative to the root."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
         listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -22,12 +22,12 @@ def files() -> tuple[Path, ...]:
 
 
 def modules(*packages: str) -> list[Path]:
-    """The Python files below these folders, relative to the root."""
+    """Return the Python files below these folders, relative to the root."""
     return [path for path in files() if path.suffix == ".py" and path.parts[0] in packages]
 
 
 def text_of(path: Path) -> str:
-    """The text of a file; empty if it holds none."""
+    """Return the text of a file; empty if it is not a text file."""
     try:
         return (ROOT / path).read_text(encoding="utf-8")
     except UnicodeDecodeError:

@@ -14,7 +14,7 @@ EXTRAS = PROJECT["optional-dependencies"]
 
 
 def blocks(file: str) -> list[str]:
-    """The pins of a file, each with its hashes."""
+    """Return the pins of a file, each with its hashes."""
     text = (ROOT / "constraints" / file).read_text(encoding="utf-8")
     return re.findall(r"^\w(?:.*\\\n)*.*$", text, re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""The commands that the documentation names are there, with the options that it gives them."""
+"""The commands and options in the documentation exist."""
 
 import re
 from typing import Any
@@ -15,7 +15,7 @@ _OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*|-[a-z])(?![\w-])")
 
 
 def calls(page: str) -> list[str]:
-    """What stands after `assay` in code."""
+    """Return the arguments of `assay` wherever it is called in code."""
     text = (ROOT / page).read_text(encoding="utf-8")
     code = re.findall(r"^```(?:bash|console)?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)

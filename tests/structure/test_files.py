@@ -1,4 +1,4 @@
-"""What lies in the repository, how long it is, and what no file may mention."""
+"""Files of the repository: layout, length, and contents that no file may have."""
 
 import ast
 import re

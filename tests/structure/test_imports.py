@@ -1,4 +1,4 @@
-"""What the import contracts of pyproject.toml can not say: that they name every adapter, and what an import costs."""
+"""Imports beyond the contracts of pyproject.toml: the contracts name every adapter, and imports are cheap."""
 
 import subprocess
 import sys

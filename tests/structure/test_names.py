@@ -1,4 +1,4 @@
-"""No module in flows or deployments hides another one.
+"""No module in flows or deployments shadows another one.
 
 Prefect's script loader puts a script's folder first on the import path, so a `flows/datasets.py` would be imported
 wherever a dependency asks for `datasets`.
@@ -16,7 +16,7 @@ SPECIAL = {"__init__", "__main__"}
 
 
 def distributions() -> set[str]:
-    """The names of what rag-assay needs, directly or not, as far as it is installed."""
+    """Return the names of all installed dependencies of rag-assay, direct or not."""
     found: set[str] = set()
     waiting = ["rag-assay"]
     while waiting:
@@ -32,7 +32,7 @@ def distributions() -> set[str]:
 
 
 def import_names() -> set[str]:
-    """The top-level names that these distributions install."""
+    """Return the top-level names that these distributions install."""
     needed = distributions()
     owners = packages_distributions().items()
     return {name for name, owned in owners if needed & {canonicalize_name(owner) for owner in owned}}

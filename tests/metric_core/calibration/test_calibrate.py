@@ -1,4 +1,4 @@
-"""How far a judge agrees with people: hand values, those of other libraries, and judges whose truth is known."""
+"""Agreement of a judge with people: hand-computed values, other libraries, and judges of known quality."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def world(seed: int, rows: int, truth: ProbabilityMap) -> tuple[Floats, Floats]:
     return (generator.random(rows) < real).astype(float), probabilities
 
 
-def judged(labels: Floats, probabilities: Floats, **more: object) -> LabelledScores:
+def make_labelled_scores(labels: Floats, probabilities: Floats, **more: object) -> LabelledScores:
     def predict(probability_map: ProbabilityMap, rows: Rows) -> Floats:
         return np.array([probability_map(probability) for probability in probabilities[rows]])
 
@@ -96,7 +96,7 @@ def test_the_true_value_lies_in_95_of_100_intervals() -> None:
 def test_a_map_is_found_again_and_makes_an_oversure_judge_better_on_rows_it_has_not_seen() -> None:
     truth = ProbabilityMap(0.5, -0.4)
     labels, probabilities = world(3, 2000, truth)
-    found = measure_agreement(judged(labels, probabilities))
+    found = measure_agreement(make_labelled_scores(labels, probabilities))
     assert found.map is not None
     assert (found.map.slope, found.map.intercept) == pytest.approx((0.5, -0.4), abs=0.12)
     figures = {name: figure.value for name, figure in found.figures.items()}
@@ -158,14 +158,14 @@ def test_what_is_not_defined_is_missing_and_never_nan() -> None:
 
 def test_every_figure_has_a_name_for_people() -> None:
     labels, probabilities = world(1, 40, ProbabilityMap(1.0, 0.0))
-    binary = measure_agreement(judged(labels, probabilities)).figures
+    binary = measure_agreement(make_labelled_scores(labels, probabilities)).figures
     graded = measure_agreement(LabelledScores(Scale.GRADED, probabilities, labels, (0, 1), probabilities)).figures
     assert {*binary, *graded, "mae_mapped"} == set(FIGURES)
     assert list(binary) == [name for name in FIGURES if name in binary]
 
 
 def test_the_same_seed_gives_the_same_and_another_one_other_intervals() -> None:
-    rows = judged(*world(5, 60, ProbabilityMap(1.0, 0.0)))
+    rows = make_labelled_scores(*world(5, 60, ProbabilityMap(1.0, 0.0)))
     assert measure_agreement(rows, 1) == measure_agreement(rows, 1)
     first, second = (measure_agreement(rows, seed).figures["auroc"] for seed in (1, 2))
     assert first.value == second.value
@@ -175,14 +175,14 @@ def test_the_same_seed_gives_the_same_and_another_one_other_intervals() -> None:
 def test_rows_of_a_group_are_drawn_together_and_never_part() -> None:
     labels, probabilities = world(5, 90, ProbabilityMap(1.0, 0.0))
     groups = [f"g{row % 30}" for row in range(90)]
-    rows = judged(labels, probabilities, groups=groups)
+    rows = make_labelled_scores(labels, probabilities, groups=groups)
     units = calibration._units(rows)
     for fold in calibration._folds(labels, units, 1):
         assert {groups[row] for row in fold}.isdisjoint(groups[row] for row in set(range(90)) - set(fold.tolist()))
     for weights in calibration._resamples(units, 1):
         assert (weights[:, :30] == weights[:, 30:60]).all()
-    tripled = judged(np.tile(labels[:30], 3), np.tile(probabilities[:30], 3), groups=groups)
-    single = judged(labels[:30], probabilities[:30])
+    tripled = make_labelled_scores(np.tile(labels[:30], 3), np.tile(probabilities[:30], 3), groups=groups)
+    single = make_labelled_scores(labels[:30], probabilities[:30])
     wide, told = (measure_agreement(of).figures["auroc"].interval for of in (tripled, single))
     assert wide is not None
     assert told is not None
@@ -190,7 +190,7 @@ def test_rows_of_a_group_are_drawn_together_and_never_part() -> None:
 
 
 def test_rows_of_one_group_have_figures_without_intervals_and_none_out_of_sample() -> None:
-    found = measure_agreement(judged(LABELS, SCORES, groups=["one"] * 10))
+    found = measure_agreement(make_labelled_scores(LABELS, SCORES, groups=["one"] * 10))
     assert found.figures["auroc"].interval is None
     assert {"kappa", "brier_mapped"}.isdisjoint(found.figures)
     assert found.best is None

@@ -65,12 +65,12 @@ def test_grades_are_read_like_yes_and_no() -> None:
     ],
     ids=["no rows", "few rows", "one label", "one row alone has its label"],
 )
-def test_nothing_is_fitted_to_rows_that_can_not_bear_it(labels: list[float], scores: list[float]) -> None:
+def test_nothing_is_fitted_to_rows_that_cannot_bear_it(labels: list[float], scores: list[float]) -> None:
     assert estimate_judge_error(np.array(labels, dtype=np.float64), np.array(scores)) is None
 
 
 @pytest.mark.parametrize("gain", [0.0, -0.4, 0.05])
-def test_a_judge_who_can_not_tell_good_from_bad_says_nothing(gain: float) -> None:
+def test_a_judge_that_cannot_tell_good_from_bad_says_nothing(gain: float) -> None:
     found = correct_mean(JudgeError(0.5, gain, 1e-3, -1e-3, 2e-3, 60), Units.from_values(np.array([0.4, 0.6, 0.5])))
     assert found.value is None
     assert found.interval == Interval(0.0, 1.0)

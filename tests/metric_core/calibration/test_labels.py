@@ -1,4 +1,4 @@
-"""What people said, as numbers: every way in which files write yes and no, and what can not be read."""
+"""Labels as numbers: every way in which files write yes and no, and unreadable labels."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def test_empty_cells_are_no_labels() -> None:
         ((None, ""), {}, "has no labels: all 2 rows are empty there"),
     ],
 )
-def test_labels_that_can_not_be_used_say_why(cells: tuple[Any, ...], rules: dict[str, Any], words: str) -> None:
+def test_labels_that_cannot_be_used_say_why(cells: tuple[Any, ...], rules: dict[str, Any], words: str) -> None:
     with pytest.raises(SourceError, match=words.replace("[", r"\[")):
         read(*cells, **rules)
 

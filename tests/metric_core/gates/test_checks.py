@@ -34,7 +34,7 @@ def columns(b: Cells, a: Cells | None = None, direction: Direction = Direction.H
     return ScoreColumns(metric="faithfulness", direction=direction, a=a or {}, b=b)
 
 
-def checked(gate: Gate, *found: ScoreColumns) -> list[Check]:
+def apply_gate(gate: Gate, *found: ScoreColumns) -> list[Check]:
     return list(check_gate(gate, found).checks)
 
 
@@ -61,7 +61,7 @@ def test_a_ceiling_is_a_floor_turned_over() -> None:
 
 def test_too_few_rows_tell_nothing() -> None:
     few = dict(list(POOR.items())[:29])
-    [check] = checked(mean_rule(0.8), columns(few))
+    [check] = apply_gate(mean_rule(0.8), columns(few))
     assert (check.outcome, check.reason) == (Outcome.INCONCLUSIVE, "29 rows, wanted at least 30 rows")
 
 
@@ -82,7 +82,7 @@ def test_the_exact_limits_of_a_share_against_published_values() -> None:
 def test_the_least_value_is_a_fact() -> None:
     rule = AbsoluteRule("faithfulness", Statistic.LEAST, Threshold(0.5))
     found = {**dict(list(GOOD.items())[:3]), "bad": Score.scored(0.1)}
-    [check] = checked(Gate(absolute=(rule,)), columns(found))
+    [check] = apply_gate(Gate(absolute=(rule,)), columns(found))
     assert (check.outcome, check.observed, check.interval) == (Outcome.FAILED, 0.1, None)
 
 
@@ -115,7 +115,7 @@ def test_a_noisy_small_drop_is_inconclusive() -> None:
 
 def test_a_rule_of_its_own_replaces_that_for_all() -> None:
     gate = Gate(regression=(RegressionRule(None, 0.02), RegressionRule(("faithfulness",), 0.9)))
-    found = checked(gate, columns(POOR, GOOD))
+    found = apply_gate(gate, columns(POOR, GOOD))
     assert [(check.rule, check.outcome) for check in found] == [("worse by at most 0.9", Outcome.PASSED)]
 
 
@@ -127,7 +127,7 @@ def test_a_metric_of_the_baseline_that_went_missing_does_not_pass() -> None:
 def test_a_metric_that_nobody_could_score_is_no_regression() -> None:
     undefined = {row: Score.undefined("needs a language-model judge") for row in GOOD}
     gate = Gate(regression=(RegressionRule(None, 0.02),))
-    assert checked(gate, columns(undefined, undefined)) == []
+    assert apply_gate(gate, columns(undefined, undefined)) == []
 
 
 def test_coverage_counts_rows() -> None:
@@ -137,7 +137,7 @@ def test_coverage_counts_rows() -> None:
         CoverageRule(None, Count.FAILED, Threshold(0.02, is_floor=False)),
         CoverageRule(None, Count.PAIRED, Threshold(0.5)),
     )
-    found = checked(Gate(coverage=rules), columns(b, {**GOOD, "gone": Score.scored(1.0)}))
+    found = apply_gate(Gate(coverage=rules), columns(b, {**GOOD, "gone": Score.scored(1.0)}))
     assert [(check.outcome, check.reason) for check in found] == [
         (Outcome.FAILED, "60 of 62 rows"),
         (Outcome.PASSED, "1 of 62 rows"),
@@ -147,15 +147,15 @@ def test_coverage_counts_rows() -> None:
 
 def test_pairs_are_counted_of_every_metric_that_the_baseline_has_scored() -> None:
     gate = Gate(coverage=(CoverageRule(None, Count.PAIRED, Threshold(0.5)),))
-    [missing] = checked(gate, columns({}, GOOD))
+    [missing] = apply_gate(gate, columns({}, GOOD))
     assert (missing.outcome, missing.observed, missing.reason) == (Outcome.FAILED, 0.0, "0 of 60 rows")
-    assert checked(gate, columns(GOOD)) == []
+    assert apply_gate(gate, columns(GOOD)) == []
 
 
 def test_rounding_does_not_violate_a_threshold() -> None:
     b = cells([0.1 + 0.2] * 40)  # 0.30000000000000004
     rules = tuple(AbsoluteRule("faithfulness", statistic, Threshold(0.3, is_floor=False)) for statistic in Statistic)
-    assert {check.outcome for check in checked(Gate(absolute=rules), columns(b))} == {Outcome.PASSED}
+    assert {check.outcome for check in apply_gate(Gate(absolute=rules), columns(b))} == {Outcome.PASSED}
 
 
 def test_aliases_name_a_metric() -> None:

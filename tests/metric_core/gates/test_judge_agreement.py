@@ -39,7 +39,7 @@ NO_FIGURE = JudgeAgreement("Cohen's kappa", None, None, 40)
 NO_INTERVAL = JudgeAgreement("Cohen's kappa", 0.9, None, 200)
 
 
-def checked(gate: Gate, *known: JudgeAgreement | None) -> GateResult:
+def apply_gate(gate: Gate, *known: JudgeAgreement | None) -> GateResult:
     return check_gate(gate, COLUMNS, agreements={"faithfulness": known})
 
 
@@ -52,7 +52,7 @@ def outcomes(checks: Sequence[Check]) -> list[tuple[str, str, str]]:
 
 
 def test_numbers_of_a_judge_that_agrees_with_people_pass() -> None:
-    result = checked(asking(), GOOD)
+    result = apply_gate(asking(), GOOD)
     assert (result.outcome, result.is_trusted) == (Outcome.PASSED, True)
     judge = result.checks[0]
     assert (judge.kind, judge.observed, judge.rows) == (RuleKind.JUDGE, 0.75, 200)
@@ -77,7 +77,7 @@ def test_numbers_of_a_judge_that_agrees_with_people_pass() -> None:
     ],
 )
 def test_numbers_of_any_other_judge_tell_nothing(known: JudgeAgreement | None, told: str) -> None:
-    result = checked(asking(), known)
+    result = apply_gate(asking(), known)
     assert (result.outcome, result.is_trusted) == (Outcome.INCONCLUSIVE, False)
     assert outcomes(result.checks) == [
         ("judge", "faithfulness", "inconclusive"),
@@ -94,45 +94,45 @@ def test_numbers_of_a_judge_that_is_not_trusted_do_not_fail_either() -> None:
         absolute=(AbsoluteRule("faithfulness", Statistic.MEAN, Threshold(0.99)),),
         judge=JudgeRule(None, Threshold(0.6), 100),
     )
-    assert checked(bad, GOOD).outcome is Outcome.FAILED
-    assert checked(bad, LOW).outcome is Outcome.INCONCLUSIVE
+    assert apply_gate(bad, GOOD).outcome is Outcome.FAILED
+    assert apply_gate(bad, LOW).outcome is Outcome.INCONCLUSIVE
 
 
 def test_counts_are_facts_whoever_judged() -> None:
     lost = CoverageRule(("faithfulness",), Count.FAILED, Threshold(0.0))
     short = CoverageRule(("faithfulness",), Count.SCORED, Threshold(0.0, is_floor=False))
     for rule, outcome in ((lost, Outcome.PASSED), (short, Outcome.FAILED)):
-        result = checked(Gate(coverage=(rule,), judge=JudgeRule(None, Threshold(0.6), 100)), None)
+        result = apply_gate(Gate(coverage=(rule,), judge=JudgeRule(None, Threshold(0.6), 100)), None)
         assert outcomes(result.checks) == [("coverage", "faithfulness", outcome.value)]
 
 
 def test_a_gate_over_metrics_without_a_judge_needs_no_agreement() -> None:
     gate = Gate(absolute=ABSOLUTE[1:], judge=JudgeRule(None, Threshold(0.6), 100))
-    assert outcomes(checked(gate, None).checks) == [("absolute", "string_similarity", "passed")]
+    assert outcomes(apply_gate(gate, None).checks) == [("absolute", "string_similarity", "passed")]
 
 
 def test_the_rule_may_be_about_some_metrics_only() -> None:
-    assert checked(asking(("string_similarity",)), None).outcome is Outcome.PASSED
-    assert checked(asking(("faithfulness",)), None).outcome is Outcome.INCONCLUSIVE
+    assert apply_gate(asking(("string_similarity",)), None).outcome is Outcome.PASSED
+    assert apply_gate(asking(("faithfulness",)), None).outcome is Outcome.INCONCLUSIVE
 
 
 def test_a_metric_that_is_named_is_looked_at_without_any_other_rule() -> None:
     gate = Gate(absolute=ABSOLUTE[1:], judge=JudgeRule(("faithfulness",), Threshold(0.6), 100))
-    assert outcomes(checked(gate, LOW).checks) == [
+    assert outcomes(apply_gate(gate, LOW).checks) == [
         ("judge", "faithfulness", "inconclusive"),
         ("absolute", "string_similarity", "passed"),
     ]
     with pytest.raises(ConfigError, match="the gate has a rule about 'rubrics', but the run has only"):
-        checked(asking(("rubrics",)), GOOD)
+        apply_gate(asking(("rubrics",)), GOOD)
 
 
 def test_beside_a_baseline_of_another_judge_both_have_to_be_known() -> None:
     gate = Gate(regression=(RegressionRule(("faithfulness",), 0.1),), judge=JudgeRule(None, Threshold(0.6), 100))
-    assert checked(gate, GOOD, GOOD).outcome is Outcome.PASSED
-    result = checked(gate, GOOD, LOW)
+    assert apply_gate(gate, GOOD, GOOD).outcome is Outcome.PASSED
+    result = apply_gate(gate, GOOD, LOW)
     assert [check.outcome.value for check in result.checks] == ["passed", "inconclusive", "inconclusive"]
     assert result.checks[1].rule == "agreement of the baseline's judge with people at least 0.6"
 
 
 def test_the_judge_of_the_baseline_is_no_matter_to_bars_of_the_run() -> None:
-    assert checked(asking(), GOOD, LOW).outcome is Outcome.PASSED
+    assert apply_gate(asking(), GOOD, LOW).outcome is Outcome.PASSED

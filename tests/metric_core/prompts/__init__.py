@@ -1,1 +1,1 @@
-"""Prompts: fences, templates, languages, and what hostile texts can not do to them."""
+"""Tests of prompts: fences, templates, languages, and resistance to hostile texts."""

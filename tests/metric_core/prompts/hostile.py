@@ -1,4 +1,4 @@
-"""Texts that try to leave their fence or to speak as somebody else, and ordinary texts that must stay as they are."""
+"""Texts that try to leave their fence or to impersonate another role, and ordinary texts that must not change."""
 
 SPECIAL_TOKENS = (
     *("<|im_start|>", "<|im_end|>", "<|im_sep|>", "<|im_user|>", "<|endoftext|>", "<|endofprompt|>", "<|fim_prefix|>"),

@@ -1,4 +1,4 @@
-"""What the prompts of a sample cost: tokens sent, and tokens that a prefix cache does not already hold."""
+"""Cost of the prompts of a sample: tokens sent, and tokens that a prefix cache does not already hold."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Other languages: a folder of the user's own, and what is said about one that can not be used."""
+"""Other languages: a user-defined folder, and the errors about an invalid one."""
 
 from pathlib import Path
 
@@ -74,7 +74,7 @@ def test_a_missing_file_is_named(german: Path, name: str) -> None:
         ("answer_choice", b"Answer!", r"\{labels\} must occur once, found 0 times"),
     ],
 )
-def test_a_file_that_can_not_be_used_is_explained(german: Path, name: str, content: bytes, complaint: str) -> None:
+def test_a_file_that_cannot_be_used_is_explained(german: Path, name: str, content: bytes, complaint: str) -> None:
     (german / f"{name}.txt").write_bytes(content)
     with pytest.raises(ConfigError, match=complaint):
         load_prompts(german)

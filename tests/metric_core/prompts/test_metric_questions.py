@@ -1,4 +1,4 @@
-"""The rating questions that the registered metrics ask: every one has a prompt, and a row can not speak through it."""
+"""Rating questions of the registered metrics: each has a prompt, and the texts of a row cannot inject into it."""
 
 import pytest
 

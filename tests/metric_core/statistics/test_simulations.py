@@ -1,4 +1,4 @@
-"""How often intervals hold the truth and tests raise a false alarm, measured on worlds whose truth is known.
+"""Coverage of intervals and false alarms of tests, measured on simulated data whose truth is known.
 
 Every bound leaves room for the chance of a simulation of this size (about three standard errors), no more.
 """

@@ -17,10 +17,10 @@ class World:
     """Where scores come from.
 
     Args:
-        name: for test ids.
-        draw: draws the scores of a run.
-        mean: their true mean.
-        groups: the group of each row, where rows belong together.
+        name: Name of the test id.
+        draw: Function that draws the scores of a run.
+        mean: True mean of the scores.
+        groups: Group of each row; None if rows are independent.
     """
 
     name: str
