@@ -1,4 +1,4 @@
-"""What a run costs whose stage tables are all kept, as a share of the run that computed them.
+"""Measure a run whose stage tables are all cached, relative to the run that computed them.
 
     python benchmarks/cached_run.py --rows 10000
 
@@ -41,15 +41,15 @@ def judge(log: Path, builtin: bool) -> Iterator[tuple[object, Path]]:
 
 
 def requests(log: Path) -> int:
-    """How many requests the log has."""
+    """Count the requests in the log."""
     if not log.exists():
         return 0
     with log.open("rb") as lines:
         return sum(1 for _ in lines)
 
 
-def timed(config: Path, out: Path, environment: dict[str, str]) -> tuple[float, float]:
-    """Seconds and CPU seconds of a run in a process of its own."""
+def time_run(config: Path, out: Path, environment: dict[str, str]) -> tuple[float, float]:
+    """Run in a separate process and return its wall and CPU seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.perf_counter()
     command = [str(ASSAY), "run", str(config), "--out", str(out), "--json"]
@@ -60,7 +60,7 @@ def timed(config: Path, out: Path, environment: dict[str, str]) -> tuple[float, 
 
 
 def measure(folder: Path, count: int, builtin: bool) -> None:
-    """Prints a line for each run."""
+    """Print one line per run."""
     source, config = folder / "rows.jsonl", folder / "assay.yaml"
     source.write_text("\n".join(json.dumps(row) for row in rows(count)), encoding="utf-8")
     home = folder / "home"
@@ -74,7 +74,7 @@ def measure(folder: Path, count: int, builtin: bool) -> None:
                 content = {"source": str(source), "metrics": METRICS, "judge": asked, "tables": str(folder / tables)}
                 config.write_text(json.dumps(content), encoding="utf-8")
                 known = requests(log)
-                seconds, used = timed(config, folder / name.replace(" ", "-"), environment)
+                seconds, used = time_run(config, folder / name.replace(" ", "-"), environment)
                 cold = cold or seconds
                 print(
                     f"| {name} | {seconds:.1f} | {used:.1f} | {requests(log) - known:,} | {seconds / cold:.3f} |",

@@ -1,6 +1,6 @@
-"""Statements of a handbook with faithful and false retellings, written for this project, to fit the builtin judge on.
+"""Handbook statements with faithful and false retellings, written for this project to fit the builtin judge.
 
-Public data hold few short premises and few claims that differ from their premise by one word; these hold little else.
+Public data has few short premises and few claims that differ from their premise by one word; this file has little else.
 """
 
 EVERYDAY_PAIRS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
@@ -347,4 +347,4 @@ EVERYDAY_PAIRS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
         ),
     ),
 )
-"""Premise, what it supports, what it does not."""
+"""Premise, claims that it supports, claims that it does not."""

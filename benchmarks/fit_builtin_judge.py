@@ -1,4 +1,4 @@
-"""Fits the builtin judge's linear models on public data labelled by people and reports how far they can be trusted.
+"""Fit the builtin judge's linear models on public data labelled by people, and report their agreement with people.
 
 Run it from the repository root: `python -m benchmarks.fit_builtin_judge`. It prints a table of AUROC and balanced
 accuracy and the numbers for `tasks/judges/builtin/linear_models.py`. Data whose licence forbids commercial use is
@@ -48,12 +48,12 @@ RESPONSES: dict[str, Callable[[dict[str, Any]], float]] = {
     "faithfulness_faithbench": lambda row: not row["label_hallucinated"],
     "rag_mtrag_human": lambda row: float(row["label_faithfulness"]),
 }
-"""Files of responses -> how faithful people found one."""
+"""File of responses -> column with the faithfulness that people assigned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Examples as numbers: one row each."""
+    """Features of examples, one row per example."""
 
     dataset: NDArray[np.str_]
     group: NDArray[np.str_]
@@ -63,7 +63,7 @@ class Table:
     features: NDArray[np.float64]
 
     def where(self, chosen: NDArray[np.bool_]) -> "Table":
-        """Some of the rows."""
+        """Return the selected rows."""
         return Table(
             self.dataset[chosen],
             self.group[chosen],
@@ -75,7 +75,7 @@ class Table:
 
 
 def main() -> int:
-    """Fits, reports, prints the numbers."""
+    """Fit the models, and print the report and the weights."""
     if not DATA.is_dir():
         print(f"no data at {DATA}: nothing to fit", file=sys.stderr)
         return 0
@@ -83,19 +83,19 @@ def main() -> int:
     extractor = FeatureExtractor(MiniLm(), pipeline)
 
     public = [*wice(), *begin(), *factcheck()]
-    verdicts = tabulated([*public, *perturbations(public, pipeline), *everyday()], extractor)
-    model = report("VERDICT", verdicts, [tabulated(factscore(), extractor)])
+    verdicts = tabulate([*public, *perturbations(public, pipeline), *everyday()], extractor)
+    model = report("VERDICT", verdicts, [tabulate(factscore(), extractor)])
     report_responses(model, extractor, pipeline)
 
-    usefulness = tabulated([*ramdocs("ramdocs"), *clapnq_answers()], extractor)
-    report("USEFULNESS", usefulness, [tabulated(ramdocs("rgb_en_fact"), extractor)])
+    usefulness = tabulate([*ramdocs("ramdocs"), *clapnq_answers()], extractor)
+    report("USEFULNESS", usefulness, [tabulate(ramdocs("rgb_en_fact"), extractor)])
 
     report("RELEVANCE", clapnq_sentences(extractor), keep_share=True)
     return 0
 
 
 def clapnq_sentences(extractor: FeatureExtractor) -> Table:
-    """ClapNQ: the sentences of a passage, and those that people chose as the ground of an answer."""
+    """Return ClapNQ: sentences of passages, labelled 1 if people chose them as the basis of an answer."""
     found = rows("context_relevance_clapnq")
     questions: list[GenerateQuestion] = [ask_relevant_sentences(row["sentences"], row["user_input"]) for row in found]
     extracted = extractor.sentence_features(questions)
@@ -105,8 +105,8 @@ def clapnq_sentences(extractor: FeatureExtractor) -> Table:
     return _table(["ClapNQ"] * len(labels), groups, labels, [""] * len(labels), features)
 
 
-def tabulated(examples: Sequence[Example], extractor: FeatureExtractor) -> Table:
-    """The examples' features."""
+def tabulate(examples: Sequence[Example], extractor: FeatureExtractor) -> Table:
+    """Return the features of the examples as a table."""
     features = extractor.choice_features([example.question for example in examples])
     columns = zip(*((example.dataset, example.group, example.label, example.kind) for example in examples), strict=True)
     datasets, groups, labels, kinds = (list(column) for column in columns)
@@ -114,7 +114,7 @@ def tabulated(examples: Sequence[Example], extractor: FeatureExtractor) -> Table
 
 
 def _table(datasets: list[str], groups: list[str], labels: list[bool], kinds: list[str], features: list[Any]) -> Table:
-    """Every data set weighs the same, and in it yes as much as no, and of the changes each as much as the others."""
+    """Weight data sets equally; within each, both labels equally; within a label, each kind of change equally."""
     cells = list(zip(datasets, labels, kinds, strict=True))
     sizes = Counter(cells)
     kinds_of = Counter((dataset, label) for dataset, label, _ in sizes)
@@ -125,7 +125,7 @@ def _table(datasets: list[str], groups: list[str], labels: list[bool], kinds: li
 
 
 def fit(table: Table) -> LinearModel:
-    """A logistic regression on standardised features, its weights brought back to the features' own scale."""
+    """Fit a logistic regression on standardized features, and return its weights on the original scale."""
     mean, deviation = table.features.mean(axis=0), table.features.std(axis=0)
     scaled = (table.features - mean) / deviation
     weight = table.weight * len(table.weight) / table.weight.sum()
@@ -135,13 +135,13 @@ def fit(table: Table) -> LinearModel:
 
 
 def logits(model: LinearModel, table: Table) -> NDArray[np.float64]:
-    """The model's answers before they become probabilities."""
+    """Return the logits of the model for every row."""
     weights = np.array([model.weights[name] for name in table.names])
     return np.asarray(model.intercept + table.features @ weights)
 
 
 def held_out(table: Table) -> NDArray[np.float64]:
-    """The logit of every row by a model that saw no row of its group."""
+    """Return the logit of every row from a model fitted without the row's group."""
     found = np.zeros(len(table.label))
     for train, test in GroupKFold(FOLDS).split(table.features, groups=table.group):
         chosen = np.zeros(len(found), dtype=bool)
@@ -150,15 +150,15 @@ def held_out(table: Table) -> NDArray[np.float64]:
     return found
 
 
-def calibrated(model: LinearModel, table: Table, held: NDArray[np.float64]) -> tuple[LinearModel, NDArray[np.float64]]:
-    """The model and its held-out logits, stretched to fit the labels: the penalty makes them too timid."""
+def calibrate(model: LinearModel, table: Table, held: NDArray[np.float64]) -> tuple[LinearModel, NDArray[np.float64]]:
+    """Rescale the model and its held-out logits to the labels, which undoes the shrinkage by the penalty."""
     weight = table.weight * len(table.weight) / table.weight.sum()
     regression = LogisticRegression(C=1e6).fit(held[:, None], table.label, sample_weight=weight)
     return _stretched(model, held, float(regression.coef_[0, 0]), float(regression.intercept_[0]))
 
 
 def with_share(model: LinearModel, table: Table, held: NDArray[np.float64]) -> tuple[LinearModel, NDArray[np.float64]]:
-    """The model and its held-out logits, moved so that it says yes as often as people did: the share is the score."""
+    """Shift the model and its held-out logits so that it says yes as often as people did."""
     return _stretched(model, held, 1.0, -float(np.quantile(held, 1 - table.label.mean())))
 
 
@@ -170,8 +170,8 @@ def _stretched(
 
 
 def report(title: str, fitted: Table, unseen: Sequence[Table] = (), keep_share: bool = False) -> LinearModel:
-    """Prints how well held-out groups and unseen data are told apart, and the model."""
-    model, held = calibrated(fit(fitted), fitted, held_out(fitted))
+    """Print the model and how well it separates held-out groups and unseen data."""
+    model, held = calibrate(fit(fitted), fitted, held_out(fitted))
     if keep_share:
         model, held = with_share(model, fitted, held)
     print(f"\n{title}\n{'data':26s} {'rows':>6s} {'yes':>5s} {'AUROC':>6s} {'BAcc':>6s}")
@@ -193,7 +193,7 @@ def _print_row(name: str, labels: NDArray[np.bool_], values: NDArray[np.float64]
 
 
 def report_responses(model: LinearModel, extractor: FeatureExtractor, pipeline: SpacyPipeline) -> None:
-    """Prints how well the verdicts on its claims order whole responses, on data that nothing was fitted on."""
+    """Print how well verdicts on claims rank whole responses, on data not used for fitting."""
     summaries: dict[str, Callable[[list[float]], float]] = {
         "share supported": lambda own: sum(p >= 0.5 for p in own) / len(own),
         "mean": lambda own: sum(own) / len(own),

@@ -1,4 +1,4 @@
-"""Asks a judge server the kinds of questions that a run asks, and prints what that cost the client, as JSON.
+"""Ask a judge server the kinds of questions that a run asks, and print the client's cost as JSON.
 
 Used by `judge_cost.py`: `python benchmarks/judge_client.py URL ROWS SAMPLES [CONCURRENCY]`.
 """
@@ -29,7 +29,7 @@ RATED = ("nv_accuracy", "nv_context_relevance", "nv_response_groundedness")
 
 
 def main() -> None:
-    """Asks and measures."""
+    """Ask the questions and print the measurements."""
     url, rows, samples, *concurrency = sys.argv[1:]
     options = ServerJudgeOptions(urls=(url,))
     if concurrency:

@@ -1,4 +1,4 @@
-"""What a run costs at the judge and at the client, beside the peer's: requests, tokens, seconds, memory.
+"""Measure the cost of a run at the judge and at the client, next to the peer's: requests, tokens, seconds, memory.
 
     python benchmarks/judge_cost.py                             # ours, both clocks of the stub judge
     python benchmarks/judge_cost.py --clock gpu --ragas-python ragas/bin/python
@@ -35,12 +35,12 @@ OURS, HALF = "rag-assay run", "rag-assay run, half"
 CLOCKS = {"fixed": ["--latency-ms", "200", "--concurrency", "64"], "gpu": ["--gpu"]}
 
 UNCACHED_TOKENS, OUTPUT_TOKENS, CPU_MS, FIXED_SECONDS, GPU_RATE = 4500, 190, 1.5, 40.0, 4 * 1.07
-"""Targets: tokens a sample, CPU of the client a request, wall time at the fixed clock, samples a second at `gpu`."""
+"""Targets: tokens per sample, client CPU per request, wall time at the fixed clock, samples per second at `gpu`."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What one run cost."""
+    """Cost of one run."""
 
     name: str
     clock: str
@@ -64,10 +64,10 @@ class Cost:
 
 
 def main() -> None:
-    """Runs what is asked for and prints the table."""
+    """Run the selected benchmarks and print the table."""
     options = _options()
     if not (PEER / "judge_stub.py").is_file():
-        sys.exit(f"the stub judge is not at hand: no {PEER / 'judge_stub.py'}")
+        sys.exit(f"the stub judge is missing: no {PEER / 'judge_stub.py'}")
     costs = []
     for clock in CLOCKS if options.clock == "both" else [options.clock]:
         costs.append(_run_ours(clock, options))
@@ -99,9 +99,9 @@ def _options() -> argparse.Namespace:
 
 
 def _run_ours(clock: str, options: argparse.Namespace) -> Cost:
-    """A whole run of the command line: reading, judging, entities, scores, report.
+    """Measure a whole command-line run: reading, judging, entities, scores, report.
 
-    The local Prefect server runs already, as it does after a first run.
+    The local Prefect server is already running, as after a first run.
     """
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -135,7 +135,7 @@ def _evaluate(url: str, folder: str, name: str, options: argparse.Namespace) -> 
 
 
 def _ask_alone(clock: str, options: argparse.Namespace) -> Cost:
-    """The judge client alone: the same kinds of questions, without stages, entities and report."""
+    """Measure the judge client alone: the same kinds of questions, without stages, entities and report."""
     with _stub(clock) as url:
         client = Path(__file__).with_name("judge_client.py")
         command = [sys.executable, str(client), url, str(PEER / "bench_rows.jsonl"), str(options.samples)]
@@ -146,7 +146,7 @@ def _ask_alone(clock: str, options: argparse.Namespace) -> Cost:
 
 
 def _run_peer(clock: str, options: argparse.Namespace) -> Cost:
-    """The peer on the same rows and metrics. Its own times, which leave out its imports; ours have them in."""
+    """Measure the peer on the same rows and metrics. Its times exclude its imports; ours include them."""
     with tempfile.TemporaryDirectory() as folder, _stub(clock) as url:
         out = Path(folder, "peer.json")
         command = [str(options.ragas_python), str(PEER / "ragas_bench.py"), "--port", url.rsplit(":", 1)[1]]
@@ -166,7 +166,7 @@ class _Done:
 
 
 def _measured(command: list[str], environment: dict[str, str]) -> _Done:
-    """Runs a command to its end; exits with its words if it fails."""
+    """Run a command to its end; exit with its output if it fails."""
     with tempfile.TemporaryFile() as stdout:
         start = time.monotonic()
         process = subprocess.Popen(command, cwd=ROOT, env=os.environ | environment, stdout=stdout)
@@ -182,7 +182,7 @@ def _measured(command: list[str], environment: dict[str, str]) -> _Done:
 
 @contextmanager
 def _stub(clock: str) -> Iterator[str]:
-    """Serves the stub judge; ends it by its process id."""
+    """Serve the stub judge, and stop it by its process id."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

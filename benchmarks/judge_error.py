@@ -1,6 +1,6 @@
-"""How often the corrected mean holds what people say, beside the plain mean, on data that people have labelled.
+"""Measure how often intervals of the plain and the bias-corrected mean contain the labels' mean, on labelled public data.
 
-    PYTHONPATH=. python benchmarks/estimate_judge_error.py
+    PYTHONPATH=. python benchmarks/judge_error.py
 
 Evaluates each data set with the packaged judge, then again and again: half of the groups are the labelled rows, rows of
 the other half are drawn as a run, with the same share of good rows, with more, and with fewer. Needs the labelled data
@@ -32,15 +32,15 @@ SETS = {
     "faithfulness_qags": ("label_score", 0.0, 1.0),
     "rag_mtrag_human": ("label_faithfulness", 1.0, 4.0),
 }
-"""Name of the data -> the column with the labels, the worst and the best label."""
+"""Data set -> column with the labels, worst label, best label."""
 
 TILTS = {"as labelled": 0.0, "better": 1.5, "worse": -1.5}
 
 
 def main() -> None:
-    """Runs what is described above and prints a line for each data set and share."""
+    """Run the simulation and print one line per data set and share."""
     if not DATA.is_dir():
-        sys.exit(f"the labelled data are not at hand: no {DATA}")
+        sys.exit(f"the labelled data is missing: no {DATA}")
     heading = ("share of intervals that hold what people say", "mean error", "half width")
     print(f"{'':40}{heading[0]:>48}{heading[1]:>24}{heading[2]:>12}")
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Public data labelled by people, as questions to a judge; read from beside the repository, never part of it."""
+"""Read public data labelled by people as judge questions; the data lies outside the repository."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from benchmarks.everyday_pairs import EVERYDAY_PAIRS
-from benchmarks.perturbations import names_in, perturbed
+from benchmarks.perturbations import names_in, perturb
 from metric_core.judge_questions import ChoiceQuestion, ask_usefulness_for_reference, ask_verdict
 from tasks.judges.builtin.premises import Premise
 from tasks.judges.builtin.tokens import tokenize
@@ -19,14 +19,14 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "meta_eval"
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One labelled question.
+    """A labelled judge question.
 
     Args:
-        dataset: where it comes from.
-        group: examples of one group never stand on both sides of a split.
-        label: yes.
-        question: what the judge is asked.
-        kind: which change made a perturbed claim false.
+        dataset: Name of the data set.
+        group: Examples of one group never end up on both sides of a split.
+        label: True for yes.
+        question: Question to the judge.
+        kind: Name of the change that made a perturbed claim false.
     """
 
     dataset: str
@@ -37,34 +37,34 @@ class Example:
 
 
 def rows(name: str) -> list[dict[str, Any]]:
-    """The rows of a file."""
+    """Return the rows of a file."""
     found: list[dict[str, Any]] = pq.read_table(DATA / f"{name}.parquet").to_pylist()
     return found
 
 
 def contexts(row: dict[str, Any]) -> str:
-    """The premise of a row."""
+    """Return the premise of a row."""
     return "\n".join(row["retrieved_contexts"])
 
 
 def wice() -> list[Example]:
-    """WiCE: Wikipedia claims and the articles they cite."""
+    """Read WiCE: Wikipedia claims and the articles they cite."""
     return [_verdict("WiCE", row, row["response"], row["label_supported"]) for row in rows("claims_wice")]
 
 
 def begin() -> list[Example]:
-    """BEGIN: dialogue replies and the knowledge they were to be based on."""
+    """Read BEGIN: dialogue replies and the knowledge they should be based on."""
     return [_verdict("BEGIN", row, row["response"], row["label_attributable"]) for row in rows("faithfulness_begin")]
 
 
 def factcheck() -> list[Example]:
-    """Factcheck-Bench: claims of language models and snippets from the web."""
+    """Read Factcheck-Bench: claims of language models and snippets from the web."""
     name = "claims_factcheck_stance"
     return [_verdict("Factcheck-Bench", row, row["response"], row["label_supported"]) for row in rows(name)]
 
 
 def factscore() -> list[Example]:
-    """FActScore: atomic facts about people and their Wikipedia pages; for transfer only."""
+    """Read FActScore: atomic facts about people and their Wikipedia pages; for transfer only."""
     return [
         _verdict("FActScore", row, claim["claim"], claim["supported"])
         for row in rows("claims_factscore")
@@ -77,7 +77,7 @@ def _verdict(dataset: str, row: dict[str, Any], claim: str, label: bool) -> Exam
 
 
 def everyday() -> list[Example]:
-    """Our own pairs of short premises and claims that are faithful or differ by a word."""
+    """Return our own pairs of short premises and claims that are faithful or differ by a word."""
     return [
         Example("everyday", premise, label, ask_verdict(claim, premise))
         for premise, faithful, false in EVERYDAY_PAIRS
@@ -87,23 +87,23 @@ def everyday() -> list[Example]:
 
 
 def perturbations(examples: Sequence[Example], pipeline: SpacyPipeline) -> list[Example]:
-    """Supported claims against shorter premises, and false versions of them against all premises."""
+    """Pair supported claims with shorter premises, and false versions of them with all premises."""
     supported = [example for example in examples if example.label]
     names = names_in([example.question.texts["claim"] for example in supported])
     sentences = pipeline.sentences([example.question.texts["context"] for example in supported])
     found = []
     for example, own in zip(supported, sentences, strict=True):
         claim, whole = example.question.texts["claim"], example.question.texts["context"]
-        for premise in dict.fromkeys([whole, *_shortened(claim, own)]):
+        for premise in dict.fromkeys([whole, *_shorten(claim, own)]):
             if premise != whole:
                 found.append(Example("perturbed", example.group, True, ask_verdict(claim, premise), "none"))
-            for kind, changed in perturbed(claim, premise, names):
+            for kind, changed in perturb(claim, premise, names):
                 found.append(Example("perturbed", example.group, False, ask_verdict(changed, premise), kind))
     return found
 
 
-def _shortened(claim: str, sentences: Sequence[str]) -> Iterable[str]:
-    """The neighbouring sentences, and the one sentence, that hold most of the claim's words, if they hold enough."""
+def _shorten(claim: str, sentences: Sequence[str]) -> Iterable[str]:
+    """Yield the two neighboring sentences, and the one sentence, with most of the claim's words, if they contain enough."""
     match = Premise(sentences).match(tokenize(claim).tokens)
     if match.in_window >= 0.6:
         yield " ".join(sentences[index] for index in match.window)
@@ -112,7 +112,7 @@ def _shortened(claim: str, sentences: Sequence[str]) -> Iterable[str]:
 
 
 def ramdocs(dataset: str) -> list[Example]:
-    """RAMDocs (fitted) or RGB (transfer only): questions with passages that are useful, noise or misinformation."""
+    """Read RAMDocs (fitted) or RGB (transfer only): questions with passages that are useful, noise or misinformation."""
     return [
         Example(dataset, row["group_id"], bool(useful), _usefulness(row, passage))
         for row in rows("context_precision_typed")
@@ -122,7 +122,7 @@ def ramdocs(dataset: str) -> list[Example]:
 
 
 def clapnq_answers() -> list[Example]:
-    """ClapNQ: the passage of an answer, passages of other questions, and the passage without what it was based on."""
+    """Read ClapNQ: the passage of an answer, passages of other questions, and the passage without the answer's source."""
     answered = [row for row in rows("context_relevance_clapnq") if row["label_relevant"]]
     found = []
     for index, row in enumerate(answered):

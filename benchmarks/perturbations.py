@@ -1,4 +1,4 @@
-"""Claims made false by one change: examples that teach the builtin judge what a number, a name or a "not" can do."""
+"""Make claims false by one change: examples that teach the builtin judge the effect of a number, a name or a "not"."""
 
 import re
 import zlib
@@ -17,18 +17,18 @@ _MONTHS = [month.capitalize() for month in MONTHS.values()]
 _TOO_COMMON = frozenset({"first", "second", "last", "above", "over"})
 
 
-def perturbed(claim: str, premise: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """False versions of a true claim, each with the kind of change; the same for the same claim.
+def perturb(claim: str, premise: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield false versions of a true claim, each with the kind of change, deterministic per claim.
 
     Args:
-        claim: a claim that the premise supports.
-        premise: the premise; nothing that it mentions is put into the claim.
-        names: names to put in place of the claim's own.
+        claim: Claim that the premise supports.
+        premise: Text of the premise; nothing it mentions is inserted into the claim.
+        names: Names to substitute for those of the claim.
     """
     changes = {
         "number": _other_number(claim),
         "name": _other_name(claim, premise, names),
-        "negation": _negated(claim),
+        "negation": _negate(claim),
         "opposite": _opposite(claim),
     }
     for kind, change in changes.items():
@@ -37,7 +37,7 @@ def perturbed(claim: str, premise: str, names: Sequence[str]) -> Iterator[tuple[
 
 
 def names_in(claims: Sequence[str]) -> list[str]:
-    """The names that the claims mention, sorted."""
+    """Return the names that the claims mention, sorted."""
     return sorted({match.group() for claim in claims for match in _NAME.finditer(claim)}.difference(_MONTHS))
 
 
@@ -49,7 +49,7 @@ def _hash(text: str) -> int:
     return zlib.crc32(text.encode())
 
 
-def _replaced(claim: str, match: re.Match[str], new: str) -> tuple[str, str]:
+def _replace(claim: str, match: re.Match[str], new: str) -> tuple[str, str]:
     return claim[: match.start()] + new + claim[match.end() :], new
 
 
@@ -60,30 +60,30 @@ def _other_number(claim: str) -> tuple[str, str] | None:
     value = float(match.group().replace(",", ""))
     step = 1.5 if value % 1 else (1, 2, 3, 5, 7, 10)[_hash(claim + "step") % 6]
     smaller = value > step and _hash(claim + "sign") % 2
-    return _replaced(claim, match, f"{value - step if smaller else value + step:.12g}")
+    return _replace(claim, match, f"{value - step if smaller else value + step:.12g}")
 
 
 def _other_name(claim: str, premise: str, names: Sequence[str]) -> tuple[str, str] | None:
     match = _draw([match for match in _NAME.finditer(claim) if match.group() not in _MONTHS], claim)
     tries = (names[_hash(f"{claim}{turn}") % len(names)] for turn in range(10))
     new = next((name for name in tries if name not in premise), None)
-    return _replaced(claim, match, new) if match is not None and new is not None else None
+    return _replace(claim, match, new) if match is not None and new is not None else None
 
 
-def _negated(claim: str) -> tuple[str, str] | None:
+def _negate(claim: str) -> tuple[str, str] | None:
     if _NEGATION.search(claim):
         return _NEGATION.sub("", claim, count=1), ""
     match = _AUXILIARY.search(claim)
-    return _replaced(claim, match, f"{match.group()} not") if match is not None else None
+    return _replace(claim, match, f"{match.group()} not") if match is not None else None
 
 
 def _opposite(claim: str) -> tuple[str, str] | None:
     match = _draw([match for match in _WORD.finditer(claim) if match.group() in _CONTRARY], claim)
-    return _replaced(claim, match, _CONTRARY[match.group()]) if match is not None else None
+    return _replace(claim, match, _CONTRARY[match.group()]) if match is not None else None
 
 
 def _contraries() -> dict[str, str]:
-    """Each word that has an opposite -> one opposite."""
+    """Map each word that has an opposite to one opposite."""
     found = {month: _MONTHS[(index + 3) % len(_MONTHS)] for index, month in enumerate(_MONTHS)}
     for group in OPPOSITES[1:]:
         for position, side in enumerate(group):

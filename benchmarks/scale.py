@@ -1,4 +1,4 @@
-"""What a run costs beside judging, by its length: to know what limits a run of millions of rows.
+"""Measure the cost of a run apart from judging, by its number of rows, to find what limits runs of millions of rows.
 
     python benchmarks/scale.py tasks                    # CPU and memory of the flow a Prefect task, by engine
     python benchmarks/scale.py tasks --engine dask
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ASSAY = str(Path(sys.executable).with_name("assay"))
 METRIC = "context_entity_recall"
 STAGES = 2
-"""Stages of METRIC that work shard by shard: entities, which are kept, and aggregation."""
+"""Stages of METRIC that work shard by shard: entities, which are cached, and aggregation."""
 
 SCORED = (
     *("faithfulness", "answer_relevancy", "context_precision", "context_recall", "answer_similarity"),
@@ -36,7 +36,7 @@ SHARD_ROWS = 2000
 
 
 def main() -> None:
-    """Measures what is asked for."""
+    """Run the selected measurements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["tasks", "reporting"])
     parser.add_argument("--rows", type=int, help="default 800 for tasks, 100,000 for reporting")
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def measure_tasks(rows: int, engine: str, shards: tuple[int, int]) -> None:
-    """Prints what a run costs in few and in many shards, and the difference a task."""
+    """Print the cost of a run in few and in many shards, and the difference per task."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "rows.jsonl")
         source.write_text("\n".join(json.dumps(_row(number)) for number in range(rows)), encoding="utf-8")
@@ -79,7 +79,7 @@ def _run(folder: str, name: str, engine: str, shard_rows: int) -> tuple[float, f
 
 
 def _run_quietly(command: list[str], folder: str) -> tuple[float, float, float]:
-    """Wall and CPU seconds of a process and those it waited for, and its most megabytes."""
+    """Return wall and CPU seconds of a process and its children, and its peak memory in megabytes."""
     start = time.monotonic()
     process = Popen(
         command, cwd=ROOT, env=os.environ | {"ASSAY_HOME": f"{folder}/home"}, stdout=DEVNULL, stderr=DEVNULL
@@ -92,7 +92,7 @@ def _run_quietly(command: list[str], folder: str) -> tuple[float, float, float]:
 
 
 def measure_reporting(rows: int) -> None:
-    """Prints what the parts of the reporting stage cost for a run with random scores."""
+    """Print the cost of each part of the reporting stage for a run with random scores."""
     from tasks.runs import run_folder  # noqa: PLC0415
     from tasks.stages import reporting  # noqa: PLC0415 the other measurement needs none of it
 
@@ -134,7 +134,7 @@ def _metrics() -> tuple[Any, ...]:
 
 
 def _tables(root: str, rows: int) -> list[Any]:
-    """Tables of samples and of random scores, in shards."""
+    """Write tables of samples and of random scores, in shards."""
     import numpy as np  # noqa: PLC0415
     import pyarrow as pa  # noqa: PLC0415
 

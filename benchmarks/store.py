@@ -1,4 +1,4 @@
-"""How fast the store of answers is when it is small and when it is large, on SQLite and on PostgreSQL.
+"""Measure the speed of the cache while small and while large, on SQLite and on PostgreSQL.
 
     python -m benchmarks.store --sizes 1000 100000 5000000
 
@@ -46,7 +46,7 @@ def rows(first: int, last: int) -> Iterator[tuple[Any, ...]]:
 
 
 def fill(store: AnswerCache, first: int, last: int) -> None:
-    """Adds rows the fast way."""
+    """Add rows in bulk."""
     names = ", ".join(COLUMNS)
 
     def load(connection: Connection) -> None:
@@ -67,7 +67,7 @@ def fill(store: AnswerCache, first: int, last: int) -> None:
 
 
 def rate(work: Callable[[int], int]) -> float:
-    """Units a second: the work is done again and again, with a number that grows."""
+    """Return units per second; the work is repeated with a growing number."""
     started, done, number = time.perf_counter(), 0, 0
     while time.perf_counter() - started < SECONDS:
         done += work(number)
@@ -76,7 +76,7 @@ def rate(work: Callable[[int], int]) -> float:
 
 
 def measure(store: AnswerCache, size: int) -> tuple[float, float, float, float]:
-    """Look-ups found, look-ups missed, claims and additions a second in a store of a size."""
+    """Return hits, misses, claims and additions per second for a cache of the given size."""
     step = max(1, size // LOOKED_UP)
 
     def find(number: int) -> int:
@@ -104,8 +104,8 @@ def measure(store: AnswerCache, size: int) -> tuple[float, float, float, float]:
 
 
 @contextmanager
-def opened(database: str) -> Iterator[AnswerCache]:
-    """An empty store."""
+def open_cache_at(database: str) -> Iterator[AnswerCache]:
+    """Yield an empty cache."""
     if database == "sqlite":
         with tempfile.TemporaryDirectory() as folder:
             yield AnswerCache(engine_url(str(Path(folder, "answers.db"))))
@@ -122,7 +122,7 @@ def main() -> None:
     print("| database | answers | filled/s | found/s | missed/s | claimed/s | added/s | found, to the smallest |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|")
     for database in options.databases:
-        with opened(database) as store:
+        with open_cache_at(database) as store:
             store.ensure()
             held, smallest = 0, 0.0
             for size in sorted(options.sizes):
