@@ -1,4 +1,4 @@
-"""Measure how often intervals of the plain and the bias-corrected mean contain the labels' mean, on labelled public data.
+"""Measure how often intervals of the plain and the bias-corrected mean contain the labels' mean, on public data.
 
     PYTHONPATH=. python benchmarks/judge_error.py
 

@@ -103,7 +103,7 @@ def perturbations(examples: Sequence[Example], pipeline: SpacyPipeline) -> list[
 
 
 def _shorten(claim: str, sentences: Sequence[str]) -> Iterable[str]:
-    """Yield the two neighboring sentences, and the one sentence, with most of the claim's words, if they contain enough."""
+    """Yield the two adjacent sentences, and the one sentence, with most of the claim's words, if they contain enough."""
     match = Premise(sentences).match(tokenize(claim).tokens)
     if match.in_window >= 0.6:
         yield " ".join(sentences[index] for index in match.window)
@@ -112,7 +112,7 @@ def _shorten(claim: str, sentences: Sequence[str]) -> Iterable[str]:
 
 
 def ramdocs(dataset: str) -> list[Example]:
-    """Read RAMDocs (fitted) or RGB (transfer only): questions with passages that are useful, noise or misinformation."""
+    """Read RAMDocs (fitted) or RGB (transfer only): questions with useful, noisy and misinforming passages."""
     return [
         Example(dataset, row["group_id"], bool(useful), _usefulness(row, passage))
         for row in rows("context_precision_typed")
@@ -122,7 +122,7 @@ def ramdocs(dataset: str) -> list[Example]:
 
 
 def clapnq_answers() -> list[Example]:
-    """Read ClapNQ: the passage of an answer, passages of other questions, and the passage without the answer's source."""
+    """Read ClapNQ: the passage of an answer, passages of other questions, the passage without the answer's source."""
     answered = [row for row in rows("context_relevance_clapnq") if row["label_relevant"]]
     found = []
     for index, row in enumerate(answered):
