@@ -103,7 +103,7 @@ def perturbations(examples: Sequence[Example], pipeline: SpacyPipeline) -> list[
 
 
 def _shorten(claim: str, sentences: Sequence[str]) -> Iterable[str]:
-    """Yield the two adjacent sentences, and the one sentence, with most of the claim's words, if they contain enough."""
+    """Yield the two adjacent sentences, and the one sentence, with the most words of the claim, if enough."""
     match = Premise(sentences).match(tokenize(claim).tokens)
     if match.in_window >= 0.6:
         yield " ".join(sentences[index] for index in match.window)
