@@ -21,7 +21,7 @@ from metric_core.errors import ConfigError
 from metric_core.metric import MetricRequest
 from metric_core.registry import default_suite
 from metric_core.statistics.resampling import SEED
-from tasks.calibration import calibration_files as calibrations
+from tasks.calibration import calibration_files
 from tasks.calibration.calibration_files import Calibration
 from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
 from tasks.options.model_options import Settings
@@ -87,8 +87,8 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
         evaluation = evaluate(config)
         found = _calibration(ready, config, Path(evaluation.folder))
     folder = Path(evaluation.folder)
-    calibrations.save(found, folder / run_folder.CALIBRATION)
-    kept = calibrations.save_latest(found) if request.keep else None
+    calibration_files.save(found, folder / run_folder.CALIBRATION)
+    kept = calibration_files.save_latest(found) if request.keep else None
     _write_to_run(folder, found)
     create_markdown_artifact(
         calibration_markdown(found), key=ARTIFACT, description=f"{found.metric} beside {found.label}"
@@ -193,7 +193,7 @@ def _findings(found: HumanAgreement, rows: PairedLabels) -> dict[str, Any]:
 
 def _data_digest(run: FinishedRun, data: LabelledData) -> str:
     digests = run.manifest["stages"]["samples"]["digests"]
-    return calibrations.digest_rows([*digests, *sorted(data.labels.values.items())])
+    return calibration_files.digest_rows([*digests, *sorted(data.labels.values.items())])
 
 
 def _write_to_run(folder: Path, found: Calibration) -> None:

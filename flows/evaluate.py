@@ -40,7 +40,7 @@ from tasks.stages.reporting import ReportingSettings, reporting
 from tasks.stages.retrieval import retrieval
 from tasks.stages.samples import SamplesResult, samples
 from tasks.tables.table_store import StageRef
-from tasks.tables.tables_in_use import mark_in_use as tables_in_use
+from tasks.tables.tables_in_use import mark_in_use
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -83,7 +83,7 @@ def evaluate(config: RunConfig) -> Evaluation:
     folder = choose_folder(config)
     with run_folder.lock_folder(folder), running_judge(config) as ready:
         manifest = build_manifest(ready, plan)
-        in_use = tables_in_use(tables_root(ready), manifest["run_id"])
+        in_use = mark_in_use(tables_root(ready), manifest["run_id"])
         with record_run(folder, manifest), in_use, show_progress(), start_runner(ready):
             return _evaluate(ready, plan, folder, manifest, baseline)
 

@@ -31,7 +31,7 @@ from tasks.runs.row_reuse import RowReuse, row_ids
 from tasks.stages.base import run_here
 from tasks.stages.samples import BadRowNote, SamplesResult, samples
 from tasks.tables.table_store import StageRef
-from tasks.tables.tables_in_use import mark_in_use as tables_in_use
+from tasks.tables.tables_in_use import mark_in_use
 
 
 @flow(name="rerun", persist_result=False, validate_parameters=True)
@@ -54,7 +54,7 @@ def rerun(request: RerunRequest) -> Evaluation:
     with run_folder.lock_folder(folder), running_judge(ready.config) as config:
         parent = {"run_id": ready.earlier.run_id, "folder": str(ready.earlier.folder)}
         manifest = {**build_manifest(config, ready.plan), "parent": parent}
-        in_use = tables_in_use(tables_root(config), manifest["run_id"])
+        in_use = mark_in_use(tables_root(config), manifest["run_id"])
         with record_run(folder, manifest), in_use, show_progress(), start_runner(config):
             return _rerun(ready, config, folder, manifest)
 

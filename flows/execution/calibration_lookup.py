@@ -18,7 +18,7 @@ from metric_core.calibration.platt import ProbabilityMap
 from metric_core.errors import ConfigError
 from metric_core.metric import MetricRequest
 from metric_core.stages import Stage, closure
-from tasks.calibration import calibration_files as calibrations
+from tasks.calibration import calibration_files
 from tasks.calibration.calibration_files import Calibration, JudgeName
 from tasks.models.models import open_judges
 from tasks.options.model_options import MetricSettings, Settings
@@ -95,7 +95,9 @@ def with_maps(settings: dict[Stage, Settings], config: RunConfig, plan: Plan) ->
 
 def _find_covered(config: RunConfig, requests: Sequence[MetricRequest]) -> CoveredMetric:
     is_file = config.calibration not in ("none", "kept")
-    known = [calibrations.load(Path(config.calibration).expanduser())] if is_file else calibrations.load_latest()
+    known = (
+        [calibration_files.load(Path(config.calibration).expanduser())] if is_file else calibration_files.load_latest()
+    )
     if not known:
         return CoveredMetric({}, ())
     identities = {request.key: metric_fingerprint(config, request) for request in requests}
@@ -110,8 +112,8 @@ def _find_covered(config: RunConfig, requests: Sequence[MetricRequest]) -> Cover
 
 def _sentences(others: Sequence[Calibration], judge: JudgeName) -> Iterator[str]:
     for found in others:
-        if (why := calibrations.describe_mismatch(found, judge)) is not None:
-            day = calibrations.format_day(found.created)
+        if (why := calibration_files.describe_mismatch(found, judge)) is not None:
+            day = calibration_files.format_day(found.created)
             yield f"the calibration of {found.metric} of {day} does not hold here: it is {why}"
 
 
@@ -119,7 +121,7 @@ def _wrong_file(found: Calibration, config: RunConfig, requests: Sequence[Metric
     if found.name not in {request.metric.name for request in requests}:
         return f"the calibration {config.calibration} is of {found.metric}, which this run does not compute"
     judge = judge_name(config)
-    why = calibrations.describe_mismatch(found, judge) or f"of the judge {found.judge}, not {judge}"
+    why = calibration_files.describe_mismatch(found, judge) or f"of the judge {found.judge}, not {judge}"
     return (
         f"the calibration {config.calibration} does not hold for this run: it is {why}. "
         "Calibrate this judge with `assay calibrate`."

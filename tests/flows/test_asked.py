@@ -15,7 +15,7 @@ from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution.stage_settings import STAGE_TASKS
 from metric_core.stages import Stage
-from tasks.judges.openai import openai_judge as server_judge
+from tasks.judges.openai import openai_judge
 from tests.tasks.embedders.embedding_server import EmbeddingServer
 from tests.tasks.judges.openai.fake_server import FakeServer
 
@@ -160,7 +160,7 @@ def test_another_judge_or_another_way_to_ask_it_asks_what_depends_on_that(
     bench.judge.models = ["another-model"]
     bench.run()
     assert bench.asked == COLD
-    monkeypatch.setattr(server_judge, "VERSION", server_judge.VERSION + 1)
+    monkeypatch.setattr(openai_judge, "VERSION", openai_judge.VERSION + 1)
     bench.run()
     assert bench.asked == COLD
     assert bench.embedded == []

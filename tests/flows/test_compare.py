@@ -11,7 +11,7 @@ from prefect.client.orchestration import get_client
 from flows.compare import ARTIFACT, Comparison, compare
 from flows.config.gate_file import GateSettings
 from flows.execution.gated_comparison import CompareOptions, apply_gate, compare_runs
-from flows.results import comparison_result as compared_runs
+from flows.results import comparison_result
 from flows.results.run_result import RunResult
 from metric_core.errors import ConfigError, NotComparableError, RunFolderError
 from metric_core.gates.rules import Outcome
@@ -91,7 +91,7 @@ def test_what_can_not_be_told_counts_as_the_gate_says(runs: Sequence[Path], outc
 def test_a_comparison_shows_itself_in_a_notebook(runs: Sequence[Path], tmp_path: Path) -> None:
     gate = tmp_path / "gate.toml"
     gate.write_text("regression = { max_drop = 0.02 }", encoding="utf-8")
-    found = compared_runs.compare(runs[0], RunResult(runs[1]), gate=gate, by="topic")
+    found = comparison_result.compare(runs[0], RunResult(runs[1]), gate=gate, by="topic")
     assert found.outcome == "failed"
     [first, *_] = found.metrics().to_pylist()
     assert (first["metric"], round(first["difference"], 3), first["verdict"]) == ("faithfulness", -0.6, "worse")

@@ -14,7 +14,7 @@ from prefect.events.schemas.events import Event
 
 from deployments.events import emit_index_rebuilt
 from flows.config.run_config import RunConfig
-from flows.index_events import debounce as turns
+from flows.index_events import debounce
 from flows.index_events.index_event import EVENT
 from flows.index_rebuilt import COMPARISON, index_rebuilt
 from tasks.runs.baselines import Baselines
@@ -212,7 +212,7 @@ def test_a_run_leaves_alone_what_another_one_has_taken_up(index: Index) -> None:
     first, second = (emit_index_rebuilt("handbook", version, index.good) for version in ("1", "2"))
     now = datetime.now(UTC).isoformat()
     assert index.version("2", index.good, announced=now, event=str(second))[0] == "Accepted"
-    while not any(each.event.startswith("rag.index.taken.") for each in turns._read("handbook", since)):
+    while not any(each.event.startswith("rag.index.taken.") for each in debounce._read("handbook", since)):
         time.sleep(0.2)
     name, message = index.version("1", index.good, announced=now, event=str(first))
     assert (name, index.baseline) == ("Superseded", "2")

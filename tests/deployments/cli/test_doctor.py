@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from deployments.cli._support import doctor_checks as checks
+from deployments.cli._support import doctor_checks
 from tests.deployments.cli.conftest import Outcome
 
 Assay = Callable[..., Outcome]
@@ -91,7 +91,7 @@ def test_an_error_that_nobody_foresaw_is_no_traceback(assay: Assay, monkeypatch:
     def broken() -> Any:
         raise RuntimeError("the library is broken")
 
-    monkeypatch.setattr(checks, "check_versions", broken)
+    monkeypatch.setattr(doctor_checks, "check_versions", broken)
     outcome = assay("doctor", "--json")
     assert outcome.code == 7
     assert by_name(outcome)["installation"]["found"] == "RuntimeError: the library is broken"

@@ -12,8 +12,7 @@ import pytest
 from prefect import flow
 from prefect.client.orchestration import get_client
 
-from deployments.local_server import ensure_server, server_status, start_server, stop_server, use_server
-from deployments.local_server import find_server as control
+from deployments.local_server import ensure_server, find_server, server_status, start_server, stop_server, use_server
 from deployments.local_server import start as starting
 from deployments.local_server.server_process import ALREADY_RUNNING, DONE
 from metric_core.errors import AssayError
@@ -97,8 +96,8 @@ def test_a_killed_server_is_replaced(home: Path) -> None:
 
 
 def test_a_hanging_server_is_replaced(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control, "HANGING_SECONDS", 0.1)
-    monkeypatch.setattr(control, "STOP_SECONDS", 1.0)
+    monkeypatch.setattr(find_server, "HANGING_SECONDS", 0.1)
+    monkeypatch.setattr(find_server, "STOP_SECONDS", 1.0)
     ensure_server(home)
     pid = pid_of(home)
     os.kill(pid, signal.SIGSTOP)
@@ -109,7 +108,7 @@ def test_a_hanging_server_is_replaced(home: Path, monkeypatch: pytest.MonkeyPatc
 def test_an_idle_server_of_another_version_is_replaced(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ensure_server(home)
     pid = pid_of(home)
-    monkeypatch.setattr(control, "version", lambda _package: "4.0.0")
+    monkeypatch.setattr(find_server, "version", lambda _package: "4.0.0")
     assert start_server(home).api_url is None
     monkeypatch.undo()
     wait_until(lambda: server_status(home).running)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from metric_core.errors import ConfigError
-from tasks.calibration import calibration_files as calibrations
+from tasks.calibration import calibration_files
 from tasks.calibration.calibration_files import Calibration, JudgeName
 from tasks.reports.calibration.calibration_text import agreement_lines, calibration_markdown, count_line
 
@@ -44,14 +44,14 @@ def made(**changes: Any) -> Calibration:
 
 
 def test_a_kept_calibration_is_found_again_under_its_judge(home: Path) -> None:
-    path = calibrations.save_latest(made())
+    path = calibration_files.save_latest(made())
     assert path.parent.parent == home / "calibrations"
     assert path.parent.name == "server-org-judge-7B"
-    assert calibrations.load_latest() == [made()]
+    assert calibration_files.load_latest() == [made()]
 
 
 def test_a_figure_is_flat_on_disk() -> None:
-    content = json.loads(calibrations.save_latest(made()).read_text(encoding="utf-8"))
+    content = json.loads(calibration_files.save_latest(made()).read_text(encoding="utf-8"))
     assert content["figures"] == {
         "kappa": {"value": 0.5, "low": 0.25, "high": 0.75},
         "brier": {"value": 0.125, "low": None, "high": None},
@@ -62,31 +62,31 @@ def test_a_figure_is_flat_on_disk() -> None:
 
 @pytest.mark.parametrize("figure", [{"low": 0.25}, 0.5, {"value": "much"}])
 def test_a_damaged_figure_is_an_error(figure: object) -> None:
-    path = calibrations.save_latest(made())
+    path = calibration_files.save_latest(made())
     content = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({**content, "figures": {"kappa": figure}}), encoding="utf-8")
     with pytest.raises(ConfigError, match="cannot be used"):
-        calibrations.load(path)
+        calibration_files.load(path)
 
 
 def test_a_newer_one_of_the_same_judge_replaces_it_and_another_judge_s_stays() -> None:
-    calibrations.save_latest(made())
-    calibrations.save_latest(made(created="2026-11-22T16:04:00+00:00"))
-    calibrations.save_latest(made(identity="ef" * 32, created="2026-11-20T16:04:00+00:00"))
-    assert [found.created[:10] for found in calibrations.load_latest()] == ["2026-11-22", "2026-11-20"]
+    calibration_files.save_latest(made())
+    calibration_files.save_latest(made(created="2026-11-22T16:04:00+00:00"))
+    calibration_files.save_latest(made(identity="ef" * 32, created="2026-11-20T16:04:00+00:00"))
+    assert [found.created[:10] for found in calibration_files.load_latest()] == ["2026-11-22", "2026-11-20"]
 
 
 def test_a_damaged_one_is_nobody_s_and_a_named_one_an_error() -> None:
-    path = calibrations.save_latest(made())
+    path = calibration_files.save_latest(made())
     path.write_text("{", encoding="utf-8")
-    assert calibrations.load_latest() == []
+    assert calibration_files.load_latest() == []
     with pytest.raises(ConfigError, match="cannot be used; make it again with `assay calibrate`"):
-        calibrations.load(path)
+        calibration_files.load(path)
     with pytest.raises(ConfigError, match="there is no calibration"):
-        calibrations.load(path.with_name("other.json"))
+        calibration_files.load(path.with_name("other.json"))
     path.write_text(json.dumps(made(format=2).model_dump(mode="json")), encoding="utf-8")
     with pytest.raises(ConfigError, match="has format 2, this rag-assay reads 1"):
-        calibrations.load(path)
+        calibration_files.load(path)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_damaged_one_is_nobody_s_and_a_named_one_an_error() -> None:
     ],
 )
 def test_why_a_calibration_does_not_hold(changes: dict[str, str], why: str | None) -> None:
-    assert calibrations.describe_mismatch(made(), replace(JUDGE, **changes)) == why
+    assert calibration_files.describe_mismatch(made(), replace(JUDGE, **changes)) == why
 
 
 def test_a_run_tells_each_metric_s_agreement_and_which_have_none() -> None:

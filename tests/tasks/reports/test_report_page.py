@@ -15,7 +15,7 @@ import pytest
 
 from metric_core.errors import ConfigError, RunFolderError
 from metric_core.stages import Stage
-from tasks.reports.run import report_page as report
+from tasks.reports.run import report_page
 from tasks.reports.run.report_page import script_json, write_report
 from tests.tasks.reports import folders
 
@@ -311,7 +311,7 @@ def test_rows_that_would_make_the_page_too_large_stay_in_the_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = folders.write_hostile_run(tmp_path / "run")
-    monkeypatch.setattr(report, "LARGEST_DATA", 20_000)
+    monkeypatch.setattr(report_page, "LARGEST_DATA", 20_000)
     page = Page(write_report(folder).read_text(encoding="utf-8"))
     assert "long" not in {row["id"] for row in page.data["rows"]}
     assert "carries 3 of 4 rows" in page.text

@@ -13,7 +13,7 @@ from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
 from tasks.prefect_support.stage_results import StageRefSerializer, StageResults
 from tasks.sources.in_memory import save_rows
-from tasks.tables import tables_in_use as use
+from tasks.tables import tables_in_use
 from tasks.tables.inventory import RUNNING, Inventory
 from tasks.tables.prune_tables import prune_tables
 from tasks.tables.table_files import atomic_write, filesystem
@@ -178,20 +178,20 @@ def test_where_use_leaves_no_trace_everything_stays_while_a_run_is_under_way() -
 
 
 def test_a_run_is_under_way_as_long_as_it_gives_signs_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(use, "PERIOD", 0.01)
+    monkeypatch.setattr(tables_in_use, "PERIOD", 0.01)
     file = tmp_path / RUNNING / "run.json"
-    with use.mark_in_use(str(tmp_path), "run"):
-        (started,) = use.oldest_start(str(tmp_path))
+    with tables_in_use.mark_in_use(str(tmp_path), "run"):
+        (started,) = tables_in_use.oldest_start(str(tmp_path))
         first = json.loads(file.read_bytes())
         wait_until(lambda: json.loads(file.read_bytes())["seen"] > first["seen"])
-        assert use.oldest_start(str(tmp_path)) == [started]
-    assert use.oldest_start(str(tmp_path)) == []
+        assert tables_in_use.oldest_start(str(tmp_path)) == [started]
+    assert tables_in_use.oldest_start(str(tmp_path)) == []
     assert not file.exists()
 
 
 def test_a_store_that_can_not_be_written_is_used_all_the_same(tmp_path: Path) -> None:
     (tmp_path / RUNNING).write_text("a file where a folder should be")
-    with use.mark_in_use(str(tmp_path), "run"):
+    with tables_in_use.mark_in_use(str(tmp_path), "run"):
         pass
     assert (tmp_path / RUNNING).is_file()
 
