@@ -24,7 +24,7 @@ from metric_core.statistics.resampling import SEED
 from tasks.calibration import calibration_files
 from tasks.calibration.calibration_files import Calibration
 from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
-from tasks.options.model_options import Settings
+from tasks.options.settings import Settings
 from tasks.reports.calibration.calibration_text import calibration_markdown
 from tasks.reports.run.report_page import write_report
 from tasks.runs import run_folder

@@ -12,7 +12,7 @@ from flows.execution.gated_comparison import CompareOptions, compare_runs
 from metric_core.gates.rules import Outcome
 from metric_core.statistics.resampling import SEED
 from tasks.comparison.run_pair import Matching
-from tasks.options.model_options import Settings
+from tasks.options.settings import Settings
 from tasks.reports.comparison.comparison_text import comparison_markdown
 
 ARTIFACT = "assay-comparison"

@@ -78,8 +78,8 @@ def evaluate(config: RunConfig) -> Evaluation:
     """
     plan = plan_run(config)
     baseline = FinishedRun(config.baseline) if config.baseline is not None else None
-    if config.answers is not None:
-        open_cache(config.answers).ensure()
+    if config.cache is not None:
+        open_cache(config.cache).ensure()
     folder = choose_folder(config)
     with run_folder.lock_folder(folder), running_judge(config) as ready:
         manifest = build_manifest(ready, plan)
@@ -103,7 +103,7 @@ def running_judge(config: RunConfig) -> Iterator[RunConfig]:
         with launch_for_scope(config.judge.launch, assay_home()) as running:
             yield with_launched_judge(config, running.url)
     finally:
-        open_cache(config.answers).settle()
+        open_cache(config.cache).settle()
 
 
 def _evaluate(

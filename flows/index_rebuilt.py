@@ -104,7 +104,7 @@ def _newest_version(config: RunConfig, said: Mapping[str, str], announced: str, 
 
 
 def _claim(config: RunConfig, said: Mapping[str, str], when: datetime, event: UUID) -> IndexRebuilt | None:
-    quiet, longest = (timedelta(seconds=each) for each in (config.deploy.quiet_seconds, config.deploy.longest_wait))
+    quiet, longest = (timedelta(seconds=each) for each in (config.deploy.debounce_seconds, config.deploy.longest_wait))
     found = claim_newest(said["index"], when, event, quiet, _LOOK_BACK + longest)
     try:
         IndexRebuilt.checked(said, when)

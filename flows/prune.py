@@ -8,7 +8,7 @@ from prefect import flow
 from metric_core.errors import ConfigError
 from tasks.cache.maintenance import prune as prune_answers
 from tasks.models.models import open_cache
-from tasks.options.model_options import Settings
+from tasks.options.settings import Settings
 from tasks.runtime.home import assay_home
 from tasks.tables.prune_tables import prune_tables
 
@@ -24,14 +24,14 @@ class PruneSettings(Settings):
         max_bytes: drop the tables and the answers that have not been used for longest until each of the two stores
             takes no more room than this.
         tables: root of the store of stage tables; default ASSAY_HOME/tables.
-        answers: address of the store of answers; default a file in ASSAY_HOME.
+        cache: Address of the cache; default a file in ASSAY_HOME.
         dry_run: only tell what would be dropped.
     """
 
     older_than_days: float = DAYS
     max_bytes: int | None = None
     tables: str | None = None
-    answers: str | None = None
+    cache: str | None = None
     dry_run: bool = True
 
 
@@ -62,7 +62,7 @@ def run_prune(settings: PruneSettings) -> PruneReport:
     before = datetime.now(UTC) - timedelta(days=settings.older_than_days)
     root = settings.tables or str(assay_home() / "tables")
     tables = prune_tables(root, before=before, size=settings.max_bytes, dry_run=settings.dry_run)
-    store = open_cache(settings.answers)
+    store = open_cache(settings.cache)
     answers = prune_answers(store, before=before, size=settings.max_bytes, dry_run=settings.dry_run)
     return PruneReport(
         dry_run=settings.dry_run,

@@ -48,8 +48,8 @@ def rerun(request: RerunRequest) -> Evaluation:
         AssayError: anything that the user can put right; the message says how.
     """
     ready = prepare(request)
-    if ready.config.answers is not None:
-        open_cache(ready.config.answers).ensure()
+    if ready.config.cache is not None:
+        open_cache(ready.config.cache).ensure()
     folder = _folder_of(ready)
     with run_folder.lock_folder(folder), running_judge(ready.config) as config:
         parent = {"run_id": ready.earlier.run_id, "folder": str(ready.earlier.folder)}

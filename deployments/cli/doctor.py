@@ -54,7 +54,7 @@ def doctor(
 
 def _configuration(source: str | None, judge: str | None, model: str | None) -> "tuple[RunConfig | None, Check | None]":
     from flows.config.loading import CONFIG_SUFFIXES, load_config  # noqa: PLC0415 keeps `assay --help` quick
-    from flows.config.run_config import parse_model  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.options.model_words import parse_model  # noqa: PLC0415 keeps `assay --help` quick
 
     said: dict[str, Any] = {}
     if judge is not None:

@@ -42,9 +42,11 @@ def job(
     data: Annotated[
         Path | None, typer.Option("--data", help="Folder with data; relative data_path starts here. Default: /data.")
     ] = None,
-    tell: Annotated[
+    callback: Annotated[
         bool | None,
-        typer.Option("--tell/--no-tell", help="Tell the job's callback_url. Default: where EVALHUB_MODE is k8s."),
+        typer.Option(
+            "--callback/--no-callback", help="Report to the job's callback_url. Default: where EVALHUB_MODE is k8s."
+        ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress on stderr.")] = False,
 ) -> None:
@@ -59,7 +61,7 @@ def job(
     usual = DataFolders()
     options = JobOptions(out, api_key, DataFolders(test_data or usual.test, data or usual.data))
     _warn(f"the job's field {field} is not used" for field in spec.unused)
-    tells = os.environ.get("EVALHUB_MODE") == "k8s" if tell is None else tell
+    tells = os.environ.get("EVALHUB_MODE") == "k8s" if callback is None else callback
     reporter = HubCallback(spec if tells else spec.model_copy(update={"callback_url": None}))
     with _show_problems(reporter), reporter.running():
         evaluation = _evaluate(build_config(spec, options), quiet)

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from deployments.cli._support.console import stderr, stdout
-from deployments.cli._support.options import ConfigFile, Json
+from deployments.cli._support.options import ConfigFile, Json, flag_parameters, with_parameters
 from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,57 +23,16 @@ QUIET_SECONDS = 15.0
 app = typer.Typer(help="A judge server of your own: vLLM, launched here.", no_args_is_help=True)
 
 
-def _variable(field: str) -> str:
-    return f"ASSAY_JUDGE__LAUNCH__{field}"
+def _with_launch(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with the options of a launched judge, whose first parameter is what is given of them."""
+    return with_parameters(command, tuple(flag_parameters(("judge", "launch"))), lambda given: given)
 
 
 @app.command()
+@_with_launch
 def start(
+    launch: dict[str, Any],
     config: ConfigFile = None,
-    python: Annotated[
-        str | None,
-        typer.Option("--python", envvar=_variable("PYTHON"), help="Python of an environment that has vLLM."),
-    ] = None,
-    container: Annotated[
-        str | None,
-        typer.Option(
-            "--container",
-            envvar=_variable("CONTAINER"),
-            help="Instead of --python: the command that runs a container with vLLM, up to the image.",
-        ),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option("--model", envvar=_variable("MODEL"), help="The model: its name at the hub, or its folder."),
-    ] = None,
-    served_name: Annotated[
-        str | None,
-        typer.Option("--served-name", envvar=_variable("SERVED_NAME"), help="The name that requests give."),
-    ] = None,
-    dtype: Annotated[
-        str | None, typer.Option("--dtype", envvar=_variable("DTYPE"), help="Type of weights and activations.")
-    ] = None,
-    tensor_parallel_size: Annotated[
-        int | None,
-        typer.Option("--gpus", envvar=_variable("TENSOR_PARALLEL_SIZE"), help="GPUs that share the model."),
-    ] = None,
-    max_model_len: Annotated[
-        int | None,
-        typer.Option("--max-model-len", envvar=_variable("MAX_MODEL_LEN"), help="Tokens that a request may have."),
-    ] = None,
-    gpu_memory_utilization: Annotated[
-        float | None,
-        typer.Option(
-            "--gpu-memory", envvar=_variable("GPU_MEMORY_UTILIZATION"), help="Share of the GPU's memory to take."
-        ),
-    ] = None,
-    port: Annotated[
-        int | None, typer.Option("--port", envvar=_variable("PORT"), help="Port to listen on; 0: a free one.")
-    ] = None,
-    extra_args: Annotated[
-        str | None,
-        typer.Option("--extra-args", envvar=_variable("EXTRA_ARGS"), help="Further options of vLLM, as one text."),
-    ] = None,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it is ready.")] = True,
     as_json: Json = False,
 ) -> None:
@@ -81,19 +40,7 @@ def start(
     from tasks.launcher import judge_status, launch_judge  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
-    settings = _settings(
-        config,
-        python=python,
-        container=container,
-        model=model,
-        served_name=served_name,
-        dtype=dtype,
-        tensor_parallel_size=tensor_parallel_size,
-        max_model_len=max_model_len,
-        gpu_memory_utilization=gpu_memory_utilization,
-        port=port,
-        extra_args=extra_args,
-    )
+    settings = _settings(config, launch)
     with _progress() as on_progress:
         judge = launch_judge(settings, assay_home(), on_progress, wait=wait)
     _print(judge_status(assay_home()), as_json)
@@ -120,10 +67,10 @@ def stop() -> None:
     stdout.print("stopped" if stop_judge(assay_home()) else "no judge was running")
 
 
-def _settings(config: Path | None, **said: Any) -> "LaunchSettings":
+def _settings(config: Path | None, given: dict[str, Any]) -> "LaunchSettings":
     from flows.config.loading import load_config  # noqa: PLC0415 keeps `assay --help` quick
 
-    launch = {name: value for name, value in said.items() if value is not None}
+    launch = {name: value for name, value in given.items() if value is not None}
     settings = load_config(config, {"judge": {"launch": launch}} if launch else None).judge.launch
     if settings is None:
         raise ConfigError(

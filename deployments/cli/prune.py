@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from deployments.cli._support.console import stdout
-from deployments.cli._support.options import Json
+from deployments.cli._support.options import Json, declared_option
 from deployments.cli._support.sizes import format_size, parse_days, parse_size
 
 OlderThan = Annotated[str, typer.Option("--older-than", help="How long something may be unused: 12h, 30d, 8w.")]
@@ -19,38 +19,27 @@ MaxSize = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Drop it; without this, only tell what would be dropped.")]
 Tables = Annotated[
     str | None,
-    typer.Option(
-        "--tables",
-        envvar="ASSAY_TABLES",
-        help="Folder or fsspec URL of the stage tables. Default: ASSAY_HOME/tables.",
-        show_default=False,
-    ),
+    declared_option("tables", "--tables"),
 ]
-Answers = Annotated[
-    str | None,
-    typer.Option(
-        "--answers",
-        envvar="ASSAY_ANSWERS",
-        help="The store of answers: a file or a postgresql:// URL. Default: a file in ASSAY_HOME.",
-        show_default=False,
-    ),
-]
+Cache = Annotated[str | None, declared_option("cache")]
 
 
 def prune(
     older_than: OlderThan = "30d",
     max_size: MaxSize = None,
     tables: Tables = None,
-    answers: Answers = None,
+    cache: Cache = None,
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Drop stage tables and answers that nothing has used for long. Without --yes, only tell."""
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     age, most = parse_days(older_than), None if max_size is None else parse_size(max_size)
+    from flows.config.loading import refuse_renamed_variables  # noqa: PLC0415 keeps `assay --help` quick
     from flows.prune import PruneSettings, run_prune  # noqa: PLC0415 keeps `assay --help` quick
 
-    settings = PruneSettings(older_than_days=age, max_bytes=most, tables=tables, answers=answers, dry_run=not yes)
+    refuse_renamed_variables(os.environ)
+    settings = PruneSettings(older_than_days=age, max_bytes=most, tables=tables, cache=cache, dry_run=not yes)
     done = run_prune(settings)
     if as_json:
         stdout.print_json(json.dumps(asdict(done)))

@@ -39,9 +39,9 @@ def rerun(
         str | None, typer.Option(metavar="builtin|URL", help="Another judge than the run had, or the same elsewhere.")
     ] = None,
     model: Annotated[str | None, typer.Option(help="That judge's model, if its server has several.")] = None,
-    answers: Annotated[
+    cache: Annotated[
         str | None,
-        typer.Option(metavar="FILE|URL", help="Another store of answers than the run had: a file, or postgresql://."),
+        typer.Option(metavar="FILE|URL", help="Another cache than that of the run: a file, or postgresql://."),
     ] = None,
     tables: Annotated[
         str | None,
@@ -67,7 +67,7 @@ def rerun(
         from flows.execution.rerun_plan import parse_request, prepare  # noqa: PLC0415
         from flows.rerun import run_rerun  # noqa: PLC0415 Prefect reads its settings when it is imported
 
-        said = {"metrics": metrics, "judge": judge, "model": model, "answers": answers}
+        said = {"metrics": metrics, "judge": judge, "model": model, "cache": cache}
         said |= {"tables": tables, "on_bad_row": on_bad_row, "out": out}
         request = parse_request(run=run, rows=rows.value, stage=first, **said)
         ready = prepare(request)

@@ -37,7 +37,7 @@ def serve(
     config: "RunConfig",
     cron: Cron = None,
     name: Suffix = "",
-    at_once: Annotated[int, typer.Option("--at-once", min=1, help="Runs at the same time.")] = 2,
+    concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Maximum number of concurrent runs.")] = 2,
 ) -> None:
     """Run evaluations on a schedule and on events, until interrupted."""
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
@@ -60,7 +60,7 @@ def serve(
         where = mask_url(url)
         stderr.print(f"serving on {where}; set PREFECT_API_URL to it for other commands. Ctrl-C ends it.", markup=False)
         with _running_schedules(done):
-            code = _work(at_once)
+            code = _work(concurrency)
     if code:
         stderr.print(f"the worker ended with exit code {code}", markup=False)
         raise typer.Exit(1)
@@ -101,7 +101,7 @@ def _drop_missed(client: "SyncPrefectClient", deployments: "Sequence[UUID]") -> 
             client.delete_flow_run(run.id)
 
 
-def _work(at_once: int) -> int:
+def _work(concurrency: int) -> int:
     """Takes runs until told to stop; its runs end with it. Told twice, it is killed.
 
     Returns:
@@ -109,7 +109,7 @@ def _work(at_once: int) -> int:
     """
     command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", POOL, "--type", "process"]
     environment = {"PREFECT_WORKER_QUERY_SECONDS": _QUERY_SECONDS} | os.environ
-    worker = subprocess.Popen([*command, "--limit", str(at_once)], env=environment, start_new_session=True)  # noqa: S603
+    worker = subprocess.Popen([*command, "--limit", str(concurrency)], env=environment, start_new_session=True)  # noqa: S603
 
     told = Event()
 

@@ -1,6 +1,7 @@
 """`assay store`: what is kept on this machine or elsewhere, and whether it is whole."""
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +12,7 @@ from rich.table import Table
 from deployments.cli._support.console import stdout
 from deployments.cli._support.options import Json
 from deployments.cli._support.sizes import format_size
-from deployments.cli.prune import Answers, Tables
+from deployments.cli.prune import Cache, Tables
 
 if TYPE_CHECKING:
     from tasks.cache.maintenance import StepStatistics
@@ -23,16 +24,18 @@ DAMAGED = 6
 """Exit code of a check that found damage."""
 
 
-def store(tables: Tables = None, answers: Answers = None, check: Check = False, as_json: Json = False) -> None:
+def store(tables: Tables = None, cache: Cache = None, check: Check = False, as_json: Json = False) -> None:
     """Show what is kept: stage tables, and answers of models. With --check, whether it is whole."""
+    from flows.config.loading import refuse_renamed_variables  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.cache.maintenance import check as check_answers  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.cache.maintenance import statistics  # noqa: PLC0415
     from tasks.models.models import open_cache  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415
     from tasks.tables.inventory import Inventory  # noqa: PLC0415
 
+    refuse_renamed_variables(os.environ)
     root = tables or str(assay_home() / "tables")
-    inventory, kept = Inventory(root), open_cache(answers)
+    inventory, kept = Inventory(root), open_cache(cache)
     entries = list(inventory.entries())
     content: dict[str, Any] = {
         "tables": {"path": root, "folders": list(_folders(entries))},

@@ -7,10 +7,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from deployments.eval_hub.job_spec import JobSpec, problem_line
-from flows.config.run_config import MetricChoice, RunConfig
+from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError, SourceError
 from metric_core.stages import PRODUCTS, Product, Stage, closure
-from tasks.options.model_options import EmbedderSettings
+from tasks.options.embedder_options import EmbedderSettings
+from tasks.options.metric_options import MetricChoice
 
 PACKAGED_EMBEDDER = "minilm"
 """The embedding model that needs no server."""

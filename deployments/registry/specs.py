@@ -21,9 +21,9 @@ from deployments.registry.triggers import (
     on_long_burst,
 )
 from flows.config.deploy_options import DeploySettings
-from flows.config.loading import NO_PATHS
 from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
+from tasks.options.option import OptionFacts, map_values
 from tasks.runtime.telemetry import DO_NOT_TRACK
 
 POOL = "rag-assay"
@@ -33,8 +33,6 @@ SLUG = "cron"
 """Name of a deployment's schedule within the deployment."""
 
 _SUFFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-
-_HERE = ("source", "out", "tables", "answers", "baseline")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +105,7 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
     settings, written = config.deploy, as_parameter(config)
     evaluated = {name: value for name, value in written.items() if name != "deploy"}
     again = f"{RUNS_AGAIN}{suffix}"
-    stores = {name: written[name] for name in ("tables", "answers") if name in written}
+    stores = {name: written[name] for name in ("tables", "cache") if name in written}
     timed = {
         name: None if cron is None else parse_schedule(cron, settings.timezone)
         for name, cron in (("evaluate", settings.cron), ("prune", settings.prune_cron))
@@ -173,9 +171,9 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
 
 
 def _on_index_rebuilt(settings: DeploySettings, name: str) -> tuple[Trigger, ...]:
-    automation, seconds = f"rag-assay: {name}", (settings.quiet_seconds, settings.longest_wait)
+    automation, seconds = f"rag-assay: {name}", (settings.debounce_seconds, settings.longest_wait)
     return (
-        on_index_rebuilt(automation, settings.index, settings.quiet_seconds),
+        on_index_rebuilt(automation, settings.index, settings.debounce_seconds),
         on_long_burst(f"{automation}: long burst", settings.index, name, seconds),
     )
 
@@ -192,23 +190,7 @@ def as_parameter(config: RunConfig) -> dict[str, Any]:
             "variables in the environment of the worker, which launches the judge, and leave the table out"
         )
     written: dict[str, Any] = config.model_dump(mode="json", exclude_defaults=True)
-    for name in _HERE:
-        if name in written:
-            written[name] = _absolute(written[name])
-    deploy = written.get("deploy", {})
-    if "baselines" in deploy:
-        deploy["baselines"] = _absolute(deploy["baselines"])
-    if "file" in deploy.get("alerts", {}):
-        deploy["alerts"]["file"] = _absolute(deploy["alerts"]["file"])
-    if written.get("calibration", "kept") not in NO_PATHS:
-        written["calibration"] = _absolute(written["calibration"])
-    launch = written.get("judge", {}).get("launch") or {}
-    if os.sep in (launch.get("python") or ""):
-        launch["python"] = _absolute(launch["python"])
-    for judge in (written.get("judge", {}), *written.get("panel", ())):
-        if "script" in judge:
-            judge["script"] = _absolute(judge["script"])
-    return written
+    return map_values(written, RunConfig, _make_absolute)
 
 
 def environment() -> dict[str, str]:
@@ -257,5 +239,8 @@ def _yaml_entry(deployed: DeploymentSpec, pool: str, job_variables: Mapping[str,
     return entry
 
 
-def _absolute(place: str) -> str:
-    return place if "://" in place or place.startswith("hub:") else os.fspath(Path(place).expanduser().absolute())
+def _make_absolute(facts: OptionFacts, value: Any) -> Any:
+    if not facts.path or not isinstance(value, str) or value in facts.words:
+        return value
+    is_elsewhere = "://" in value or value.startswith("hub:") or (facts.path == "command" and os.sep not in value)
+    return value if is_elsewhere else os.fspath(Path(value).expanduser().absolute())

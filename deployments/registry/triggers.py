@@ -30,15 +30,15 @@ _RUN = "prefect.flow-run."
 _ENDS = ("Completed", "Failed", "Cancelled", "Crashed")
 
 
-def on_index_rebuilt(name: str, index: str, quiet_seconds: float) -> Trigger:
+def on_index_rebuilt(name: str, index: str, debounce_seconds: float) -> Trigger:
     """Runs once the events of an index have been quiet, with the content of the last one.
 
     Args:
         name: of the automation.
         index: the indexes whose events are taken, with `*` as a wildcard.
-        quiet_seconds: how long they must have been quiet.
+        debounce_seconds: how long they must have been quiet.
     """
-    return _without(EVENT, name, index, quiet_seconds)
+    return _without(EVENT, name, index, debounce_seconds)
 
 
 def on_long_burst(name: str, index: str, deployment: str, seconds: tuple[float, float]) -> Trigger:

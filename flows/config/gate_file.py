@@ -1,11 +1,11 @@
-"""A gate as a TOML file: its rules in the form in which people write them."""
+"""Read a gate from a TOML file, and declare the options of its rules."""
 
 import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, ValidationError, model_validator
 
 from flows.config.option_errors import describe_option_error
 from metric_core.errors import ConfigError
@@ -19,7 +19,7 @@ from metric_core.gates.rules import (
     Statistic,
     Threshold,
 )
-from tasks.options.model_options import Settings
+from tasks.options.option import Option, OptionGroup
 
 _SHORT = re.compile(
     r"\s*(?P<metric>.+?)\s*(?:\.\s*(?P<statistic>mean|median|least|greatest))?\s*(?P<sign>>=|<=)\s*(?P<bar>\S+)\s*"
@@ -27,7 +27,7 @@ _SHORT = re.compile(
 
 
 def _long_form(value: Any) -> Any:
-    """`faithfulness.mean >= 0.8` -> the table that says the same."""
+    """Return the table that a rule such as `faithfulness.mean >= 0.8` stands for."""
     if not isinstance(value, str):
         return value
     match = _SHORT.fullmatch(value)
@@ -45,24 +45,30 @@ def _selected(value: Any) -> Any:
     return None if value == "all" else value
 
 
-Metrics = Annotated[tuple[str, ...] | None, BeforeValidator(_selected), Field(None, description="metrics, or all")]
-Share = Annotated[float | None, Field(None, ge=0, le=1)]
+Metrics = Annotated[
+    tuple[str, ...] | None,
+    BeforeValidator(_selected),
+    Option("Metrics, or all.", path=False, may_hold_secret=False, affects_scores=False),
+]
 
 
-class AbsoluteSettings(Settings):
-    """A metric keeps to a bar.
+class AbsoluteSettings(OptionGroup):
+    """A rule that a metric keeps to a threshold."""
 
-    Args:
-        metric: its key or name.
-        statistic: what of its values is looked at.
-        at_least: how low it may be.
-        at_most: how high it may be.
-    """
-
-    metric: str
-    statistic: Statistic = Statistic.MEAN
-    at_least: float | None = Field(None, allow_inf_nan=False)
-    at_most: float | None = Field(None, allow_inf_nan=False)
+    metric: Annotated[
+        str, Option("Key or name of the metric.", path=False, may_hold_secret=False, affects_scores=False)
+    ]
+    statistic: Annotated[
+        Statistic, Option("Statistic of its values.", path=False, may_hold_secret=False, affects_scores=False)
+    ] = Statistic.MEAN
+    at_least: Annotated[
+        float | None,
+        Option("Lowest accepted value.", path=False, may_hold_secret=False, affects_scores=False, allow_inf_nan=False),
+    ] = None
+    at_most: Annotated[
+        float | None,
+        Option("Highest accepted value.", path=False, may_hold_secret=False, affects_scores=False, allow_inf_nan=False),
+    ] = None
 
     @model_validator(mode="after")
     def _has_one_bar(self) -> Self:
@@ -71,41 +77,65 @@ class AbsoluteSettings(Settings):
         return self
 
     def rule(self) -> AbsoluteRule:
-        """The rule it stands for."""
+        """Return the rule that it stands for."""
         if self.at_least is not None:
             return AbsoluteRule(self.metric, self.statistic, Threshold(self.at_least))
         return AbsoluteRule(self.metric, self.statistic, Threshold(self.at_most or 0.0, is_floor=False))
 
 
-class RegressionSettings(Settings):
-    """Metrics are worse than in the baseline by at most so much.
+class RegressionSettings(OptionGroup):
+    """A rule on how much worse than in the baseline metrics are; by default all metrics that no other rule names."""
 
-    Args:
-        max_drop: by how much the mean may be worse, in the metric's own units, whichever way is worse.
-        metrics: which; all that no other rule names, by default.
-    """
+    max_drop: Annotated[
+        float,
+        Option(
+            "Maximum amount by which the mean may be worse, in the units of the metric, in the direction that "
+            "is worse.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=0,
+            allow_inf_nan=False,
+        ),
+    ]
+    metrics: Metrics = None
 
-    max_drop: float = Field(ge=0, allow_inf_nan=False)
-    metrics: Metrics
 
+class CoverageSettings(OptionGroup):
+    """A rule on the share of rows that are scored."""
 
-class CoverageSettings(Settings):
-    """So many rows are scored.
-
-    Args:
-        scored_at_least: share of the rows that have a value.
-        failed_at_most: share of the rows of which the judge gave nothing usable.
-        paired_at_least: share of the rows scored in the baseline that are scored in both runs.
-        metrics: which; all by default.
-    """
-
-    scored_at_least: Share
-    failed_at_most: Share
-    paired_at_least: Share
-    metrics: Metrics
+    scored_at_least: Annotated[
+        float | None,
+        Option(
+            "Share of the rows that have a value.", path=False, may_hold_secret=False, affects_scores=False, ge=0, le=1
+        ),
+    ] = None
+    failed_at_most: Annotated[
+        float | None,
+        Option(
+            "Share of the rows for which the judge returned nothing usable.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=0,
+            le=1,
+        ),
+    ] = None
+    paired_at_least: Annotated[
+        float | None,
+        Option(
+            "Share of the rows scored in the baseline that are scored in both runs.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=0,
+            le=1,
+        ),
+    ] = None
+    metrics: Metrics = None
 
     def rules(self) -> list[CoverageRule]:
-        """The rules it stands for."""
+        """Return the rules that it stands for."""
         bars = {
             Count.SCORED: (self.scored_at_least, True),
             Count.FAILED: (self.failed_at_most, False),
@@ -116,50 +146,96 @@ class CoverageSettings(Settings):
         ]
 
 
-class JudgeRuleSettings(Settings):
-    """The judge is known to agree with people; numbers of one that is not tell nothing.
+class JudgeRuleSettings(OptionGroup):
+    """A rule that the judge is known to agree with people.
 
-    Args:
-        min_agreement: Cohen's kappa at the best threshold, as `assay calibrate` reports it, or Spearman's correlation
-            where people gave grades. The lower end of its 95 % interval counts, not the estimate.
-        min_rows: over so many labelled rows.
-        metrics: in which metrics; in all with absolute or regression rules, by default. Metrics without a judge need
-            no agreement.
+    By default it holds for all metrics with absolute or regression rules. Metrics without a judge need no agreement.
     """
 
-    min_agreement: float = Field(gt=0, le=1)
-    min_rows: int = Field(100, ge=4)
-    metrics: Metrics
+    min_agreement: Annotated[
+        float,
+        Option(
+            "Lowest accepted lower end of the 95 % interval of Cohen's kappa at the best threshold, as `assay "
+            "calibrate` reports it, or of Spearman's correlation where people gave grades.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            gt=0,
+            le=1,
+        ),
+    ]
+    min_rows: Annotated[
+        int,
+        Option(
+            "Lowest accepted number of labeled rows.", path=False, may_hold_secret=False, affects_scores=False, ge=4
+        ),
+    ] = 100
+    metrics: Metrics = None
 
     def rule(self) -> JudgeRule:
-        """The rule it stands for."""
+        """Return the rule that it stands for."""
         return JudgeRule(self.metrics, Threshold(self.min_agreement), self.min_rows)
 
 
-class GateSettings(Settings):
-    """The rules of a gate.
+class GateSettings(OptionGroup):
+    """The rules of a gate."""
 
-    Args:
-        absolute: bars for the run's own scores.
-        regression: how much worse than the baseline metrics may be.
-        coverage: how many rows must be scored.
-        judge: how far the judge must agree with people for the other rules to tell anything.
-        min_rows: with fewer rows nothing is told about a mean.
-        level: how sure the ends of an interval are, and how sure the gate is not to fail by chance.
-        inconclusive: what becomes of a gate that can not tell: an outcome of its own, passed, or failed. It does not
-            pass by numbers of a judge that is not trusted.
-    """
-
-    absolute: tuple[Annotated[AbsoluteSettings, BeforeValidator(_long_form)], ...] = ()
-    regression: Annotated[tuple[RegressionSettings, ...], BeforeValidator(_as_list)] = ()
-    coverage: Annotated[tuple[CoverageSettings, ...], BeforeValidator(_as_list)] = ()
-    judge: JudgeRuleSettings | None = None
-    min_rows: int = Field(30, ge=2)
-    level: float = Field(0.95, gt=0.5, lt=1)
-    inconclusive: Literal["inconclusive", "passed", "failed"] = "inconclusive"
+    absolute: Annotated[
+        tuple[Annotated[AbsoluteSettings, BeforeValidator(_long_form)], ...],
+        Option("Thresholds for the scores of the run.", path=False, may_hold_secret=False, affects_scores=False),
+    ] = ()
+    regression: Annotated[
+        Annotated[tuple[RegressionSettings, ...], BeforeValidator(_as_list)],
+        Option(
+            "How much worse than the baseline metrics may be.", path=False, may_hold_secret=False, affects_scores=False
+        ),
+    ] = ()
+    coverage: Annotated[
+        Annotated[tuple[CoverageSettings, ...], BeforeValidator(_as_list)],
+        Option("How many rows must be scored.", path=False, may_hold_secret=False, affects_scores=False),
+    ] = ()
+    judge: Annotated[
+        JudgeRuleSettings | None,
+        Option(
+            "How far the judge must agree with people for the other rules to count.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+        ),
+    ] = None
+    min_rows: Annotated[
+        int,
+        Option(
+            "Number of rows below which no rule about a mean is decided.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=2,
+        ),
+    ] = 30
+    level: Annotated[
+        float,
+        Option(
+            "Confidence level of the intervals, and probability that the gate does not fail by chance.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            gt=0.5,
+            lt=1,
+        ),
+    ] = 0.95
+    inconclusive: Annotated[
+        Literal["inconclusive", "passed", "failed"],
+        Option(
+            "Outcome of a gate that cannot decide. It does not pass by scores of a judge that is not trusted.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+        ),
+    ] = "inconclusive"
 
     def gate(self) -> Gate:
-        """The gate they stand for."""
+        """Return the gate that they stand for."""
         return Gate(
             absolute=tuple(rule.rule() for rule in self.absolute),
             regression=tuple(RegressionRule(rule.metrics, rule.max_drop) for rule in self.regression),
@@ -171,10 +247,10 @@ class GateSettings(Settings):
 
 
 def load_gate(path: Path) -> GateSettings:
-    """Reads a gate file.
+    """Read a gate file.
 
     Raises:
-        ConfigError: a file that can not be read, that has no rule, or an option that can not be used.
+        ConfigError: The file cannot be read, has no rule, or has an option that cannot be used.
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -186,9 +262,9 @@ def load_gate(path: Path) -> GateSettings:
             (".".join(map(str, found["loc"])), describe_option_error(found, GateSettings)) for found in error.errors()
         ]
         lines = [f"  {place}: {message}" for place, message in problems]
-        raise ConfigError(f"the gate file {path} can not be used:\n" + "\n".join(lines)) from error
+        raise ConfigError(f"the gate file {path} cannot be used:\n" + "\n".join(lines)) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"the gate file {path} can not be read: {error}") from error
+        raise ConfigError(f"the gate file {path} cannot be read: {error}") from error
     gate = settings.gate()
     if not (gate.absolute or gate.regression or gate.coverage):
         raise ConfigError(f"the gate file {path} has no rule: it needs absolute, regression or coverage")

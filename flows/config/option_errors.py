@@ -1,4 +1,4 @@
-"""What is wrong with an option of a configuration or gate file, in words, with the option that was perhaps meant."""
+"""Describe what is wrong with an option of a configuration or gate file, with the option that was perhaps meant."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -6,14 +6,15 @@ from typing import Any
 from pydantic import BaseModel
 
 from metric_core.suggestions import suggest_names
+from tasks.options.option import OptionGroup, current_name
 
 
 def describe_option_error(problem: Mapping[str, Any], model: type[BaseModel]) -> str:
-    """One problem of pydantic's in words.
+    """Describe a problem that pydantic found.
 
     Args:
-        problem: the problem, as `ValidationError.errors` has it.
-        model: what was validated.
+        problem: Item of `ValidationError.errors()`.
+        model: Class that was validated.
 
     >>> class Options(BaseModel):
     ...     limit: int = 0
@@ -23,6 +24,8 @@ def describe_option_error(problem: Mapping[str, Any], model: type[BaseModel]) ->
     if problem["type"] != "extra_forbidden":
         return str(problem["msg"]).removeprefix("Value error, ")
     place = problem["loc"]
+    if issubclass(model, OptionGroup) and (name := current_name(model, tuple(place))) is not None:
+        return f"{place[-1]} is now called {name}"
     schema = model.model_json_schema()
     known = model.model_fields if len(place) == 1 else set(_beside(place, schema)) or set(_nested(schema))
     nearest = suggest_names(str(place[-1]), known, most=1)
@@ -30,7 +33,7 @@ def describe_option_error(problem: Mapping[str, Any], model: type[BaseModel]) ->
 
 
 def _beside(place: Sequence[str | int], schema: Mapping[str, Any]) -> Iterator[str]:
-    """The names of the options of the table that a place is in; none where the way there leads through a union."""
+    """Yield the names of the options in the table of a place; none where the way there leads through a union."""
     table: Mapping[str, Any] = schema
     for part in place[:-1]:
         found = table.get("properties", {}).get(part, {})
@@ -39,6 +42,6 @@ def _beside(place: Sequence[str | int], schema: Mapping[str, Any]) -> Iterator[s
 
 
 def _nested(schema: Mapping[str, Any]) -> Iterator[str]:
-    """The names of all options inside tables."""
+    """Yield the names of all options inside tables."""
     for table in schema.get("$defs", {}).values():
         yield from table.get("properties", {})

@@ -1,26 +1,36 @@
-"""Where the stages of a run are computed, as a user says it: one word, or a table with an address."""
+"""Declare the options that say where the stages of a run are computed."""
 
-from typing import Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, model_validator
 
-from tasks.options.model_options import Settings
+from tasks.options.judge_options import JudgeOptions
+from tasks.options.option import Option, OptionGroup
 
 
-class RunnerOptions(Settings):
-    """Where the stages of a run are computed.
+class RunnerOptions(OptionGroup):
+    """Options of the engine that computes the stages."""
 
-    Args:
-        engine: `threads` of the run's own process, or processes of `dask` or `ray`.
-        address: for dask and ray, a cluster that is running; without it, one on this machine for as long as the run.
-    """
-
-    engine: Literal["threads", "dask", "ray"] = Field("threads", description="threads, dask or ray")
-    address: str | None = Field(
-        None,
-        description="for dask and ray: a cluster that is running; without it, one on this machine for the run",
-        examples=["tcp://scheduler.example:8786", "ray://head.example:10001"],
-    )
+    engine: Annotated[
+        Literal["threads", "dask", "ray"],
+        Option(
+            "threads of the process of the run, or processes of dask or ray.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+        ),
+    ] = "threads"
+    address: Annotated[
+        str | None,
+        Option(
+            "For dask and ray: address of a running cluster. Default: a cluster on this machine for the time of"
+            " the run.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            examples=["tcp://scheduler.example:8786", "ray://head.example:10001"],
+        ),
+    ] = None
 
     @model_validator(mode="after")
     def _is_reachable(self) -> Self:
@@ -35,7 +45,7 @@ class RunnerOptions(Settings):
 
 
 def parse_runner(value: Any) -> Any:
-    """A runner by one word -> its options: an engine, or the address of a cluster.
+    """Return the options of a runner that is named by its engine or by the address of its cluster.
 
     >>> parse_runner("dask"), parse_runner("ray://head:10001")
     ({'engine': 'dask'}, {'engine': 'ray', 'address': 'ray://head:10001'})
@@ -48,3 +58,68 @@ def parse_runner(value: Any) -> Any:
     return {"engine": scheme if scheme in get_args(RunnerOptions.model_fields["engine"].annotation) else "dask"} | {
         "address": value
     }
+
+
+SHARD_ROWS, SHARD_ROWS_OF_A_SERVER = 2000, 25
+"""Default rows per shard: so many that stages have work, so few that a prefix cache holds their passages."""
+
+WORKERS, WORKERS_OF_A_SERVER = 4, 8
+"""Default number of concurrent stages: while some prepare questions, others keep a server busy."""
+
+
+class ExecutionOptions(JudgeOptions):
+    """Options that say where and how the stages are computed."""
+
+    shard_rows: Annotated[
+        int | None,
+        Option(
+            "Rows per shard. Default: 25 where a server judges, else 2000.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=1,
+            examples=[100],
+        ),
+    ] = None
+    workers: Annotated[
+        int | None,
+        Option(
+            "Number of stages that run at the same time. Default: 8 threads where a server judges, else 4.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=1,
+            examples=[4],
+        ),
+    ] = None
+    runner: Annotated[
+        Annotated[RunnerOptions, BeforeValidator(parse_runner)],
+        Option(
+            "Where stages are computed: threads, dask or ray, or the address of a cluster.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            examples=["dask", "ray://head.example:10001"],
+        ),
+    ] = RunnerOptions()
+
+    def rows_a_shard(self) -> int:
+        """Return how many rows a shard has.
+
+        Few where a server judges: later questions about a passage then find it in the server's prefix cache.
+        """
+        if self.shard_rows is not None:
+            return self.shard_rows
+        return SHARD_ROWS_OF_A_SERVER if self._is_served() else SHARD_ROWS
+
+    def stages_at_once(self) -> int:
+        """Return how many stages run at the same time.
+
+        More where a server judges, for most of them wait for it; each process of a cluster loads its own models.
+        """
+        if self.workers is not None:
+            return self.workers
+        return WORKERS_OF_A_SERVER if self._is_served() and self.runner.engine == "threads" else WORKERS
+
+    def _is_served(self) -> bool:
+        return any(judge.backend == "server" or judge.launch is not None for judge in (self.judge, *self.panel))

@@ -27,7 +27,8 @@ from metric_core.stages import Product, Stage
 from tasks.dry_run.counting_judge import CountingJudge, Ledger, Tally
 from tasks.dry_run.shard_preview import ShardPreview
 from tasks.models.models import replace_judges
-from tasks.options.model_options import JudgedSettings, Settings
+from tasks.options.judged_settings import JudgedSettings
+from tasks.options.settings import Settings
 from tasks.prefect_support.stage_results import StageResults
 from tasks.stages.base import StageTask
 from tasks.stages.fingerprint import settings_fingerprint

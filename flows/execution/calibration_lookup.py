@@ -21,7 +21,8 @@ from metric_core.stages import Stage, closure
 from tasks.calibration import calibration_files
 from tasks.calibration.calibration_files import Calibration, JudgeName
 from tasks.models.models import open_judges
-from tasks.options.model_options import MetricSettings, Settings
+from tasks.options.metric_settings import MetricSettings
+from tasks.options.settings import Settings
 from tasks.stages.aggregation import AggregationSettings
 from tasks.stages.fingerprint import settings_fingerprint
 
@@ -94,7 +95,7 @@ def with_maps(settings: dict[Stage, Settings], config: RunConfig, plan: Plan) ->
 
 
 def _find_covered(config: RunConfig, requests: Sequence[MetricRequest]) -> CoveredMetric:
-    is_file = config.calibration not in ("none", "kept")
+    is_file = config.calibration not in ("none", "latest")
     known = (
         [calibration_files.load(Path(config.calibration).expanduser())] if is_file else calibration_files.load_latest()
     )

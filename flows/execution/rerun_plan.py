@@ -6,14 +6,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
-from flows.config.run_config import MetricChoices, RunConfig, parse_model
+from flows.config.run_config import RunConfig
 from flows.execution.plan import BEFORE, Plan
 from flows.execution.stage_settings import STAGE_TASKS, metrics_of, stage_settings
 from metric_core.errors import ConfigError, RunFolderError, SourceError
 from metric_core.metric import MetricRequest
 from metric_core.stages import Stage, closure
 from tasks.cache.cache_address import normalize_address
-from tasks.options.model_options import JudgeSettings, Settings
+from tasks.options.judge_options import JudgeSettings
+from tasks.options.metric_options import MetricChoices
+from tasks.options.model_words import parse_model
+from tasks.options.option import implementation_fields
+from tasks.options.settings import Settings
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.row_reuse import find_changes
 from tasks.runtime.credentials import refuse_secrets
@@ -22,8 +26,6 @@ from tasks.stages.samples import SamplesResult
 
 _NOT_CONTENT = frozenset({"extras"})
 """Columns of a sample that no stage reads."""
-_HOW = {"judge", "panel", "embedder", "language", "answers", "refresh"}
-"""Settings that say how a stage works, not which rows its table has."""
 
 
 class RerunRequest(Settings):
@@ -35,20 +37,20 @@ class RerunRequest(Settings):
         description="rows that have a failed cell, rows that the source has changed or added since, or all",
     )
     stage: Stage | None = Field(None, description="the first stage that is computed anew; default all")
-    metrics: MetricChoices = Field(None, description="other metrics than the run had")
+    metrics: MetricChoices = Field(None, description="Other metrics than those of the run.")
     judge: Annotated[JudgeSettings, BeforeValidator(parse_model)] | None = Field(
-        None, description="another judge than the run had"
+        None, description="Another judge than that of the run."
     )
-    answers: Annotated[str, AfterValidator(normalize_address)] | None = Field(
-        None, description="another store of answers than the run had"
+    cache: Annotated[str, AfterValidator(normalize_address)] | None = Field(
+        None, description="Another cache than that of the run."
     )
     tables: Annotated[str, AfterValidator(refuse_secrets)] | None = Field(
-        None, description="another store of stage tables than the run had"
+        None, description="Another store of stage tables than that of the run."
     )
     on_bad_row: Literal["fail", "skip"] | None = Field(
-        None, description="what becomes of bad rows where the source is read again; default as in the run"
+        None, description="What becomes of bad rows where the source is read again. Default: as in the run."
     )
-    out: str | None = Field(None, description="the new run folder; default runs/<time>-<source>-rerun")
+    out: str | None = Field(None, description="The new run folder. Default: runs/<time>-<source>-rerun.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ def prepare(request: RerunRequest) -> Rerun:
             "baseline": None,
             "metrics": request.metrics or old.metrics,
             "judge": request.judge or old.judge,
-            "answers": request.answers or old.answers,
+            "cache": request.cache or old.cache,
             "tables": request.tables or old.tables,
             "on_bad_row": request.on_bad_row or old.on_bad_row,
         }
@@ -155,8 +157,8 @@ def parse_request(model: str | None = None, **said: Any) -> RerunRequest:
 
 def _config_of(earlier: FinishedRun) -> RunConfig:
     try:
-        return RunConfig.model_validate(earlier.manifest["config"])
-    except (KeyError, ValidationError) as error:
+        return RunConfig.model_validate(earlier.config or None)
+    except ValidationError as error:
         written_by = earlier.manifest.get("versions", {}).get("rag-assay", "of unknown version")
         raise RunFolderError(
             f"the configuration of the run in {earlier.folder} was written by rag-assay {written_by} and can not be "
@@ -224,8 +226,9 @@ def _keep_rated(earlier: FinishedRun, settings: Settings) -> Settings:
 
 def _contains(had: Settings, wanted: Settings) -> bool:
     """Whether a table made with these settings has all rows of one made with those."""
-    have = had.model_dump(mode="json", exclude=_HOW)
+    how = implementation_fields(type(wanted))
+    have = had.model_dump(mode="json", exclude=how)
     return all(
         have[name] == value or (isinstance(value, list) and all(item in have[name] for item in value))
-        for name, value in wanted.model_dump(mode="json", exclude=_HOW).items()
+        for name, value in wanted.model_dump(mode="json", exclude=how).items()
     )

@@ -20,7 +20,7 @@ from metric_core.errors import ConfigError, RunFolderError
 from metric_core.judge_questions import QuestionKind
 from tasks.judges.panel import PanelJudge
 from tasks.models.models import open_embedder, open_judges, open_pipeline, open_recognizer
-from tasks.options.model_options import JudgedSettings
+from tasks.options.judged_settings import JudgedSettings
 from tasks.runs import run_folder
 from tasks.sources.location import HUB
 

@@ -110,12 +110,12 @@ def _threads(runner: StageRunner) -> Iterator[None]:
 
 
 def _refuse_stores_of_this_machine(config: RunConfig) -> None:
-    missing = [name for name in ("tables", "answers") if getattr(config, name) is None]
+    missing = [name for name in ("tables", "cache") if getattr(config, name) is None]
     if missing:
         raise ConfigError(
             f"the stages run on the cluster at {config.runner.address}, but {' and '.join(missing)} would be files of "
             'this machine. Name stores that every worker reaches, such as tables = "s3://bucket/assay" and '
-            'answers = "postgresql://assay@db.example/answers".'
+            'cache = "postgresql://assay@db.example/answers".'
         )
 
 

@@ -5,9 +5,11 @@ from typing import Any
 from flows.config.run_config import RunConfig, tables_root
 from flows.execution.plan import Plan
 from metric_core.stages import Product, Stage
-from tasks.options.model_options import JudgedSettings, MetricSettings, Settings
+from tasks.options.judged_settings import JudgedSettings
+from tasks.options.metric_settings import MetricSettings
 from tasks.options.narrow import narrow
 from tasks.options.retriever_options import RetrieverOptions
+from tasks.options.settings import Settings
 from tasks.stages.aggregation import AggregationSettings, aggregation
 from tasks.stages.base import StageTask, TableStorage
 from tasks.stages.claims import ClaimsSettings, claims
@@ -32,7 +34,6 @@ def samples_settings(config: RunConfig, plan: Plan) -> SamplesSettings:
     return narrow(
         config,
         SamplesSettings,
-        source=config.source or "",
         shard_rows=config.rows_a_shard(),
         required=plan.required,
     )
@@ -40,7 +41,7 @@ def samples_settings(config: RunConfig, plan: Plan) -> SamplesSettings:
 
 def retrieval_settings(config: RunConfig, retriever: RetrieverOptions) -> RetrievalSettings:
     """Return the settings of the step that fetches contexts."""
-    return narrow(config, RetrievalSettings, source=config.source or "", retriever=retriever)
+    return narrow(config, RetrievalSettings, retriever=retriever)
 
 
 def use_fetched_contexts(config: RunConfig, source: str) -> RunConfig:

@@ -8,7 +8,7 @@ from metric_core.errors import AssayError
 from metric_core.gates.rules import JudgeAgreement
 from metric_core.stages import any_judged
 from tasks.calibration.calibration_files import parse_figure
-from tasks.options.model_options import MetricSettings
+from tasks.options.metric_settings import MetricSettings
 
 _MEASURES = {"kappa": "Cohen's kappa", "spearman": FIGURES["spearman"]}
 """The figure that a gate looks at: of yes and no the first, of grades the second."""

@@ -11,16 +11,16 @@ from typing import Any
 
 from metric_core import columns as c
 from tasks.comparison.run_pair import RunPair
-from tasks.options.server_options import ServerOptions
+from tasks.options.evaluation_options import EvaluationOptions
+from tasks.options.judge_server_options import ServerJudgeOptions
+from tasks.options.option import scoring_options
 from tasks.runs.finished_run import FinishedRun
 
 YARDSTICK_COLUMNS = (c.USER_INPUT, c.REFERENCE, c.REFERENCE_CONTEXTS, c.REFERENCE_CONTEXT_IDS, c.RUBRICS)
 """The columns that are the test, not the answer of the system under test."""
 
 _MODELS = {"judge": ("backend", "model", "revision"), "embedder": None, "language": None, "recognizer": None}
-_COVERED = {"judge", "embedder", "language"}
-_HARMLESS = {"out", "tables", "workers", "runner", "shard_rows", "baseline", "answers", "refresh", "deploy"}
-_REACHING = set(ServerOptions.model_fields)
+_COMPARED = tuple(scoring_options(EvaluationOptions) - {*_MODELS, "verdict", "metrics"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +103,12 @@ def _compare_settings(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDiffere
     before, after = a.manifest, b.manifest
     for model, fields in _MODELS.items():
         yield from _differing_fields(model, _select(before.get(model), fields), _select(after.get(model), fields), True)
-    yield from _compare_request_modes(before, after)
+    yield from _compare_request_modes(a, b)
     yield from _compare_metrics(before, after)
-    old, new = before.get("config") or {}, after.get("config") or {}
+    old, new = a.config, b.config
     yield from _differing_fields("verdict", {"": old.get("verdict")}, {"": new.get("verdict")}, True)
     yield from _differing_fields("calibration applied to", _applied_settings(before), _applied_settings(after), True)
-    left_out = {*_COVERED, *_HARMLESS, "verdict", "metrics"}
-    yield from _differing_fields("", _omit(old, left_out), _omit(new, left_out), False)
+    yield from _differing_fields("", _select(old, _COMPARED), _select(new, _COMPARED), False)
     yield from _differing_fields("version of", before.get("versions") or {}, after.get("versions") or {}, False)
 
 
@@ -119,14 +118,13 @@ def _applied_settings(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return {key: f"made {entry['created']}" for key, entry in metrics.items() if entry.get("applied")}
 
 
-def _compare_request_modes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[SettingDifference]:
+def _compare_request_modes(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDifference]:
     """How the judge was asked: whether that matters is its own account, where both runs have one."""
+    before, after = a.manifest, b.manifest
     old, new = before.get("judge_fingerprints") or {}, after.get("judge_fingerprints") or {}
     both = old.keys() & new.keys()
     kinds = sorted(kind for kind in both if old[kind] != new[kind])
-    settings = list(
-        _differing_fields("judge", _server_settings(before), _server_settings(after), bool(kinds) or not both)
-    )
+    settings = list(_differing_fields("judge", _server_settings(a), _server_settings(b), bool(kinds) or not both))
     same_judge = _select(before.get("judge"), _MODELS["judge"]) == _select(after.get("judge"), _MODELS["judge"])
     if kinds and same_judge and not settings:
         asked = "all questions" if len(kinds) == len(both) else ", ".join(kinds)
@@ -134,10 +132,10 @@ def _compare_request_modes(before: Mapping[str, Any], after: Mapping[str, Any]) 
     yield from settings
 
 
-def _server_settings(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def _server_settings(run: FinishedRun) -> dict[str, Any]:
     """The settings of a judge server that can change its answers."""
-    judge = (manifest.get("config") or {}).get("judge") or {}
-    return _omit(judge.get("server") or {}, _REACHING)
+    judge = run.config.get("judge") or {}
+    return _select(judge.get("server"), tuple(scoring_options(ServerJudgeOptions)))
 
 
 def _compare_metrics(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[SettingDifference]:
@@ -167,10 +165,6 @@ def _differing_fields(
 
 def _select(content: Mapping[str, Any] | None, fields: tuple[str, ...] | None) -> dict[str, Any]:
     return {name: value for name, value in (content or {}).items() if fields is None or name in fields}
-
-
-def _omit(content: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
-    return {name: value for name, value in content.items() if name not in names}
 
 
 def _format_value(value: Any) -> str:

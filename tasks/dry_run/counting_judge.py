@@ -34,7 +34,7 @@ from tasks.judges.protocol import (
     OnGenerateAnswer,
     notify_all,
 )
-from tasks.options.model_options import JudgeSettings
+from tasks.options.judge_options import JudgeSettings
 
 NOT_ASKED = "not asked"
 """The reason of a stand-in that fails."""

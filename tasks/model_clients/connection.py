@@ -89,7 +89,7 @@ class Connection:
 
     async def _look(self, path: str) -> dict[str, Reply]:
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + min(FIRST_TIMEOUT, self._options.patience)
+        deadline = loop.time() + min(FIRST_TIMEOUT, self._options.unavailable_timeout)
 
         def pause_after(error: Exception, _attempt: int) -> float | None:
             return PROBE_SECONDS if isinstance(error, UnusableError) and loop.time() < deadline else None
@@ -122,7 +122,7 @@ async def _open(options: ServerOptions, key: str | None) -> tuple[ClientSession,
         timeout=ClientTimeout(total=options.timeout, sock_connect=CONNECT_SECONDS),
     )
     replicas = [Replica(url, session, key) for url in options.urls]
-    fleet = ReplicaPool(replicas, options.concurrency, Patience(options.max_retries, options.patience))
+    fleet = ReplicaPool(replicas, options.concurrency, Patience(options.max_retries, options.unavailable_timeout))
     return session, fleet, replicas
 
 

@@ -18,7 +18,10 @@ from tasks.judges.panel import PanelJudge
 from tasks.judges.protocol import Judge
 from tasks.judges.scripted import ScriptedJudge
 from tasks.models.custom_models import CustomEmbedder, CustomJudge, CustomRecognizer
-from tasks.options.model_options import EmbedderSettings, JudgedSettings, JudgeSettings, LanguageSettings
+from tasks.options.embedder_options import EmbedderSettings
+from tasks.options.judge_options import JudgeSettings
+from tasks.options.judged_settings import JudgedSettings
+from tasks.options.language_options import LanguageSettings
 from tasks.prefect_support.secret_blocks import read_secret_block
 from tasks.recognizers.protocol import EntityRecognizer
 from tasks.recognizers.spacy_pipeline import SpacyPipeline
@@ -111,7 +114,7 @@ def open_cross_encoder(settings: EmbedderSettings) -> CrossEncoder:
 def open_judges(settings: JudgedSettings) -> Judge:
     """The judge that a stage asks: one, or a panel."""
     lead, *others = [
-        open_judge(member, settings.embedder, settings.language, settings.answers, refresh=settings.refresh)
+        open_judge(member, settings.embedder, settings.language, settings.cache, refresh=settings.refresh)
         for member in (settings.judge, *settings.panel)
     ]
     if not others:
@@ -144,7 +147,7 @@ def open_judge(
     def opened() -> CachedJudge:
         if settings.backend == "scripted":
             return CachedJudge(_scripted(settings), open_cache(answers), refresh=refresh)
-        reached = settings.model_copy(update={"launch": None, "slots": None})
+        reached = settings.model_copy(update={"launch": None, "max_concurrent_stages": None})
         judge = _open_judge(reached, embedder, language, answers, os.getpid())
         return CachedJudge(judge, open_cache(answers), refresh=refresh)
 

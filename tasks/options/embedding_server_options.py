@@ -1,20 +1,43 @@
-"""What a user can set about an embedding server, apart from its client, so that who has none need not load one."""
+"""Declare the options of an embedding server, apart from its client, which only its users load."""
 
-from pydantic import Field
+from typing import Annotated
 
+from tasks.options.option import Option
 from tasks.options.server_options import ServerOptions
 
 
 class ServerEmbedderOptions(ServerOptions):
-    """Which model embeds.
+    """Options of an embedding server: its address and its model."""
 
-    Args:
-        model: its name at the server; None takes the only one that the server has.
-        revision: its revision, for the record: a server does not tell it.
-        batch: texts a request.
-    """
-
-    model: str | None = Field(None, description="the model's name at the server; default: the only one it has")
-    revision: str | None = Field(None, description="the model's revision, for the record")
-    batch: int = Field(64, ge=1, description="texts a request")
-    concurrency: int = Field(16, ge=1, le=4096, description="requests in flight at a replica")
+    model: Annotated[
+        str | None,
+        Option(
+            "Name of the model at the server. Default: the only one it has.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+        ),
+    ] = None
+    revision: Annotated[
+        str | None,
+        Option(
+            "Revision of the model, for the record: a server does not report it.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+        ),
+    ] = None
+    batch: Annotated[
+        int, Option("Number of texts per request.", path=False, may_hold_secret=False, affects_scores=False, ge=1)
+    ] = 64
+    concurrency: Annotated[
+        int,
+        Option(
+            "Maximum number of requests in flight per replica.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=1,
+            le=4096,
+        ),
+    ] = 16

@@ -1,41 +1,115 @@
-"""What a user can set about a judge server, apart from where it is: the model, and how it is asked."""
+"""Declare the options of a judge server: its model, and what it is asked with."""
 
-from pydantic import Field
+from typing import Annotated
 
+from tasks.options.option import Option, implementation_fields
 from tasks.options.server_options import ServerOptions
 
 
 class ServerJudgeOptions(ServerOptions):
-    """Which model judges, and how it is asked.
+    """Options of a judge server: its address, its model, and what requests contain."""
 
-    Args:
-        model: its name at the server; None takes the only one that the server has.
-        revision: its revision, for the record: a server does not tell it.
-        language: the language of the prompts, or a folder with prompts of one's own.
-        window: tokens that the model can read and write, where the server does not tell.
-        max_output_tokens: the longest JSON reply, and the longest thought.
-        temperature: of answers that are asked for once.
-        questions_temperature: of regenerated questions, which are to differ.
-        votes_temperature: of answers that are asked for several times.
-        seed: where sampling starts, at temperatures above 0.
-        thinking: let a reasoning model think before it answers; slower by far, and without probabilities.
-    """
-
-    model: str | None = Field(None, description="the model's name at the server; default: the only one it has")
-    revision: str | None = Field(None, description="the model's revision, for the record")
-    language: str = Field("en", description="language of the prompts, or a folder with prompts of your own")
-    window: int | None = Field(None, ge=256, description="the model's context window, where the server does not tell")
-    max_output_tokens: int = Field(2048, ge=16, description="the longest JSON reply or thought, in tokens")
-    temperature: float = Field(0.0, ge=0, le=2, description="of answers asked for once")
-    questions_temperature: float = Field(0.7, ge=0, le=2, description="of regenerated questions")
-    votes_temperature: float = Field(0.7, ge=0, le=2, description="of answers asked for several times")
-    seed: int = Field(0, ge=0, description="where sampling starts")
-    thinking: bool = Field(False, description="let a reasoning model think before it answers")
+    model: Annotated[
+        str | None,
+        Option(
+            "Name of the model at the server. Default: the only one it has.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+        ),
+    ] = None
+    revision: Annotated[
+        str | None,
+        Option(
+            "Revision of the model, for the record: a server does not report it.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+        ),
+    ] = None
+    language: Annotated[
+        str,
+        Option(
+            "Language of the prompts, or a folder with user-defined prompts.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+        ),
+    ] = "en"
+    context_window: Annotated[
+        int | None,
+        Option(
+            "Context window of the model in tokens, where the server does not report it.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            renamed_from="window",
+            ge=256,
+        ),
+    ] = None
+    max_output_tokens: Annotated[
+        int,
+        Option(
+            "Maximum number of tokens of a JSON reply, and of reasoning.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            ge=16,
+        ),
+    ] = 2048
+    temperature: Annotated[
+        float,
+        Option(
+            "Temperature of answers that are asked for once.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            ge=0,
+            le=2,
+        ),
+    ] = 0.0
+    questions_temperature: Annotated[
+        float,
+        Option(
+            "Temperature of regenerated questions, which are meant to differ.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            ge=0,
+            le=2,
+        ),
+    ] = 0.7
+    votes_temperature: Annotated[
+        float,
+        Option(
+            "Temperature of answers that are asked for several times.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            ge=0,
+            le=2,
+        ),
+    ] = 0.7
+    seed: Annotated[
+        int,
+        Option(
+            "Seed of sampling, at temperatures above 0.", path=False, may_hold_secret=False, affects_scores=True, ge=0
+        ),
+    ] = 0
+    thinking: Annotated[
+        bool,
+        Option(
+            "Let a reasoning model think before it answers: far slower, and without probabilities.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+        ),
+    ] = False
 
     def determining(self) -> dict[str, object]:
-        """The options that can change an answer; all others may differ between two runs that share answers.
+        """Return the options that can change an answer; all others may differ between two runs that share answers.
 
         >>> sorted(ServerJudgeOptions(urls=("http://localhost:8000",)).determining())[:3]
-        ['language', 'max_output_tokens', 'model']
+        ['context_window', 'language', 'max_output_tokens']
         """
-        return self.model_dump(exclude=set(ServerOptions.model_fields))
+        return self.model_dump(exclude=implementation_fields(type(self)))

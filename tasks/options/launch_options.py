@@ -1,4 +1,4 @@
-"""What a user can set about a judge server that is launched here."""
+"""Declare the options of a judge server that is launched on this machine."""
 
 import hashlib
 import json
@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -16,6 +15,8 @@ from pydantic import (
     ValidationInfo,
     field_validator,
 )
+
+from tasks.options.option import Flag, Option, OptionGroup
 
 API_SERVER = "vllm.entrypoints.openai.api_server"
 """The module that serves. `vllm serve` looks up a distribution named vllm, which repackaged builds do not have."""
@@ -62,58 +63,155 @@ Variable: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za
 Value: TypeAlias = Annotated[SecretStr, BeforeValidator(_as_text), AfterValidator(_refuse_masked)]
 
 
-class LaunchSettings(BaseModel):
-    """How to launch a judge server.
+class LaunchSettings(OptionGroup):
+    """Options of a judge server that is launched on this machine."""
 
-    Args:
-        python: the Python of an environment that has vLLM.
-        container: instead of `python`, the command that runs a container, up to and including the image, whose entry
-            point is `vllm serve`; name, published port and variables are put in after `run`.
-        model: the model's name at the hub, or its folder (for a container: its folder there).
-        served_name: the name that requests give; default: `model`.
-        dtype: the type of weights and activations.
-        tensor_parallel_size: GPUs that share the model.
-        max_model_len: tokens that a request may have, prompt and reply; default: all that the model can read.
-        gpu_memory_utilization: share of the GPU's memory to take.
-        host: the address to listen on.
-        port: the port to listen on; 0: a free one.
-        extra_args: further options of vLLM; like `container`, a list of words or a command line.
-        environment: further environment variables. Their values are shown nowhere; they do not survive being stored
-            with a configuration either, so a secret is better set in the environment of the process that launches.
-        entry: for `python`, the module that serves.
-        start_timeout: seconds until it must be ready; a first start also downloads the model.
-    """
+    model_config = ConfigDict(hide_input_in_errors=True)
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-    python: str | None = Field(
-        None, description="Python of an environment that has vLLM", examples=[".venv-vllm/bin/python"]
-    )
-    container: Words | None = Field(
-        None,
-        min_length=1,
-        validate_default=True,
-        description="instead of python: the command that runs a container with vLLM, up to the image",
-        examples=[["docker", "run", "--gpus", "all", "--ipc", "host", "vllm/vllm-openai:v0.32.0"]],
-    )
-    model: str = Field(min_length=1, description="the model's name at the hub, or its folder")
-    served_name: str | None = Field(None, min_length=1, description="the name that requests give; default: model")
-    dtype: Literal["auto", "half", "float16", "bfloat16", "float", "float32"] = Field(
-        "auto", description="type of weights and activations"
-    )
-    tensor_parallel_size: int = Field(1, ge=1, description="GPUs that share the model")
-    max_model_len: int | None = Field(None, ge=256, description="tokens that a request may have", examples=[16384])
-    gpu_memory_utilization: float | None = Field(
-        None, gt=0, le=1, description="share of the GPU's memory to take", examples=[0.9]
-    )
-    host: str = Field("127.0.0.1", min_length=1, description="the address to listen on")
-    port: int = Field(0, ge=0, le=65535, description="the port to listen on; 0: a free one")
-    extra_args: Words = Field((), description="further options of vLLM", examples=[["--quantization", "fp8"]])
-    environment: dict[Variable, Value] = Field(
-        default_factory=dict, description="further environment variables; their values are shown nowhere"
-    )
-    entry: str = Field(API_SERVER, min_length=1, description="for python: the module that serves")
-    start_timeout: float = Field(900.0, gt=0, description="seconds until it must be ready")
+    python: Annotated[
+        str | None,
+        Option(
+            "Python of an environment that has vLLM.",
+            path="command",
+            may_hold_secret=False,
+            affects_scores=False,
+            cli="--python",
+            examples=[".venv-vllm/bin/python"],
+        ),
+    ] = None
+    container: Annotated[
+        Words | None,
+        Option(
+            "Instead of python: the command that runs a container with vLLM, up to and including the image, "
+            "whose entry point is vllm serve. Name, published port and variables are inserted after run.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            cli=Flag(
+                long="--container",
+                help="Instead of --python: the command that runs a container with vLLM, up to the image.",
+            ),
+            min_length=1,
+            validate_default=True,
+            examples=[["docker", "run", "--gpus", "all", "--ipc", "host", "vllm/vllm-openai:v0.32.0"]],
+        ),
+    ] = None
+    model: Annotated[
+        str,
+        Option(
+            "Name of the model at the hub, or its folder; for a container, its folder there.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            cli="--model",
+            min_length=1,
+        ),
+    ]
+    served_name: Annotated[
+        str | None,
+        Option(
+            "Name that requests give. Default: model.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            cli="--served-name",
+            min_length=1,
+        ),
+    ] = None
+    dtype: Annotated[
+        Literal["auto", "half", "float16", "bfloat16", "float", "float32"],
+        Option(
+            "Type of weights and activations.", path=False, may_hold_secret=False, affects_scores=True, cli="--dtype"
+        ),
+    ] = "auto"
+    tensor_parallel_size: Annotated[
+        int,
+        Option(
+            "Number of GPUs that share the model.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            cli="--gpus",
+            ge=1,
+        ),
+    ] = 1
+    max_model_len: Annotated[
+        int | None,
+        Option(
+            "Maximum number of tokens of a request, prompt and reply. Default: the context window of the model.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            cli="--max-model-len",
+            ge=256,
+            examples=[16384],
+        ),
+    ] = None
+    gpu_memory_utilization: Annotated[
+        float | None,
+        Option(
+            "Share of the GPU memory to use.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            cli="--gpu-memory",
+            gt=0,
+            le=1,
+            examples=[0.9],
+        ),
+    ] = None
+    host: Annotated[
+        str, Option("Address to listen on.", path=False, may_hold_secret=False, affects_scores=False, min_length=1)
+    ] = "127.0.0.1"
+    port: Annotated[
+        int,
+        Option(
+            "Port to listen on; 0 takes a free one.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            cli="--port",
+            ge=0,
+            le=65535,
+        ),
+    ] = 0
+    extra_args: Annotated[
+        Words,
+        Option(
+            "Further options of vLLM, as a list of words or one text.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            cli="--extra-args",
+            examples=[["--quantization", "fp8"]],
+        ),
+    ] = ()
+    environment: Annotated[
+        dict[Variable, Value],
+        Option(
+            "Further environment variables. Their values are never shown, and do not survive storing the "
+            "configuration: set a secret in the environment of the process that launches the judge.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=True,
+        ),
+    ] = Field(default_factory=dict)
+    entry: Annotated[
+        str,
+        Option(
+            "For python: the module that serves.", path=False, may_hold_secret=False, affects_scores=True, min_length=1
+        ),
+    ] = API_SERVER
+    start_timeout: Annotated[
+        float,
+        Option(
+            "Seconds until the server must be ready; a first start also downloads the model.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            gt=0,
+        ),
+    ] = 900.0
 
     @field_validator("extra_args")
     @classmethod

@@ -1,20 +1,21 @@
-"""What a user can set about the index from which contexts are fetched."""
+"""Declare the options of the index from which contexts are fetched."""
 
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
+from tasks.options.option import Option, OptionGroup
 from tasks.options.server_addresses import refuse_bare_host
 from tasks.plugins.instantiate import check_secret_references
 from tasks.runtime.credentials import is_reference
 
 
 def describe_address(name: str) -> str:
-    """An http(s) URL without secrets in it, or the name of an object: `module:attribute` or an entry point.
+    """Return an http(s) URL without secrets, or the name of an object: `module:attribute` or an entry point.
 
     Raises:
-        ValueError: it is a URL of another kind, or one with a user or a password.
+        ValueError: It is a URL of another kind, or one with a user or a password.
 
     >>> describe_address("http://localhost:9000/search")
     'http://localhost:9000/search'
@@ -32,50 +33,111 @@ def describe_address(name: str) -> str:
     return name
 
 
-class RetrieverOptions(BaseModel):
-    """The index that contexts are fetched from, and what answers with them.
+class RetrieverOptions(OptionGroup):
+    """Options of the index that contexts are fetched from, and of the generator that answers with them."""
 
-    Args:
-        index: an HTTP endpoint, or an object with the protocol `Retriever`.
-        generator: an HTTP endpoint, or an object with the protocol `Generator`; without one, answers stay as they are.
-        options: what an object of the user's own is made with.
-        top_k: passages a query, told to endpoints; a longer reply is cut.
-        api_key: where the key of the endpoints is: `env:NAME` or `block:NAME`.
-        concurrency: queries in flight.
-        timeout: seconds a query may take.
-        max_retries: how often a query is sent again after the status 429 or 5xx, a lost connection or a timeout.
-    """
+    model_config = ConfigDict(hide_input_in_errors=True)
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-    index: Annotated[str, AfterValidator(describe_address)] = Field(
-        min_length=1, description="an http(s) URL that takes a query and gives passages, or module:attribute"
-    )
-    generator: Annotated[str, AfterValidator(describe_address)] | None = Field(
-        None, description="what answers with the passages: an http(s) URL or module:attribute"
-    )
-    options: Annotated[dict[str, Any], AfterValidator(check_secret_references)] = Field(
-        default_factory=dict, description="for an index of your own: what it is made with"
-    )
-    top_k: int = Field(5, ge=1, le=1000, description="passages a query")
-    api_key: Annotated[str, AfterValidator(is_reference)] | None = Field(
-        None, description="where the key of the endpoints is: env:NAME, or block:NAME"
-    )
-    concurrency: int = Field(8, ge=1, le=256, description="queries in flight")
-    timeout: float = Field(30.0, gt=0, description="seconds a query may take")
-    max_retries: int = Field(4, ge=0, description="how often a query is sent again after an error")
+    index: Annotated[
+        Annotated[str, AfterValidator(describe_address)],
+        Option(
+            "An http(s) URL that takes a query and returns passages, or module:attribute of a retriever.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=True,
+            min_length=1,
+        ),
+    ]
+    generator: Annotated[
+        Annotated[str, AfterValidator(describe_address)] | None,
+        Option(
+            "Generator of the responses from the passages: an http(s) URL or module:attribute. Default: the "
+            "responses of the data.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=True,
+        ),
+    ] = None
+    options: Annotated[
+        Annotated[dict[str, Any], AfterValidator(check_secret_references)],
+        Option(
+            "For a user-defined retriever: its arguments, with secrets as env:NAME or block:NAME.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=True,
+        ),
+    ] = Field(default_factory=dict)
+    top_k: Annotated[
+        int,
+        Option(
+            "Number of passages per query; a longer reply is cut.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            ge=1,
+            le=1000,
+        ),
+    ] = 5
+    api_key: Annotated[
+        Annotated[str, AfterValidator(is_reference)] | None,
+        Option(
+            "Reference to the key of the endpoints: env:NAME or block:NAME.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+        ),
+    ] = None
+    concurrency: Annotated[
+        int,
+        Option(
+            "Maximum number of queries in flight.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=1,
+            le=256,
+        ),
+    ] = 8
+    timeout: Annotated[
+        float, Option("Seconds that a query may take.", path=False, may_hold_secret=False, affects_scores=False, gt=0)
+    ] = 30.0
+    max_retries: Annotated[
+        int,
+        Option(
+            "Number of retries after the status 429 or 5xx, a lost connection or a timeout.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=0,
+        ),
+    ] = 4
 
 
 def parse_retriever(value: Any) -> Any:
-    """An index by one word -> its options.
+    """Return the options of an index that is named in one word.
 
     >>> parse_retriever("http://localhost:9000/search")
     {'index': 'http://localhost:9000/search'}
 
     Raises:
-        ConfigError: a host and a port, without a scheme.
+        ConfigError: The word is a host and a port without a scheme.
     """
     if not isinstance(value, str):
         return value
     refuse_bare_host(value)
     return {"index": value}
+
+
+class RetrieverChoice(OptionGroup):
+    """The option that says which index the contexts are fetched from."""
+
+    retriever: Annotated[
+        Annotated[RetrieverOptions, BeforeValidator(parse_retriever)] | None,
+        Option(
+            "Index from which the contexts of the user questions are fetched: an http(s) URL or module:attribute.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=True,
+            examples=["http://localhost:9000/search"],
+        ),
+    ] = None

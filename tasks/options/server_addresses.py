@@ -1,4 +1,4 @@
-"""Addresses of servers, as people write them."""
+"""Check addresses of servers as users write them."""
 
 import re
 
@@ -9,7 +9,7 @@ _HOST = re.compile(r"[\w.-]+:\d+(/|$)")
 
 
 def refuse_bare_host(name: str) -> None:
-    """Refuses a host and a port without a scheme, which would be taken for a module and its attribute.
+    """Refuse a host and a port without a scheme, which would be taken for a module and its attribute.
 
     >>> refuse_bare_host("my_module:Judge")
     >>> refuse_bare_host("localhost:8000/v1")
@@ -18,7 +18,7 @@ def refuse_bare_host(name: str) -> None:
     metric_core.errors.ConfigError: 'localhost:8000/v1' is no URL; a server is named as in http://localhost:8000/v1
 
     Raises:
-        ConfigError: with the URL that was perhaps meant.
+        ConfigError: The name is a host and a port; the message says the URL that was perhaps meant.
     """
     if _HOST.match(name):
         raise ConfigError(f"{name!r} is no URL; a server is named as in http://{name}")

@@ -1,20 +1,21 @@
-"""What a user can set about model servers: where they are, and how patient the client is."""
+"""Declare the options of model servers: their addresses, and how the client waits and retries."""
 
 import os
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict
 
 from metric_core.errors import ConfigError
+from tasks.options.option import ModelOptions, Option
 from tasks.runtime.credentials import is_reference, read_secret
 
 
 def normalize_url(url: str) -> str:
-    """A server's URL as requests use it: with `/v1` where no path is given, without a slash at its end.
+    """Return a server's URL as requests use it: with `/v1` where it has no path, without a trailing slash.
 
     Raises:
-        ValueError: it is no http(s) URL, or holds credentials or a query, which would end up in run folders.
+        ValueError: It is no http(s) URL, or it holds credentials or a query, which would end up in run folders.
 
     >>> normalize_url("http://localhost:8000/")
     'http://localhost:8000/v1'
@@ -35,38 +36,80 @@ def _normalize_urls(urls: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(map(normalize_url, urls))
 
 
-class ServerOptions(BaseModel):
-    """How servers are reached. None of it can change an answer.
+class ServerOptions(ModelOptions):
+    """Options of a model server that cannot change an answer: its address, and how the client retries."""
 
-    Args:
-        urls: one `/v1` URL, or one a replica; all replicas serve the same model.
-        api_key: where the key is, for servers that want one: `env:NAME` or `block:NAME`.
-        api_key_env: the same for an environment variable, by its name alone.
-        concurrency: requests in flight at a replica.
-        timeout: seconds a request may take.
-        max_retries: how often a request is sent again after the status 429 or 5xx, a lost connection or a timeout.
-        patience: seconds to wait for a server that is down to come back, before the run ends.
-    """
+    model_config = ConfigDict(hide_input_in_errors=True)
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-    urls: Annotated[tuple[str, ...], AfterValidator(_normalize_urls)] = Field(
-        min_length=1, description="one /v1 URL, or one a replica of the same model"
-    )
-    api_key: Annotated[str, AfterValidator(is_reference)] | None = Field(
-        None, description="where the key is: env:NAME, or block:NAME for a Secret block of the Prefect server"
-    )
-    api_key_env: str | None = Field(None, description="name of the environment variable that holds the key")
-    concurrency: int = Field(128, ge=1, le=4096, description="requests in flight at a replica")
-    timeout: float = Field(180.0, gt=0, description="seconds a request may take")
-    max_retries: int = Field(8, ge=0, description="how often a request is sent again after an error")
-    patience: float = Field(120.0, ge=0, description="seconds to wait for a server that is down to come back")
+    urls: Annotated[
+        Annotated[tuple[str, ...], AfterValidator(_normalize_urls)],
+        Option(
+            "A /v1 URL, or one per replica of the same model.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+            min_length=1,
+        ),
+    ]
+    api_key: Annotated[
+        Annotated[str, AfterValidator(is_reference)] | None,
+        Option(
+            "Reference to the key of the server: env:NAME, or block:NAME for a Secret block of the Prefect server.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+        ),
+    ] = None
+    api_key_env: Annotated[
+        str | None,
+        Option(
+            "Name of the environment variable that holds the key.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+        ),
+    ] = None
+    concurrency: Annotated[
+        int,
+        Option(
+            "Maximum number of requests in flight per replica.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=1,
+            le=4096,
+        ),
+    ] = 128
+    timeout: Annotated[
+        float, Option("Seconds that a request may take.", path=False, may_hold_secret=False, affects_scores=False, gt=0)
+    ] = 180.0
+    max_retries: Annotated[
+        int,
+        Option(
+            "Number of retries after the status 429 or 5xx, a lost connection or a timeout.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=0,
+        ),
+    ] = 8
+    unavailable_timeout: Annotated[
+        float,
+        Option(
+            "Seconds to wait for a server that is down, before the run ends.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            renamed_from="patience",
+            ge=0,
+        ),
+    ] = 120.0
 
     def read_key(self) -> str | None:
-        """The key, read each time and kept nowhere.
+        """Read the key of the server again, since it is stored nowhere.
 
         Raises:
-            ConfigError: the variable is not set, or the block is not there, or no header can carry what it holds.
+            ConfigError: The variable is not set, there is no such block, or no header can carry what it holds.
         """
         key = self._named_key()
         if key is not None and not (key.isascii() and key.isprintable()):

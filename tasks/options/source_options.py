@@ -1,45 +1,144 @@
-"""What a user can say about a source: names of columns, how many rows, what to do about rows that are no samples."""
+"""Declare the options of the data: names of columns, how many rows, and what becomes of rows that are no samples."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from metric_core.columns import COLUMN_ALIASES, COLUMNS
 from metric_core.errors import ConfigError
+from tasks.options.option import Flag, Option, OptionGroup
+from tasks.runtime.credentials import refuse_secrets
 from tasks.runtime.wording import quote_names, suggest_nearest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceOptions:
+def _split_pairs(value: Any) -> Any:
+    """Return a table given as `a=b,c=d` or as JSON."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("{"):
+        return json.loads(value)
+    pairs = [part.partition("=") for part in value.split(",") if part.strip()]
+    if any(not equals for _, equals, _ in pairs):
+        raise ValueError("expected data_column=sample_column, comma-separated")
+    return {name.strip(): target.strip() for name, _, target in pairs}
+
+
+class RowOptions(OptionGroup):
+    """Options that say how the rows of the data are read."""
+
+    column_map: Annotated[
+        Annotated[dict[str, str], BeforeValidator(_split_pairs)],
+        Option(
+            "Column of the data = column of a sample, where the names differ.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            cli=Flag(
+                long="--column-map",
+                metavar="DATA=SAMPLE,...",
+                help="Columns by other names: prompt=user_input,gold=reference.",
+            ),
+            examples=[{"prompt": "user_input"}],
+        ),
+    ] = Field(default_factory=dict)
+    id_column: Annotated[
+        str | None,
+        Option(
+            "Column with the ids of the rows. Default: row_id or id, else a digest of the content; an empty "
+            "name takes the digest in any case.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            cli=Flag(
+                long="--id-column",
+                help="Column with the ids of the rows. Default: row_id or id, else made from the content.",
+            ),
+            examples=["ticket"],
+        ),
+    ] = None
+    limit: Annotated[
+        int | None,
+        Option(
+            "Read the first rows only, bad ones included.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            cli="--limit",
+            ge=1,
+            examples=[100],
+        ),
+    ] = None
+    on_bad_row: Annotated[
+        Literal["fail", "skip"],
+        Option(
+            "Stop at bad rows (fail), or leave them out and count them (skip).",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            cli=Flag(long="--on-bad-row", metavar="fail|skip"),
+        ),
+    ] = "fail"
+    empty_text: Annotated[
+        Literal["bad", "keep"],
+        Option(
+            "Whether an empty text in a required column makes a row bad, or is kept.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            cli=Flag(long="--empty-text", metavar="bad|keep"),
+        ),
+    ] = "bad"
+
+
+class SourceAddress(OptionGroup):
+    """The option that says which data are evaluated."""
+
+    source: Annotated[
+        Annotated[str, AfterValidator(refuse_secrets)] | None,
+        Option(
+            "The data: a file (JSONL, JSON, CSV, Parquet, Arrow), a folder of files, a pattern (logs/*.jsonl), "
+            "a datasets folder, an fsspec URL or hub:owner/name.",
+            path=True,
+            may_hold_secret=True,
+            affects_scores=True,
+            cli=Flag(
+                long="",
+                metavar="SOURCE|CONFIG",
+                help="Data (JSONL, JSON, CSV, Parquet or Arrow: a file, a folder, a quoted pattern such as "
+                "'logs/*.jsonl', an fsspec URL; a datasets folder; hub:owner/name) or a configuration file "
+                "(.toml, .yaml).",
+            ),
+        ),
+    ] = None
+
+
+class DataOptions(RowOptions, SourceAddress):
+    """Options that say which data are evaluated, and how their rows are read."""
+
+
+class SourceOptions(RowOptions):
     """How to read a source.
 
     Args:
-        column_map: data-set column -> sample column, before any alias. A sample column that is named here is read
-            from there and nowhere else.
-        id_column: the data-set column with the ids of the rows. None: the first of `row_id` and `id` that the
-            source has, else a digest of each row's content. "": the digest in any case.
-        limit: read only the first rows of the source, bad ones included. At least 1.
-        on_bad_row: "fail" raises at the end of the source; "skip" leaves bad rows out.
-        empty_text: whether an empty text in a column that a metric needs makes a row "bad" or is kept.
-        batch_rows: rows in a table, and the bound on how many are in memory. At least 1.
+        batch_rows: Number of rows per table, and the bound on how many are in memory. At least 1.
 
     Raises:
         ConfigError: `column_map` names a sample column that does not exist or names one twice; a number below 1.
     """
 
-    column_map: Mapping[str, str] = field(default_factory=dict)
-    id_column: str | None = None
-    limit: int | None = None
-    on_bad_row: Literal["fail", "skip"] = "fail"
-    empty_text: Literal["bad", "keep"] = "bad"
-    batch_rows: int = 2000
+    only_options = False
 
-    def __post_init__(self) -> None:
-        """Refuses options that no source can satisfy."""
-        if self.limit is not None and self.limit < 1:
-            raise ConfigError(f"limit must be at least 1, got {self.limit}")
-        if self.batch_rows < 1:
-            raise ConfigError(f"batch_rows must be at least 1, got {self.batch_rows}")
+    batch_rows: int = Field(2000, ge=1)
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            wanted = f"must be at least {first['ctx']['ge']}" if "ge" in first.get("ctx", {}) else first["msg"]
+            raise ConfigError(f"{first['loc'][0]} {wanted}, got {first['input']!r}") from error
         _check_column_map(self.column_map)
 
 

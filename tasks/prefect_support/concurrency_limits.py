@@ -1,8 +1,8 @@
 """Slots at a judge: how many stages of all runs may ask it at the same time.
 
-A judge whose settings have `slots` has a global concurrency limit on the Prefect server, whose name follows from the
-model and its addresses, so that configurations that mean the same judge share it. A stage takes a slot before it asks,
-and keeps it by a lease: of a process that was killed, the slot is free again when the lease ends.
+A judge whose settings have `max_concurrent_stages` has a global concurrency limit on the Prefect server, whose name
+follows from the model and its addresses, so that configurations that mean the same judge share it. A stage takes a slot
+before it asks, and keeps it by a lease: of a process that was killed, the slot is free again when the lease ends.
 """
 
 import hashlib
@@ -15,7 +15,9 @@ from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
 from prefect.concurrency.sync import concurrency
 from prefect.exceptions import ObjectAlreadyExists
 
-from tasks.options.model_options import JudgedSettings, JudgeSettings, Settings
+from tasks.options.judge_options import JudgeSettings
+from tasks.options.judged_settings import JudgedSettings
+from tasks.options.settings import Settings
 
 LEASE_SECONDS = 60.0
 """How long a killed process holds its slot; Prefect takes nothing shorter."""
@@ -36,7 +38,9 @@ def limit_name(judge: JudgeSettings) -> str:
 
 def limits_of(judges: Iterable[JudgeSettings]) -> dict[str, int]:
     """The names of the limits of those judges that have one, and how many slots each has."""
-    return {limit_name(judge): judge.slots for judge in judges if judge.slots is not None}
+    return {
+        limit_name(judge): judge.max_concurrent_stages for judge in judges if judge.max_concurrent_stages is not None
+    }
 
 
 def create_limits(judges: Iterable[JudgeSettings], *, update: bool) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +14,9 @@ from metric_core.metric import MetricRequest
 from metric_core.records import Status
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
-from tasks.options.model_options import MetricSettings
+from tasks.options.evaluation_options import EvaluationOptions
+from tasks.options.metric_settings import MetricSettings
+from tasks.options.option import use_current_names
 from tasks.runs import run_folder
 from tasks.runs.row_groups import RowGroups
 
@@ -37,6 +40,11 @@ class FinishedRun:
     def run_id(self) -> str:
         """Its id."""
         return str(self.manifest["run_id"])
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The configuration of the run, with the current names of its options whichever version wrote it."""
+        return use_current_names(self.manifest.get("config") or {}, EvaluationOptions)
 
     @property
     def requests(self) -> list[MetricRequest]:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from metric_core.columns import COLUMNS
@@ -29,7 +28,7 @@ def read_columns(source: SourceLike, options: SourceOptions, names: Sequence[str
     """
     found: dict[str, dict[str, Any]] = {name: {} for name in names}
     seen: dict[str, None] = {}
-    for table in read_samples(source, replace(options, on_bad_row="skip", empty_text="keep"), {}):
+    for table in read_samples(source, options.model_copy(update={"on_bad_row": "skip", "empty_text": "keep"}), {}):
         own = [name for name in names if name in COLUMNS]
         for row in table.select(["row_id", "extras", *own]).to_pylist():
             content = json.loads(row["extras"]) if row["extras"] else {}

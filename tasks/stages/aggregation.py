@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field, field_serializer
 
@@ -10,22 +10,23 @@ from metric_core.calibration.platt import ProbabilityMap
 from metric_core.evidence import Evidence
 from metric_core.stages import Stage
 from tasks.evidence.sample_evidence import Asked, map_probabilities, read_asked_probabilities, read_evidence
-from tasks.options.model_options import MetricSettings, Settings
+from tasks.options.metric_options import VerdictOptions
+from tasks.options.metric_settings import MetricSettings
 from tasks.stages.base import StageOutput, Tables, progress_reporter, stage
 from tasks.tables.records import build_table, read_samples_table
 
 
-class AggregationSettings(Settings):
-    """Which metrics, and how a verdict counts.
+class AggregationSettings(VerdictOptions):
+    """The metrics, and how a verdict counts.
 
     Args:
-        metrics: the metrics to score.
-        verdict: `binary` counts a verdict as 0 or 1, `probability` as the judge's probability of yes.
+        metrics: Metrics to score.
         maps: Key of a metric -> map of the probabilities that it counts, for `probability`.
     """
 
+    only_options = False
+
     metrics: tuple[MetricSettings, ...]
-    verdict: Literal["binary", "probability"] = "binary"
     maps: dict[str, ProbabilityMap] = Field(default_factory=dict)
 
     @field_serializer("maps")

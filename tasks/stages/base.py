@@ -23,7 +23,7 @@ from prefect.futures import PrefectFuture
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
 from tasks.models.models import reset_clients_for_run
-from tasks.options.model_options import Settings
+from tasks.options.settings import Settings
 from tasks.prefect_support.concurrency_limits import hold_slot
 from tasks.prefect_support.locks import ProcessLocks
 from tasks.prefect_support.stage_results import StageRefSerializer, StageResults

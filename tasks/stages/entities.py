@@ -7,17 +7,19 @@ from metric_core import reasons
 from metric_core.records import AnswerStatus, Sample, Side
 from metric_core.stages import Product, Stage
 from tasks.models.models import open_recognizer
-from tasks.options.model_options import LanguageSettings, StoredSettings
+from tasks.options.judged_settings import StoredSettings
+from tasks.options.language_options import LanguageOptions
 from tasks.recognizers.protocol import Entity
 from tasks.stages.base import StageOutput, Tables, progress_reporter, stage
 from tasks.tables.records import build_table, read_samples_table
 
 
-class EntitiesSettings(StoredSettings):
+class EntitiesSettings(LanguageOptions, StoredSettings):
     """What the stage computes, and with what."""
 
+    only_options = False
+
     products: tuple[Product, ...]
-    language: LanguageSettings = LanguageSettings()
 
 
 @stage(Stage.ENTITIES, version=1)
@@ -34,7 +36,7 @@ def entities(tables: Tables, settings: EntitiesSettings) -> StageOutput:
             texts.update(dict.fromkeys(sample.retrieved_contexts or ()))
     tell = progress_reporter(Stage.ENTITIES)
     tell(0, len(texts))
-    recognizer = open_recognizer(settings.language, settings.answers)
+    recognizer = open_recognizer(settings.language, settings.cache)
     found = dict(zip(texts, recognizer.entities(list(texts)), strict=True))
     tell(len(texts), 0)
     rows: list[dict[str, Any]] = []

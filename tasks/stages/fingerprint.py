@@ -11,7 +11,10 @@ from typing import Any
 
 from metric_core.stages import Product
 from tasks.models.models import open_cross_encoder, open_embedder, open_judges, open_pipeline, open_recognizer
-from tasks.options.model_options import JudgedSettings, LanguageSettings, Settings
+from tasks.options.judged_settings import JudgedSettings
+from tasks.options.language_options import LanguageSettings
+from tasks.options.option import implementation_fields
+from tasks.options.settings import Settings
 
 
 def settings_fingerprint(settings: Settings) -> str:
@@ -20,9 +23,7 @@ def settings_fingerprint(settings: Settings) -> str:
     Raises:
         AssayError: a model that the settings name can not be opened.
     """
-    content: dict[str, Any] = settings.model_dump(
-        mode="json", exclude={"judge", "embedder", "language", "answers", "refresh", "panel"}
-    )
+    content: dict[str, Any] = settings.model_dump(mode="json", exclude=implementation_fields(type(settings)))
     if isinstance(settings, JudgedSettings):
         judge = open_judges(settings)
         content["judge"] = {kind: judge.fingerprint(kind) for kind in settings.asks}

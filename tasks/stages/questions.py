@@ -9,7 +9,7 @@ from metric_core.stages import Stage
 from tasks.judges.batching import JudgeBatcher
 from tasks.judges.protocol import GenerateAnswer
 from tasks.models.models import open_judges
-from tasks.options.model_options import JudgedSettings
+from tasks.options.judged_settings import JudgedSettings
 from tasks.stages.answer_cells import reply_cell
 from tasks.stages.base import StageOutput, Tables, progress_reporter, stage
 from tasks.tables.records import build_table, read_samples_table

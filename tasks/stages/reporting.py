@@ -6,7 +6,8 @@ from typing import Any
 
 from metric_core.stages import Stage
 from tasks.calibration.bias_correction import BIAS_CORRECTED, correct_means
-from tasks.options.model_options import MetricSettings, Settings
+from tasks.options.metric_settings import MetricSettings
+from tasks.options.settings import Settings
 from tasks.reports.run.report_page import write_report
 from tasks.runs import run_folder
 from tasks.runs.panel_agreement import measure_panel_agreement

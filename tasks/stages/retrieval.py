@@ -12,16 +12,18 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 from prefect import Task
 from prefect.cache_policies import NO_CACHE
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from metric_core import columns as c
 from metric_core.errors import SourceError
-from tasks.options.model_options import Settings
+from tasks.options.narrow import narrow
+from tasks.options.option import implementation_fields
 from tasks.options.retriever_options import RetrieverOptions
+from tasks.options.source_options import DataOptions
 from tasks.retrievers.fetcher import FetchedContexts, Fetcher
 from tasks.sources import SourceOptions, read_samples
 from tasks.sources.bad_rows import MOST_DETAILS
@@ -32,27 +34,17 @@ from tasks.tables.table_files import atomic_write, filesystem, touch
 
 _SHOWN = 5
 _ROWS_AT_ONCE = 1000
-_WHICH = {"index", "generator", "options", "top_k"}
-"""The options of a retriever that say what is fetched; the others say how."""
 
 
-class RetrievalSettings(Settings):
-    """Which questions, and which index.
+class RetrievalSettings(DataOptions):
+    """Which user questions are read, and the index that is queried.
 
     Args:
-        source: the question set.
-        column_map: column of the data -> column of a sample.
-        id_column: the column with the rows' ids.
-        limit: take the first rows only.
-        on_bad_row: stop at rows that are no questions or have no reply, or leave them out and count them.
-        retriever: the index.
+        retriever: Options of the index.
     """
 
-    source: str
-    column_map: dict[str, str] = Field(default_factory=dict)
-    id_column: str | None = None
-    limit: int | None = None
-    on_bad_row: Literal["fail", "skip"] = "fail"
+    only_options = False
+
     retriever: RetrieverOptions
 
 
@@ -114,15 +106,10 @@ class _Questions:
     """The rows of a question set, and the name under which what was fetched for them is kept."""
 
     def __init__(self, settings: RetrievalSettings, index: str) -> None:
-        options = SourceOptions(
-            column_map=settings.column_map,
-            id_column=settings.id_column,
-            limit=settings.limit,
-            on_bad_row=settings.on_bad_row,
-            batch_rows=_ROWS_AT_ONCE,
-        )
-        self.reader = read_samples(settings.source, options, {"retriever": (c.USER_INPUT,)})
-        which = settings.retriever.model_dump(mode="json", include=_WHICH)
+        # Without its text a user question cannot be asked, whatever the metrics make of empty texts.
+        options = narrow(settings, SourceOptions, batch_rows=_ROWS_AT_ONCE, empty_text="bad")
+        self.reader = read_samples(settings.source or "", options, {"retriever": (c.USER_INPUT,)})
+        which = settings.retriever.model_dump(mode="json", exclude=implementation_fields(RetrieverOptions))
         self._digest = hashlib.sha256(json.dumps([index, which], sort_keys=True).encode())
 
     def batches(self) -> Iterator[list[dict[str, Any]]]:
@@ -169,7 +156,7 @@ def fetch_contexts(settings: RetrievalSettings, tables: str) -> Retrieval:
     bad = map(BadRowNote.of, reader.bad_rows)
     found = Retrieval(
         source=source,
-        questions=settings.source,
+        questions=settings.source or "",
         index=fetcher.identity,
         rows_read=reader.rows_read,
         bad_rows=tuple((*bad, *problems)[:MOST_DETAILS]),

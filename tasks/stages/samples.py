@@ -1,52 +1,30 @@
 """The stage `samples`: the rows to evaluate, checked, with ids, in shards."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 from pydantic import Field
 
 from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
-from tasks.options.model_options import Settings
+from tasks.options.narrow import narrow
+from tasks.options.source_options import DataOptions
 from tasks.sources import BadRow, SourceOptions, read_samples
 from tasks.stages.base import make_prefect_task, progress_reporter
 from tasks.tables.table_store import StageRef, TableStore
 
 
-class SamplesSettings(Settings):
-    """Where the rows come from and what is asked of them.
+class SamplesSettings(DataOptions):
+    """Which rows are read, and how.
 
     Args:
-        source: a path, an fsspec URL, a pattern of either, or `hub:owner/name`.
-        column_map: column of the data -> column of a sample.
-        id_column: the column with the rows' ids.
-        limit: take the first rows only.
-        on_bad_row: stop, or leave bad rows out and count them.
-        empty_text: whether a row with an empty text in a required column is a bad row.
-        shard_rows: rows a shard.
-        required: metric -> the columns it needs.
+        shard_rows: Number of rows per shard.
+        required: Metric -> the columns that it needs.
     """
 
-    source: str
-    column_map: dict[str, str] = Field(default_factory=dict)
-    id_column: str | None = None
-    limit: int | None = None
-    on_bad_row: Literal["fail", "skip"] = "fail"
-    empty_text: Literal["bad", "keep"] = "bad"
+    only_options = False
+
     shard_rows: int = 2000
     required: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-
-    @property
-    def options(self) -> SourceOptions:
-        """The same, for the reader."""
-        return SourceOptions(
-            column_map=self.column_map,
-            id_column=self.id_column,
-            limit=self.limit,
-            on_bad_row=self.on_bad_row,
-            empty_text=self.empty_text,
-            batch_rows=self.shard_rows,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +72,8 @@ def read_shards(settings: SamplesSettings, tables: str) -> SamplesResult:
         tables: root of the store of stage tables.
     """
     store = TableStore(tables)
-    reader = read_samples(settings.source, settings.options, settings.required)
+    options = narrow(settings, SourceOptions, batch_rows=settings.shard_rows)
+    reader = read_samples(settings.source or "", options, settings.required)
     tell = progress_reporter(Stage.SAMPLES)
     refs = []
     for table in reader:

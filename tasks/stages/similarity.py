@@ -11,7 +11,8 @@ from metric_core import reasons
 from metric_core.records import AnswerStatus, Pair, Sample
 from metric_core.stages import Product, Stage
 from tasks.models.models import open_cross_encoder, open_embedder
-from tasks.options.model_options import EmbedderSettings, StoredSettings
+from tasks.options.embedder_options import EmbedderOptions
+from tasks.options.judged_settings import StoredSettings
 from tasks.stages.base import StageOutput, Tables, progress_reporter, stage
 from tasks.tables.records import build_table, read_samples_table
 
@@ -19,11 +20,12 @@ BLANK = " "
 """Stands for an empty text: an embedder has no vector for nothing."""
 
 
-class SimilaritySettings(StoredSettings):
+class SimilaritySettings(EmbedderOptions, StoredSettings):
     """What the stage computes, and with what."""
 
+    only_options = False
+
     products: tuple[Product, ...]
-    embedder: EmbedderSettings = EmbedderSettings()
 
 
 @stage(Stage.SIMILARITY, version=2)
@@ -39,7 +41,7 @@ def similarity(tables: Tables, settings: SimilaritySettings) -> StageOutput:
     tell = progress_reporter(Stage.SIMILARITY)
     tell(0, len(texts))
     vectors = (
-        dict(zip(texts, open_embedder(settings.embedder, settings.answers).embed(texts), strict=True)) if texts else {}
+        dict(zip(texts, open_embedder(settings.embedder, settings.cache).embed(texts), strict=True)) if texts else {}
     )
     rows = [_row(row_id, pair, k, cosine(vectors[one], vectors[other])) for row_id, pair, k, one, other in pairs]
     tell(len(texts), 0)

@@ -119,7 +119,7 @@ def test_the_server_is_killed_and_does_not_come_back(
     server = stub(tmp_path)
     server.start("--die-at", str(len(log_of(undisturbed.folder.parent)) // 2))
     config = tmp_path / "assay.yaml"
-    config.write_text(json.dumps(configuration(tmp_path, server, patience=2)), encoding="utf-8")
+    config.write_text(json.dumps(configuration(tmp_path, server, unavailable_timeout=2)), encoding="utf-8")
     done = subprocess.run(
         [ASSAY, "run", config],
         env=environment(tmp_path, prefect_url),

@@ -58,7 +58,7 @@ class Deployed:
             "judge": {"backend": "server", "server": {"urls": [server.url], "concurrency": IN_FLIGHT}},
             "shard_rows": max(20, ROWS // 5),
             "tables": str(folder / "tables"),
-            "answers": str(folder / "answers.db"),
+            "cache": str(folder / "answers.db"),
             "out": str(folder / "run"),
         }
 

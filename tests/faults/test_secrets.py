@@ -117,7 +117,7 @@ def bucket_url() -> Iterator[str]:
 
 
 def judge(url: str, **options: Any) -> dict[str, Any]:
-    return {"backend": "server", "server": {"urls": [url], "patience": 0, "max_retries": 0, **options}}
+    return {"backend": "server", "server": {"urls": [url], "unavailable_timeout": 0, "max_retries": 0, **options}}
 
 
 @pytest.mark.prefect
@@ -132,7 +132,7 @@ def test_a_run_that_uses_every_secret_writes_none(
 
     server = serve(key=KEY, say=say)
     place.environment["AWS_ENDPOINT_URL"] = bucket_url
-    stores = {"answers": postgres_url, "tables": "s3://planted/tables"}
+    stores = {"cache": postgres_url, "tables": "s3://planted/tables"}
     done = place.run("--explain", "all", judge=judge(server.url, api_key="env:JUDGE_KEY"), **stores)
     assert done.returncode == 0, done.stderr
     assert server.authorizations == {f"Bearer {KEY}"}
@@ -193,7 +193,7 @@ def test_a_run_that_fails_tells_no_secret(place: Place, serve: Callable[..., Fak
         {"embedder": "http://me:hunter2@host/v1"},
         {"embedder": {"backend": "own:Embedder", "options": {"token": "hunter2"}}},
         {"language": {"recognizer": "own:Names", "options": {"password": "hunter2"}}},
-        {"answers": "postgresql://me:hunter2@host/db"},
+        {"cache": "postgresql://me:hunter2@host/db"},
         {"source": "https://me:hunter2@host/answers.jsonl"},
         {"source": "https://hunter2@host/answers.jsonl"},
         {"source": "simplecache::sftp://me:hunter2@host/answers.jsonl"},

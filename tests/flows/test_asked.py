@@ -90,7 +90,7 @@ class Bench:
             "judge": {"backend": "server", "server": {"urls": [self.judge.url]} | dict(options or {})},
             "embedder": self.embedder.url,
             "tables": str(self.folder / "tables"),
-            "answers": str(self.folder / "answers.db"),
+            "cache": str(self.folder / "answers.db"),
             "out": str(self.folder / "run"),
         }
         run = Path(run_evaluation(RunConfig.model_validate(config | more)).folder)

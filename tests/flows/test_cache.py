@@ -46,26 +46,26 @@ def test_a_file_is_relative_to_the_configuration_and_a_url_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "assay.toml"
-    path.write_text('answers = "kept.db"', encoding="utf-8")
+    path.write_text('cache = "kept.db"', encoding="utf-8")
     assert load_config(path).answers == str(tmp_path / "kept.db")
-    monkeypatch.setenv("ASSAY_ANSWERS", "postgresql://assay@db.example/answers")
+    monkeypatch.setenv("ASSAY_CACHE", "postgresql://assay@db.example/answers")
     assert load_config(path).answers == "postgresql://assay@db.example/answers"
 
 
 def test_a_password_is_refused_and_not_repeated() -> None:
     url = "postgresql://assay:hunter2@db.example/answers"
     with pytest.raises(ConfigError, match="PGPASSWORD") as told_by_file:
-        load_config(overrides={"answers": url})
+        load_config(overrides={"cache": url})
     with pytest.raises(ConfigError, match="PGPASSWORD") as told_by_model:
-        RunConfig(answers=url)
+        RunConfig(cache=url)
     assert "hunter2" not in f"{told_by_file.value}{told_by_model.value}"
 
 
 def test_it_travels_in_the_settings_and_changes_no_key(tmp_path: Path) -> None:
-    here, there = (configured(tmp_path, answers=str(tmp_path / name)) for name in ("here.db", "there.db"))
+    here, there = (configured(tmp_path, cache=str(tmp_path / name)) for name in ("here.db", "there.db"))
     for stage, settings in stage_settings(here, plan_run(here)).items():
         if stage is not Stage.AGGREGATION:
-            assert getattr(settings, "answers", None) == here.answers
+            assert getattr(settings, "cache", None) == here.cache
             assert settings_fingerprint(settings) == settings_fingerprint(stage_settings(there, plan_run(there))[stage])
 
 
@@ -76,7 +76,7 @@ def test_what_was_answered_costs_nothing_again(prefect_server: str, tmp_path: Pa
     usages, scores = [], []
     for number in (1, 2):
         out, tables = tmp_path / f"run-{number}", tmp_path / f"tables-{number}"
-        run_evaluation(configured(tmp_path, answers=answers, out=str(out), tables=str(tables)))
+        run_evaluation(configured(tmp_path, cache=answers, out=str(out), tables=str(tables)))
         usages.append(json.loads((out / "run.json").read_text(encoding="utf-8"))["usage"])
         scores.append(pq.read_table(out / "scores.parquet"))
     assert usages[0]["stored"] < usages[0]["questions"] == usages[1]["questions"] == usages[1]["stored"]
@@ -91,13 +91,13 @@ def test_a_store_that_was_asked_for_and_can_not_be_used_stops_the_run(
 ) -> None:
     nowhere = f"postgresql://assay@/answers?host={tmp_path}"
     with pytest.raises(ConfigError, match=r"store of answers .* can not be used"):
-        run_evaluation(configured(tmp_path, answers=nowhere))
+        run_evaluation(configured(tmp_path, cache=nowhere))
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.prefect
 @pytest.mark.models
 def test_a_run_on_postgresql(prefect_server: str, postgres_url: str, tmp_path: Path) -> None:  # noqa: ARG001
-    run_evaluation(configured(tmp_path, answers=postgres_url))
+    run_evaluation(configured(tmp_path, cache=postgres_url))
     assert sum(kind.count for kind in statistics(open_cache(postgres_url))) > 0
     assert not list(tmp_path.glob("*.db"))

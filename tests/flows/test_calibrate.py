@@ -95,7 +95,7 @@ def test_a_judge_is_compared_with_people_and_later_runs_know_it(home: Path, tmp_
     assert entry["metrics"]["faithfulness"]["applied"] is False
     assert entry["metrics"]["faithfulness"]["figures"]["kappa_middle"]["value"] == pytest.approx(0.4)
 
-    options = {"metrics": metrics, "verdict": "probability", "calibration": "kept"}
+    options = {"metrics": metrics, "verdict": "probability", "calibration": "latest"}
     mapped = run_evaluation(config_of(tmp_path, out=str(tmp_path / "mapped"), **options))
     fitted = ProbabilityMap(found.map.slope, found.map.intercept)
     values = pq.read_table(Path(mapped.folder) / "scores.parquet")["value"].to_pylist()
@@ -111,7 +111,7 @@ def test_a_judge_is_compared_with_people_and_later_runs_know_it(home: Path, tmp_
     assert note.startswith("the calibration of faithfulness of ")
     assert "does not hold here: it is of revision" in note
     with pytest.raises(ConfigError, match=r"no calibration with a map is kept for the judge script\.json"):
-        run_evaluation(config.model_copy(update={"verdict": "probability", "calibration": "kept"}))
+        run_evaluation(config.model_copy(update={"verdict": "probability", "calibration": "latest"}))
     named = {"verdict": "probability", "calibration": f"{result.folder}/calibration.json"}
     with pytest.raises(ConfigError, match="does not hold for this run: it is of revision"):
         run_evaluation(config.model_copy(update=named))
@@ -183,6 +183,6 @@ def test_labels_are_looked_at_before_anything_is_asked(tmp_path: Path) -> None:
 
 def test_a_calibration_in_a_configuration_file_is_a_path_unless_it_is_a_word(tmp_path: Path) -> None:
     file = tmp_path / "assay.toml"
-    for said, meant in (("kept", "kept"), ("none", "none"), ("c.json", str(tmp_path / "c.json"))):
+    for said, meant in (("latest", "latest"), ("none", "none"), ("c.json", str(tmp_path / "c.json"))):
         file.write_text(f'calibration = "{said}"\n', encoding="utf-8")
         assert load_config(file).calibration == meant

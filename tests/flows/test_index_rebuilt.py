@@ -63,7 +63,7 @@ class Index:
             "source": str(folder / "questions.jsonl"),
             "metrics": ["faithfulness"],
             "tables": str(folder / "tables"),
-            "answers": str(folder / "answers.db"),
+            "cache": str(folder / "answers.db"),
         }
 
     def version(self, version: str, dataset: str, **more: Any) -> tuple[str, str]:

@@ -42,7 +42,7 @@ def evaluation_of(folder: Path, **options: Any) -> Evaluation:
     folder.mkdir(exist_ok=True)
     source = folder / "rows.jsonl"
     source.write_text("\n".join(json.dumps(row) for row in ROWS), encoding="utf-8")
-    own = {"out": str(folder / "run"), "tables": str(folder / "tables"), "answers": str(folder / "answers.db")}
+    own = {"out": str(folder / "run"), "tables": str(folder / "tables"), "cache": str(folder / "answers.db")}
     values = {"source": str(source), "metrics": ("faithfulness",), **own, **options}
     return run_evaluation(RunConfig.model_validate(values))
 

@@ -67,7 +67,7 @@ class Bench:
             "judge": script(self.folder, *ANSWERS, *answers).model_dump(),
             "out": str(self.folder / name),
             "tables": str(self.folder / "tables"),
-            "answers": str(self.folder / "answers.db"),
+            "cache": str(self.folder / "answers.db"),
             "shard_rows": 2,
         }
         run = run_evaluation(RunConfig.model_validate(config | options)).folder
@@ -233,12 +233,12 @@ def test_bad_rows_of_a_changed_source_can_be_left_out(bench: Bench) -> None:
 def test_another_metric_is_computed_from_what_is_there(bench: Bench) -> None:
     run = bench.run("run")
     bench.empty_stores()
-    stores = {"answers": str(bench.folder / "other.db"), "tables": str(bench.folder / "other")}
+    stores = {"cache": str(bench.folder / "other.db"), "tables": str(bench.folder / "other")}
     more = bench.rerun(run, metrics="faithfulness,string_similarity", **stores)
     assert not (bench.folder / "tables").exists()
     assert (bench.folder / "other" / "claims").is_dir()
     assert bench.asked == []
-    assert manifest(more)["config"]["answers"] == str(bench.folder / "other.db")
+    assert manifest(more)["config"]["cache"] == str(bench.folder / "other.db")
     assert {metric for _, metric in status(more)} == {"faithfulness", "string_similarity"}
 
 
@@ -312,7 +312,7 @@ def test_what_can_not_be_run_again_is_said_plainly(bench: Bench) -> None:
         ({}, {"stage": "claims", "rows": "changed"}, ConfigError, "leave --stage out"),
         ({}, {"metrics": "context_recall,nv_accuracy", "model": "m"}, ConfigError, "give --judge too"),
         ({}, {"metrics": "noise_sensitivity(mode=x)"}, ConfigError, "mode"),
-        ({}, {"answers": "postgresql://assay:hunter2@db/answers"}, ConfigError, "PGPASSWORD"),
+        ({}, {"cache": "postgresql://assay:hunter2@db/answers"}, ConfigError, "PGPASSWORD"),
         ({}, {"rows": "some"}, ConfigError, "rows: Input should be 'failed', 'changed' or 'all'"),
     ]
     for entries, said, kind, message in cases:

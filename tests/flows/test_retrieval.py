@@ -178,7 +178,7 @@ def test_a_changed_question_or_a_lost_file_is_fetched_again(questions: Path) -> 
 
 
 def test_a_plan_with_contexts_fetched_now_is_what_the_run_then_asks(questions: Path, queries: list[str]) -> None:
-    chain = config(questions, answers=str(questions.parent / "answers.db"))
+    chain = config(questions, cache=str(questions.parent / "answers.db"))
     told = forecast(chain, fetch=True)
     assert len(queries) == 3
     run = Path(run_evaluation(chain).folder)

@@ -136,10 +136,10 @@ def test_a_damaged_table_is_computed_anew(runs: Runs, tmp_path: Path) -> None:
 
 def test_answers_that_wait_are_kept_at_the_end_even_of_a_run_that_fails(tmp_path: Path) -> None:
     path = tmp_path / "answers.db"
-    config = RunConfig(answers=str(path))
+    config = RunConfig(cache=str(path))
     path.mkdir()
     with suppress(JudgeError), running_judge(config):
-        open_cache(config.answers).add("test", {b"key": b"paid"})
+        open_cache(config.cache).add("test", {b"key": b"paid"})
         path.rmdir()
         raise JudgeError("the judge is lost")
     assert AnswerCache(engine_url(str(path))).find([b"key"], bytes) == {b"key": b"paid"}

@@ -157,14 +157,14 @@ def databases(postgres_server: Path) -> dict[str, str]:
 def on_dask(runs: Runs, databases: dict[str, str]) -> Finished:
     """The run on Dask, with stores that other machines can reach."""
     needs("dask")
-    return runs("dask", runner="dask", answers=databases["dask"], tables=f"s3://{BUCKET}/dask")
+    return runs("dask", runner="dask", cache=databases["dask"], tables=f"s3://{BUCKET}/dask")
 
 
 @pytest.fixture(scope="module")
 def on_ray(runs: Runs, databases: dict[str, str]) -> Finished:
     """The run on Ray, with stores of its own."""
     needs("ray")
-    return runs("ray", runner="ray", answers=databases["ray"], tables=f"s3://{BUCKET}/ray")
+    return runs("ray", runner="ray", cache=databases["ray"], tables=f"s3://{BUCKET}/ray")
 
 
 def needs(engine: str) -> None:
@@ -208,7 +208,7 @@ def test_another_engine_finds_what_one_has_computed(
     runs: Runs, plain: Finished, on_dask: Finished, databases: dict[str, str]
 ) -> None:
     """Tables and their records lie in S3, answers in PostgreSQL; the new run's home is empty."""
-    after = runs("after", answers=databases["dask"], tables=f"s3://{BUCKET}/dask")
+    after = runs("after", cache=databases["dask"], tables=f"s3://{BUCKET}/dask")
     assert after.cells == on_dask.cells == plain.cells
     assert not after.asked
     assert after.manifest["usage"]["stored"] == plain.manifest["usage"]["questions"]
@@ -221,7 +221,7 @@ def test_a_cluster_that_is_running_is_used_and_answers_suffice(
     """The workers know neither ASSAY_HOME nor the Prefect server, and no table is there."""
     assert on_dask.asked
     with dask_cluster(runs.environment) as address:
-        run = runs("cluster", runner=address, answers=databases["dask"], tables=f"s3://{BUCKET}/other")
+        run = runs("cluster", runner=address, cache=databases["dask"], tables=f"s3://{BUCKET}/other")
     assert run.digests == plain.digests
     assert not run.asked
 

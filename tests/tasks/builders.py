@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from metric_core.stages import Stage
-from tasks.options.model_options import JudgeSettings
+from tasks.options.judge_options import JudgeSettings
 from tasks.tables.records import build_table
 
 

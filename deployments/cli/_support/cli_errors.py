@@ -3,6 +3,7 @@
 import errno
 import os
 import sys
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from typer.core import TyperGroup
 
 from deployments.cli._support.console import stderr
 from deployments.cli._support.interrupts import INTERRUPTED, handle_interrupts
+from deployments.cli._support.options import RENAMED_FLAGS
 from deployments.local_server import mask_url
 from tasks.runtime.home import assay_home
 
@@ -44,7 +46,10 @@ class Verbs(TyperGroup):
     """The verbs of the command; for a verb of another tool it names ours."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The verb that the arguments begin with."""
+        """Return the verb that the arguments begin with; refuse earlier names of flags."""
+        for flag in (argument.partition("=")[0] for argument in takewhile(lambda argument: argument != "--", args)):
+            if flag in RENAMED_FLAGS:
+                ctx.fail(f"{flag} is now called {RENAMED_FLAGS[flag]}.")
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             from metric_core.suggestions import suggest_names  # noqa: PLC0415 keeps `assay --help` quick
 

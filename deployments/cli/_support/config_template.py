@@ -1,4 +1,4 @@
-"""The commented configuration that `assay init` writes: what this data allows is on, everything else explained."""
+"""Write the commented configuration of `assay init`: metrics that the data allows are on, the rest is explained."""
 
 import json
 import os
@@ -6,22 +6,24 @@ from pathlib import Path
 
 from pydantic.fields import FieldInfo
 
+from flows.config.deploy_options import DeploySettings
 from flows.config.run_config import RunConfig
 from flows.execution.plan import make_plan
 from metric_core.columns import COLUMNS
 from metric_core.errors import SourceError
+from tasks.options.option import ModelOptions, declarations
 from tasks.sources import SourceOptions, available_columns
 
 
 def config_template(source: str | None, folder: Path) -> str:
-    """A TOML configuration for a source.
+    """Return a TOML configuration for a source.
 
     Args:
-        source: the data; None: a configuration to fill in.
-        folder: where the configuration will be; a local source is written relative to it.
+        source: The data; None returns a configuration to fill in.
+        folder: Folder of the configuration; a local source is written relative to it.
 
     Raises:
-        SourceError: the source can not be read.
+        SourceError: The source cannot be read.
     """
     columns = () if source is None else available_columns(source, SourceOptions())
     shown = "answers.jsonl" if source is None else _relative(source, folder)
@@ -68,21 +70,24 @@ def _metric_lines(columns: tuple[str, ...]) -> list[str]:
 
 
 def _option_lines() -> list[str]:
-    lines = []
-    for name, field in RunConfig.model_fields.items():
-        if name in ("source", "metrics", "judge", "embedder", "language", "deploy"):
+    """Return the options in the order of their groups: single values first, then the tables with defaults."""
+    lines, tables = [], []
+    for option in declarations(RunConfig):
+        if len(option.place) > 1 or option.place[0] in ("source", "metrics"):
             continue
-        lines += [f"# {field.description}", f"# {name} = {_format_value(field)}"]
-    for table in ("judge", "embedder", "language", "deploy"):
-        settings = RunConfig.model_fields[table]
-        lines += ["", f"# {settings.description}", f"# [{table}]"]
-        for name, option in type(settings.default).model_fields.items():
-            lines.append(f"# {name} = {_format_value(option)}  # {option.description}")
+        if option.table is not None and isinstance(option.field.default, ModelOptions | DeploySettings):
+            tables.append(option)
+        else:
+            lines += [f"# {option.field.description}", f"# {option.place[0]} = {_format_value(option.field)}"]
+    for table in tables:
+        lines += ["", f"# {table.field.description}", f"# [{table.place[0]}]"]
+        for name, field in type(table.field.default).model_fields.items():
+            lines.append(f"# {name} = {_format_value(field)}  # {field.description}")
     return lines
 
 
 def _format_value(field: FieldInfo) -> str:
-    """The default as TOML; where there is none, an example."""
+    """Return the default as TOML; where there is none, an example."""
     value = field.examples[0] if field.examples else field.get_default(call_default_factory=True)
     if isinstance(value, dict):
         return "{" + ", ".join(f"{json.dumps(key)} = {json.dumps(entry)}" for key, entry in value.items()) + "}"

@@ -91,7 +91,7 @@ def check_store(config: "RunConfig | None") -> Iterator[Check]:
     from tasks.cache.maintenance import statistics  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.models.models import open_cache  # noqa: PLC0415
 
-    store = open_cache(None if config is None else config.answers)
+    store = open_cache(None if config is None else config.cache)
     kept = sum(step.count for step in statistics(store))
     yield Check("answers", Level.OK, f"{kept:,} kept in {store.database.name}")
 
@@ -99,7 +99,7 @@ def check_store(config: "RunConfig | None") -> Iterator[Check]:
 def check_entities(config: "RunConfig | None") -> Iterator[Check]:
     """The model that finds entities: that it is there and works."""
     from tasks.models.models import open_pipeline  # noqa: PLC0415 loads spaCy and onnxruntime
-    from tasks.options.model_options import LanguageSettings  # noqa: PLC0415
+    from tasks.options.language_options import LanguageSettings  # noqa: PLC0415
 
     pipeline = open_pipeline(config.language if config else LanguageSettings())
     pipeline.entities(["Ada Lovelace lived in London."])
@@ -109,7 +109,7 @@ def check_entities(config: "RunConfig | None") -> Iterator[Check]:
 def check_embedder(config: "RunConfig | None") -> Iterator[Check]:
     """The model that turns texts into vectors: that it is there and works."""
     from tasks.models.models import open_embedder  # noqa: PLC0415 loads spaCy and onnxruntime
-    from tasks.options.model_options import EmbedderSettings  # noqa: PLC0415
+    from tasks.options.embedder_options import EmbedderSettings  # noqa: PLC0415
 
     embedder = open_embedder(config.embedder if config else EmbedderSettings())
     embedder.embed(["one sentence"])
@@ -145,7 +145,9 @@ def check_prefect() -> Iterator[Check]:
 def check_judge(config: "RunConfig | None") -> Iterator[Check]:
     """The judge: that it can be reached, and what it can do."""
     from tasks.models.models import open_judge  # noqa: PLC0415 loads spaCy and onnxruntime
-    from tasks.options.model_options import EmbedderSettings, JudgeSettings, LanguageSettings  # noqa: PLC0415
+    from tasks.options.embedder_options import EmbedderSettings  # noqa: PLC0415
+    from tasks.options.judge_options import JudgeSettings  # noqa: PLC0415
+    from tasks.options.language_options import LanguageSettings  # noqa: PLC0415
 
     settings = config.judge if config else JudgeSettings()
     if settings.launch is not None and (settings.server is None or not settings.server.urls):

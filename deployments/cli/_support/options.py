@@ -1,4 +1,4 @@
-"""The options that commands about a run share, and how they become its configuration. Each is written here once.
+"""Build the options that commands share from their declarations, and the configuration from what they are given.
 
 Every option is also an environment variable; so is every other field of the configuration, by its name in capitals
 after ASSAY_, with two underscores between a table and its field (ASSAY_EMBEDDER__MODEL).
@@ -9,22 +9,23 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, get_args
 
 import typer
+from annotated_types import Ge
 
 from deployments.cli._support.console import stderr
+from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
-
-if TYPE_CHECKING:
-    from flows.config.run_config import RunConfig
+from tasks.options.model_words import parse_model
+from tasks.options.option import Flag, OptionGroup, declarations, facts_of, variable_name
 
 ConfigFile: TypeAlias = Annotated[
     Path | None, typer.Option("--config", "-c", envvar="ASSAY_CONFIG", help="Configuration file, beside a SOURCE.")
 ]
 _PREFIX = "ASSAY_"
 _NO_FIELDS = ("config", "home", "model")
-"""What variables say besides fields of the configuration."""
+"""Names of variables that are no fields of the configuration."""
 _OF_VERBS = ("ASSAY_COMPARE_", "ASSAY_CALIBRATE_")
 """Variables that the options of single verbs read."""
 
@@ -32,15 +33,14 @@ Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for ma
 
 
 def find_misspelled_variables(environment: Mapping[str, str]) -> Iterator[str]:
-    """One sentence for every variable that no option reads and whose name is much like that of an option.
+    """Yield a sentence for every variable that no option reads and that resembles the name of an option.
 
-    Variables that are like no option are somebody's own: a secret that the configuration names, a setting of a job.
+    Variables that resemble no option have another purpose: a secret that the configuration names, a setting of a job.
 
     >>> list(find_misspelled_variables({"ASSAY_LIMT": "5", "ASSAY_LIMIT": "5", "ASSAY_SECRET": "x"}))
     ['no option reads the variable ASSAY_LIMT. Did you mean ASSAY_LIMIT?']
     """
-    from flows.config.run_config import RunConfig  # noqa: PLC0415 keeps `assay --help` quick
-    from metric_core.suggestions import suggest_names  # noqa: PLC0415
+    from metric_core.suggestions import suggest_names  # noqa: PLC0415 keeps `assay --help` quick
 
     known = [f"{_PREFIX}{name.upper()}" for name in (*RunConfig.model_fields, *_NO_FIELDS)]
     for variable in sorted(environment):
@@ -52,93 +52,130 @@ def find_misspelled_variables(environment: Mapping[str, str]) -> Iterator[str]:
             yield f"no option reads the variable {variable}. Did you mean {meant}{'...' if nested else ''}?"
 
 
-def _parameter(name: str, kind: Any, declared: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=declared, annotation=kind)
-
-
-def _option(name: str, *short: str, kind: type = str, **more: Any) -> inspect.Parameter:
-    declarations = ("--" + name.replace("_", "-"), *short)
-    return _parameter(name, kind | None, typer.Option(None, *declarations, envvar=f"ASSAY_{name.upper()}", **more))
-
-
-def _metrics_that_begin(incomplete: str) -> list[str]:
-    """Completes the last of several metrics."""
+def _complete_metrics(incomplete: str) -> list[str]:
+    """Complete the last of several metrics."""
     from metric_core.registry import METRICS  # noqa: PLC0415 keeps `assay --help` quick
 
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in METRICS if name.startswith(last)]
 
 
-_OPTIONS: tuple[inspect.Parameter, ...] = (
-    _parameter(
-        "source",
-        str | None,
-        typer.Argument(
-            None,
-            metavar="SOURCE|CONFIG",
-            help="Data (JSONL, JSON, CSV, Parquet or Arrow: a file, a folder, a quoted pattern such as 'logs/*.jsonl', "
-            "an fsspec URL; a datasets folder; hub:owner/name) "
-            "or a configuration file (.toml, .yaml).",
-            show_default=False,
-        ),
-    ),
-    _parameter("config", ConfigFile, None),
-    _option(
-        "metrics",
-        "-m",
-        help="Metrics, comma-separated, parameters in parentheses: faithfulness,noise_sensitivity(mode=irrelevant). "
-        "Default: all whose columns the data has.",
-        autocompletion=_metrics_that_begin,
-    ),
-    _option(
-        "judge", metavar="builtin|URL", help="The packaged baseline, or a judge server's /v1 URL. Default: builtin."
-    ),
-    _option("model", help="The judge model's name, if the server has several."),
-    _option(
-        "embedder", metavar="minilm|URL", help="The packaged model, or an embedding server's /v1 URL. Default: minilm."
-    ),
-    _option(
-        "explain",
-        metavar="none|unsupported|all",
-        help="Which verdicts on claims the judge is to explain afterwards. Default: none.",
-    ),
-    _option("out", "-o", help="Run folder. Default: runs/<time>-<source>."),
-    _option("baseline", help="Run folder of an earlier run: say which rows have changed since."),
-    _option("refresh", metavar="STAGE,...", help="Stages to compute and ask anew although they are kept."),
-    _option(
-        "answers",
-        metavar="FILE|URL",
-        help="Store of answers: a SQLite file or a postgresql:// URL. Default: a file in ASSAY_HOME.",
-    ),
-    _option("limit", kind=int, min=1, help="Take the first rows only."),
-    _option("on_bad_row", metavar="fail|skip", help="Stop at bad rows, or leave them out. Default: fail."),
-    _option(
-        "empty_text",
-        metavar="bad|keep",
-        help="Whether an empty text in a required column makes a row bad, or is kept. Default: bad.",
-    ),
-    _option("column_map", metavar="DATA=SAMPLE,...", help="Columns by other names: prompt=user_input,gold=reference."),
-    _option("id_column", help="Column with the rows' ids. Default: row_id or id, else made from the content."),
-)
-"""All but `source`, `config` and `model` are fields of the configuration."""
+_COMPLETIONS: Mapping[str, Callable[[str], list[str]]] = {"metrics": _complete_metrics}
+
+
+def declared_option(name: str, long: str | None = None, table: tuple[str, ...] = ()) -> Any:
+    """Return an option of a command, as typer takes it in an annotation, from its declaration.
+
+    Args:
+        name: Name of the option.
+        long: Long flag; None takes the declared one.
+        table: Names of the tables that lead to the option.
+    """
+    group = _group_at(table)
+    field, flag = group.model_fields[name], _flag_of(group, name)
+    texts = [(flag and flag.help) or str(field.description)]
+    default = flag.default if flag is not None and flag.default is not None else field.default
+    if isinstance(default, str) and default and not table:
+        texts.append(f"Default: {default}.")
+    least: Any = next((item.ge for item in field.metadata if isinstance(item, Ge) and not table), None)
+    flags = [long or (flag.long if flag else ""), flag.short if flag else None]
+    return typer.Option(
+        *filter(None, flags),
+        envvar=variable_name((*table, name)),
+        help=" ".join(texts),
+        metavar=flag.metavar if flag else None,
+        autocompletion=_COMPLETIONS.get(name) if not table else None,
+        show_default=False,
+        min=least,
+    )
+
+
+def _group_at(table: tuple[str, ...]) -> type[OptionGroup]:
+    if not table:
+        return RunConfig
+    return next(found.table for found in declarations(RunConfig) if found.place == table and found.table is not None)
+
+
+def _flag_of(group: type[OptionGroup], name: str) -> Flag | None:
+    facts = facts_of(group.model_fields[name])
+    return None if facts is None else facts.flag
+
+
+def _parameter(name: str, kind: Any, declared: Any = None) -> inspect.Parameter:
+    annotation = kind if declared is None else Annotated[kind, declared]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def flag_parameters(table: tuple[str, ...] = ()) -> Iterator[inspect.Parameter]:
+    """Yield a parameter for every option of a table that has a flag.
+
+    Args:
+        table: Names of the tables that lead to the options.
+    """
+    group = _group_at(table)
+    for name, field in group.model_fields.items():
+        flag = _flag_of(group, name)
+        if flag is None or not flag.long:
+            continue
+        kind: Any = next(
+            (kind for kind in (int, float) if kind in (field.annotation, *get_args(field.annotation))), str
+        )
+        yield _parameter(name, kind | None, declared_option(name, table=table))
+
+
+def _shared_parameters() -> Iterator[inspect.Parameter]:
+    source = _flag_of(RunConfig, "source") or Flag(long="")
+    yield _parameter("source", str | None, typer.Argument(metavar=source.metavar, help=source.help, show_default=False))
+    yield _parameter("config", ConfigFile)
+    for parameter in flag_parameters():
+        yield parameter
+        if parameter.name == "judge":
+            model = typer.Option(
+                "--model", envvar="ASSAY_MODEL", help="The judge model's name, if the server has several."
+            )
+            yield _parameter("model", str | None, model)
+
+
+_OPTIONS = tuple(_shared_parameters())
+"""All but `config` and `model` are fields of the configuration."""
+
+RENAMED_FLAGS: Mapping[str, str] = {
+    f"--{option.facts.renamed_from.replace('_', '-')}": option.facts.flag.long
+    for option in declarations(RunConfig)
+    if option.facts.renamed_from is not None and option.facts.flag is not None
+} | {"--at-once": "--concurrency", "--tell": "--callback", "--no-tell": "--no-callback"}
+"""Earlier flag -> flag: those of declared options, and those of single verbs."""
 
 
 def with_config(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with the shared options, whose first parameter is the configuration that they make.
+    """Return a command with the shared options, whose first parameter is the configuration that they make.
 
     Args:
-        command: called with the configuration, and with what its own options say.
+        command: Function of the configuration and of the command's own options.
     """
-    return _with_options(command, _OPTIONS)
+    return _with_config(command, _OPTIONS)
 
 
 def with_config_except(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """As `configured`, for a command on which some of the shared options would have no effect."""
+    """Return a decorator like `with_config` for a command on which some of the shared options would have no effect."""
     options = tuple(option for option in _OPTIONS if option.name not in names)
-    return lambda command: _with_options(command, options)
+    return lambda command: _with_config(command, options)
 
 
-def _with_options(command: Callable[..., None], options: tuple[inspect.Parameter, ...]) -> Callable[..., None]:
+def _with_config(command: Callable[..., None], options: tuple[inspect.Parameter, ...]) -> Callable[..., None]:
+    return with_parameters(command, options, lambda given: _configuration(**given))
+
+
+def with_parameters(
+    command: Callable[..., None], options: tuple[inspect.Parameter, ...], make: Callable[[dict[str, Any]], Any]
+) -> Callable[..., None]:
+    """Return a command with further options, whose first parameter is made of their values.
+
+    Args:
+        command: Function of what `make` returns and of the command's own options.
+        options: Parameters of the further options.
+        make: Function of the values of the further options.
+    """
     own = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
         for parameter in list(inspect.signature(command).parameters.values())[1:]
@@ -146,8 +183,8 @@ def _with_options(command: Callable[..., None], options: tuple[inspect.Parameter
 
     @wraps(command)
     def called(**values: Any) -> None:
-        said = {option.name: values.pop(option.name) for option in options}
-        command(_configuration(**said), **values)
+        given = {option.name: values.pop(option.name) for option in options}
+        command(make(given), **values)
 
     parameters = [*options, *own]
     vars(called)["__signature__"] = inspect.Signature(parameters)
@@ -155,24 +192,23 @@ def _with_options(command: Callable[..., None], options: tuple[inspect.Parameter
     return called
 
 
-def _configuration(source: str | None, config: Path | None, model: str | None, **said: Any) -> "RunConfig":
-    """The configuration from a file, the environment and what the command line says.
+def _configuration(source: str | None, config: Path | None, model: str | None, **given: Any) -> RunConfig:
+    """Load the configuration from a file, the environment and the values of the command line.
 
     Raises:
-        ConfigError: two configuration files, or a value that can not be used.
+        ConfigError: There are two configuration files, or a value cannot be used.
     """
     from flows.config.loading import CONFIG_SUFFIXES, load_config  # noqa: PLC0415 keeps `assay --help` quick
-    from flows.config.run_config import parse_model  # noqa: PLC0415 keeps `assay --help` quick
 
     for warning in find_misspelled_variables(os.environ):
         stderr.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
     for name in ("judge", "embedder"):
-        said[name] = None if said[name] is None else parse_model(said[name])
+        given[name] = None if given[name] is None else parse_model(given[name])
     if model is not None:
-        said["judge"] = said["judge"] or {}
-        said["judge"].setdefault("server", {})["model"] = model
+        given["judge"] = given["judge"] or {}
+        given["judge"].setdefault("server", {})["model"] = model
     if source is None or not source.endswith(CONFIG_SUFFIXES):
-        return load_config(config, {"source": source, **said})
+        return load_config(config, {"source": source, **given})
     if config is not None:
         raise ConfigError(f"two configuration files: {source} and {config}. Give one, and the data as SOURCE.")
-    return load_config(Path(source), said)
+    return load_config(Path(source), given)

@@ -186,7 +186,7 @@ class OpenAIJudge:
     @property
     def _detects_overflow(self) -> bool:
         """Whether the client decides that a prompt is too long, rather than the server with its error."""
-        return self.features.tokenizer or self._options.window is not None
+        return self.features.tokenizer or self._options.context_window is not None
 
     def _count_tokens(self, pending: Sequence[_PendingQuestion]) -> list[int]:
         """Return the tokens of each prompt, counted by the server or estimated from above."""

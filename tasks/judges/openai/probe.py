@@ -51,7 +51,7 @@ def probe(connection: Connection, options: ServerJudgeOptions, system: str) -> S
     """
     cards = list_models(connection.look("models"), options.model)
     windows = [window for card in cards if isinstance(window := card.get("max_model_len"), int) and window > 0]
-    window = options.window or min(windows, default=None)
+    window = options.context_window or min(windows, default=None)
     features = ServerFeatures(cards[0]["id"], _software(connection, cards[0]), window)
     return _Probe(connection, options, RenderedPrompt(system, TASK, "")).run(features)
 

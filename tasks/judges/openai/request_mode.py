@@ -18,7 +18,7 @@ _VOTE_TITLE = re.compile(r"vote (\d+)")
 
 # The digest of the prompt covers its language, and the model of the server covers the model option.
 _IRRELEVANT_FEATURES = {"software", "window", "limit_field", "tokenizer", "cached_tokens", "prompt_lists"}
-_IRRELEVANT_OPTIONS = {"model", "window", "language"}
+_IRRELEVANT_OPTIONS = {"model", "context_window", "language"}
 _QUESTIONS_TEMPERATURES, _OTHER_TEMPERATURES = ("questions_temperature",), ("temperature", "votes_temperature")
 
 _UNUSED_FEATURES = ServerFeatures(

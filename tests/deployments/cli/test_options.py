@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import typer
@@ -40,8 +41,8 @@ def test_options_become_fields_of_the_configuration(monkeypatch: pytest.MonkeyPa
 
 def test_stages_and_a_store_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = str(tmp_path / "answers.db")
-    config, _ = told(SOURCE, "--refresh", "claims, verdicts", "--answers", path)
-    assert (config.refresh, config.answers) == ((Stage.CLAIMS, Stage.VERDICTS), path)
+    config, _ = told(SOURCE, "--refresh", "claims, verdicts", "--cache", path)
+    assert (config.refresh, config.cache) == ((Stage.CLAIMS, Stage.VERDICTS), path)
     monkeypatch.setenv("ASSAY_REFRESH", '["ratings"]')
     assert told(SOURCE)[0].refresh == (Stage.RATINGS,)
 
@@ -51,10 +52,36 @@ def test_what_can_not_be_refreshed_or_opened_is_a_message(assay: Callable[..., O
     assert (refused.code, refused.out) == (2, "")
     assert "refresh" in refused.err
     assert "'verdicts'" in refused.err
-    refused = assay("plan", SOURCE, "--answers", "postgresql://assay:hunter2@db/answers")
+    refused = assay("plan", SOURCE, "--cache", "postgresql://assay:hunter2@db/answers")
     assert (refused.code, refused.out) == (2, "")
     assert "PGPASSWORD" in refused.err
     assert "hunter2" not in refused.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run", SOURCE, "--answers", "answers.db"), "--answers is now called --cache"),
+        (("serve", "--at-once=3"), "--at-once is now called --concurrency"),
+        (("job", "job.json", "--no-tell"), "--no-tell is now called --no-callback"),
+    ],
+)
+def test_an_earlier_name_of_a_flag_is_refused_with_the_current_one(
+    assay: Callable[..., Outcome], arguments: tuple[str, ...], message: str
+) -> None:
+    refused = assay(*arguments)
+    assert (refused.code, refused.out) == (2, "")
+    assert message in refused.err
+
+
+@pytest.mark.parametrize("verb", [("plan", SOURCE), ("prune",), ("store",)])
+def test_an_earlier_name_of_a_variable_is_refused_with_the_current_one(
+    assay: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, verb: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("ASSAY_ANSWERS", "answers.db")
+    refused = assay(*verb)
+    assert (refused.code, refused.out) == (2, "")
+    assert "the environment variable ASSAY_ANSWERS is now called ASSAY_CACHE" in refused.err
 
 
 def test_every_option_but_three_is_a_field_of_the_configuration() -> None:
@@ -86,7 +113,7 @@ def test_the_help_says_the_default(option: str, default: str) -> None:
     def command(config: RunConfig) -> None:
         raise AssertionError(config)
 
-    declared = inspect.signature(command).parameters[option].default
+    _, declared = get_args(inspect.signature(command).parameters[option].annotation)
     assert declared.help.endswith(f"Default: {default}.")
 
 

@@ -18,7 +18,7 @@ Assay = Callable[..., Outcome]
 @pytest.fixture
 def stores(tmp_path: Path) -> tuple[str, ...]:
     """Options that name stores of a test's own."""
-    return ("--tables", str(tmp_path), "--answers", str(tmp_path / "answers.db"))
+    return ("--tables", str(tmp_path), "--cache", str(tmp_path / "answers.db"))
 
 
 def test_prune_drops_nothing_without_yes(assay: Assay, tmp_path: Path, stores: tuple[str, ...]) -> None:

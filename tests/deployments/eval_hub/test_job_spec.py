@@ -276,7 +276,7 @@ def test_the_hub_is_told_of_a_job_that_can_not_begin(
         told.append(state)
 
     monkeypatch.setattr(HubCallback, "_tell", tell)
-    monkeypatch.setattr(sys, "argv", ["assay", "job", str(file), "--data", str(tmp_path), "--tell"])
+    monkeypatch.setattr(sys, "argv", ["assay", "job", str(file), "--data", str(tmp_path), "--callback"])
     with pytest.raises(SystemExit):
         main()
     assert told == ["running", "failed"]

@@ -131,7 +131,7 @@ def test_addresses_hold_no_secrets(tmp_path: Path, option: str, value: str) -> N
 
 def test_a_table_that_can_not_be_used_is_not_repeated(tmp_path: Path) -> None:
     path = tmp_path / "assay.toml"
-    path.write_text("[deploy]\nquiet_seconds = 20\nlongest_wait_seconds = 40\n", encoding="utf-8")
+    path.write_text("[deploy]\ndebounce_seconds = 20\nlongest_wait_seconds = 40\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="deploy: longest_wait_seconds must be at least four times") as refused:
         load_config(path)
     assert "{" not in str(refused.value)
@@ -145,7 +145,8 @@ def test_every_place_of_a_parameter_is_whole(tmp_path: Path, monkeypatch: pytest
     assert written["calibration"] == str(tmp_path / "labelled" / "calibration.json")
     assert written["judge"]["launch"] == launch | {"python": str(tmp_path / ".venv-vllm" / "bin" / "python")}
     assert (
-        as_parameter(RunConfig(source="rows.jsonl", verdict="probability", calibration="kept"))["calibration"] == "kept"
+        as_parameter(RunConfig(source="rows.jsonl", verdict="probability", calibration="latest"))["calibration"]
+        == "latest"
     )
 
 

@@ -60,7 +60,7 @@ def story(ground: Ground, webhook: JsonEndpoint) -> Story:
     config = {
         "source": good,
         "metrics": ["faithfulness"],
-        "judge": {"backend": "builtin", "slots": 2},
+        "judge": {"backend": "builtin", "max_concurrent_stages": 2},
         "deploy": {"cron": "* * * * *", "alerts": {"webhook": "env:ALERTS"}},
     }
     first, again = ground.deploy(config), ground.deploy(config)

@@ -44,13 +44,13 @@ class Judged:
         self.server = Server("-m", "tests.faults.stub_server", "--log", str(self.folder / "requests.jsonl"))
         source = self.folder / "rows.jsonl"
         source.write_text("\n".join(json.dumps(row(name, number)) for number in range(rows)), encoding="utf-8")
-        options = {"urls": [self.server.url], "concurrency": in_flight, "max_retries": 0, "patience": 0}
+        options = {"urls": [self.server.url], "concurrency": in_flight, "max_retries": 0, "unavailable_timeout": 0}
         config = {
             "source": str(source),
             "metrics": ["faithfulness"],
-            "judge": {"backend": "server", "server": options, "slots": 1},
+            "judge": {"backend": "server", "server": options, "max_concurrent_stages": 1},
             "tables": str(self.folder / "tables"),
-            "answers": str(self.folder / "answers.db"),
+            "cache": str(self.folder / "answers.db"),
             "out": str(self.folder / "run"),
             "deploy": {"index": name},
         }

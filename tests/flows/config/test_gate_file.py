@@ -89,7 +89,7 @@ def test_the_example_can_be_used() -> None:
         ("regression = { max_fall = 1 }", "max_fall"),
         ("coverage = { scored_at_least = 90 }", "coverage.0.scored_at_least"),
         ("level = 95", "level"),
-        ("absolute = [", "can not be read"),
+        ("absolute = [", "cannot be read"),
     ],
 )
 def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, message: str) -> None:

@@ -96,13 +96,13 @@ def test_yaml_is_read_too_and_paths_are_relative_to_the_file(tmp_path: Path) -> 
 
 def test_every_path_of_a_file_is_relative_to_it(tmp_path: Path) -> None:
     text = (
-        'tables = "kept/tables"\ncalibration = "kept"\n[judge]\nbackend = "scripted"\nscript = "answers.json"\n'
+        'tables = "kept/tables"\ncalibration = "latest"\n[judge]\nbackend = "scripted"\nscript = "answers.json"\n'
         '[deploy]\nbaselines = "accepted"\nalerts = {file = "alerts.jsonl"}\n'
     )
     config = load_config(write(tmp_path, text))
     found = (config.tables, config.judge.script, config.deploy.baselines, config.deploy.alerts.file)
     assert found == tuple(str(tmp_path / name) for name in ("kept/tables", "answers.json", "accepted", "alerts.jsonl"))
-    assert config.calibration == "kept"
+    assert config.calibration == "latest"
 
 
 @pytest.mark.parametrize("source", ["s3://bucket/data.jsonl", "hub:owner/name", "~/data.jsonl"])
@@ -117,7 +117,7 @@ def test_urls_stay_as_they_are(tmp_path: Path, source: str) -> None:
         ("limit = 0", "limit: .*greater than or equal to 1, got 0"),
         ('[judge]\nbackend = "oracle"', "judge.backend: .*'builtin'.*got 'oracle'"),
         ('column_map = "prompt"', "column_map: .*comma-separated, got 'prompt'$"),
-        ("limit = ", "can not be read"),
+        ("limit = ", "cannot be read"),
     ],
 )
 def test_what_can_not_be_used_is_named(tmp_path: Path, text: str, message: str) -> None:

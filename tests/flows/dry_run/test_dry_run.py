@@ -52,7 +52,7 @@ def judge() -> Iterator[FakeServer]:
 
 @pytest.fixture
 def stores(tmp_path: Path) -> dict[str, Any]:
-    return {"tables": str(tmp_path / "tables"), "answers": str(tmp_path / "answers.db")}
+    return {"tables": str(tmp_path / "tables"), "cache": str(tmp_path / "answers.db")}
 
 
 def config(judge: FakeServer, folder: Path, rows: Sequence[Mapping[str, Any]] = ROWS, **options: Any) -> RunConfig:

@@ -57,8 +57,8 @@ def test_an_event_that_a_run_has_taken_up_leaves_it_with_what_came_since() -> No
 
 @pytest.mark.parametrize("quiet", [10, 150, 3600])
 def test_a_long_burst_is_given_half_of_the_time_that_an_event_may_wait(quiet: float) -> None:
-    settings = DeploySettings(quiet_seconds=quiet)
-    seconds = (settings.quiet_seconds, settings.longest_wait)
+    settings = DeploySettings(debounce_seconds=quiet)
+    seconds = (settings.debounce_seconds, settings.longest_wait)
     burst = on_index_rebuilt("a", "*", quiet)["within"]
     long_burst = on_long_burst("b", "*", "index-rebuilt", seconds)["within"]
     assert burst == quiet < long_burst
@@ -71,11 +71,11 @@ def test_two_deployments_take_up_the_same_events_each_for_itself() -> None:
 
 
 def test_the_longest_wait_leaves_time_to_be_quiet() -> None:
-    assert DeploySettings(quiet_seconds=20, longest_wait_seconds=80).longest_wait == 80
-    with pytest.raises(ValidationError, match="at least four times quiet_seconds, here 80"):
-        DeploySettings(quiet_seconds=20, longest_wait_seconds=79)
+    assert DeploySettings(debounce_seconds=20, longest_wait_seconds=80).longest_wait == 80
+    with pytest.raises(ValidationError, match="at least four times debounce_seconds, here 80"):
+        DeploySettings(debounce_seconds=20, longest_wait_seconds=79)
 
 
 def test_prefect_takes_no_shorter_quiet_than_ten_seconds() -> None:
     with pytest.raises(ValidationError, match="greater than or equal to 10"):
-        DeploySettings(quiet_seconds=5)
+        DeploySettings(debounce_seconds=5)

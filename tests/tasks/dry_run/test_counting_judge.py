@@ -10,8 +10,8 @@ from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cached_judge import CachedJudge
 from tasks.dry_run.counting_judge import CountingJudge, Ledger
 from tasks.judges.openai.openai_judge import OpenAIJudge
+from tasks.options.judge_options import JudgeSettings
 from tasks.options.judge_server_options import ServerJudgeOptions
-from tasks.options.model_options import JudgeSettings
 from tests.tasks.judges.openai.fake_server import FULL, FakeServer
 
 VOTED = ChoiceQuestion(QuestionKind.ASPECT, {"response": "r"}, ("1", "0"), {"definition": "Is it kind?"}, votes=3)

@@ -129,4 +129,4 @@ def test_a_lost_server(server: EmbeddingServer, embedder: OpenAIEmbedder) -> Non
 
 def test_no_server() -> None:
     with pytest.raises(EmbedderError, match="cannot be reached"):
-        OpenAIEmbedder(ServerEmbedderOptions(urls=("http://127.0.0.1:9",), patience=0))
+        OpenAIEmbedder(ServerEmbedderOptions(urls=("http://127.0.0.1:9",), unavailable_timeout=0))

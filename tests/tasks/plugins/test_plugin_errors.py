@@ -15,7 +15,10 @@ from metric_core.stages import Product
 from tasks.cache.codec import CHOICES
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
 from tasks.models.custom_models import CustomEmbedder, CustomJudge, CustomRecognizer
-from tasks.options.model_options import EmbedderSettings, JudgeSettings, LanguageSettings, MetricSettings
+from tasks.options.embedder_options import EmbedderSettings
+from tasks.options.judge_options import JudgeSettings
+from tasks.options.language_options import LanguageSettings
+from tasks.options.metric_settings import MetricSettings
 from tasks.plugins.load_object import Group, load_object
 from tasks.plugins.metric_lookup import find_metric, parse_metric
 from tests.tasks.plugins import sample_plugins
@@ -291,7 +294,7 @@ def test_an_object_of_another_kind() -> None:
             "wanted 'builtin', 'server', 'scripted', module:attribute .* got 'oracle'",
         ),
         (EmbedderSettings, {"backend": "bert"}, "wanted 'minilm', 'huggingface', 'server', module:attribute"),
-        (LanguageSettings, {"recognizer": "spacy"}, "wanted module:attribute for one of your own, got 'spacy'"),
+        (LanguageSettings, {"recognizer": "spacy"}, "wanted module:attribute for a plugin, got 'spacy'"),
         (JudgeSettings, {"options": {"api_key": "sk-1"}}, "the option api_key: a secret is named, not written"),
         (JudgeSettings, {"options": {"headers": {"Authorization": "sk-1"}}}, "the option Authorization: a secret"),
     ],

@@ -8,13 +8,15 @@ from threading import Lock
 import pytest
 from prefect.client.orchestration import get_client
 
-from tasks.options.model_options import JudgedSettings, JudgeSettings, Settings
+from tasks.options.judge_options import JudgeSettings
+from tasks.options.judged_settings import JudgedSettings
+from tasks.options.settings import Settings
 from tasks.prefect_support.concurrency_limits import create_limits, hold_slot, limit_name, limits_of
 
 
 def judge(url: str, slots: int | None = None) -> JudgeSettings:
     return JudgeSettings.model_validate(
-        {"backend": "server", "server": {"urls": [url], "model": "A/b"}, "slots": slots}
+        {"backend": "server", "server": {"urls": [url], "model": "A/b"}, "max_concurrent_stages": slots}
     )
 
 

@@ -225,4 +225,4 @@ def test_limits_count_rows_of_the_source(tmp_path: Path) -> None:
 @pytest.mark.parametrize("options", [{"limit": 0}, {"batch_rows": 0}])
 def test_numbers_below_one_are_refused(options: dict[str, int]) -> None:
     with pytest.raises(ConfigError, match="must be at least 1, got 0"):
-        SourceOptions(**options)  # type: ignore[arg-type]
+        SourceOptions(**options)

@@ -11,7 +11,7 @@ from metric_core import reasons
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.registry import parse_request
 from metric_core.stages import Stage
-from tasks.options.model_options import MetricSettings
+from tasks.options.metric_settings import MetricSettings
 from tasks.stages.aggregation import AggregationSettings, aggregation
 from tasks.tables.records import build_table
 from tests.tasks.builders import samples_table

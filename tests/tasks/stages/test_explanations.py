@@ -8,7 +8,7 @@ import pytest
 
 from metric_core import reasons
 from metric_core.stages import Stage
-from tasks.options.model_options import JudgeSettings
+from tasks.options.judge_options import JudgeSettings
 from tasks.stages.explanations import ExplanationsSettings, explanations
 from tasks.tables.records import build_table
 from tests.tasks.builders import cells, fails, samples_table, says, script

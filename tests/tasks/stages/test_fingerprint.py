@@ -10,7 +10,7 @@ import spacy
 from metric_core.stages import Product
 from tasks.embedders.huggingface_embedder import HuggingFaceEmbedder
 from tasks.embedders.protocol import EmbedderIdentity
-from tasks.options.model_options import EmbedderSettings
+from tasks.options.embedder_options import EmbedderSettings
 from tasks.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.runtime.model_folder import folder_revision
 from tasks.stages import fingerprint as identity

@@ -13,7 +13,7 @@ from metric_core.schemas import LONGEST_REPLY, SCHEMAS
 from metric_core.stages import Product, Stage
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
 from tasks.judges.scripted import ScriptedJudge
-from tasks.options.model_options import MetricSettings
+from tasks.options.metric_settings import MetricSettings
 from tasks.stages import claims, explanations, questions, ratings, verdicts
 from tasks.stages.answer_cells import reply_cell
 from tasks.tables.records import build_table

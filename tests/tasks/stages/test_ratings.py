@@ -5,7 +5,7 @@ from pathlib import Path
 from metric_core import reasons
 from metric_core.registry import resolve
 from metric_core.stages import Stage
-from tasks.options.model_options import MetricSettings
+from tasks.options.metric_settings import MetricSettings
 from tasks.stages.ratings import RatingsSettings, ratings
 from tests.tasks.builders import cells, fails, samples_table, says, script
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from metric_core.stages import Product, Stage
-from tasks.options.model_options import JudgeSettings
+from tasks.options.judge_options import JudgeSettings
 from tasks.stages.verdicts import VerdictsSettings, verdicts
 from tasks.tables.records import build_table
 from tests.tasks.builders import cells, fails, samples_table, says, script

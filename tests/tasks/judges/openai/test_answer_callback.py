@@ -64,7 +64,7 @@ def test_answers_to_questions_that_are_not_sent_are_received_too(serve: Serve, o
 
 def test_answers_before_the_loss_of_the_server_are_received(serve: Serve, open_judge: OpenJudge) -> None:
     server = serve()
-    judge = open_judge(server, concurrency=2, patience=0.1)
+    judge = open_judge(server, concurrency=2, unavailable_timeout=0.1)
     received: Counter[int] = Counter()
     half = threading.Event()
 

@@ -175,7 +175,7 @@ def test_the_only_server_is_restarted_during_a_run(serve: Serve, open_judge: Ope
 
 def test_all_servers_dead(serve: Serve, open_judge: OpenJudge) -> None:
     one, other = serve(), serve()
-    judge = open_judge(one, other, patience=0.2)
+    judge = open_judge(one, other, unavailable_timeout=0.2)
     one.stop()
     other.stop()
     for _ in range(2):

@@ -34,7 +34,7 @@ def test_at_least_one_url() -> None:
 
 
 def test_connection_options_do_not_determine_answers() -> None:
-    one = ServerJudgeOptions(urls=("http://a",), concurrency=1, timeout=1, max_retries=0, patience=0)
+    one = ServerJudgeOptions(urls=("http://a",), concurrency=1, timeout=1, max_retries=0, unavailable_timeout=0)
     other = ServerJudgeOptions(urls=("http://b", "http://c"), api_key_env="KEY")
     assert one.determining() == other.determining()
     assert one.determining() != ServerJudgeOptions(urls=("http://a",), seed=1).determining()

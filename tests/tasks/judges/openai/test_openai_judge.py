@@ -203,7 +203,7 @@ def test_a_reply_gets_what_the_prompt_leaves_of_the_window(serve: Serve, open_ju
 
 def test_without_a_tokenizer_a_given_window_is_checked_by_estimate(serve: Serve, open_judge: OpenJudge) -> None:
     server = serve(FULL - {"tokenize"})
-    (answer,) = open_judge(server, window=1000).choose([ask_verdict("c", "word " * 1200)])
+    (answer,) = open_judge(server, context_window=1000).choose([ask_verdict("c", "word " * 1200)])
     assert answer.reason == "prompt longer than the judge's window"
     assert server.asked == []
 

@@ -126,7 +126,7 @@ def test_no_server(serve: Serve, open_judge: OpenJudge) -> None:
     server = serve()
     server.stop()
     with pytest.raises(JudgeError, match=r"127\.0\.0\.1:\d+/v1 cannot be reached.*Start the server"):
-        open_judge(server, patience=0)
+        open_judge(server, unavailable_timeout=0)
 
 
 def test_an_address_without_v1(serve: Serve) -> None:

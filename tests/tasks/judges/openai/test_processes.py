@@ -7,8 +7,10 @@ import pytest
 from metric_core.judge_questions import ask_verdict
 from tasks.judges.openai.openai_judge import OpenAIJudge
 from tasks.models import models
+from tasks.options.embedder_options import EmbedderSettings
+from tasks.options.judge_options import JudgeSettings
 from tasks.options.judge_server_options import ServerJudgeOptions
-from tasks.options.model_options import EmbedderSettings, JudgeSettings, LanguageSettings
+from tasks.options.language_options import LanguageSettings
 from tests.tasks.judges.openai.conftest import Serve
 
 

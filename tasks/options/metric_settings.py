@@ -1,0 +1,47 @@
+"""Provide a metric as stages receive it."""
+
+from typing import Any
+
+from pydantic import Field
+
+from metric_core.errors import PluginError
+from metric_core.metric import MetricRequest
+from tasks.options.settings import Settings
+from tasks.plugins.metric_lookup import find_metric
+
+
+class MetricSettings(Settings):
+    """A metric with its parameters, by name.
+
+    Args:
+        name: Name under which the metric is found.
+        parameters: Those of its parameters that are set.
+        key: Name of its scores.
+        code: Digest of the code of a user-defined metric; empty for a built-in one.
+    """
+
+    name: str
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    key: str
+    code: str = ""
+
+    @classmethod
+    def of(cls, request: MetricRequest) -> "MetricSettings":
+        """Return the settings that stand for a request."""
+        metric = request.metric
+        name = metric.origin or metric.name
+        return cls(name=name, parameters=dict(request.parameters), key=request.key, code=metric.code)
+
+    def request(self) -> MetricRequest:
+        """Return the request that the settings stand for.
+
+        Raises:
+            PluginError: A user-defined metric has other code here than where the run was planned.
+        """
+        metric = find_metric(self.name)
+        if self.code not in ("", metric.code):
+            raise PluginError(
+                f"the metric {self.name} has other code here than where the run was planned; install the same version "
+                "on every machine, and start workers again after a change"
+            )
+        return metric.request(self.parameters, self.key)

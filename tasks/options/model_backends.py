@@ -1,0 +1,42 @@
+"""Check the backend of a model: one that is built in, or a plugin."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import AfterValidator
+
+from tasks.plugins.instantiate import check_secret_references
+from tasks.plugins.load_object import Group, installed_names
+
+BUILT_IN: Mapping[Group, tuple[str, ...]] = {
+    Group.JUDGES: ("builtin", "server", "scripted"),
+    Group.EMBEDDERS: ("minilm", "huggingface", "server"),
+    Group.RECOGNIZERS: (),
+}
+"""The backends that need no plugin."""
+
+_REFERENCE = re.compile(r"[\w.]+:[\w.]+")
+
+
+def _known(group: Group) -> Callable[[str], str]:
+    """Return a validator that accepts built-in backends and plugins that can exist."""
+
+    def check(name: str) -> str:
+        packaged = [] if name in BUILT_IN[group] or _REFERENCE.fullmatch(name) else list(installed_names(group))
+        if name in BUILT_IN[group] or _REFERENCE.fullmatch(name) or name in packaged:
+            return name
+        names = [f"{each!r}, " for each in (*BUILT_IN[group], *packaged)]
+        wanted = "".join(names) + "module:attribute for a plugin"
+        raise ValueError(f"wanted {wanted}{'' if '@' in name else f', got {name!r}'}")
+
+    return check
+
+
+JudgeBackend: TypeAlias = Annotated[str, AfterValidator(_known(Group.JUDGES))]
+EmbedderBackend: TypeAlias = Annotated[str, AfterValidator(_known(Group.EMBEDDERS))]
+RecognizerBackend: TypeAlias = Annotated[str, AfterValidator(_known(Group.RECOGNIZERS))]
+"""A built-in backend, or a plugin: `module:attribute` or the name of an entry point."""
+
+PluginOptions: TypeAlias = Annotated[dict[str, Any], AfterValidator(check_secret_references)]
+"""What a plugin is instantiated with."""

@@ -1,0 +1,13 @@
+"""Provide the base of everything that flows and stages receive as a parameter."""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Settings(BaseModel):
+    """Base of all settings: immutable, and an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def __hash__(self) -> int:
+        """Return a hash of the content, which may hold tables."""
+        return hash(self.model_dump_json())

@@ -1,0 +1,209 @@
+"""Every option declares its facts, and what depends on a fact follows from the declaration."""
+
+import ast
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from pydantic import ValidationError
+
+from deployments.registry.specs import as_parameter
+from flows.config.loading import load_config
+from flows.config.run_config import RunConfig
+from flows.execution.stage_settings import STAGE_TASKS
+from metric_core.errors import ConfigError
+from tasks.options.evaluation_options import EvaluationOptions
+from tasks.options.judge_server_options import ServerJudgeOptions
+from tasks.options.judged_settings import JudgedSettings
+from tasks.options.option import (
+    Declaration,
+    Option,
+    OptionGroup,
+    declarations,
+    facts_of,
+    implementation_fields,
+    may_hold_secret,
+    scoring_options,
+)
+from tasks.options.settings import Settings
+from tests.structure.house import modules, text_of
+
+OPTIONS = tuple(declarations(RunConfig))
+IDS = [".".join(option.place) for option in OPTIONS]
+FACTS = {"path", "may_hold_secret", "affects_scores"}
+SECRET = "hunter2-planted"
+PLANTED = f"me:{SECRET}@host"
+SECRETS = [each for each in OPTIONS if each.facts.may_hold_secret]
+GROUP_FILES = [path for path in modules("tasks", "flows") if "Option(" in text_of(path)]
+NEEDED = {
+    ("retriever",): {"index": "m:a"},
+    ("judge", "server"): {"urls": ["http://h"]},
+    ("embedder", "server"): {"urls": ["http://h"]},
+    ("judge", "launch"): {"python": "p", "model": "m"},
+}
+"""Options that a table cannot do without."""
+
+
+def configuration(option: Declaration, value: Any) -> dict[str, Any]:
+    """Return a configuration in which one option has a value."""
+    content: Any = value
+    for depth in range(len(option.place) - 1, -1, -1):
+        table = option.place[:depth]
+        content = NEEDED.get(table, {}) | {option.place[depth]: content}
+        if table == ("panel",):
+            content = [content]
+    assert isinstance(content, dict)
+    return content
+
+
+def test_there_are_options_in_tables_and_lists() -> None:
+    assert {("limit",), ("judge", "server", "urls"), ("panel", "script"), ("deploy", "gate", "level")} <= {
+        option.place for option in OPTIONS
+    }
+
+
+@pytest.mark.parametrize("path", GROUP_FILES, ids=str)
+def test_no_declaration_leaves_a_fact_unsaid(path: Path) -> None:
+    calls = [node for node in ast.walk(ast.parse(text_of(path))) if isinstance(node, ast.Call)]
+    declared = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Option"]
+    unsaid = {call.lineno: FACTS - {word.arg for word in call.keywords} for call in declared}
+    assert {line: missing for line, missing in unsaid.items() if missing} == {}
+
+
+def test_a_fact_has_no_default() -> None:
+    with pytest.raises(TypeError, match="may_hold_secret"):
+        Option("How many.", path=False, affects_scores=True)  # type: ignore[call-arg]
+
+
+def test_a_group_with_a_field_that_is_not_declared_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"_Group.size is not declared: annotate it with Option\(...\)"):
+
+        class _Group(OptionGroup):
+            size: int = 3
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=IDS)
+def test_a_description_is_a_sentence(option: Declaration) -> None:
+    assert option.field.description is not None
+    assert option.field.description.endswith(".")
+    assert "Args:" not in (option.table.__doc__ or "" if option.table else "")
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=IDS)
+def test_an_option_has_one_description_wherever_it_is_declared(option: Declaration) -> None:
+    others = [other for other in OPTIONS if other.place[-1] == option.place[-1] and other.facts is option.facts]
+    assert {other.field.description for other in others} == {option.field.description}
+
+
+@pytest.mark.parametrize("option", SECRETS, ids=lambda each: each.place)
+@pytest.mark.parametrize(
+    "value", [PLANTED, [PLANTED], {"key": PLANTED}, {"key": [PLANTED]}, [{"key": PLANTED}]], ids=repr
+)
+def test_the_value_of_an_option_that_may_hold_a_secret_is_in_no_message(option: Declaration, value: Any) -> None:
+    try:
+        load_config(None, configuration(option, value))
+    except ConfigError as error:
+        assert SECRET not in str(error)
+
+
+@pytest.mark.parametrize("option", SECRETS, ids=lambda each: each.place)
+def test_a_table_hides_what_any_of_its_options_hides(option: Declaration) -> None:
+    for depth in range(1, len(option.place) + 1):
+        assert may_hold_secret(RunConfig, option.place[:depth])
+
+
+def test_the_value_of_any_other_option_is_told() -> None:
+    with pytest.raises(ConfigError, match=r"limit: .*, got 'many'"):
+        load_config(None, {"limit": "many"})
+
+
+PATHS = [each for each in OPTIONS if each.facts.path is True and each.place != ("deploy", "gate")]
+
+
+@pytest.mark.parametrize("option", PATHS, ids=lambda each: each.place)
+def test_a_path_is_relative_to_its_file_and_whole_in_a_deployment(
+    option: Declaration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def value_in(content: Any) -> Any:
+        for name in option.place:
+            content = content[0] if isinstance(content, list) else content
+            content = content[name]
+        return content
+
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "configured" / "assay.yaml"
+    file.parent.mkdir()
+    file.write_text(json.dumps(configuration(option, "planted/here")), encoding="utf-8")
+    loaded = value_in(load_config(file).model_dump(mode="json"))
+    assert loaded == ("planted/here" if option.in_list else str(file.parent / "planted" / "here"))
+    here = RunConfig.model_validate(configuration(option, "planted/here"))
+    assert value_in(as_parameter(here)) == str(tmp_path / "planted" / "here")
+    for word in option.facts.words:
+        file.write_text(json.dumps(configuration(option, word)), encoding="utf-8")
+        assert value_in(load_config(file).model_dump(mode="json")) == word
+
+
+def test_all_options_that_can_change_a_score_are_options_of_the_evaluation() -> None:
+    assert scoring_options(RunConfig) == scoring_options(EvaluationOptions)
+
+
+def test_no_option_that_cannot_change_a_score_is_part_of_a_fingerprint() -> None:
+    harmless = {option.place[0] for option in OPTIONS if len(option.place) == 1 and not option.facts.affects_scores}
+    assert harmless & JudgedSettings.model_fields.keys() <= implementation_fields(JudgedSettings)
+    determining = ServerJudgeOptions(urls=("http://h",)).determining()
+    assert determining.keys() == scoring_options(ServerJudgeOptions)
+
+
+RENAMED = [option for option in OPTIONS if option.earlier_place is not None]
+
+
+@pytest.mark.parametrize("option", RENAMED, ids=lambda each: each.place)
+def test_an_earlier_name_is_refused_with_the_current_one(option: Declaration, monkeypatch: pytest.MonkeyPatch) -> None:
+    earlier = option.facts.renamed_from
+    assert earlier is not None
+    content: Mapping[str, Any] = configuration(option, 1)
+    renamed = json.loads(json.dumps(content).replace(f'"{option.place[-1]}"', f'"{earlier}"'))
+    with pytest.raises(ConfigError, match=f"{earlier} is now called {option.place[-1]}"):
+        load_config(None, renamed)
+    variable = "ASSAY_" + "__".join((*option.place[:-1], earlier)).upper()
+    monkeypatch.setenv(variable, "1")
+    with pytest.raises(ConfigError, match=f"variable {variable} is now called ASSAY_.*{option.place[-1].upper()}$"):
+        load_config()
+
+
+def test_an_earlier_value_is_refused_with_the_current_one(tmp_path: Path) -> None:
+    file = tmp_path / "assay.toml"
+    file.write_text('calibration = "kept"', encoding="utf-8")
+    with pytest.raises(ConfigError, match="calibration: kept is now called latest"):
+        load_config(file)
+
+
+def settings_classes(base: type[Settings] = Settings) -> Iterator[type[Settings]]:
+    """Yield all classes of settings that modules of stages define."""
+    for found in base.__subclasses__():
+        if found.__module__.startswith("tasks.stages."):
+            yield found
+        yield from settings_classes(found)
+
+
+def test_settings_of_stages_inherit_their_options() -> None:
+    assert STAGE_TASKS
+    shared = RunConfig.model_fields.keys() - {"metrics"}  # of a stage: with all their parameters
+    copied = [
+        f"{found.__name__}.{name}"
+        for found in settings_classes()
+        for name, field in found.model_fields.items()
+        if name in shared and facts_of(field) is None
+    ]
+    assert copied == []
+
+
+def test_a_value_that_does_not_fit_names_its_option() -> None:
+    class _Group(OptionGroup):
+        size: Annotated[int, Option("Size.", path=False, may_hold_secret=False, affects_scores=False, ge=1)] = 3
+
+    with pytest.raises(ValidationError, match="size"):
+        _Group(size=0)
+    assert _Group.model_json_schema()["properties"]["size"]["description"] == "Size."
