@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, ConfigDict
 
 from metric_core.errors import ConfigError
-from tasks.options.option import ModelOptions, Option
+from tasks.options.option import Option, OptionGroup
 from tasks.runtime.credentials import is_reference, read_secret
 
 
@@ -36,7 +36,7 @@ def _normalize_urls(urls: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(map(normalize_url, urls))
 
 
-class ServerOptions(ModelOptions):
+class ServerOptions(OptionGroup):
     """Options of a model server that cannot change an answer: its address, and how the client retries."""
 
     model_config = ConfigDict(hide_input_in_errors=True)

@@ -47,9 +47,9 @@ def test_a_file_is_relative_to_the_configuration_and_a_url_is_not(
 ) -> None:
     path = tmp_path / "assay.toml"
     path.write_text('cache = "kept.db"', encoding="utf-8")
-    assert load_config(path).answers == str(tmp_path / "kept.db")
+    assert load_config(path).cache == str(tmp_path / "kept.db")
     monkeypatch.setenv("ASSAY_CACHE", "postgresql://assay@db.example/answers")
-    assert load_config(path).answers == "postgresql://assay@db.example/answers"
+    assert load_config(path).cache == "postgresql://assay@db.example/answers"
 
 
 def test_a_password_is_refused_and_not_repeated() -> None:

@@ -19,7 +19,7 @@ from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
 from tests.deployments.cli.conftest import assay as assay  # noqa: PLC0414 a fixture here too
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PREFECT_YAML = ROOT / "deployments" / "prefect.yaml"
 CONFIG = ROOT / "examples" / "deployed.toml"
 TABLE = build_specs(RunConfig(source="/data/sources/rows.jsonl"))
