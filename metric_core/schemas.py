@@ -1,7 +1,7 @@
-"""The Arrow schema of every stage table: the contract between packages.
+"""Arrow schemas of the stage tables, which are the contract between packages.
 
-A table's schema carries its stage and version in the metadata; a reader that finds another version refuses the
-table instead of guessing. Raise a version when a column changes its meaning, not only its type.
+The metadata of a schema contains its stage and version; readers reject tables of other versions. Increment a version
+when a column changes its meaning, not only when it changes its type.
 """
 
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ _PANEL_VOTE = pa.struct(
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """A stage's table.
+    """Schema of a stage table.
 
     Args:
-        stage: whose table.
-        version: raised with every change of meaning.
-        fields: the columns.
+        stage: Stage that writes the table.
+        version: Version, incremented with every change of meaning.
+        fields: Columns of the table.
     """
 
     stage: Stage
@@ -37,7 +37,7 @@ class TableSchema:
 
     @property
     def arrow(self) -> pa.Schema:
-        """The Arrow schema, with stage and version in its metadata."""
+        """Arrow schema, with stage and version in its metadata."""
         return pa.schema(self.fields, metadata={"assay.stage": str(self.stage), "assay.version": str(self.version)})
 
 
@@ -49,15 +49,15 @@ _ROW_ID = _text("row_id", nullable=False)
 _OUTCOME = (_text("status", nullable=False), _text("reason"))
 _PANEL = pa.field("panel", pa.list_(_PANEL_VOTE))
 _REPLY = _text("reply")
-"""The judge's own words, at most `LONGEST_REPLY` characters of them.
+"""Reply of the judge, truncated to `LONGEST_REPLY` characters.
 
-A reply is kept once: on the first of the rows that were made from it, because a list of claims or questions is one
-reply. A table of replies would keep it once too, but every reader would have to join it by stage, row and place. A
-label that was picked is in the row already, so that of choices only replies without a usable label are kept.
+A reply is stored on the first of the rows that come from it, because a list of claims or questions is one reply. A
+separate table of replies would need a join by stage, row and position. For choices, only replies without a usable label
+are stored, because the label itself is in the row.
 """
 
 LONGEST_REPLY = 4000
-"""Characters of a reply that a table keeps. A longer one ends with the length of the whole."""
+"""Maximum length of a stored reply in characters. A truncated reply ends with its original length."""
 
 SAMPLES = TableSchema(
     Stage.SAMPLES,
@@ -76,12 +76,12 @@ SAMPLES = TableSchema(
         _text("extras"),
     ),
 )
-"""The rows to evaluate. `row_number` counts from 1 in the source; `extras` is JSON of the source's other columns."""
+"""Rows to evaluate. `row_number` counts from 1 in the source; `extras` is JSON of all other columns of the source."""
 
 CLAIMS = TableSchema(
     Stage.CLAIMS, 2, (_ROW_ID, _text("side", nullable=False), _text("claim_id"), _text("text"), *_OUTCOME, _REPLY)
 )
-"""Claims and sentences. A side without any, or whose reply was unusable, has one row with a null claim_id. `reply` is
+"""Claims and sentences. A side without any, or with an unusable reply, has one row with a null claim_id. `reply` is set
 on the first row of a side that the judge was asked about."""
 
 ENTITIES = TableSchema(
@@ -96,14 +96,14 @@ ENTITIES = TableSchema(
         *_OUTCOME,
     ),
 )
-"""Entities as written, once a text and label. `passage` is the rank of the context from 0, null for the reference."""
+"""Entities as written, once per text and label. `passage` is the rank of the context from 0, null for the reference."""
 
 QUESTIONS = TableSchema(
     Stage.QUESTIONS,
     2,
     (_ROW_ID, pa.field("k", pa.int32()), _text("text"), pa.field("noncommittal", pa.bool_()), *_OUTCOME, _REPLY),
 )
-"""Questions regenerated from the response; one row with a null k where there are none. `reply` is on the first row."""
+"""Questions regenerated from the response; one row with a null k if there are none. `reply` is on the first row."""
 
 VERDICTS = TableSchema(
     Stage.VERDICTS,
@@ -120,11 +120,11 @@ VERDICTS = TableSchema(
         _REPLY,
     ),
 )
-"""One verdict a (claim, premise), 1 or 0, null unless answered; claim_id is "" for usefulness.
+"""One verdict per claim and premise, 1 or 0, null unless answered; claim_id is "" for usefulness.
 
-`panel` holds what each judge of a panel said, null where one judge was asked: the label (null: no usable one) and the
-judge's probability of it. `reply` is there for verdicts without a usable label, and on the first of the relevant
-sentences, which the judge lists in one reply."""
+`panel` has the label (null if unusable) and its probability from each judge of a panel; it is null if there is only one
+judge. `reply` is set for verdicts without a usable label, and on the first of the relevant sentences, which the judge
+lists in one reply."""
 
 EXPLANATIONS = TableSchema(
     Stage.EXPLANATIONS,
@@ -139,7 +139,7 @@ EXPLANATIONS = TableSchema(
         _REPLY,
     ),
 )
-"""The judge's words on why a verdict is what it is, under the keys of the verdicts; `text` is null unless answered."""
+"""Explanations of verdicts by the judge, with the keys of the verdicts; `text` is null unless answered."""
 
 RATINGS = TableSchema(
     Stage.RATINGS,
@@ -158,15 +158,15 @@ RATINGS = TableSchema(
         _REPLY,
     ),
 )
-"""One rating a (metric, template, vote), as the judge gave it; `number` is null where it gave a label. `panel` as in
-the verdicts. `reply` is there for written ratings, and on the first vote without a usable label."""
+"""One rating per metric, template and vote, as the judge gave it; `number` is null if it is a label. `panel` is as in
+VERDICTS. `reply` is set for ratings in JSON, and on the first vote without a usable label."""
 
 SIMILARITIES = TableSchema(
     Stage.SIMILARITY,
     1,
     (_ROW_ID, _text("pair", nullable=False), pa.field("k", pa.int32()), pa.field("cosine", pa.float64()), *_OUTCOME),
 )
-"""Similarity of a pair of texts (see records.Pair); k is the number of the regenerated question, 0 for answers."""
+"""Similarity of a pair of texts (see records.Pair); k is the number of the regenerated question, 0 for other pairs."""
 
 SCORES = TableSchema(
     Stage.AGGREGATION,
@@ -180,8 +180,8 @@ SCORES = TableSchema(
         _text("label"),
     ),
 )
-"""One cell a (row, metric): value is null unless scored. `label` is the category where the answer is one (value is null
-then), and the scale of the value where every row brings its own."""
+"""One cell per row and metric; value is null unless scored. `label` is the category of a categorical score, whose value
+is null, or the scale of the value if rows have different scales."""
 
 SCHEMAS: dict[Stage, TableSchema] = {
     schema.stage: schema

@@ -1,7 +1,7 @@
-"""The intermediate products that scores are made of, and what each product is made from.
+"""Intermediate products of scores, and the dependencies between them.
 
-A product is computed once a row, whichever metrics ask for it. `closure` is the whole planner: what the
-chosen metrics need, and what that needs in turn.
+A product is computed once per row, whichever metrics read it. `closure` is the whole planner: it returns the products
+that the chosen metrics need, with all their dependencies.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from metric_core import columns as c
 
 
 class Stage(StrEnum):
-    """The stages of an evaluation, one word each, in the order in which they run."""
+    """Stages of an evaluation, in the order in which they run."""
 
     SAMPLES = "samples"
     CLAIMS = "claims"
@@ -30,7 +30,7 @@ _JUDGED = frozenset({Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS, Stage.VERDICT
 
 
 class Product(StrEnum):
-    """What a stage computes for a row."""
+    """A result of a stage for one row."""
 
     RESPONSE_CLAIMS = "response claims"
     REFERENCE_CLAIMS = "reference claims"
@@ -56,12 +56,12 @@ class Product(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProductSpec:
-    """Where a product comes from.
+    """Stage and dependencies of a product.
 
     Args:
-        stage: the stage that computes it.
-        columns: the sample columns it is made from.
-        requires: the products it is made from.
+        stage: Stage that computes the product.
+        columns: Sample columns that the product is computed from.
+        requires: Products that the product is computed from.
     """
 
     stage: Stage
@@ -104,7 +104,7 @@ PRODUCTS: dict[Product, ProductSpec] = {
 
 
 def closure(products: Iterable[Product]) -> frozenset[Product]:
-    """The products and everything they are made from.
+    """Return the products with all products that they depend on.
 
     >>> sorted(closure([Product.QUESTION_SIMILARITY]))
     [<Product.QUESTIONS: 'regenerated questions'>, <Product.QUESTION_SIMILARITY: 'similarity of regenerated questions'>]
@@ -120,7 +120,7 @@ def closure(products: Iterable[Product]) -> frozenset[Product]:
 
 
 def any_judged(products: Iterable[Product]) -> bool:
-    """Whether a judge has a say in products, or in what they are made from.
+    """Return whether any of the products, or of their dependencies, needs a judge.
 
     >>> any_judged([Product.QUESTION_SIMILARITY]), any_judged([Product.ANSWER_SIMILARITY])
     (True, False)

@@ -53,7 +53,7 @@ class LabelledScores:
 
     Args:
         scale: Kind of labels.
-        labels: Labels, 0 or 1; or grades, scaled to [0, 1] if `bounds` are known, else unscaled.
+        labels: 0 or 1; or grades, scaled to [0, 1] if `bounds` are known, else unscaled.
         scores: Scores of the metric.
         bounds: Least and greatest score; None if the metric has no bounds.
         probabilities: Scores computed from the judge's probabilities instead of its verdicts, in [0, 1].
@@ -196,10 +196,10 @@ def _predict_out_of_sample(labels: Booleans, scores: Floats, folds: Sequence[Row
     for fold in folds:
         weights = np.ones((1, len(labels)))
         weights[0, fold] = 0
-        kept = weights[0] > 0
-        if not (labels & kept).any() or not (~labels & kept).any():
+        others = weights[0] > 0
+        if not (labels & others).any() or not (~labels & others).any():
             return None
-        threshold = weighted.best_threshold(labels[kept], scores[kept])(np.ones((1, int(kept.sum()))))[0]
+        threshold = weighted.best_threshold(labels[others], scores[others])(np.ones((1, int(others.sum()))))[0]
         said[fold] = scores[fold] >= threshold
     return said
 

@@ -45,8 +45,8 @@ class ProbabilityMap:
 
     def __call__(self, probability: float) -> float:
         """Return the mapped probability, in (0, 1)."""
-        kept = min(max(probability, NEAREST_TO_CERTAIN), 1 - NEAREST_TO_CERTAIN)
-        return 1 / (1 + math.exp(-(self.slope * math.log(kept / (1 - kept)) + self.intercept)))
+        clipped = min(max(probability, NEAREST_TO_CERTAIN), 1 - NEAREST_TO_CERTAIN)
+        return 1 / (1 + math.exp(-(self.slope * math.log(clipped / (1 - clipped)) + self.intercept)))
 
 
 Predict: TypeAlias = Callable[[ProbabilityMap, Rows], Floats]
@@ -69,8 +69,8 @@ def fit_map(labels: Floats, rows: Rows, predict: Predict) -> ProbabilityMap:
 
     def loss(parameters: Floats) -> float:
         predicted = predict(_fit(parameters), rows)
-        kept = np.clip(predicted, _LEAST_LOSS_MARGIN, 1 - _LEAST_LOSS_MARGIN)
-        surprise = -(wanted * np.log(kept) + (1 - wanted) * np.log(1 - kept)).sum()
+        clipped = np.clip(predicted, _LEAST_LOSS_MARGIN, 1 - _LEAST_LOSS_MARGIN)
+        surprise = -(wanted * np.log(clipped) + (1 - wanted) * np.log(1 - clipped)).sum()
         return float(surprise + _PRIOR_WEIGHT * (parameters**2).sum() / 2)
 
     found = minimize(loss, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-4, "maxfev": 200})
