@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, model_validator
 
 from flows.config.gate_file import GateSettings, RegressionSettings, load_gate
 from tasks.options.option import Option, OptionGroup
-from tasks.runtime.credentials import is_reference, refuse_secrets
+from tasks.runtime.credentials import check_reference, refuse_secrets
 
 _LONGEST_WAIT = 600.0
 _LEAST_DEBOUNCES = 4
@@ -27,7 +27,7 @@ class AlertSettings(OptionGroup):
     """Options that say who is notified that a version of an index was not accepted, or could not be evaluated."""
 
     webhook: Annotated[
-        Annotated[str, AfterValidator(is_reference)] | None,
+        Annotated[str, AfterValidator(check_reference)] | None,
         Option(
             "Reference to the URL that alerts are posted to as JSON: env:NAME, or block:NAME for a Secret block.",
             path=False,

@@ -1,7 +1,7 @@
-"""The database below the store of answers: one way to open it, to ask it, and to be patient with it.
+"""Open and query the database of the cache, and retry while it is busy.
 
-SQLite and PostgreSQL differ in how a file is prepared, in the name of their clock, and in what a busy database says;
-all of that is here.
+This module holds all differences between SQLite and PostgreSQL: the preparation of a file, the name of the clock, and
+the errors of a busy database.
 """
 
 import os
@@ -26,7 +26,7 @@ from tasks.runtime.retry import Backoff, retry
 T = TypeVar("T")
 
 CHUNK = 500
-"""Keys a statement: the oldest SQLite takes 999 values."""
+"""Keys per statement: the oldest SQLite accepts 999 values."""
 
 _BUSY_TIMEOUT = 30.0
 _CONNECT_TIMEOUT = 5
@@ -42,10 +42,10 @@ _CLOCKS = {
 
 
 class Database:
-    """A SQLite file or a PostgreSQL database. May be used from several threads, processes and machines.
+    """A SQLite file or a PostgreSQL database. Several threads, processes and machines may use it.
 
     Args:
-        url: for SQLAlchemy.
+        url: SQLAlchemy URL.
     """
 
     def __init__(self, url: str) -> None:
@@ -54,28 +54,40 @@ class Database:
         self._process = os.getpid()
         self._opening = Lock()
         self.lock = Lock()
-        """For what users of the database keep in memory."""
+        """A lock for data that users of the database hold in memory."""
         _databases.add(self)
         self.name = self._url.render_as_string(hide_password=True)
-        """Where it is, without its password."""
+        """The URL of the database without its password."""
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
         self.clock: ColumnElement[float] = literal_column(_CLOCKS["sqlite" if self.is_sqlite else "postgresql"])
-        """The database's own time, in seconds since 1970: the clocks of several machines need not agree."""
+        """The time of the database, in seconds since 1970: clocks of several machines may differ."""
 
     def insert(self, table: Table) -> "sqlite.Insert | postgresql.Insert":
-        """An insertion that can say what to do about keys that are there."""
+        """Return an INSERT statement that supports ON CONFLICT.
+
+        Args:
+            table: Table to insert into.
+        """
         return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """The result of work that changes nothing."""
+        """Return the result of work that changes nothing.
+
+        Args:
+            work: Function of a connection; it may be called several times.
+        """
         return self._retry(lambda: self._in(work, isolation_level="AUTOCOMMIT"))
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        """The result of work that is done as a whole or not at all; it may be tried several times."""
+        """Return the result of work that is done in one transaction.
+
+        Args:
+            work: Function of a connection; it may be called several times.
+        """
         return self._retry(lambda: self._in(work))
 
     def _in(self, work: Callable[[Connection], T], **options: Any) -> T:
-        with self._opened().execution_options(**options).begin() as connection:
+        with self._open().execution_options(**options).begin() as connection:
             return work(connection)
 
     def _retry(self, work: Callable[[], T]) -> T:
@@ -90,11 +102,11 @@ class Database:
 
         return retry(work, pause_after)
 
-    def _opened(self) -> Engine:
-        """The engine of this process: connections must not be shared with a process that it was forked from."""
+    def _open(self) -> Engine:
+        """Return the engine of this process: connections must not be shared with the process it was forked from."""
         with self._opening:
             if self._engine is None or self._process != os.getpid():
-                engine = self._created()
+                engine = self._create_engine()
                 try:
                     with engine.begin() as connection:
                         _prepare(connection, self)
@@ -105,12 +117,12 @@ class Database:
                 self._engine, self._process = engine, os.getpid()
             return self._engine
 
-    def unlocked(self) -> None:
-        """Forgets locks that a thread held when this process was forked: that thread is not here to let go of them."""
+    def reset_locks(self) -> None:
+        """Replace the locks after a fork: the thread that holds them does not exist in this process."""
         self._opening = Lock()
         self.lock = Lock()
 
-    def _created(self) -> Engine:
+    def _create_engine(self) -> Engine:
         if self.is_sqlite:
             if self._url.database:
                 Path(self._url.database).parent.mkdir(parents=True, exist_ok=True)
@@ -121,13 +133,13 @@ class Database:
             return create_engine(self._url, connect_args={"connect_timeout": _CONNECT_TIMEOUT}, max_overflow=-1)
         except ModuleNotFoundError as error:
             raise MissingDependencyError(
-                "psycopg", "a store of answers in PostgreSQL", "pip install 'rag-assay[postgres]'"
+                "psycopg", "a cache in PostgreSQL", "pip install 'rag-assay[postgres]'"
             ) from error
 
 
 def _unlock_all() -> None:
     for database in _databases:
-        database.unlocked()
+        database.reset_locks()
 
 
 if hasattr(os, "register_at_fork"):
@@ -135,18 +147,22 @@ if hasattr(os, "register_at_fork"):
 
 
 def _dispose(engine: Engine, process: int) -> None:
-    """Closes the connections, unless they belong to the process that this one was forked from."""
+    """Close the connections, unless they belong to the process that this one was forked from."""
     engine.dispose(close=process == os.getpid())
 
 
 def chunks(keys: Sequence[bytes]) -> list[Sequence[bytes]]:
-    """The keys in the portions that one statement takes, in one order for all: so nobody waits for each other."""
+    """Split keys into portions for one statement each, in the same order for all processes, which avoids deadlocks.
+
+    Args:
+        keys: Keys to split.
+    """
     ordered = sorted(keys)
     return [ordered[start : start + CHUNK] for start in range(0, len(ordered), CHUNK)]
 
 
 def _set_up_file(connection: Any, _record: Any) -> None:
-    # The first one works on a new file only, and only before the second.
+    # The first pragma has an effect on a new file only, and only before the second.
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
@@ -154,7 +170,7 @@ def _set_up_file(connection: Any, _record: Any) -> None:
 
 
 def _prepare(connection: Connection, database: Database) -> None:
-    """Makes the tables of a new store; refuses one whose tables are of a later format."""
+    """Create the tables of a new cache; refuse one whose tables have a later format."""
     if not inspect(connection).has_table(FORMATS.name):
         for table in METADATA.sorted_tables:
             connection.execute(CreateTable(table, if_not_exists=True))
@@ -162,13 +178,13 @@ def _prepare(connection: Connection, database: Database) -> None:
     version = connection.execute(select(FORMATS.c.version)).scalar()
     if version is not None and version > FORMAT:
         raise AssayError(
-            f"the store of answers {database.name} has format {version}, this rag-assay reads {FORMAT}. "
+            f"the cache {database.name} has format {version}, this rag-assay reads {FORMAT}. "
             "Install a newer rag-assay, or name another store in answers."
         )
 
 
 def _is_busy(error: DBAPIError) -> bool:
-    """Whether somebody else was in the way, so that the same can work a moment later."""
+    """Return whether another user of the database was in the way, so that the work may succeed a moment later."""
     if isinstance(error.orig, sqlite3.Error):
         code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
         return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

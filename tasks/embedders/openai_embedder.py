@@ -46,7 +46,7 @@ class OpenAIEmbedder:
         self._usage = Usage()
         self._usage_lock = Lock()
         try:
-            cards = list_models(self._connection.look("models"), options.model)
+            cards = list_models(self._connection.get_all("models"), options.model)
             self._model = str(cards[0]["id"])
             self._dimensions = self._probe_dimensions()
         except UnusableError as error:
@@ -111,7 +111,7 @@ class OpenAIEmbedder:
         if not reply.is_answer:
             self._encoding = {}
             (reply,) = self._connection.send([self._request([HELLO], "")])
-        self._connection.expect(self._request([HELLO], ""))
+        self._connection.set_simplest(self._request([HELLO], ""))
         return int(_vectors(reply, [HELLO]).shape[1])
 
     def _request(self, batch: Sequence[str], affinity: str, optional: bool = False) -> Request:

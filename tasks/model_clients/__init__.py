@@ -1,1 +1,1 @@
-"""Model servers: how requests reach the replicas of a model that judges or embeds."""
+"""Send requests to the replicas of a model server that judges or embeds."""

@@ -1,4 +1,4 @@
-"""The way to the servers for callers that are not asynchronous: a background thread, a session, a fleet."""
+"""Connect synchronous callers to model servers, by a background thread, a session and a replica pool."""
 
 import asyncio
 import os
@@ -11,10 +11,9 @@ from aiohttp import ClientSession, ClientTimeout, TCPConnector
 
 from tasks.model_clients.event_loop import EventLoopThread
 from tasks.model_clients.replica import LostReplyError, Replica, Reply, UnreachableError
-from tasks.model_clients.replica_pool import Arrived, Patience, ReplicaPool, Request, UnusableError
+from tasks.model_clients.replica_pool import Arrived, ReplicaPool, Request, RetryLimits, UnusableError
 from tasks.options.server_options import ServerOptions
-from tasks.runtime import cancellation as interruption
-from tasks.runtime.cancellation import Cancellation
+from tasks.runtime.cancellation import Cancellation, current_cancellation
 from tasks.runtime.retry import retry_async
 
 CONNECT_SECONDS = 10.0
@@ -29,65 +28,72 @@ PROBE_SECONDS = 0.5
 
 
 class Connection:
-    """A connection to one or several replicas. May be used from several threads.
+    """A connection to one or several replicas. Several threads may use it.
 
-    One session with one pool holds the connections of all replicas; the workers of the fleet bound their number.
+    One session holds the connections to all replicas; the workers of the replica pool limit their number.
 
     Args:
-        options: where the servers are.
+        options: Server options.
 
     Raises:
-        ConfigError: the key is not where the options say.
+        ConfigError: The key that the options name does not exist.
     """
 
     def __init__(self, options: ServerOptions) -> None:
         self._options = options
         key = options.read_key()
         self._background = EventLoopThread("judge-server")
-        self._session, self._fleet, self._replicas = self._background.run(_open(options, key))
-        self.close = weakref.finalize(self, _close, self._background, self._session, self._fleet)
-        """Closes the connection; happens by itself when it is no longer used, and at the end of the process."""
+        self._session, self._pool, self._replicas = self._background.run(_open(options, key))
+        self.close = weakref.finalize(self, _close, self._background, self._session, self._pool)
+        """Close the connection. This happens at garbage collection and at the end of the process too."""
         _OPEN.add(self)
 
     def send(self, requests: Sequence[Request], arrived: Arrived = lambda _position, _reply: None) -> list[Reply]:
-        """Posts requests and returns the replies in their order.
+        """Post requests and return the replies in their order.
 
         Args:
-            requests: what to post.
-            arrived: hears of each reply at once, in the background thread; it has heard of all that came when this
+            requests: Requests to post.
+            arrived: Called with each reply when it arrives, in the background thread, and always before this method
                 returns or raises.
 
         Raises:
-            UnusableError: no server can be reached, or what came back says that no request will succeed.
-            asyncio.CancelledError: the run was interrupted.
+            UnusableError: No server can be reached, or a reply means that no request will succeed.
+            asyncio.CancelledError: The run was cancelled.
         """
-        interrupted = interruption.current_cancellation()
+        cancellation = current_cancellation()
         try:
-            return self._background.run(self._send(requests, arrived, interrupted))
+            return self._background.run(self._send(requests, arrived, cancellation))
         except CancelledError:
-            interrupted.check()
+            cancellation.check()
             raise
 
-    async def _send(self, requests: Sequence[Request], arrived: Arrived, interrupted: Cancellation) -> list[Reply]:
-        """Sends; waits no longer when the run is interrupted, after all that has come was told."""
+    async def _send(self, requests: Sequence[Request], arrived: Arrived, cancellation: Cancellation) -> list[Reply]:
+        """Send requests; stop waiting when the run is cancelled, after the callbacks of all replies that arrived."""
         loop, here = asyncio.get_running_loop(), asyncio.current_task()
         cancel = cast("asyncio.Task[object]", here).cancel
-        with interrupted.heard_by(lambda: loop.call_soon_threadsafe(cancel)):
-            return await self._fleet.send(requests, arrived)
+        with cancellation.on_cancel(lambda: loop.call_soon_threadsafe(cancel)):
+            return await self._pool.send(requests, arrived)
 
-    def expect(self, simplest: Request) -> None:
-        """Names a request that a server in order answers, so that a bad question can be told from a bad server."""
-        self._fleet.simplest = simplest
+    def set_simplest(self, simplest: Request) -> None:
+        """Set a request that every working server answers, which distinguishes a bad request from a bad server.
 
-    def look(self, path: str) -> dict[str, Reply]:
-        """Gets a path of every replica that can be reached, by the replica's URL.
+        Args:
+            simplest: Request to send when another one fails.
+        """
+        self._pool.simplest = simplest
+
+    def get_all(self, path: str) -> dict[str, Reply]:
+        """Get a path from every replica that can be reached, and return the replies by the replica's URL.
+
+        Args:
+            path: Path below `/v1`; one that starts with a slash is relative to the server's root.
 
         Raises:
-            UnusableError: none can be reached.
+            UnusableError: No replica can be reached.
         """
-        return self._background.run(self._look(path))
+        return self._background.run(self._get_all(path))
 
-    async def _look(self, path: str) -> dict[str, Reply]:
+    async def _get_all(self, path: str) -> dict[str, Reply]:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + min(FIRST_TIMEOUT, self._options.unavailable_timeout)
 
@@ -122,16 +128,16 @@ async def _open(options: ServerOptions, key: str | None) -> tuple[ClientSession,
         timeout=ClientTimeout(total=options.timeout, sock_connect=CONNECT_SECONDS),
     )
     replicas = [Replica(url, session, key) for url in options.urls]
-    fleet = ReplicaPool(replicas, options.concurrency, Patience(options.max_retries, options.unavailable_timeout))
-    return session, fleet, replicas
+    pool = ReplicaPool(replicas, options.concurrency, RetryLimits(options.max_retries, options.unavailable_timeout))
+    return session, pool, replicas
 
 
-def _close(background: EventLoopThread, session: ClientSession, fleet: ReplicaPool) -> None:
-    background.close(_end(session, fleet))
+def _close(background: EventLoopThread, session: ClientSession, pool: ReplicaPool) -> None:
+    background.close(_end(session, pool))
 
 
-async def _end(session: ClientSession, fleet: ReplicaPool) -> None:
-    await fleet.close()
+async def _end(session: ClientSession, pool: ReplicaPool) -> None:
+    await pool.close()
     await session.close()
 
 
@@ -139,10 +145,10 @@ _OPEN: "weakref.WeakSet[Connection]" = weakref.WeakSet()
 _INHERITED: list[Connection] = []
 
 
-def _leave_alone() -> None:
-    """Keeps what was open when this process was forked: throwing it away would hang up in the parent's name."""
+def _retain_inherited() -> None:
+    """Retain the connections of the parent process after a fork: their finalizers would close its sockets."""
     _INHERITED.extend(_OPEN)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_leave_alone)
+    os.register_at_fork(after_in_child=_retain_inherited)

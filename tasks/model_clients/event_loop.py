@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for callers that are not asynchronous or have a loop running already."""
+"""Run an event loop in a separate thread, for callers that are synchronous or have a running loop already."""
 
 import asyncio
 import os
@@ -10,7 +10,11 @@ T = TypeVar("T")
 
 
 class EventLoopThread:
-    """Runs coroutines for any thread. The thread starts at once and is a daemon: it never keeps a process alive."""
+    """A thread that runs coroutines for other threads. It starts at once and is a daemon: it keeps no process alive.
+
+    Args:
+        name: Name of the thread.
+    """
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
@@ -20,11 +24,13 @@ class EventLoopThread:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of a coroutine. Interrupting the wait cancels it.
+        """Run a coroutine and return its result. Interrupting the wait cancels it.
+
+        Args:
+            work: Coroutine to run.
 
         Raises:
-            RuntimeError: the loop is closed; or this is its own thread, which must not wait for itself; or a process
-                that was forked since, which has no such thread.
+            RuntimeError: The loop is closed, or the caller is the thread itself or a process that was forked later.
         """
         if self._loop.is_closed() or self._is_here or self._process != os.getpid():
             work.close()
@@ -39,10 +45,13 @@ class EventLoopThread:
             raise
 
     def close(self, last: Coroutine[Any, Any, object] | None = None) -> None:
-        """Runs a last coroutine, stops the loop and waits for its thread. Closing twice does nothing.
+        """Run a last coroutine, stop the loop and wait for its thread. Closing twice does nothing.
 
-        The garbage collector may call this in the thread of the loop, which goes on until the coroutine is done. In a
-        process that was forked since, there is nothing to close.
+        The garbage collector may call this in the thread of the loop, which then runs until the coroutine is done. In a
+        process that was forked later, there is nothing to close.
+
+        Args:
+            last: Coroutine to run before the loop stops.
         """
         if self._loop.is_closed() or self._ending is not None or self._process != os.getpid():
             if last is not None:

@@ -1,4 +1,4 @@
-"""Which model servers have."""
+"""Find the model of a judge or embedder among the models that servers list."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,14 +8,14 @@ from tasks.model_clients.replica_pool import UnusableError
 
 
 def list_models(listed: Mapping[str, Reply], model: str | None) -> list[Mapping[str, Any]]:
-    """What each server says about the model: the named one, or the only one; the same at all servers.
+    """Return the entry of each server for the named model, or for the only one, which must be the same at all servers.
 
     Args:
-        listed: what `/v1/models` answers, by the server's URL.
-        model: its name, if it is named.
+        listed: Replies to `/v1/models`, by the server's URL.
+        model: Name of the model; None stands for the only model.
 
     Raises:
-        UnusableError: a server does not have it, or has several and none is named.
+        UnusableError: A server does not have the model, or has several and none is named.
     """
     chosen: list[Mapping[str, Any]] = []
     for url, reply in listed.items():

@@ -1,4 +1,4 @@
-"""One server: sends a request, says what came back, or how the request was lost."""
+"""Send requests to one model server, and parse its replies."""
 
 import json
 import time
@@ -14,22 +14,22 @@ from tasks.model_clients.backoff import retry_after_seconds
 
 HIDDEN = "[key]"
 SECRET_CHARACTERS = 8
-"""Shorter keys ("x", "none") are no secrets, and to strike them out would strike out much of what a judge says."""
+"""Shortest key that is hidden; shorter ones ("x", "none") are not secrets, and hiding them would hide ordinary text."""
 
 _SHOWN = 300
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class UnreachableError(Exception):
-    """No connection could be made, so nothing was sent."""
+    """The server could not be connected to, so the request was not sent."""
 
 
 class LostReplyError(Exception):
-    """The request was sent, and no reply came back.
+    """The request was sent, but no reply arrived.
 
     Args:
-        problem: what happened.
-        timed_out: whether the server kept silent, rather than hung up.
+        problem: Description of the problem.
+        timed_out: Whether the server did not answer in time, rather than close the connection.
     """
 
     def __init__(self, problem: str, timed_out: bool) -> None:
@@ -39,14 +39,14 @@ class LostReplyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a server sent back.
+    """A reply of a server.
 
     Args:
-        status: the HTTP status.
-        content: the parsed JSON, or the text where it is none.
-        seconds: from sending to having read it.
-        retry_after: seconds that the server asks to wait.
-        requests: how often the request was sent until this came back.
+        status: HTTP status; 0 if no reply arrived.
+        content: Parsed JSON, or the text if it is not JSON.
+        seconds: Time from sending the request to the end of the reply.
+        retry_after: Seconds that the server asks to wait.
+        requests: Number of times that the request was sent.
     """
 
     status: int
@@ -57,27 +57,27 @@ class Reply:
 
     @property
     def is_answer(self) -> bool:
-        """Whether it is what was asked for: a JSON object, and no error."""
+        """Whether the reply is a JSON object and not an error."""
         return self.status == 200 and isinstance(self.content, Mapping)
 
     @property
     def message(self) -> str:
-        """The server's words about an error, on one short line.
+        """The server's error message, on one short line.
 
         >>> Reply(400, {"error": {"message": "too long"}}, 0.1).message
         'too long'
         """
         words = " ".join(str(_message_in(self.content)).split())[:_SHOWN]
-        return words.encode("utf-8", "replace").decode("utf-8")  # half of a character fits into no table
+        return words.encode("utf-8", "replace").decode("utf-8")  # tables cannot hold half of a character
 
 
 class Replica:
-    """One server.
+    """A client of one server.
 
     Args:
-        url: its `/v1` URL.
-        session: makes the connections; its default headers carry the key.
-        key: the key, so that it can be struck out of error messages.
+        url: `/v1` URL of the server.
+        session: HTTP session, whose default headers contain the key.
+        key: Key to hide in error messages.
     """
 
     def __init__(self, url: str, session: ClientSession, key: str | None) -> None:
@@ -88,21 +88,25 @@ class Replica:
         self._proxy = proxy_for(url)
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Reply:
-        """Posts JSON.
+        """Post a JSON object and return the reply.
 
         Args:
-            path: below `/v1`; one that starts with a slash is taken from the server's root.
-            body: the JSON object.
+            path: Path below `/v1`; one that starts with a slash is relative to the server's root.
+            body: JSON object.
 
         Raises:
-            UnreachableError: there is no connection.
-            LostReplyError: there is no reply.
+            UnreachableError: The server cannot be connected to.
+            LostReplyError: No reply arrived.
         """
         data = _ENCODER.encode(body).encode("utf-8", "replace")
         return await self._request("POST", path, data)
 
     async def get(self, path: str) -> Reply:
-        """Gets JSON; see `post`."""
+        """Get a path and return the reply; see `post`.
+
+        Args:
+            path: Path below `/v1`; one that starts with a slash is relative to the server's root.
+        """
         return await self._request("GET", path, None)
 
     async def _request(self, method: str, path: str, data: bytes | None) -> Reply:
@@ -133,9 +137,12 @@ class Replica:
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for a URL (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`).
+    """Return the proxy that the environment names for a URL (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`).
 
-    Looked up once: aiohttp's own way (`trust_env`) does it for every request, in another thread.
+    aiohttp's `trust_env` would look it up for every request, in another thread.
+
+    Args:
+        url: URL of a server.
     """
     parts = urlsplit(url)
     if not parts.hostname or proxy_bypass(parts.hostname):

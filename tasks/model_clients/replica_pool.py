@@ -1,8 +1,8 @@
-"""Several replicas as one server: full, in order, and alive as long as one of them is.
+"""Use several replicas as one server that works as long as one of them does.
 
 Each replica has a queue and as many workers as it may have requests in flight. A request waits in the queue of the
-replica that its affinity leads to; a worker with nothing to do takes from the end of the queue of a replica that is
-full or down. A replica that cannot be reached is looked after until it is back; requests are put back, not lost.
+replica that its affinity selects; an idle worker takes from the end of the queue of a replica that is full or down. A
+replica that cannot be reached is probed until it is back, and its requests return to a queue.
 """
 
 import asyncio
@@ -24,34 +24,34 @@ PROBES = Backoff(first=0.25, longest=5.0)
 """Pauses between two probes of a server that is down."""
 
 MOST_TIMEOUTS = 2
-"""Timeouts of one request before it fails, as each takes so long."""
+"""Timeouts after which a request fails; each of them takes long."""
 
 _TOO_MANY = 429
-_PASSING = (408, 425, _TOO_MANY)
-"""Refusals of now, not of the request: it took too long to arrive, it came too early, there are too many."""
+_TRANSIENT = (408, 425, _TOO_MANY)
+"""Statuses that do not depend on the request: it took too long to arrive, came too early, or is one of too many."""
 
 _INCAPABLE = (500, 501)
-"""Errors of servers that stumble over what they do not know. Other errors say that a server is not available."""
+"""Errors of servers that do not support a request. Other errors mean that a server is not available."""
 _REFUSALS = {401: "it refuses the key", 403: "it refuses the key", 404: "it knows no such address or model"}
 
 
 Arrived: TypeAlias = Callable[[int, Reply], None]
-"""Called with the position of a request and its reply, as soon as that is there, within the event loop."""
+"""Called with the position of a request and its reply when that arrives, in the event loop."""
 
 
 class UnusableError(Exception):
-    """The servers can not be used at all; the message says why."""
+    """The servers cannot be used at all; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be posted.
+    """A request to post.
 
     Args:
-        path: below `/v1`, or from the root with a slash before it.
-        body: the JSON object.
-        affinity: requests with the same one go to the same replica.
-        optional: whether the server may be unable to do this: a refusal or an error of it is a reply like any other.
+        path: Path below `/v1`; one that starts with a slash is relative to the server's root.
+        body: JSON object.
+        affinity: Requests with the same affinity go to the same replica.
+        optional: Whether the server may not support the request: a refusal or an error is then an ordinary reply.
     """
 
     path: str
@@ -61,8 +61,13 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How often and how long something is tried again; see ServerOptions."""
+class RetryLimits:
+    """The limits of retries.
+
+    Args:
+        max_retries: Number of retries of a request.
+        seconds: Seconds for which all replicas may be unreachable.
+    """
 
     max_retries: int
     seconds: float
@@ -70,7 +75,7 @@ class Patience:
 
 @dataclass(slots=True)
 class _Job:
-    """A request on its way. `first_sent`: None until it is sent; `sent`: how often."""
+    """A request in progress, with the time of its first sending, if any, and the number of times it was sent."""
 
     request: Request
     position: int
@@ -95,36 +100,36 @@ class _Lane:
 
 
 class ReplicaPool:
-    """All replicas. To be made and used within one event loop.
+    """The replicas of a model. It must be created and used within one event loop.
 
     Args:
-        replicas: at least one; all serve the same model.
-        concurrency: requests in flight at each.
-        patience: when to give up.
+        replicas: Replicas that serve the same model; at least one.
+        concurrency: Maximum number of requests in flight per replica.
+        limits: Limits of retries.
     """
 
-    def __init__(self, replicas: Sequence[Replica], concurrency: int, patience: Patience) -> None:
+    def __init__(self, replicas: Sequence[Replica], concurrency: int, limits: RetryLimits) -> None:
         self._loop = asyncio.get_running_loop()
         self._lanes = [_Lane(replica) for replica in replicas]
         self._names = [replica.url for replica in replicas]
         self._concurrency = concurrency
-        self._patience = patience
+        self._limits = limits
         self._news = asyncio.Event()
         self.simplest: Request | None = None
-        """What a server in order can answer: asked to find out whether a question or the server is at fault."""
+        """A request that every working server answers, to find out whether a request or the server fails."""
         for lane in self._lanes:
             lane.is_open.set()
         self._tasks = {self._loop.create_task(self._work(lane)) for lane in self._lanes for _ in range(concurrency)}
 
     async def send(self, requests: Sequence[Request], arrived: Arrived = lambda _position, _reply: None) -> list[Reply]:
-        """Posts requests, in about the given order, and returns the replies in exactly that order.
+        """Post requests, roughly in the given order, and return the replies in exactly that order.
 
         Args:
-            requests: what to post.
-            arrived: hears of each reply before this returns or raises; what it raises is raised here.
+            requests: Requests to post.
+            arrived: Called with each reply before this method returns or raises; its errors are raised here.
 
         Raises:
-            UnusableError: no server can be reached, or what came back says that no request will succeed.
+            UnusableError: No server can be reached, or a reply means that no request will succeed.
         """
         jobs = [_Job(request, i, arrived, self._loop.create_future()) for i, request in enumerate(requests)]
         for job in jobs:
@@ -140,7 +145,7 @@ class ReplicaPool:
                 job.future.cancel()
 
     async def close(self) -> None:
-        """Ends all workers."""
+        """Stop all workers."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -174,40 +179,40 @@ class ReplicaPool:
         try:
             reply = await lane.replica.post(job.request.path, job.request.body)
         except UnreachableError as error:
-            self._shut(lane, str(error))
+            self._mark_down(lane, str(error))
             self._put_back(job, lane)
         except LostReplyError as error:
             job.sent += 1
             job.timeouts += error.timed_out
             if error.timed_out and lane.last_answer < started:
-                self._shut(lane, str(error))
-            await self._try_again(lane, job, Reply(0, str(error), self._loop.time() - started))
+                self._mark_down(lane, str(error))
+            await self._retry(lane, job, Reply(0, str(error), self._loop.time() - started))
         except Exception as error:  # noqa: BLE001 the caller waits: it must hear of every error
             if not job.future.done():
                 job.future.set_exception(error)
         else:
             job.sent += 1
-            if reply.status in _PASSING or reply.status >= 500 or (reply.status == 200 and not reply.is_answer):
-                await self._try_again(lane, job, reply)
+            if reply.status in _TRANSIENT or reply.status >= 500 or (reply.status == 200 and not reply.is_answer):
+                await self._retry(lane, job, reply)
             else:
                 lane.last_answer = self._loop.time()
                 _settle(lane, job, reply)
 
-    async def _try_again(self, lane: _Lane, job: _Job, reply: Reply) -> None:
+    async def _retry(self, lane: _Lane, job: _Job, reply: Reply) -> None:
         job.tries += 1
         incapable = job.request.optional and reply.status in _INCAPABLE
-        limit = min(1, self._patience.max_retries) if incapable else self._patience.max_retries
+        limit = min(1, self._limits.max_retries) if incapable else self._limits.max_retries
         if job.tries <= limit and job.timeouts < MOST_TIMEOUTS:
             await asyncio.sleep(backoff_seconds(job.tries, reply.retry_after))
-            self._put_back(job, lane if reply.status == _TOO_MANY else self._another(lane))
-        elif incapable or await self._is_in_order(lane, job.first_sent or 0.0):
+            self._put_back(job, lane if reply.status == _TOO_MANY else self._choose_other(lane))
+        elif incapable or await self._is_working(lane, job.first_sent or 0.0):
             _finish(job, reply)
         else:
             status = f"{reply.status}: " if reply.status else ""
             _fail(job, f"{lane.replica.url} gave no answer in {job.tries} tries. Last: {status}{reply.message}")
 
-    async def _is_in_order(self, lane: _Lane, since: float) -> bool:
-        """Whether there have been answers since a time, or the server answers the simplest request now."""
+    async def _is_working(self, lane: _Lane, since: float) -> bool:
+        """Return whether a server has answered since a time, or answers the simplest request now."""
         if any(other.last_answer >= since for other in self._lanes):
             return True
         if self.simplest is None:
@@ -217,7 +222,7 @@ class ReplicaPool:
         except (UnreachableError, LostReplyError):
             return False
 
-    def _another(self, lane: _Lane) -> _Lane:
+    def _choose_other(self, lane: _Lane) -> _Lane:
         others = [other for other in self._lanes if other is not lane and other.is_open.is_set()]
         return min(others, key=lambda other: len(other.waiting), default=lane)
 
@@ -225,21 +230,21 @@ class ReplicaPool:
         lane.waiting.appendleft(job)
         self._news.set()
 
-    def _shut(self, lane: _Lane, problem: str) -> None:
+    def _mark_down(self, lane: _Lane, problem: str) -> None:
         if lane.is_open.is_set():
             lane.is_open.clear()
             lane.down_since = self._loop.time()
             self._news.set()
             logger.warning("%s is out: %s", lane.replica.url, problem)
-            task = self._loop.create_task(self._look_after(lane, problem))
+            task = self._loop.create_task(self._probe(lane, problem))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _look_after(self, lane: _Lane, problem: str) -> None:
-        """Waits until the server is back; those who wait for it hear when it has been down for too long."""
+    async def _probe(self, lane: _Lane, problem: str) -> None:
+        """Probe a server until it is back; fail the waiting requests when all servers are down for too long."""
         for attempt in count(1):
             wait = PROBES.seconds(attempt)
-            left = lane.down_since + self._patience.seconds - self._loop.time()
+            left = lane.down_since + self._limits.seconds - self._loop.time()
             await asyncio.sleep(min(wait, left) if left > 0 else wait)
             try:
                 if (await lane.replica.get("models")).status < 500:
@@ -255,7 +260,7 @@ class ReplicaPool:
         if any(lane.is_open.is_set() for lane in self._lanes):
             return
         all_down_since = max(lane.down_since for lane in self._lanes)
-        if self._loop.time() < all_down_since + self._patience.seconds:
+        if self._loop.time() < all_down_since + self._limits.seconds:
             return
         for lane in self._lanes:
             for job in lane.waiting:
@@ -263,13 +268,13 @@ class ReplicaPool:
 
 
 def _settle(lane: _Lane, job: _Job, reply: Reply) -> None:
-    """Hands over a reply that no repetition would change."""
+    """Finish a request with a reply that no retry would change."""
     redirects = 300 <= reply.status < 400
     if job.request.optional or not (redirects or reply.status in _REFUSALS):
         _finish(job, reply)
         return
-    problem = _REFUSALS.get(reply.status, "it wants to send the client elsewhere")
-    words = "" if reply.status in (401, 403) else f". Its words: {reply.message}"
+    problem = _REFUSALS.get(reply.status, "it redirects the client")
+    words = "" if reply.status in (401, 403) else f". It says: {reply.message}"
     _fail(job, f"{lane.replica.url} answers {reply.status}: {problem}{words}")
 
 

@@ -1,4 +1,4 @@
-"""Reads what the OpenAI protocol has in a reply; whatever has another shape there counts as missing."""
+"""Read the fields of replies in the OpenAI protocol; a field of another type counts as missing."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,10 @@ _DETAILS = {"cached_tokens": "prompt_tokens_details"}
 
 
 def get_choices(reply: Reply) -> list[Mapping[str, Any]]:
-    """The answers in a reply; none in one that is no answer.
+    """Return the choices in a reply; an error has none.
+
+    Args:
+        reply: Reply of a server.
 
     >>> get_choices(Reply(200, {"choices": [{"index": 0}, None]}, 0.1)), get_choices(Reply(200, {"choices": "no"}, 0.1))
     ([{'index': 0}], [])
@@ -19,23 +22,31 @@ def get_choices(reply: Reply) -> list[Mapping[str, Any]]:
 
 
 def get_mapping(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """What stands under a name, if it is an object; else an empty one."""
+    """Return the object with a name; an empty one if there is none."""
     value = content.get(name)
     return value if isinstance(value, Mapping) else {}
 
 
 def get_count(reply: Reply, name: str) -> int:
-    """One of the counts in the `usage` of a reply; 0 if it does not tell.
+    """Return a count from the `usage` of a reply; 0 if it is not reported.
+
+    Args:
+        reply: Reply of a server.
+        name: Name of the count.
 
     >>> get_count(Reply(200, {"usage": {"prompt_tokens": 7}}, 0.1), "prompt_tokens")
     7
     """
-    told = get_reported_count(reply, name)
-    return told or 0
+    return get_reported_count(reply, name) or 0
 
 
 def get_reported_count(reply: Reply, name: str) -> int | None:
-    """As `get_count`; None if the reply does not tell."""
+    """Return a count from the `usage` of a reply; None if it is not reported.
+
+    Args:
+        reply: Reply of a server.
+        name: Name of the count.
+    """
     if not reply.is_answer:
         return None
     usage = get_mapping(reply.content, "usage")

@@ -1,18 +1,18 @@
-"""Which replica gets a question: the one that most likely has the beginning of its prompt in its prefix cache."""
+"""Route requests to the replica that most likely has the beginning of their prompt in its prefix cache."""
 
 import hashlib
 from collections.abc import Sequence
 
 
 def choose_replica(affinity: str, replicas: Sequence[str]) -> int:
-    """The replica that requests with this affinity belong to.
+    """Return the index of the replica that gets the requests with an affinity.
 
-    By rendezvous hashing: the same in every process and run, and when a replica is added or taken away, only the
+    Rendezvous hashing gives the same replica in every process and run. When a replica is added or removed, only the
     requests that it gains or loses move.
 
     Args:
-        affinity: what requests that belong together share; the beginning of their prompts.
-        replicas: names of the replicas, in any order.
+        affinity: Text that related requests share: the beginning of their prompts.
+        replicas: Names of the replicas, in any order.
 
     Returns:
         An index into `replicas`.

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 from tasks.options.option import Option, OptionGroup
 from tasks.options.server_addresses import refuse_bare_host
 from tasks.plugins.instantiate import check_secret_references
-from tasks.runtime.credentials import is_reference
+from tasks.runtime.credentials import check_reference
 
 
 def describe_address(name: str) -> str:
@@ -79,7 +79,7 @@ class RetrieverOptions(OptionGroup):
         ),
     ] = 5
     api_key: Annotated[
-        Annotated[str, AfterValidator(is_reference)] | None,
+        Annotated[str, AfterValidator(check_reference)] | None,
         Option(
             "Reference to the key of the endpoints: env:NAME or block:NAME.",
             path=False,

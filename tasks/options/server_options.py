@@ -8,7 +8,7 @@ from pydantic import AfterValidator, ConfigDict
 
 from metric_core.errors import ConfigError
 from tasks.options.option import Option, OptionGroup
-from tasks.runtime.credentials import is_reference, read_secret
+from tasks.runtime.credentials import check_reference, read_secret
 
 
 def normalize_url(url: str) -> str:
@@ -52,7 +52,7 @@ class ServerOptions(OptionGroup):
         ),
     ]
     api_key: Annotated[
-        Annotated[str, AfterValidator(is_reference)] | None,
+        Annotated[str, AfterValidator(check_reference)] | None,
         Option(
             "Reference to the key of the server: env:NAME, or block:NAME for a Secret block of the Prefect server.",
             path=False,

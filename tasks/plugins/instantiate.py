@@ -10,7 +10,7 @@ from typing import Any
 
 from metric_core.errors import AssayError, EmbedderError, JudgeError, PluginError
 from tasks.plugins.load_object import Group, digest_with, load_object
-from tasks.runtime.credentials import is_reference, read_secret
+from tasks.runtime.credentials import check_reference, read_secret
 
 _SECRET = re.compile(
     r"(?:^|[_-])(?:api_?key|authorization|cookie|key|passphrase|password|secret|token)$", re.IGNORECASE
@@ -84,7 +84,7 @@ def check_secret_references(options: Mapping[str, Any]) -> Mapping[str, Any]:
         ...
     ValueError: the option api_key: a secret is named, not written: ...
     """
-    _map_secrets(options, is_reference)
+    _map_secrets(options, check_reference)
     return options
 
 

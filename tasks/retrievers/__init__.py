@@ -1,1 +1,1 @@
-"""Fetches contexts, and answers where wanted, from the index itself: from an HTTP endpoint or an object of Python."""
+"""Fetch contexts, and responses on request, from an index: from an HTTP endpoint or a Python object."""

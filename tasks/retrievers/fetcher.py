@@ -1,4 +1,4 @@
-"""Asks an index about many queries at once: in order, with patience, and with a reason for each that has no reply."""
+"""Query an index concurrently: in order, with retries, and with a reason for each query that has no usable reply."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +11,7 @@ from tasks.options.retriever_options import RetrieverOptions
 from tasks.plugins.instantiate import instantiate
 from tasks.plugins.load_object import Group, load_object
 from tasks.retrievers.http_retriever import HttpRetriever
-from tasks.retrievers.protocol import BadReplyError, Generator, Passage, Retriever, answer_of, passages_of
+from tasks.retrievers.protocol import BadReplyError, Generator, Passage, Retriever, parse_answer, parse_passages
 from tasks.runtime.retry import Backoff, retry
 
 T = TypeVar("T")
@@ -20,12 +20,12 @@ _BACKOFF = Backoff(first=0.2, longest=10.0)
 
 @dataclass(frozen=True, slots=True)
 class FetchedContexts:
-    """What an index gave for a query.
+    """The result of a query.
 
     Args:
-        passages: the best first; empty where it found none.
-        response: the answer made with them; None where none was asked for.
-        problem: why there is nothing; None where there is.
+        passages: Passages, best first; empty if the index found none.
+        response: Response generated with them; None if none was requested.
+        problem: Reason for the missing result; None if there is a result.
     """
 
     passages: tuple[Passage, ...] = ()
@@ -34,49 +34,52 @@ class FetchedContexts:
 
 
 class Fetcher:
-    """Fetches from the index that the options name.
+    """A client of the index that the options name.
 
     Args:
-        options: which index, and how it is asked.
-        sleep: waits for so many seconds.
+        options: Retriever options.
+        sleep: Waits for some seconds.
 
     Raises:
-        PluginError: an object of the user's own that is not there or can not be made.
-        ConfigError: a key that is not there.
+        PluginError: A custom retriever does not exist or cannot be instantiated.
+        ConfigError: A key does not exist.
     """
 
     def __init__(self, options: RetrieverOptions, sleep: Callable[[float], None] = time.sleep) -> None:
         self._options = options
         self._sleep = sleep
-        self._retriever = _retriever(options)
-        self._generator = _generator(options)
+        self._retriever = _open_retriever(options)
+        self._generator = _open_generator(options)
 
     @property
     def identity(self) -> str:
-        """What the index is, for the record."""
+        """The identity of the index, for the run's records."""
         return str(self._retriever.identity)
 
     def fetch(self, queries: Sequence[str]) -> Iterator[FetchedContexts]:
-        """What the index gives for each query, in their order; as many are asked at once as the options allow.
+        """Yield the result of each query, in their order; the options limit the concurrency.
+
+        Args:
+            queries: Queries to send.
 
         Raises:
-            AssayError: the index can not be used at all.
+            AssayError: The index cannot be used at all.
         """
         with ThreadPoolExecutor(self._options.concurrency, thread_name_prefix="retrieval") as pool:
-            yield from pool.map(self._one, queries)
+            yield from pool.map(self._fetch_one, queries)
 
-    def _one(self, query: str) -> FetchedContexts:
+    def _fetch_one(self, query: str) -> FetchedContexts:
         try:
-            found = self._retry(lambda: passages_of(self._retriever.retrieve(query)))[: self._options.top_k]
+            found = self._retry(lambda: parse_passages(self._retriever.retrieve(query)))[: self._options.top_k]
             if self._generator is None:
                 return FetchedContexts(found)
             generator, texts = self._generator, [passage.text for passage in found]
-            return FetchedContexts(found, self._retry(lambda: answer_of(generator.generate(query, texts))))
+            return FetchedContexts(found, self._retry(lambda: parse_answer(generator.generate(query, texts))))
         except AssayError:
             raise
         except (BadReplyError, ConnectionError, TimeoutError) as error:
             return FetchedContexts(problem=str(error))
-        except Exception as error:  # noqa: BLE001 code of the user's own, about one row
+        except Exception as error:  # noqa: BLE001 custom code that fails on one row
             return FetchedContexts(problem=f"{type(error).__name__}: {error}")
 
     def _retry(self, ask: Callable[[], T]) -> T:
@@ -87,14 +90,14 @@ class Fetcher:
         return retry(ask, pause_after, self._sleep)
 
 
-def _retriever(options: RetrieverOptions) -> Retriever:
+def _open_retriever(options: RetrieverOptions) -> Retriever:
     if "://" in options.index:
         return HttpRetriever(options.index, options)
     retriever: Retriever = instantiate(Group.RETRIEVERS, options.index, options.options).obj
     return retriever
 
 
-def _generator(options: RetrieverOptions) -> Generator | None:
+def _open_generator(options: RetrieverOptions) -> Generator | None:
     if options.generator is None:
         return None
     if "://" in options.generator:
@@ -102,6 +105,6 @@ def _generator(options: RetrieverOptions) -> Generator | None:
     obj: Any = load_object(Group.RETRIEVERS, options.generator).obj
     obj = obj() if isinstance(obj, type) else obj
     if not callable(getattr(obj, "generate", None)):
-        raise PluginError(f"{options.generator} answers nothing: it has no method generate(query, passages)")
+        raise PluginError(f"{options.generator} cannot generate responses: it has no method generate(query, passages)")
     generator: Generator = obj
     return generator

@@ -1,7 +1,7 @@
-"""An index, or what answers with its passages, behind HTTP.
+"""Query an index, or a generator of responses, over HTTP.
 
-An index is sent `{"query": ..., "top_k": ...}` and replies with `{"passages": [...]}` or the list alone; a passage is a
-text or `{"text": ..., "id": ...}`. What answers is sent `{"query": ..., "passages": [...]}` and replies with
+An index receives `{"query": ..., "top_k": ...}` and replies with `{"passages": [...]}` or the list alone; a passage is
+a text or `{"text": ..., "id": ...}`. A generator receives `{"query": ..., "passages": [...]}` and replies with
 `{"response": ...}`.
 """
 
@@ -15,17 +15,20 @@ from tasks.options.retriever_options import RetrieverOptions
 from tasks.retrievers.protocol import BadReplyError, PassageLike
 from tasks.runtime.credentials import read_secret
 
-_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+_RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REFUSED = frozenset({401, 403, 404, 405})
-"""A status that every row would get: the address or the key is wrong."""
+"""Statuses that every row would get, because the URL or the key is wrong."""
 
 
 class HttpRetriever:
-    """A URL that takes JSON and gives JSON, for several threads.
+    """A client of an endpoint that receives and returns JSON. Several threads may use it.
 
     Args:
-        url: where it is.
-        options: how it is reached.
+        url: URL of the endpoint.
+        options: Retriever options.
+
+    Raises:
+        ConfigError: The key does not exist.
     """
 
     def __init__(self, url: str, options: RetrieverOptions) -> None:
@@ -40,40 +43,49 @@ class HttpRetriever:
 
     @property
     def identity(self) -> str:
-        """Where it is."""
+        """The URL of the endpoint."""
         return self._url
 
     def retrieve(self, query: str) -> Sequence[PassageLike]:
-        """The passages for a query."""
-        reply = self._ask({"query": query, "top_k": self._top_k})
+        """Return the passages for a query.
+
+        Args:
+            query: Query to send.
+        """
+        reply = self._post({"query": query, "top_k": self._top_k})
         found: Sequence[PassageLike] = _member(reply, "passages") if isinstance(reply, Mapping) else reply
         return found
 
     def generate(self, query: str, passages: Sequence[str]) -> str:
-        """The answer to a query."""
-        reply = self._ask({"query": query, "passages": list(passages)})
+        """Return the response to a query.
+
+        Args:
+            query: Query to send.
+            passages: Texts of the passages to respond with.
+        """
+        reply = self._post({"query": query, "passages": list(passages)})
         found: str = _member(reply, "response") if isinstance(reply, Mapping) else reply
         return found
 
-    def _ask(self, content: Mapping[str, Any]) -> Any:
+    def _post(self, content: Mapping[str, Any]) -> Any:
         try:
             response = self._client.post(self._url, json=content)
         except httpx.TimeoutException as error:
             raise TimeoutError(f"{self._url} did not answer in time") from error
         except httpx.TransportError as error:
             raise ConnectionError(f"{self._url} cannot be reached: {error}") from error
-        if response.status_code in _AGAIN:
+        if response.status_code in _RETRYABLE:
             raise ConnectionError(f"{self._url} replied with status {response.status_code}")
         if response.status_code in _REFUSED:
             raise ConfigError(
-                f"the index at {self._url} replied with status {response.status_code}; look at its URL and api_key"
+                f"the index at {self._url} replied with status {response.status_code}; check its URL and api_key"
             )
         if response.status_code != httpx.codes.OK:
             raise BadReplyError(f"status {response.status_code}")
         try:
             return response.json()
         except ValueError as error:
-            raise BadReplyError("the reply is no JSON") from error
+            raise BadReplyError("the reply is not JSON") from error
 
 
 def _member(reply: Mapping[str, Any], name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What an index of the user's own must be able to do, and what is made of its replies."""
+"""Define the interface of custom retrievers, and parse their replies."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ class Passage:
     """A passage of an index.
 
     Args:
-        text: what it says.
-        id: its id in the index, if it has one.
+        text: Text of the passage.
+        id: Id in the index, if it has one.
     """
 
     text: str
@@ -19,38 +19,50 @@ class Passage:
 
 
 PassageLike: TypeAlias = str | Passage | Mapping[str, Any]
-"""A passage as its text, or as `{"text": ..., "id": ...}`."""
+"""A passage, its text, or `{"text": ..., "id": ...}`."""
 
 
 class Retriever(Protocol):
-    """An index that is asked for passages, by several threads at once."""
+    """An index that finds passages. Several threads call it at once."""
 
     @property
     def identity(self) -> str:
-        """What it is, for the record: a name, and a version where there is one."""
+        """The identity of the index, for the run's records: a name, and a version if there is one."""
 
     def retrieve(self, query: str) -> Sequence[PassageLike]:
-        """The passages for a query, the best first. ConnectionError and TimeoutError are tried again."""
+        """Return the passages for a query, best first. ConnectionError and TimeoutError are retried.
+
+        Args:
+            query: Query to answer.
+        """
 
 
 class Generator(Protocol):
-    """A system that answers with passages at hand, asked by several threads at once."""
+    """A system that responds to a query with given passages. Several threads call it at once."""
 
     def generate(self, query: str, passages: Sequence[str]) -> str:
-        """The answer."""
+        """Return the response.
+
+        Args:
+            query: Query to respond to.
+            passages: Texts of the passages to respond with.
+        """
 
 
 class BadReplyError(Exception):
-    """A reply that is no list of passages, or no answer; the message says what was got and what was wanted."""
+    """A reply that is not a list of passages or not a response; the message says what was got and what was wanted."""
 
 
-def passages_of(reply: Any) -> tuple[Passage, ...]:
-    """The passages that a reply holds.
+def parse_passages(reply: Any) -> tuple[Passage, ...]:
+    """Return the passages in a reply.
+
+    Args:
+        reply: Reply of a retriever.
 
     Raises:
-        BadReplyError: it is no list of passages.
+        BadReplyError: The reply is not a list of passages.
 
-    >>> passages_of(["It rains.", {"text": "It snows.", "id": 7}])
+    >>> parse_passages(["It rains.", {"text": "It snows.", "id": 7}])
     (Passage(text='It rains.', id=None), Passage(text='It snows.', id='7'))
     """
     if not isinstance(reply, Sequence) or isinstance(reply, str | bytes):
@@ -58,11 +70,14 @@ def passages_of(reply: Any) -> tuple[Passage, ...]:
     return tuple(_passage(item, number) for number, item in enumerate(reply, start=1))
 
 
-def answer_of(reply: Any) -> str:
-    """The answer that a reply is.
+def parse_answer(reply: Any) -> str:
+    """Return the response in a reply.
+
+    Args:
+        reply: Reply of a generator.
 
     Raises:
-        BadReplyError: it is no text.
+        BadReplyError: The reply is not a text.
     """
     if not isinstance(reply, str):
         raise BadReplyError(f"got {type(reply).__name__}, wanted the answer as a text")

@@ -1,1 +1,1 @@
-"""What every stage may rely on while it runs: credentials, progress, cancellation."""
+"""Services that every stage may use while it runs: credentials, progress, cancellation, retries, atomic files."""

@@ -1,7 +1,7 @@
-"""The early end of a run: tells the stages, which compute in threads of their own, that nobody waits for them.
+"""Cancel a run: tell its stages, which compute in separate threads, to stop.
 
-Prefect lets a stage that has begun go on to its end, which with a slow judge takes minutes. What stages have got is
-kept answer by answer, so they lose nothing when they stop between two answers, or wait no longer for a server.
+Prefect lets a stage that has started continue to its end, which takes minutes with a slow judge. Answers are cached one
+by one, so a stage loses nothing when it stops between two answers or stops waiting for a server.
 """
 
 from asyncio import CancelledError
@@ -12,36 +12,39 @@ from threading import Lock
 
 
 class Cancellation:
-    """Whether a run is interrupted, and who wants to hear of it. May be used from several threads."""
+    """The state of a run, cancelled or not, with its listeners. Several threads may use it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._listeners: list[Callable[[], object]] = []
-        self._happened = False
+        self._is_cancelled = False
 
-    def happen(self) -> None:
-        """Interrupts the run: whoever listens is called, and whoever listens from now on is stopped."""
+    def cancel(self) -> None:
+        """Cancel the run and call its listeners; later listeners get a CancelledError."""
         with self._lock:
-            self._happened = True
+            self._is_cancelled = True
             listeners = tuple(self._listeners)
         for listener in listeners:
             listener()
 
     def check(self) -> None:
-        """Stops the caller if the run is interrupted.
+        """Stop the caller if the run is cancelled.
 
         Raises:
-            CancelledError: it is. Prefect takes that for a stage that has crashed, which is not tried again.
+            CancelledError: The run is cancelled. Prefect regards the stage as crashed and does not retry it.
         """
-        if self._happened:
+        if self._is_cancelled:
             raise CancelledError("the run was interrupted")
 
     @contextmanager
-    def heard_by(self, listener: Callable[[], object]) -> Iterator[None]:
-        """Calls the listener, from another thread, if the run is interrupted while the block lasts.
+    def on_cancel(self, listener: Callable[[], object]) -> Iterator[None]:
+        """Call a listener, from another thread, if the run is cancelled during the block.
+
+        Args:
+            listener: Function to call.
 
         Raises:
-            CancelledError: it is interrupted already.
+            CancelledError: The run is cancelled already.
         """
         with self._lock:
             self.check()
@@ -54,28 +57,28 @@ class Cancellation:
 
 
 _NEVER = Cancellation()
-_CURRENT: ContextVar[Cancellation] = ContextVar("interruption")
+_CURRENT: ContextVar[Cancellation] = ContextVar("cancellation")
 
 
 def current_cancellation() -> Cancellation:
-    """The interruption of the run that this thread works for; one that never happens where there is none."""
+    """Return the cancellation of the run that this thread works for; outside a run, one that is never cancelled."""
     return _CURRENT.get(_NEVER)
 
 
 @contextmanager
 def cancellable() -> Iterator[Cancellation]:
-    """Has the work of the block, in the threads that inherit its context too, stop when the block is interrupted.
+    """Stop the work of a block, in the threads that inherit its context too, when the block is interrupted.
 
-    An error is no interruption: what the other stages are at then is still wanted by the next run.
+    An error does not cancel the other stages, because the next run can use their answers.
     """
-    interruption = Cancellation()
-    token = _CURRENT.set(interruption)
+    cancellation = Cancellation()
+    token = _CURRENT.set(cancellation)
     try:
-        yield interruption
+        yield cancellation
     except Exception:
         raise
     except BaseException:
-        interruption.happen()
+        cancellation.cancel()
         raise
     finally:
         _CURRENT.reset(token)

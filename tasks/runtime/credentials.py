@@ -1,6 +1,6 @@
-"""Secrets by reference: a configuration says where a secret is, and only who needs it reads it, each time anew.
+"""Read secrets by reference: a configuration says where a secret is, and the code that needs it reads it at each use.
 
-So a secret is never part of a configuration, and with it of run folders, keys, parameters of runs or messages.
+Therefore a secret is never part of a configuration, run folder, key, run parameter or message.
 """
 
 import os
@@ -11,7 +11,7 @@ from typing import TypeAlias
 from metric_core.errors import ConfigError
 
 Reader: TypeAlias = Callable[[str], str]
-"""The name of a secret -> the secret. Raises ConfigError if there is none."""
+"""Returns the secret with a name. Raises ConfigError if there is none."""
 
 WANTED = "env:NAME (an environment variable) or block:NAME (a Secret block of the Prefect server)"
 _REFERENCE = re.compile(r"(env|block):([^\s:]+)")
@@ -22,7 +22,7 @@ _SIGNED = re.compile(r"[?&][^=&]*(?:sig|signature|token|password|secret|credenti
 def _variable(name: str) -> str:
     secret = os.environ.get(name, "").strip()
     if not secret:
-        raise ConfigError(f"env:{name} names an environment variable that is not set, or empty; set it to the secret")
+        raise ConfigError(f"env:{name} names an environment variable that is not set or empty; set it to the secret")
     return secret
 
 
@@ -31,18 +31,21 @@ def _no_blocks(name: str) -> str:
 
 
 READERS: dict[str, Reader] = {"env": _variable, "block": _no_blocks}
-"""How a secret is read, by the kind of its reference."""
+"""Functions that read a secret, by the kind of its reference."""
 
 
-def is_reference(text: str) -> str:
-    """Checks that a text refers to a secret. The message does not repeat it: it may be the secret itself.
+def check_reference(text: str) -> str:
+    """Return a reference to a secret after checking it. The message does not repeat it: it may be the secret.
+
+    Args:
+        text: Text to check.
 
     Raises:
-        ValueError: it is no reference.
+        ValueError: The text is not a reference.
 
-    >>> is_reference("env:JUDGE_KEY")
+    >>> check_reference("env:JUDGE_KEY")
     'env:JUDGE_KEY'
-    >>> is_reference("sk-123")
+    >>> check_reference("sk-123")
     Traceback (most recent call last):
         ...
     ValueError: a secret is named, not written: env:NAME ... or block:NAME ...; got something else, not repeated here
@@ -53,10 +56,13 @@ def is_reference(text: str) -> str:
 
 
 def refuse_secrets(address: str) -> str:
-    """Checks that an address of data holds no secret: it is written into run folders. The message does not repeat it.
+    """Return an address of data after checking that it holds no secret: it is written into run folders.
+
+    Args:
+        address: Path or URL. The message does not repeat it.
 
     Raises:
-        ValueError: it has a password, or a signature or key in its query.
+        ValueError: The address has a password, or a signature or key in its query.
 
     >>> refuse_secrets("s3://bucket/answers.jsonl")
     's3://bucket/answers.jsonl'
@@ -68,19 +74,22 @@ def refuse_secrets(address: str) -> str:
     if _PASSWORD.search(address) or _SIGNED.search(address):
         raise ValueError(
             "the URL must hold no password, signature or key, because it is written into run folders and records of "
-            "runs; put it where the storage's library looks: its environment variables or files, or ~/.config/fsspec"
+            "runs; put it where the storage's library reads it: environment variables, its files or ~/.config/fsspec"
         )
     return address
 
 
 def read_secret(named: str) -> str:
-    """The secret that a reference names, read now and kept nowhere.
+    """Read the secret that a reference names, without storing it.
+
+    Args:
+        named: Reference to the secret.
 
     Raises:
-        ConfigError: it is no reference, or there is no such secret.
+        ConfigError: The text is not a reference, or there is no such secret.
     """
     try:
-        kind, _, name = is_reference(named).partition(":")
+        kind, _, name = check_reference(named).partition(":")
     except ValueError as error:
         raise ConfigError(str(error)) from error
     return READERS[kind](name)

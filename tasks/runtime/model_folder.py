@@ -1,4 +1,4 @@
-"""What tells one state of a model's folder from another: a model trained anew may lie where the one before it lay."""
+"""Identify the content of a model's folder, where a retrained model may replace an earlier one."""
 
 import hashlib
 from pathlib import Path
@@ -7,10 +7,10 @@ _DIGITS = 16
 
 
 def folder_revision(folder: Path) -> str:
-    """Digest of all files of a folder, by name and content; hidden ones, which no model is made of, do not count.
+    """Return a digest of the names and contents of all files of a folder except hidden ones.
 
     Args:
-        folder: of a model.
+        folder: Folder of a model.
     """
     digest = hashlib.sha256()
     files = (path for path in folder.rglob("*") if path.is_file())

@@ -1,4 +1,4 @@
-"""Who wants to know how far the stages are: stages report here, a command line or a notebook listens."""
+"""Pass the progress of stages to listeners, such as a command line or a notebook."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -7,20 +7,30 @@ from typing import TypeAlias
 from metric_core.stages import Stage
 
 Listener: TypeAlias = Callable[[Stage, int, int | None], None]
-"""Called with a stage, by how much it got further, and by how much its total grew (None: unchanged)."""
+"""Called with a stage, the number of units done, and the number of units by which its total grew (None: unchanged)."""
 
 _listeners: list[Listener] = []
 
 
 def advance(stage: Stage, done: int = 0, total: int | None = None) -> None:
-    """Reports that a stage got further by `done` units and has `total` more units to do."""
+    """Report that a stage has done more units or has more units to do.
+
+    Args:
+        stage: Stage that reports.
+        done: Number of units that it has done since the last report.
+        total: Number of units by which its total grew; None if it did not change.
+    """
     for listener in tuple(_listeners):
         listener(stage, done, total)
 
 
 @contextmanager
 def listen(listener: Listener) -> Iterator[None]:
-    """Sends the reports of this process's stages to the listener."""
+    """Send the reports of the stages of this process to a listener during the block.
+
+    Args:
+        listener: Function to call.
+    """
     _listeners.append(listener)
     try:
         yield

@@ -1,4 +1,4 @@
-"""What an answer cost, and what a stage cost: questions, tokens, seconds and failures, added up over its shards."""
+"""Count the cost of answers and stages: questions, tokens, seconds and failures, added up over shards."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an answer cost. Requests and tokens are 0 where no language model was asked.
+    """The cost of an answer. Requests and tokens are 0 if no language model was asked.
 
     Args:
-        requests: requests sent to a server, repeated ones included.
-        prompt_tokens: tokens sent.
-        cached_tokens: of these, tokens found in the server's prefix cache.
-        output_tokens: tokens written.
-        seconds: time from the question to its answer.
+        requests: Number of requests sent to a server, including retries.
+        prompt_tokens: Number of tokens sent.
+        cached_tokens: Number of these tokens that the server found in its prefix cache.
+        output_tokens: Number of tokens generated.
+        seconds: Time from the question to its answer.
     """
 
     requests: int = 0
@@ -25,17 +25,17 @@ class Usage:
 
 
 class StageUsage(BaseModel):
-    """What computing a table cost.
+    """The cost of computing a stage table.
 
     Args:
-        questions: distinct questions that the stage had.
-        stored: of these, questions whose answers were found in the store of answers.
-        requests: requests sent to the judge's server for the others, repeated ones included.
-        prompt_tokens: tokens sent to it.
-        cached_tokens: of these, tokens found in its prefix cache.
-        output_tokens: tokens it wrote.
-        seconds: wall time of the stage.
-        failed: answers that were not usable, by reason.
+        questions: Number of distinct questions of the stage.
+        stored: Number of these questions whose answers were cached.
+        requests: Number of requests sent to the judge's server for the others, including retries.
+        prompt_tokens: Number of tokens sent.
+        cached_tokens: Number of these tokens that the server found in its prefix cache.
+        output_tokens: Number of tokens generated.
+        seconds: Wall time of the stage.
+        failed: Number of unusable answers by reason.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -50,7 +50,7 @@ class StageUsage(BaseModel):
     failed: dict[str, int] = Field(default_factory=dict)
 
     def __add__(self, other: "StageUsage") -> "StageUsage":
-        """The sum of both."""
+        """Return the sum of two costs."""
         reasons = {*self.failed, *other.failed}
         return StageUsage(
             questions=self.questions + other.questions,

@@ -1,4 +1,4 @@
-"""How names and values are shown in messages: short, quoted, safe to print, with the nearest name where one is near."""
+"""Format names and values for messages: short, quoted, safe to print, with the nearest valid name."""
 
 import difflib
 import reprlib
@@ -14,7 +14,11 @@ _EXCERPT.maxlevel = 2
 
 
 def quote_names(names: Iterable[str], most: int = 30) -> str:
-    """Names in quotes, the first `most` of them.
+    """Return names in quotes.
+
+    Args:
+        names: Names to quote.
+        most: Maximum number of names to show.
 
     >>> quote_names(["a", "b", "c"], most=2)
     "'a', 'b' and 1 more"
@@ -26,7 +30,11 @@ def quote_names(names: Iterable[str], most: int = 30) -> str:
 
 
 def suggest_nearest(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate that looks most like a name, in whatever case; None if none does.
+    """Return the candidate that is most similar to a name, ignoring case; None if none is similar.
+
+    Args:
+        name: Name to look for.
+        candidates: Valid names.
 
     >>> suggest_nearest("refrence", ["id", "Reference"])
     'Reference'
@@ -37,7 +45,11 @@ def suggest_nearest(name: str, candidates: Iterable[str]) -> str | None:
 
 
 def suggest_nearest_column(column: str, candidates: Iterable[str]) -> str | None:
-    """The source column that looks most like a sample column or one of its aliases.
+    """Return the source column that is most similar to a sample column or one of its aliases; None if none is.
+
+    Args:
+        column: Sample column.
+        candidates: Columns of the source.
 
     >>> suggest_nearest_column("user_input", ["uid", "questions"])
     'questions'
@@ -48,7 +60,10 @@ def suggest_nearest_column(column: str, candidates: Iterable[str]) -> str | None
 
 
 def describe_value(value: Any) -> str:
-    """What a value is, in the words of the formats that it may come from.
+    """Describe a value by its type and an excerpt, in the terms of file formats.
+
+    Args:
+        value: Value to describe.
 
     >>> describe_value(5), describe_value(True), describe_value(["a", None]), describe_value(None)
     ('the number 5', 'true', "the list ['a', None]", 'null')

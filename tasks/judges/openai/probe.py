@@ -49,7 +49,7 @@ def probe(connection: Connection, options: ServerJudgeOptions, system: str) -> S
     Raises:
         UnusableError: The servers cannot be reached, lack the model, or do not answer the simplest request.
     """
-    cards = list_models(connection.look("models"), options.model)
+    cards = list_models(connection.get_all("models"), options.model)
     windows = [window for card in cards if isinstance(window := card.get("max_model_len"), int) and window > 0]
     window = options.context_window or min(windows, default=None)
     features = ServerFeatures(cards[0]["id"], _software(connection, cards[0]), window)
@@ -109,7 +109,7 @@ class _Probe:
             extra = {candidate.limit_field: 1, "temperature": 0.0}
             (reply,) = self._post(candidate, CHAT, [extra])
             if reply.is_answer:
-                self._connection.expect(Request(CHAT, self._body(candidate, extra)))
+                self._connection.set_simplest(Request(CHAT, self._body(candidate, extra)))
                 return candidate
             refusals.append(f"{reply.status}: {reply.message}")
         raise UnusableError(
@@ -156,7 +156,7 @@ def _software(connection: Connection, card: Mapping[str, Any]) -> str:
     """Return the name and version of the server software, which is informational only."""
     if card.get("owned_by") != "vllm":
         return ServerFeatures("").software
-    versions = [reply.content.get("version") for reply in connection.look("/version").values() if reply.is_answer]
+    versions = [reply.content.get("version") for reply in connection.get_all("/version").values() if reply.is_answer]
     return f"vLLM {versions[0] or ''}".strip() if versions else "vLLM"
 
 

@@ -191,7 +191,7 @@ def test_nothing_is_written_where_nothing_is_missing(store: AnswerCache, monkeyp
 def test_an_interrupted_run_computes_nothing_more_and_waits_for_nobody(store: AnswerCache) -> None:
     writer = Writer(["a"])
     interruption = Cancellation()
-    interruption.happen()
+    interruption.cancel()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tasks.runtime.cancellation.current_cancellation", lambda: interruption)
         with pytest.raises(CancelledError):

@@ -49,7 +49,7 @@ def test_a_busy_index_is_asked_again() -> None:
     [
         (503, {}, "replied with status 503"),
         (400, {}, "status 400"),
-        (200, b"no JSON", "the reply is no JSON"),
+        (200, b"no JSON", "the reply is not JSON"),
         (200, {"hits": []}, "the reply has no 'passages', it has 'hits'"),
         (200, "text", "got str, wanted a list of passages"),
         (200, [{"body": "?"}], "passage 1 is dict, wanted a text or"),
@@ -62,7 +62,7 @@ def test_a_reply_that_can_not_be_used_has_a_reason(status: int, reply: Any, prob
 
 
 def test_a_wrong_address_ends_it_all() -> None:
-    with pytest.raises(ConfigError, match="replied with status 404; look at its URL and api_key"):
+    with pytest.raises(ConfigError, match="replied with status 404; check its URL and api_key"):
         fetched(lambda *_: (404, {}), "a")
 
 

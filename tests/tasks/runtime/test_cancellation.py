@@ -49,10 +49,10 @@ def test_a_block_that_fails_or_ends_stops_nobody() -> None:
 def test_a_listener_is_called_once_and_only_while_it_listens() -> None:
     interruption = Cancellation()
     heard: list[str] = []
-    with interruption.heard_by(lambda: heard.append("early")):
+    with interruption.on_cancel(lambda: heard.append("early")):
         pass
-    with interruption.heard_by(lambda: heard.append("in time")):
-        interruption.happen()
-    with pytest.raises(CancelledError), interruption.heard_by(lambda: heard.append("late")):
+    with interruption.on_cancel(lambda: heard.append("in time")):
+        interruption.cancel()
+    with pytest.raises(CancelledError), interruption.on_cancel(lambda: heard.append("late")):
         heard.append("in the block")
     assert heard == ["in time"]
