@@ -7,7 +7,7 @@ import socket
 import sys
 import time
 
-from metric_core.errors import JudgeError
+from metric_core.errors import AssayError, JudgeError
 from tasks.launcher import watchdog
 from tasks.launcher.launch_command import LaunchCommand, build_command
 from tasks.launcher.launch_record import JudgeFolder, JudgeRecord
@@ -50,7 +50,7 @@ def spawn(settings: LaunchSettings, folder: JudgeFolder, owner: int | None) -> J
     )
     try:
         record.write(folder)
-    except OSError:
+    except AssayError:
         stop_process(folder, record)  # without a record, no other process could find it
         raise
     return record

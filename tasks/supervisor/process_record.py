@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from filelock import FileLock, Timeout
 
-from tasks.runtime.atomic_files import atomic_write
+from tasks.runtime.atomic_files import atomic_write, translate_write_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,12 @@ class ProcessRecord:
 
         Args:
             folder: Folder of the process.
+
+        Raises:
+            AssayError: The record cannot be written.
         """
-        atomic_write(folder.record, json.dumps(asdict(self), indent=2) + "\n")
+        with translate_write_errors(f"the record {folder.record}"):
+            atomic_write(folder.record, json.dumps(asdict(self), indent=2) + "\n")
 
     @classmethod
     def read(cls, folder: ProcessFolder) -> Self | None:
