@@ -47,7 +47,7 @@ def test_similarities_are_those_of_the_servers_vectors(server: EmbeddingServer, 
 @pytest.mark.models
 @pytest.mark.usefixtures("prefect_server")
 def test_a_server_that_is_not_there_ends_the_run_with_one_message(tmp_path: Path) -> None:
-    with pytest.raises(EmbedderError, match=r"^the embedding server cannot be used: http://127.0.0.1:9/v1 can not be"):
+    with pytest.raises(EmbedderError, match=r"^the embedding server cannot be used: http://127.0.0.1:9/v1 cannot be"):
         evaluate(tmp_path, "http://127.0.0.1:9")
 
 

@@ -20,7 +20,7 @@ def test_a_server_that_is_not_there_is_one_message_and_the_exit_code_of_a_judge(
     done = test_run.assay(server_home, "run", str(test_run.EXAMPLE), *options)
     assert done.returncode == 4
     assert done.stdout == ""
-    assert done.stderr.startswith("error: the embedding server cannot be used: http://127.0.0.1:9/v1 can not be reach")
+    assert done.stderr.startswith("error: the embedding server cannot be used: http://127.0.0.1:9/v1 cannot be reach")
     assert "Traceback" not in done.stderr
 
 
