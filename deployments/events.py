@@ -33,7 +33,7 @@ def emit_index_rebuilt(index: str, version: str, dataset: str, *, announced: dat
         AssayError: the server did not take the event.
     """
     when = datetime.now(UTC) if announced is None else announced.astimezone(UTC)
-    rebuilt = IndexRebuilt.checked({"index": index, "version": version, "dataset": dataset}, when)
+    rebuilt = IndexRebuilt.from_payload({"index": index, "version": version, "dataset": dataset}, when)
     url = get_current_settings().api.url
     if url is None:
         raise ConfigError("no Prefect server is set that could be told; set PREFECT_API_URL, or start `assay serve`")

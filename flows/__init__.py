@@ -1,1 +1,1 @@
-"""Which stages, in which order, for which rows."""
+"""Prefect flows: the stages of a run, their order and their rows."""

@@ -37,7 +37,7 @@ _SHORTEST_NAME = 5
 
 
 class CalibrationRequest(Settings):
-    """What to calibrate, and against what."""
+    """Parameters of a calibration."""
 
     config: RunConfig = Field(description="the labelled data, the judge, and everything else of an evaluation")
     label: str = Field(description="the column with the labels of people")
@@ -50,18 +50,18 @@ class CalibrationRequest(Settings):
 
     @property
     def rules(self) -> LabelRules:
-        """How the labels are read."""
+        """The rules by which the labels are read."""
         return LabelRules(self.label, self.positive, self.span)
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationResult:
-    """What a finished calibration returns.
+    """The result of a calibration.
 
     Args:
-        folder: the run folder of the evaluation, with calibration.json in it.
-        calibration: what it says.
-        kept: where it is kept for later runs; None if it is not.
+        folder: The run folder of the evaluation, with calibration.json in it.
+        calibration: The calibration.
+        kept: File that later runs read; None if it was not kept.
     """
 
     folder: str
@@ -71,16 +71,16 @@ class CalibrationResult:
 
 @flow(name="calibrate", persist_result=False, validate_parameters=True)
 def calibrate(request: CalibrationRequest) -> CalibrationResult:
-    """Evaluates labelled rows and tells how far the judge agrees with people.
+    """Evaluate labelled rows and measure how far the judge agrees with people.
 
     Args:
-        request: what to calibrate, and against what.
+        request: The judge, the labelled data and how to read it.
 
     Returns:
-        The calibration, and where it is.
+        The calibration and its files.
 
     Raises:
-        AssayError: anything that the user can put right; the message says how.
+        AssayError: Anything that the user can correct; the message says how.
     """
     ready = prepare(request)
     with running_judge(ready.config) as config:
@@ -98,13 +98,13 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A calibration that can begin.
+    """A calibration that is ready to run.
 
     Args:
-        request: what was asked for.
-        config: the configuration of its evaluation.
-        metric: the metric.
-        data: the labels.
+        request: Parameters of the calibration.
+        config: Configuration of its evaluation.
+        metric: The metric.
+        data: The labels.
     """
 
     request: CalibrationRequest
@@ -114,11 +114,11 @@ class Ready:
 
 
 def prepare(request: CalibrationRequest) -> Ready:
-    """Reads the labels and finds the metric, before anything is asked.
+    """Read the labels and find the metric, before the judge is asked.
 
     Raises:
-        ConfigError: no source is named, or the metric can not be told.
-        SourceError: the labels can not be used.
+        ConfigError: No source is named, or the metric cannot be determined.
+        SourceError: The labels cannot be used.
     """
     config = request.config
     if config.source is None:
@@ -135,7 +135,7 @@ def prepare(request: CalibrationRequest) -> Ready:
 
 
 def _suggest(request: CalibrationRequest, possible: Sequence[MetricRequest]) -> MetricRequest:
-    """The metric that the labels are about, by the name of their column."""
+    """Return the metric that the labels are about, guessed from the name of their column."""
     label = request.label.casefold().replace("-", "_")
     for prefix in _PREFIXES:
         label = label.removeprefix(prefix)
@@ -197,10 +197,10 @@ def _data_digest(run: FinishedRun, data: LabelledData) -> str:
 
 
 def _write_to_run(folder: Path, found: Calibration) -> None:
-    """The run that a calibration was made from says what came out of it."""
+    """Write the calibration to the manifest of its own run."""
     manifest = run_folder.read_json(folder, run_folder.MANIFEST)
     facts = found.manifest_entry(found.verdict, applied=False)
-    # People have labelled these rows: what they would say of them needs no estimate.
+    # These rows are labelled, so their mean label needs no estimate.
     entry = {"metrics": {found.metric: {**facts, "error": None}}, "not_covered": []}
     run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "calibration": entry})
     write_report(folder)

@@ -19,16 +19,16 @@ ARTIFACT = "assay-comparison"
 
 
 class Comparison(Settings):
-    """What to compare, and how.
+    """Parameters of a comparison.
 
     Args:
-        baseline: run folder of the baseline.
-        run: run folder of the run.
-        gate: gate file that the run is held against.
-        match: column by which rows are matched; by default their ids.
-        by: column by which rows are grouped; by default every row stands alone.
-        seed: where resampling starts.
-        allow_different: hold runs against the gate's regression rules that are not like for like.
+        baseline: Run folder of the baseline.
+        run: Run folder of the run.
+        gate: Gate file to check the run against.
+        match: Column by which rows are matched; by default their ids.
+        by: Column by which rows are grouped; by default every row stands alone.
+        seed: Seed of the resampling.
+        allow_different: Apply the gate's regression rules to runs that are not like for like.
     """
 
     baseline: str
@@ -42,16 +42,16 @@ class Comparison(Settings):
 
 @flow(name="compare", persist_result=False, validate_parameters=True)
 def compare(comparison: Comparison) -> State[str]:
-    """Compares two runs; the flow run fails where the gate does.
+    """Compare two runs; the flow run fails if the gate fails.
 
     Args:
-        comparison: what to compare, and how.
+        comparison: The runs, and how to compare them.
 
     Returns:
         The comparison as Markdown, in the state Failed or Inconclusive where the gate says so.
 
     Raises:
-        AssayError: anything that the user can put right; the message says how.
+        AssayError: Anything that the user can put right; the message says how.
     """
     gate = None if comparison.gate is None else load_gate(Path(comparison.gate))
     options = CompareOptions(

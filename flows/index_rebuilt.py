@@ -41,28 +41,28 @@ COMPARISON = "comparison.html"
 """The page in the run folder that shows what has changed since the baseline."""
 
 _LOOK_BACK = timedelta(hours=1)
-"""How long before its run an event is still looked at, beyond the time that it may wait: runs wait for each other."""
+"""Extra age of an event that is still considered, because runs wait for each other."""
 
 
 @flow(name="index-rebuilt", persist_result=False, validate_parameters=True)
 def index_rebuilt(  # noqa: PLR0913, PLR0917 they are what a person fills in
     config: RunConfig, index: str = "", version: str = "", dataset: str = "", announced: str = "", event: str = ""
 ) -> State[dict[str, Any]]:
-    """Evaluates a new version of an index, and accepts it or says why not.
+    """Evaluate a new version of an index, and accept it as the baseline if the gate passes.
 
     Args:
-        config: how to evaluate; its `deploy` has the gate, the baselines and who is told.
-        index: id of the index.
-        version: its version.
-        dataset: where its fresh answers and contexts are.
-        announced: when it was announced; by default now.
-        event: id of the event that said so; empty for a run that a person starts.
+        config: Configuration of the evaluation; its `deploy` has the gate, the baselines and the recipients of alerts.
+        index: Id of the index.
+        version: Its version.
+        dataset: Source of its fresh responses and contexts.
+        announced: Time of the announcement; default now.
+        event: Id of the event; empty for a run that was started by hand.
 
     Returns:
-        What became of it: Accepted, Superseded, Inconclusive, or Failed.
+        A state named Accepted, Superseded, Inconclusive, or Failed.
 
     Raises:
-        AssayError: anything that the user can put right; the message says how.
+        AssayError: Anything that the user can put right; the message says how.
     """
     said = {"index": index, "version": version, "dataset": dataset}
     with _alert_on_error(config, said):
@@ -88,9 +88,9 @@ def index_rebuilt(  # noqa: PLR0913, PLR0917 they are what a person fills in
 
 
 def _newest_version(config: RunConfig, said: Mapping[str, str], announced: str, event: str) -> IndexRebuilt | None:
-    """The version to evaluate: of a run that an event has started, the newest that waits, if any does."""
+    """Return the version to evaluate: of a run that an event has started, the newest that waits, if any does."""
     when = _time(announced)
-    found = IndexRebuilt.checked(said, when) if not event else _claim(config, said, when, UUID(event))
+    found = IndexRebuilt.from_payload(said, when) if not event else _claim(config, said, when, UUID(event))
     if found is None:
         return None
     if found.version != said["version"]:
@@ -107,9 +107,9 @@ def _claim(config: RunConfig, said: Mapping[str, str], when: datetime, event: UU
     quiet, longest = (timedelta(seconds=each) for each in (config.deploy.debounce_seconds, config.deploy.longest_wait))
     found = claim_newest(said["index"], when, event, quiet, _LOOK_BACK + longest)
     try:
-        IndexRebuilt.checked(said, when)
+        IndexRebuilt.from_payload(said, when)
     except ConfigError as error:
-        # Of a burst there is this run only, so an event that can not be used must not take the others with it.
+        # Of a burst there is this run only, so an event that cannot be used must not take the others with it.
         if found is None:
             raise
         _alert(config, said, str(error))
@@ -134,7 +134,7 @@ def _evaluate(config: RunConfig, rebuilt: IndexRebuilt, baseline: Path | None) -
 
 
 def _compare(config: RunConfig, rebuilt: IndexRebuilt, folders: tuple[Path, Path]) -> RunComparison:
-    """Holds a run against the baseline by the gate, and leaves a page about it in the run folder."""
+    """Check a run against the baseline by the gate, and write the comparison page to the run folder."""
     found = compare_runs(*folders, CompareOptions(gate=config.deploy.gate or default_gate()))
     (folders[1] / COMPARISON).write_text(comparison_page(found), encoding="utf-8", errors="replace")
     about = f"index {rebuilt.index}, version {rebuilt.version} beside its baseline"
@@ -202,7 +202,7 @@ def _report_superseded(rebuilt: IndexRebuilt, newer: Baseline) -> State[dict[str
 
 
 def _describe_worse(found: RunComparison) -> Iterator[str]:
-    """What the gate does not accept, and which metrics are worse beyond chance."""
+    """Yield a sentence for each check that did not pass and each metric that is significantly worse."""
     for check in found.gate.checks if found.gate else ():
         if check.outcome is not Outcome.PASSED:
             observed = "nothing" if check.observed is None else f"{check.observed:.3f}"
@@ -216,7 +216,7 @@ def _describe_worse(found: RunComparison) -> Iterator[str]:
 
 @contextmanager
 def _alert_on_error(config: RunConfig, said: Mapping[str, str]) -> Iterator[None]:
-    """Sends an alert about what goes wrong in the block, and lets it go on."""
+    """Send an alert about an error in the block, and raise the error again."""
     try:
         yield
     except Exception as error:
@@ -227,7 +227,7 @@ def _alert_on_error(config: RunConfig, said: Mapping[str, str]) -> Iterator[None
 
 
 def _alert(config: RunConfig, said: Mapping[str, str], reason: str) -> None:
-    """Sends an alert about a version that could not be evaluated."""
+    """Send an alert about a version that could not be evaluated."""
     alert = Alert(
         index=said["index"] or "?",
         version=said["version"] or "?",

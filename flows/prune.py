@@ -1,4 +1,4 @@
-"""The flow `prune`: drops stage tables and answers that nothing has used for long, by hand or on a schedule."""
+"""The flow `prune`: delete stage tables and cached answers that have not been used recently."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,19 +13,19 @@ from tasks.runtime.home import assay_home
 from tasks.tables.prune_tables import prune_tables
 
 DAYS = 30.0
-"""How long something may be unused, unless told otherwise."""
+"""Default age in days."""
 
 
 class PruneSettings(Settings):
-    """What is dropped, and from where.
+    """Parameters of pruning.
 
     Args:
-        older_than_days: drop what has not been used for as many days.
-        max_bytes: drop the tables and the answers that have not been used for longest until each of the two stores
-            takes no more room than this.
-        tables: root of the store of stage tables; default ASSAY_HOME/tables.
+        older_than_days: Delete what has not been used for this many days.
+        max_bytes: Delete the least recently used tables and cached answers until each of the two stores takes at most
+            this many bytes.
+        tables: Root of the table store; default ASSAY_HOME/tables.
         cache: Address of the cache; default a file in ASSAY_HOME.
-        dry_run: only tell what would be dropped.
+        dry_run: Report what would be deleted, and delete nothing.
     """
 
     older_than_days: float = DAYS
@@ -37,7 +37,7 @@ class PruneSettings(Settings):
 
 @dataclass(frozen=True, slots=True)
 class PruneReport:
-    """What was dropped, or would be: how much of what, and the bytes that it takes; and how many runs are under way."""
+    """Counts and bytes of what was deleted, or would be, and the number of active runs."""
 
     dry_run: bool
     records: int
@@ -51,11 +51,11 @@ class PruneReport:
 
 
 def run_prune(settings: PruneSettings) -> PruneReport:
-    """Drops what nothing has used for long, or tells what that would be.
+    """Delete tables and cached answers that have not been used recently, or count them.
 
     Raises:
-        ConfigError: an age or a size below zero.
-        AssayError: the store of answers can not be used.
+        ConfigError: An age or a size below zero.
+        AssayError: The cache cannot be used.
     """
     if settings.older_than_days < 0 or (settings.max_bytes or 0) < 0:
         raise ConfigError("the age and the size must be at least 0")
@@ -79,5 +79,5 @@ def run_prune(settings: PruneSettings) -> PruneReport:
 
 @flow(name="prune", persist_result=False, validate_parameters=True)
 def prune(settings: PruneSettings) -> PruneReport:
-    """As `pruned`, as a flow for deployments; without `dry_run = false` it drops nothing."""
+    """Run `run_prune` as a flow, for deployments; it deletes nothing without `dry_run = false`."""
     return run_prune(settings)

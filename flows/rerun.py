@@ -147,15 +147,15 @@ class _Work:
                 if anew or not order:
                     before = [tables[earlier] for earlier in self._plan.before(stage)]
                     if len(anew) < len(order):
-                        before = [self._carrier.part(ref, anew) for ref in before]
+                        before = [self._carrier.select(ref, anew) for ref in before]
                     future = STAGE_TASKS[stage].submit(before, self._settings[stage], self._keeping[stage], number)
                     submitted[stage] = Submitted(future, len(anew))
                 else:
-                    tables[stage] = self._carrier.kept(stage, order)
+                    tables[stage] = self._carrier.reuse(stage, order)
             done = yield submitted
             for stage, ref in done.items():
                 is_whole = len(scopes[stage]) == len(order)
-                tables[stage] = ref if is_whole else self._carrier.merged(ref, order, scopes[stage])
+                tables[stage] = ref if is_whole else self._carrier.merge(ref, order, scopes[stage])
         return list(tables.values())
 
     def _scope(self, stage: Stage, order: Sequence[str]) -> Collection[str]:

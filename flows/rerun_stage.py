@@ -18,16 +18,16 @@ def rerun_stage(
     judge: str | None = None,
     out: str | None = None,
 ) -> Evaluation:
-    """Runs a finished run again from a stage on, into a run folder of its own.
+    """Rerun a finished run from a stage on, into a new run folder.
 
     Args:
-        run: the run folder.
-        stage: the first stage that is computed anew; by default all.
-        rows: rows with a failed cell, rows that the source has changed since, or all.
-        judge: another judge than the run had: builtin, or the URL of a server.
-        out: the new run folder.
+        run: The run folder.
+        stage: First stage to recompute; default all.
+        rows: Rows with a failed cell, rows that the source has changed since, or all.
+        judge: Another judge than the run had: builtin, or the URL of a server.
+        out: The new run folder.
 
     Raises:
-        AssayError: anything that the user can put right; the message says how.
+        AssayError: Anything that the user can put right; the message says how.
     """
     return run_rerun(parse_request(run=run, stage=stage, rows=rows, judge=judge, out=out))

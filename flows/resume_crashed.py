@@ -24,11 +24,11 @@ PAUSE = timedelta(seconds=15)
 
 @flow(name="rerun-crashed", persist_result=False, validate_parameters=True)
 def rerun_crashed(flow_run_id: UUID, most_crashes: int = MOST_CRASHES) -> State[None]:
-    """Has a crashed flow run run again.
+    """Resume a crashed flow run.
 
     Args:
-        flow_run_id: the flow run.
-        most_crashes: how often it may have crashed before it is left alone.
+        flow_run_id: The flow run.
+        most_crashes: Number of crashes after which the run is not resumed.
     """
     with get_client(sync_client=True) as client:
         run = client.read_flow_run(flow_run_id)
@@ -47,7 +47,7 @@ def rerun_crashed(flow_run_id: UUID, most_crashes: int = MOST_CRASHES) -> State[
 
 
 def _crashes(states: Sequence[State[Any]]) -> int:
-    """How often a run has crashed while it ran; a second report of the same crash counts for nothing."""
+    """Return the number of crashes of a run; a second report of the same crash does not count."""
     ordered = sorted(states, key=lambda state: state.timestamp)
     return sum(
         after.type is StateType.CRASHED and before.type in (StateType.RUNNING, StateType.PENDING)

@@ -39,7 +39,7 @@ def index_rebuilt(
     if url is None:
         status = server_status(assay_home())
         if status.record is None:
-            IndexRebuilt.checked({"index": index, "version": version, "dataset": dataset}, datetime.now(UTC))
+            IndexRebuilt.from_payload({"index": index, "version": version, "dataset": dataset}, datetime.now(UTC))
             raise ConfigError("no Prefect server is there to be told: set PREFECT_API_URL, or start `assay serve`")
         url = status.record.api_url
     with use_server(url):

@@ -1,1 +1,1 @@
-"""What `evaluate`, `rerun` and `calibrate` share: stages, shards, runners, and what is told of a run."""
+"""Shared parts of `evaluate`, `rerun` and `calibrate`: stages, shards, runners and run records."""

@@ -1,8 +1,8 @@
-"""What a run shows on its page in Prefect: its cost, its summary, where its report is, and how far long stages are.
+"""Publish Prefect artifacts of a run: cost, summary, location of the report, and progress of long stages.
 
-All of it is in the run folder too, so that an artifact that can not be written is a warning and never the end of a
-run. Only names and numbers go in, no text of the data, of the configuration or of a server: artifacts are read by
-whoever may see the server.
+All of it is in the run folder too: an artifact that cannot be written is a warning and does not fail the run. Artifacts
+hold names and numbers only, no text of the data, of the configuration or of a server: everyone who can see the Prefect
+server can read them.
 """
 
 import logging
@@ -38,10 +38,10 @@ _logger = logging.getLogger(__name__)
 
 
 def publish(folder: Path) -> tuple[str, ...]:
-    """Puts the artifacts of a finished run on its page.
+    """Publish the artifacts of a finished run.
 
     Args:
-        folder: the run folder.
+        folder: The run folder.
 
     Returns:
         A warning for each artifact that could not be written.
@@ -61,7 +61,7 @@ def publish(folder: Path) -> tuple[str, ...]:
 
 @contextmanager
 def show_progress() -> Iterator[None]:
-    """Shows on the run's page how far each long stage is, until the block ends."""
+    """Publish the progress of each long stage until the block ends."""
     board, ended = _Board(), Event()
     # The context says to which run the artifacts belong. Stages report from threads that must not wait for Prefect.
     thread = Thread(
@@ -78,7 +78,7 @@ def show_progress() -> Iterator[None]:
 
 @dataclass(slots=True)
 class _Bar:
-    """How far a stage is, and its artifact, if it has one."""
+    """The progress of a stage, and its artifact, if it has one."""
 
     done: int = 0
     total: int = 0
@@ -98,7 +98,7 @@ class _Board:
         self._bars: dict[Stage, _Bar] = {}
 
     def note(self, stage: Stage, done: int, more: int | None) -> None:
-        """Takes note of a stage's report."""
+        """Record a progress report of a stage."""
         with self._lock:
             bar = self._bars.setdefault(stage, _Bar())
             bar.done += done
@@ -126,10 +126,10 @@ class _Board:
 
 
 def _ignore_errors(key: str, write: Callable[[], object]) -> str | None:
-    """Writes an artifact; the warning if that fails."""
+    """Write an artifact; return a warning if that fails."""
     try:
         write()
     except Exception as error:  # whatever ails the server, the results are there
-        _logger.debug("the artifact %s can not be written", key, exc_info=True)
+        _logger.debug("the artifact %s cannot be written", key, exc_info=True)
         return f"the artifact {key!r} could not be written to Prefect: {type(error).__name__}"
     return None

@@ -1,4 +1,4 @@
-"""What a run says about an earlier one of the same data: which rows differ, and what had to be asked for them."""
+"""Compare a run with an earlier run of the same data: rows that differ, and judge questions asked."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ _MOST_ROWS = 1000
 
 
 def compare_with_baseline(earlier: FinishedRun, refs: Sequence[StageRef]) -> dict[str, Any]:
-    """The manifest's entry about the baseline.
+    """Return the entry of the baseline in run.json.
 
     Args:
-        earlier: the baseline.
-        refs: the tables of all stages of this run.
+        earlier: Baseline run.
+        refs: Tables of all stages of this run.
     """
     found = find_changes(earlier, [ref for ref in refs if ref.stage is Stage.SAMPLES])
     usage = sum((ref.usage for ref in refs), StageUsage())
@@ -28,7 +28,7 @@ def compare_with_baseline(earlier: FinishedRun, refs: Sequence[StageRef]) -> dic
 
 
 def rows_entry(found: RowChanges) -> dict[str, Any]:
-    """The counts of rows, those of changed columns, and the first rows that changed.
+    """Return the counts of rows, those of changed columns, and the first rows that changed.
 
     >>> rows_entry(RowChanges(("d",), (), {"a": ("response",)}, 2))["rows"]
     {'added': 1, 'removed': 0, 'changed': 1, 'unchanged': 2}
@@ -48,7 +48,7 @@ def rows_entry(found: RowChanges) -> dict[str, Any]:
 
 
 def questions_entry(usage: StageUsage) -> dict[str, int]:
-    """How many questions there were, and how many of them had to be asked.
+    """Return the counts of judge questions: all, asked, and answered from the cache.
 
     >>> questions_entry(StageUsage(questions=10, stored=7, requests=4))
     {'questions': 10, 'asked': 3, 'stored': 7, 'requests': 4}

@@ -1,7 +1,7 @@
-"""Which kept calibrations hold for a run, and what a run says and does about them.
+"""Find the calibrations that hold for a run, describe them in run.json and apply them.
 
-A calibration holds where everything is the same that determines the metric's tables. So its identity is made of the
-settings that the stages would have if the metric were the only one, by the digests under which tables are kept.
+A calibration holds where everything that determines the metric's tables is the same. Its fingerprint is a digest of the
+settings that the stages would have if the metric were the only one.
 """
 
 import hashlib
@@ -32,8 +32,8 @@ class CoveredMetric:
     """The calibrations that hold for a run.
 
     Args:
-        by_metric: key of a metric -> its calibration.
-        not_covered: sentences on calibrations of the same judge model that do not hold.
+        by_metric: Key of a metric -> its calibration.
+        not_covered: Sentences on calibrations of the same judge model that do not hold.
     """
 
     by_metric: dict[str, Calibration]
@@ -41,11 +41,11 @@ class CoveredMetric:
 
 
 def metric_fingerprint(config: RunConfig, request: MetricRequest) -> str:
-    """Digest of all that determines what a metric is made of, whatever else a run computes.
+    """Return the digest of all that determines the tables of a metric, whatever else a run computes.
 
     Args:
-        config: of a run whose judge is at hand.
-        request: the metric.
+        config: Configuration of a run whose judge is running.
+        request: The metric.
     """
     alone = replace(request, key=request.metric.name)
     plan = Plan((alone,), closure(alone.products), {}, "none")
@@ -60,20 +60,20 @@ def metric_fingerprint(config: RunConfig, request: MetricRequest) -> str:
 
 
 def judge_name(config: RunConfig) -> JudgeName:
-    """Who judges in a run whose judge is at hand."""
+    """Return the name of the judge of a run, which must be running."""
     identity = open_judges(judged_settings(config)).identity
     return JudgeName(backend=identity.backend, model=identity.model, revision=identity.revision)
 
 
 def calibration_entry(config: RunConfig, plan: Plan) -> dict[str, Any]:
-    """What run.json says of the judge's agreement with people.
+    """Return the entry of run.json about the judge's agreement with people.
 
     Args:
-        config: of a run whose judge is at hand.
-        plan: what it computes.
+        config: Configuration of a run whose judge is running.
+        plan: Plan of the run.
 
     Raises:
-        ConfigError: the configuration asks for a calibration that does not hold for this judge.
+        ConfigError: The configuration asks for a calibration that does not hold for this judge.
     """
     covered = _find_covered(config, plan.requests)
     applied = _maps(config, covered)
@@ -82,10 +82,10 @@ def calibration_entry(config: RunConfig, plan: Plan) -> dict[str, Any]:
 
 
 def with_maps(settings: dict[Stage, Settings], config: RunConfig, plan: Plan) -> dict[Stage, Settings]:
-    """The settings of all stages with the maps that the configuration asks for.
+    """Return the settings of all stages with the maps that the configuration asks for.
 
     Raises:
-        ConfigError: as for `calibration_entry`.
+        ConfigError: As for `calibration_entry`.
     """
     aggregation = settings[Stage.AGGREGATION]
     if config.calibration == "none" or not isinstance(aggregation, AggregationSettings):

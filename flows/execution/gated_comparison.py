@@ -1,4 +1,4 @@
-"""Compares two run folders, and holds them against a gate: what `assay compare` and the flow `compare` share."""
+"""Compare two run folders and check them against a gate, for `assay compare` and the flow `compare`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -22,14 +22,14 @@ from tasks.runs.finished_run import FinishedRun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareOptions:
-    """How two runs are compared.
+    """Options of a comparison.
 
     Args:
-        gate: the rules that the second run must keep, if any.
-        matching: which rows belong together.
-        seed: where resampling starts.
-        top: how many of the rows that changed most are named, a metric.
-        allow_different: hold runs against a gate's regression rules that are not like for like.
+        gate: Gate to check the second run against; None for no gate.
+        matching: Matching and grouping of the rows.
+        seed: Seed of the resampling.
+        top: Number of most changed rows to name per metric.
+        allow_different: Apply a gate's regression rules to runs that are not like for like.
     """
 
     gate: GateSettings | None = None
@@ -40,28 +40,28 @@ class CompareOptions:
 
 
 def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
-    """Compares a run with a baseline.
+    """Compare a run with a baseline.
 
     Args:
-        a: the run folder of the baseline.
-        b: the run folder of the run.
-        options: how.
+        a: The run folder of the baseline.
+        b: The run folder of the run.
+        options: Options of the comparison.
 
     Raises:
-        RunFolderError: a folder that does not hold a finished run.
-        ConfigError: rows that can not be matched or grouped, or a rule of the gate that does not fit the runs.
-        NotComparableError: the gate has regression rules, and the runs are not like for like.
+        RunFolderError: A folder that does not hold a finished run.
+        ConfigError: Rows that cannot be matched or grouped, or a rule of the gate that does not fit the runs.
+        NotComparableError: The gate has regression rules, and the runs are not like for like.
     """
     before, after = FinishedRun(a), FinishedRun(b)
-    pair = RunPair.of(before, after, options.matching)
+    pair = RunPair.from_runs(before, after, options.matching)
     found = find_differences(pair)
     gate = None if options.gate is None else options.gate.gate()
     if gate is not None and gate.regression and found.serious and not options.allow_different:
         raise NotComparableError(str(a), str(b), found.serious)
     columns = pair.columns()
     return RunComparison(
-        a=Side.of(before),
-        b=Side.of(after),
+        a=Side.from_run(before),
+        b=Side.from_run(after),
         differences=found,
         metrics=tuple(compare([column for column in columns if column.a and column.b], options.seed, options.top)),
         gate=_checked(gate, columns, options, _agreements(after, before if _describe_judge_change(found) else None)),
@@ -73,25 +73,25 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
 
 
 def apply_gate(run: Path, options: CompareOptions) -> RunComparison:
-    """Holds one run against a gate's absolute and coverage rules.
+    """Check one run against a gate's absolute and coverage rules.
 
     Args:
-        run: the run folder.
-        options: how; a gate is needed.
+        run: The run folder.
+        options: Options of the comparison, with a gate.
 
     Raises:
-        RunFolderError: the folder does not hold a finished run.
-        ConfigError: no gate, one that needs a baseline, or a rule that does not fit the run.
+        RunFolderError: The folder does not hold a finished run.
+        ConfigError: No gate, one that needs a baseline, or a rule that does not fit the run.
     """
     if options.gate is None:
-        raise ConfigError("one run can not be compared with itself: name a second one, or a gate file with --gate")
+        raise ConfigError("one run cannot be compared with itself: name a second one, or a gate file with --gate")
     gate = options.gate.gate()
     if gate.needs_baseline:
         raise ConfigError("the gate compares with a baseline: assay compare BASELINE RUN --gate FILE")
     only = FinishedRun(run)
-    columns = RunPair.of(None, only, options.matching).columns()
+    columns = RunPair.from_runs(None, only, options.matching).columns()
     checked = _checked(gate, columns, options, _agreements(only, None))
-    return RunComparison(b=Side.of(only), gate=checked, seed=options.seed, by=options.matching.by)
+    return RunComparison(b=Side.from_run(only), gate=checked, seed=options.seed, by=options.matching.by)
 
 
 def _checked(
@@ -106,7 +106,7 @@ def _checked(
 
 
 def _agreements(run: FinishedRun, baseline: FinishedRun | None) -> Agreements:
-    """How far the judge of a run agrees with people, and that of its baseline, if that is judged in another way."""
+    """Return the agreement with people of the judge of a run, and of its baseline if that is judged in another way."""
     mine = read_agreements(run.manifest)
     theirs = {} if baseline is None else read_agreements(baseline.manifest)
     return {key: (found, *([theirs[key]] if key in theirs else [])) for key, found in mine.items()}

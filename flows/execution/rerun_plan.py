@@ -121,7 +121,7 @@ def prepare(request: RerunRequest) -> Rerun:
         plan=plan,
         anew=anew,
         whole=_missing_stages(earlier, (old, had), (config, plan)),
-        failed=earlier.failed([metric.key for metric in plan.requests]),
+        failed=earlier.failed_rows([metric.key for metric in plan.requests]),
     )
     is_new = any(metric not in metrics_of(had) for metric in metrics_of(plan))
     if request.rows == "failed" and not (ready.failed or ready.whole or is_new):

@@ -1,4 +1,4 @@
-"""What a person should know about the rows that a rerun keeps: whose answers they have, where those are of others."""
+"""Warn about rows that a rerun reuses from a run with other models."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,15 +9,15 @@ from metric_core.stages import Stage
 
 _WHO = ("backend", "model", "revision")
 _GIVEN = {"judge": "answers", "embedder": "vectors", "language": "entities", "recognizer": "entities"}
-"""Model -> what it gives."""
+"""Model -> what it returns."""
 
 
 def warn_about_reused_rows(ready: Rerun, manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    """What is to be said of the rows that are kept, those of the earlier run that are kept by it included.
+    """Return the warnings about reused rows, with those of the earlier run about rows that it reused itself.
 
     Args:
-        ready: the rerun.
-        manifest: what run.json of the new run says.
+        ready: Rerun that is ready to run.
+        manifest: Content of the new run's run.json.
     """
     if ready.request.rows == "all" and ready.request.stage is None:
         return ()
@@ -39,6 +39,6 @@ def _two_models(model: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> s
         return None
     one, other = (" ".join(map(str, filter(None, who))) or "none" for who in (before, now))
     return (
-        f"the rows that were kept have {_GIVEN[model]} of {one}, those computed anew of {other}; `--rows all` asks one "
+        f"reused rows have {_GIVEN[model]} of {one}, recomputed rows of {other}; `--rows all` asks one "
         f"{model} about all rows"
     )

@@ -1,1 +1,1 @@
-"""What belongs to the event that an index was rebuilt."""
+"""Handle the event that an index was rebuilt."""

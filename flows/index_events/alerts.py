@@ -1,7 +1,7 @@
-"""Tells people that a version of an index was not accepted, or could not be evaluated: what got worse, where to look.
+"""Send alerts about versions of an index that were not accepted or could not be evaluated.
 
-An alert goes to everybody who is named, each on a way of its own: one that can not be told does not keep the others
-from hearing. Where nobody is named, or nobody can be told, it goes to a file, so that none is lost.
+Each recipient gets an alert on its own: one that cannot be reached does not affect the others. Without recipients, or
+if none can be reached, the alert is appended to a file.
 """
 
 import json
@@ -23,7 +23,7 @@ from tasks.runtime.credentials import read_secret
 from tasks.runtime.home import assay_home
 
 EVENT = "rag.index.alert"
-"""The event that every alert is too, for automations of one's own."""
+"""The Prefect event that every alert emits, for custom automations."""
 
 _SECONDS = 15.0
 _TRIES = 3
@@ -31,17 +31,17 @@ _TRIES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    """What there is to tell.
+    """An alert about a version of an index.
 
     Args:
-        index: id of the index.
-        version: the version that is not the baseline now.
+        index: Id of the index.
+        version: Version that did not become the baseline.
         outcome: "failed" the gate, "inconclusive", or an "error".
-        worse: what got worse, a sentence each; of an error, what it is.
-        baseline: the version that stays the baseline.
-        folder: the run folder; None where there is none.
-        report: where the report is, or the comparison with the baseline.
-        flow_run: id of the flow run.
+        worse: Sentences on what got worse, or the message of an error.
+        baseline: The version that stays the baseline.
+        folder: The run folder; None where there is none.
+        report: URL of the report, or of the comparison with the baseline.
+        flow_run: Id of the flow run.
     """
 
     index: str
@@ -55,7 +55,7 @@ class Alert:
 
     @property
     def title(self) -> str:
-        """It in a line."""
+        """The alert in a line."""
         words = {
             "failed": "was not accepted: the gate failed",
             "inconclusive": "was not accepted: the gate is inconclusive",
@@ -65,7 +65,7 @@ class Alert:
 
     @property
     def text(self) -> str:
-        """It whole, for people."""
+        """The alert as plain text."""
         lines = [self.title, *(f"- {sentence}" for sentence in self.worse)]
         if self.baseline is not None:
             lines.append(f"The baseline stays version {self.baseline}.")
@@ -75,32 +75,34 @@ class Alert:
 
     @property
     def content(self) -> dict[str, Any]:
-        """It whole, for programs. `text` is what chat services show."""
+        """The alert as JSON; chat services show `text`."""
         return {"title": self.title, "text": self.text, **asdict(self), "worse": list(self.worse)}
 
 
 def send(alert: Alert, settings: AlertSettings) -> tuple[str, ...]:
-    """Tells everybody who is named.
+    """Send an alert to all recipients.
 
     Args:
-        alert: what there is to tell.
-        settings: who is told.
+        alert: Alert to send.
+        settings: Recipients of the alert.
 
     Returns:
-        Who could not be told, and why, a sentence each; the same is in the log of the flow run.
+        A sentence for each recipient that could not be reached; the log of the flow run has the same sentences.
     """
-    ways: dict[str, Callable[[], object]] = {}
+    channels: dict[str, Callable[[], object]] = {}
     if settings.webhook is not None:
         webhook = settings.webhook
-        ways["webhook"] = lambda: _post(read_secret(webhook), alert)
+        channels["webhook"] = lambda: _post(read_secret(webhook), alert)
     if settings.block is not None:
         block = settings.block
-        ways["block"] = lambda: _notify(block, alert)
+        channels["block"] = lambda: _notify(block, alert)
     if settings.file is not None:
         file = Path(settings.file)
-        ways["file"] = lambda: _append(file, alert)
-    failed = tuple(sentence for way, tell in ways.items() if (sentence := _log_errors(way, tell)) is not None)
-    if len(failed) == len(ways):
+        channels["file"] = lambda: _append(file, alert)
+    failed = tuple(
+        sentence for name, send_to in channels.items() if (sentence := _log_errors(name, send_to)) is not None
+    )
+    if len(failed) == len(channels):
         _append(assay_home() / "alerts.jsonl", alert)
     _emit(alert)
     logger = get_run_logger()
@@ -111,12 +113,12 @@ def send(alert: Alert, settings: AlertSettings) -> tuple[str, ...]:
 
 
 def link_to(folder: Path, page: str, settings: AlertSettings) -> str:
-    """Where people find a page of a run folder.
+    """Return the URL of a page of a run folder.
 
     Args:
-        folder: the run folder.
-        page: the name of the page in it.
-        settings: `link` says how run folders are seen from elsewhere; without it, it is the place on the machine.
+        folder: The run folder.
+        page: The name of the page in it.
+        settings: Alert settings; `link` is the URL of run folders, by default a file URL.
     """
     if settings.link is None:
         return (folder / page).as_uri()
@@ -124,13 +126,13 @@ def link_to(folder: Path, page: str, settings: AlertSettings) -> str:
     return f"{link.rstrip('/')}/{page}"
 
 
-def _log_errors(way: str, tell: Callable[[], object]) -> str | None:
+def _log_errors(channel: str, send_to: Callable[[], object]) -> str | None:
     try:
-        tell()
-    except Exception as error:  # noqa: BLE001 whatever ails one way, the others are still to be gone
+        send_to()
+    except Exception as error:  # noqa: BLE001 a failure of one channel must not stop the others
         # The message of an HTTP error would repeat the URL, which may be a secret.
         reason = type(error).__name__ if isinstance(error, httpx.HTTPError) else f"{type(error).__name__}: {error}"
-        return f"the alert could not be sent to the {way}: {reason}"
+        return f"the alert could not be sent to the {channel}: {reason}"
     return None
 
 

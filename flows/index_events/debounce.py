@@ -1,4 +1,4 @@
-"""What a run evaluates for an index: the newest version among the events that no run has taken up yet.
+"""Choose the version of an index that a run evaluates: the newest among the events that no run has claimed yet.
 
 Events come in bursts, and a burst may never end; and while a run is at work, further events wait. So a run does not
 simply evaluate what has started it. It looks for all that waits, and says by an event of its own what it has taken up:
@@ -22,23 +22,23 @@ from tasks.runs.baselines import INDEX_NAME
 from tasks.runs.index_versions import newest
 
 _BY_HAND = "index-rebuilt"
-"""In whose name a run takes up events that belongs to no deployment."""
+"""The name under which a run without a deployment claims events."""
 
-_PATIENCE = 20.0
+_EVENT_TIMEOUT = 20.0
 """Seconds until an event that has started a run can be read: the server writes events in batches."""
 
 _SKEW = timedelta(minutes=5)
-"""How far the clock of a machine that announces something may be ahead."""
+"""Tolerance for the clock of a machine that sends an event."""
 
 _PAGE = 50
-"""Events a page; Prefect gives no more."""
+"""Events per page, the maximum of Prefect."""
 
 
 def claimed_event(name: str) -> str:
-    """The event by which the runs of a deployment say what they have taken up.
+    """Return the name of the event by which the runs of a deployment claim other events.
 
     Args:
-        name: of the deployment: of two that hear of the same index, each has to evaluate it.
+        name: Name of the deployment; each deployment that listens to an index evaluates it.
 
     >>> claimed_event("index-rebuilt-handbook")
     'rag.index.taken.index-rebuilt-handbook'
@@ -49,20 +49,20 @@ def claimed_event(name: str) -> str:
 def claim_newest(
     index: str, started: datetime, event_id: UUID, quiet: timedelta, back: timedelta
 ) -> IndexRebuilt | None:
-    """The newest version that waits for a run of this deployment; from now on it waits no more.
+    """Claim the waiting events of an index for this run and return the newest version among them.
 
     Args:
-        index: id of the index.
-        started: when the event was sent that has started the run.
-        event_id: its id.
-        quiet: events that follow each other within this time are a burst.
-        back: how far back events may still wait.
+        index: Id of the index.
+        started: Time of the event that started the run.
+        event_id: Id of that event.
+        quiet: Events that follow each other within this time are a burst.
+        back: Maximum age of an event that may still wait.
 
     Returns:
-        The version; None if nothing that can be used waits: another run has taken it up.
+        The version; None if no usable event waits, because another run has claimed it.
 
     Raises:
-        AssayError: the server does not know the event.
+        AssayError: The server does not know the event.
     """
     if INDEX_NAME.fullmatch(index) is None:
         return None
@@ -79,13 +79,13 @@ def claim_newest(
 def waiting_events(
     events: Mapping[UUID, IndexRebuilt], taken: Collection[UUID], started: datetime, quiet: timedelta
 ) -> dict[UUID, IndexRebuilt]:
-    """The events that wait for a run: those of the burst that has started it, and all since.
+    """Return the events that wait for a run: those of the burst that has started it, and all since.
 
     Args:
-        events: the events of an index.
-        taken: the ids of those that other runs have taken up.
-        started: when the event was sent that has started the run.
-        quiet: events that follow each other within this time are a burst.
+        events: The events of an index.
+        taken: Ids of the events that other runs have claimed.
+        started: Time of the event that started the run.
+        quiet: Events that follow each other within this time are a burst.
     """
     since = started
     for sent in sorted((event.announced for event in events.values() if event.announced <= started), reverse=True):
@@ -96,8 +96,8 @@ def waiting_events(
 
 
 def _read_events_with(event_id: UUID, index: str, since: datetime) -> Sequence[ReceivedEvent]:
-    """The events of an index, once a certain one is among those that the server has written."""
-    deadline = time.monotonic() + _PATIENCE
+    """Return the events of an index, once a certain one is among those that the server has written."""
+    deadline = time.monotonic() + _EVENT_TIMEOUT
     found = _read(index, since)
     while event_id not in {each.id for each in found}:
         if time.monotonic() > deadline:
@@ -126,19 +126,19 @@ def _read(index: str, since: datetime) -> Sequence[ReceivedEvent]:
 
 
 def _usable(found: Sequence[ReceivedEvent]) -> dict[UUID, IndexRebuilt]:
-    """The events that say what is needed; one that does not starts a run of its own, which says so."""
+    """Return the events that say what is needed; one that does not starts a run of its own, which says so."""
     usable = {}
     for each in found:
         if each.event == EVENT:
             try:
-                usable[each.id] = IndexRebuilt.checked(each.payload, each.occurred)
+                usable[each.id] = IndexRebuilt.from_payload(each.payload, each.occurred)
             except ConfigError:
                 continue
     return usable
 
 
 def _claimed(found: Sequence[ReceivedEvent]) -> frozenset[UUID]:
-    """What other runs have taken up; what this run did before it crashed is its own still."""
+    """Return the ids of the events that other runs have claimed, without those that this run claimed before a crash."""
     others = (each for each in found if each.event != EVENT and each.payload.get("flow_run") != str(flow_run.id))
     return frozenset(UUID(key) for each in others for key in each.payload["events"])
 

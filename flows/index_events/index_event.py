@@ -14,7 +14,7 @@ from tasks.runtime.credentials import refuse_secrets
 
 EVENT = "rag.index.rebuilt"
 RESOURCE = "rag.index."
-"""What the id of an index's resource begins with."""
+"""Prefix of the resource id of an index."""
 
 FROM_INDEX = "retriever:"
 """The dataset of an event whose contexts are to be fetched from the index, by the retriever of the deployment."""
@@ -28,11 +28,10 @@ class IndexRebuilt:
     """An index was rebuilt.
 
     Args:
-        index: its id.
-        version: its version, as its builder calls it.
-        dataset: where its fresh answers and contexts are: a path, a URL or `hub:owner/name` that a run can read, or
-            FROM_INDEX.
-        announced: when that was said.
+        index: Id of the index.
+        version: Version, as its builder calls it.
+        dataset: Its fresh responses and contexts: a path, a URL or `hub:owner/name` that a run can read, or FROM_INDEX.
+        announced: Time of the event.
     """
 
     index: str
@@ -41,11 +40,11 @@ class IndexRebuilt:
     announced: datetime
 
     @classmethod
-    def checked(cls, payload: Mapping[str, Any], announced: datetime) -> "IndexRebuilt":
-        """The event that a payload describes.
+    def from_payload(cls, payload: Mapping[str, Any], announced: datetime) -> "IndexRebuilt":
+        """Return the event that a payload describes.
 
         Raises:
-            ConfigError: a field is missing or can not be used.
+            ConfigError: A field is missing or invalid.
         """
         missing = [name for name in _FIELDS if not isinstance(payload.get(name), str) or not payload[name].strip()]
         if missing:
@@ -57,11 +56,11 @@ class IndexRebuilt:
         if _VERSION.fullmatch(version) is None:
             raise ConfigError(f"a version is up to 100 characters without blanks and slashes, got {version!r}")
         if "://" in dataset and (parts := urlsplit(dataset)) and (parts.password is not None or parts.username):
-            raise ConfigError("the dataset's URL must hold no user and no password, which everybody could read")
+            raise ConfigError("the dataset's URL must hold no user and no password, which everyone could read")
         try:
             refuse_secrets(dataset)
         except ValueError as error:
-            raise ConfigError(f"the dataset can not be announced, for everybody could read it: {error}") from error
+            raise ConfigError(f"the dataset cannot be announced, because everyone could read it: {error}") from error
         return cls(check_index_name(index), version, dataset, announced)
 
     @property
@@ -71,5 +70,5 @@ class IndexRebuilt:
 
     @property
     def payload(self) -> dict[str, str]:
-        """What the event carries."""
+        """The payload of the event."""
         return {name: getattr(self, name) for name in _FIELDS}

@@ -15,10 +15,10 @@ from tasks.reports.run.run_table import RunTable
 
 
 class ComparisonResult:
-    """A run beside a baseline.
+    """A run compared with a baseline.
 
     Args:
-        found: the comparison, with all its numbers.
+        found: The comparison.
     """
 
     def __init__(self, found: RunComparison) -> None:
@@ -26,24 +26,24 @@ class ComparisonResult:
 
     @property
     def outcome(self) -> str | None:
-        """What the gate says: passed, failed or inconclusive; None without a gate."""
+        """The outcome of the gate: passed, failed or inconclusive; None without a gate."""
         return None if self.found.gate is None else str(self.found.gate.outcome)
 
     def metrics(self) -> RunTable:
-        """A row a metric: both means, their difference with its interval, p after correction, rows, verdict."""
+        """Return a row per metric: both means, their difference and its interval, adjusted p, rows, outcome."""
         return metrics_table(self.found.metrics)
 
     def markdown(self) -> str:
-        """The comparison as Markdown."""
+        """Return the comparison as Markdown."""
         return comparison_markdown(self.found)
 
     def report(self, path: str | Path) -> Path:
-        """Writes the comparison as one offline page, with the evidence of both runs side by side."""
+        """Write the comparison as one offline page, with the evidence of both runs side by side."""
         target = Path(path).expanduser()
         try:
             target.write_text(comparison_page(self.found), encoding="utf-8", errors="replace", newline="\n")
         except OSError as error:
-            raise RunFolderError(f"{target} can not be written: {error.strerror or error}") from error
+            raise RunFolderError(f"{target} cannot be written: {error.strerror or error}") from error
         return target
 
     def _repr_markdown_(self) -> str:
@@ -58,17 +58,17 @@ def compare(
     by: str | None = None,
     match: str | None = None,
 ) -> ComparisonResult:
-    """Compares a run with a baseline.
+    """Compare a run with a baseline.
 
     Args:
-        baseline: the baseline, or its run folder.
-        run: the run, or its run folder.
-        gate: gate file that the run is held against.
-        by: column whose equal values make rows a group, not independent.
-        match: column by which rows are matched; by default their ids.
+        baseline: The baseline, or its run folder.
+        run: The run, or its run folder.
+        gate: Gate file to check the run against.
+        by: Column whose equal values make rows a group, not independent.
+        match: Column by which rows are matched; default their ids.
 
     Raises:
-        AssayError: anything that the user can put right; the message says how.
+        AssayError: Anything that the user can put right; the message says how.
     """
     options = CompareOptions(gate=None if gate is None else load_gate(Path(gate)), matching=Matching(match, by))
     return ComparisonResult(compare_runs(_folder(baseline), _folder(run), options))

@@ -25,63 +25,63 @@ from tasks.runs import run_folder
 
 
 class RunResult:
-    """A finished run, read from its folder when something of it is asked for.
+    """A finished run, read lazily from its folder.
 
     Args:
-        folder: the run folder.
+        folder: The run folder.
 
     Raises:
-        RunFolderError: it does not hold a finished run.
+        RunFolderError: The folder does not hold a finished run.
     """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser().absolute()
         self.manifest: Mapping[str, Any] = run_folder.read_finished_manifest(self.folder)
-        """What run.json says: what ran, with which judge and models, and what it cost."""
+        """The content of run.json: source, judge, models and cost."""
 
     @cached_property
     def summary(self) -> Mapping[str, Mapping[str, Any]]:
-        """What summary.json says, by metric: mean, interval, and the counts scored, undefined and failed."""
+        """The metrics of summary.json: mean, interval, and the counts scored, undefined and failed."""
         metrics = run_folder.read_json(self.folder, run_folder.SUMMARY)["metrics"]
         return {metric["metric"]: metric for metric in metrics}
 
     @property
     def judge(self) -> str:
-        """What the judge was, and how far to trust it."""
+        """A note on the judge and its reliability."""
         return str(self.manifest["judge"]["note"])
 
     def scores(self, shape: Shape | str = Shape.LONG) -> RunTable:
-        """The scores: `long` (a row a cell), `wide` (a column a metric) or `ragas` (beside the texts)."""
+        """Return the scores: `long` (a row per cell), `wide` (a column per metric) or `ragas` (beside the texts)."""
         return RunTable(reshape(self.folder, parse_shape(shape)))
 
     def samples(self) -> RunTable:
-        """The evaluated rows."""
+        """Return the evaluated rows."""
         return self.table(Stage.SAMPLES)
 
-    def failed(self) -> RunTable:
-        """The cells for which the judge gave nothing usable, with their reasons."""
+    def failed_cells(self) -> RunTable:
+        """Return the cells for which the judge returned nothing usable, with their reasons."""
         return RunTable(list_failed_cells(self.folder))
 
     def table(self, stage: Stage | str) -> RunTable:
-        """The table of a stage: samples, claims, entities, questions, ratings, verdicts, similarity, explanations."""
+        """Return the table of a stage, by name, such as `claims` or `verdicts`."""
         return RunTable(read_table(self.folder, f"{run_folder.STAGES}/{stage}.parquet"))
 
     def export(
         self, path: str | Path, file_format: Format | str | None = None, shape: Shape | str = Shape.LONG
     ) -> Path:
-        """Writes the scores to a file.
+        """Write the scores to a file.
 
         Args:
-            path: where to.
-            file_format: csv, jsonl or parquet; by default what the name ends with.
-            shape: long, wide or ragas.
+            path: File to write.
+            file_format: Csv, jsonl or parquet; default the suffix of the name.
+            shape: Long, wide or ragas.
 
         Returns:
             The path.
 
         Raises:
-            ConfigError: neither the format nor the name says how to write it.
-            RunFolderError: the run can not be read, or the file not be written.
+            ConfigError: The format is unknown.
+            RunFolderError: The run cannot be read, or the file cannot be written.
         """
         target = Path(path).expanduser()
         written = parse_format(file_format) if file_format else guess_format(target)
@@ -89,7 +89,7 @@ class RunResult:
         return target
 
     def report(self, out: str | Path | None = None, rows: int = WORST_ROWS) -> Path:
-        """Writes the report anew, with the `rows` worst rows in it; by default into the run folder."""
+        """Write the report again with the `rows` worst rows, by default to the run folder, and return its path."""
         return write_report(self.folder, rows, None if out is None else Path(out).expanduser())
 
     def __repr__(self) -> str:
@@ -110,13 +110,13 @@ _COUNTS = ("scored", "undefined", "failed")
 
 
 def open_run(folder: str | Path) -> RunResult:
-    """A finished run.
+    """Return a finished run.
 
     Args:
-        folder: the run folder.
+        folder: The run folder.
 
     Raises:
-        RunFolderError: it does not hold a finished run.
+        RunFolderError: The folder does not hold a finished run.
     """
     return RunResult(folder)
 

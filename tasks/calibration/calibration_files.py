@@ -150,7 +150,7 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
         Args:
             verdict: `binary` or `probability`, as verdicts count in the run. The judge's error is in the entry only
                 if it was measured with the same.
-            applied: Whether the run maps the judge's probabilities with the calibration.
+            applied: True if the run maps the judge's probabilities with the calibration.
         """
         is_alike = verdict == self.verdict and not applied
         return {

@@ -1,4 +1,4 @@
-"""How far the judges of finished runs agree with people, as their manifests say it and a gate reads it."""
+"""Read the agreement of judges with people from the manifests of finished runs, for gates."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,10 +15,10 @@ _MEASURES = {"kappa": "Cohen's kappa", "spearman": FIGURES["spearman"]}
 
 
 def read_agreements(manifest: Mapping[str, Any]) -> dict[str, JudgeAgreement | None]:
-    """How far the judge of a run agrees with people.
+    """Return the agreement of a run's judge with people.
 
     Args:
-        manifest: content of its run.json.
+        manifest: Content of its run.json.
 
     Returns:
         Key of each metric that asks a judge -> the agreement; None where it was never measured, or with verdicts
@@ -32,7 +32,7 @@ def read_agreements(manifest: Mapping[str, Any]) -> dict[str, JudgeAgreement | N
 
 
 def _uses_judge(entry: Mapping[str, Any]) -> bool:
-    """Whether a metric asks a judge; one that is not installed here may."""
+    """Return whether a metric asks a judge; one that is not installed here may."""
     name = entry.get("origin") or entry.get("name") or entry["key"]
     try:
         request = MetricSettings(name=name, parameters=entry.get("parameters") or {}, key=entry["key"]).request()

@@ -1,4 +1,4 @@
-"""Brings labels and scores together: the rows of a run that people labelled, and what the metric says of them."""
+"""Pair the labels of a source with the scores of a run."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,11 +28,11 @@ FEW_ROWS = 50
 
 @dataclass(frozen=True, slots=True)
 class LabelledData:
-    """What people said about the rows of a source.
+    """The labels of a source.
 
     Args:
-        labels: row by row.
-        groups: row id -> name of the group it belongs to; None: rows stand alone.
+        labels: Label of each row.
+        groups: Row id -> name of the group it belongs to; None: rows stand alone.
     """
 
     labels: Labels
@@ -40,17 +40,17 @@ class LabelledData:
 
 
 def read_labelled(source: str, options: SourceOptions, rules: LabelRules, by: str | None = None) -> LabelledData:
-    """Reads the labels of a source, before anything is evaluated.
+    """Read the labels of a source, before anything is evaluated.
 
     Args:
-        source: the data.
-        options: how it is read.
-        rules: which column the labels are in, and what they mean.
-        by: column by which rows are grouped.
+        source: The data.
+        options: Options of the source.
+        rules: Which column the labels are in, and what they mean.
+        by: Column by which rows are grouped.
 
     Raises:
-        SourceError: there is no such column, or its labels can not be used.
-        ConfigError: the rules do not fit the labels.
+        SourceError: There is no such column, or its labels cannot be used.
+        ConfigError: The rules do not fit the labels.
     """
     columns = read_columns(source, options, [rules.column, *([by] if by else [])])
     groups = None if by is None else {row_id: str(cell) for row_id, cell in columns[by].items()}
@@ -62,10 +62,10 @@ class PairedLabels:
     """Labelled and scored rows of a run.
 
     Args:
-        judged: for the statistics.
-        counts: how many rows there are.
-        span: the lowest and the highest grade that count as 0 and 1; None for yes and no.
-        warnings: what a reader should know.
+        judged: For the statistics.
+        counts: Numbers of rows.
+        span: The lowest and the highest grade that count as 0 and 1; None for yes and no.
+        warnings: Sentences that a reader should know.
     """
 
     judged: LabelledScores
@@ -75,11 +75,11 @@ class PairedLabels:
 
 
 def pair_labels(run: FinishedRun, request: MetricRequest, data: LabelledData, rules: LabelRules) -> PairedLabels:
-    """The rows of a run with a label and a score.
+    """Return the rows of a run with a label and a score.
 
     Raises:
-        SourceError: there are too few, or all have one label.
-        ConfigError: the metric answers with categories, or on a scale of each row's own.
+        SourceError: There are too few, or all have one label.
+        ConfigError: The metric answers with categories, or on a scale of each row's own.
     """
     cells = {cell["row_id"]: cell for cell in _cells(run, request)}
     if any(cell["label"] is not None for cell in cells.values()):
@@ -154,9 +154,9 @@ class _Rescorer:
     """The metric with the judge's probabilities in place of its verdicts, as they are or mapped. Asks nothing.
 
     Args:
-        run: a finished run.
-        request: the metric.
-        row_ids: the rows, in the order in which they are asked for.
+        run: A finished run.
+        request: The metric.
+        row_ids: The rows, in the order in which they are asked for.
     """
 
     def __init__(self, run: FinishedRun, request: MetricRequest, row_ids: Sequence[str]) -> None:
@@ -178,15 +178,15 @@ class _Rescorer:
         return self.is_of_use and None not in self._under(ProbabilityMap(1.0, 0.0), range(len(self._rows)))
 
     def probabilities(self, scores: Floats) -> Floats | None:
-        """What the metric says as a probability: made of those of the judge, else its score on its own range."""
+        """Return the metric on [0, 1], from the judge's probabilities where there are any, else from its score."""
         if self._request.bounds is None:
             return None
         plain = np.array(self._plain, dtype=np.float64) if self.is_of_use else scores
         return np.clip((plain - self._low) / (self._high - self._low), 0.0, 1.0)
 
     def predict(self, probability_map: ProbabilityMap, rows: Rows) -> Floats:
-        """What the metric says of rows, on [0, 1], under a map."""
-        # A metric of the user's own may have no value under some maps: then the row keeps the one without.
+        """Return the scores of rows, on [0, 1], under a map."""
+        # A custom metric may have no value under some maps: then the row keeps its value without a map.
         values = zip(self._under(probability_map, rows), (self._plain[row] for row in rows), strict=True)
         scores = np.array([plain if value is None else value for value, plain in values], dtype=np.float64)
         return (scores - self._low) / (self._high - self._low)

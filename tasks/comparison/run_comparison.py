@@ -1,4 +1,4 @@
-"""A comparison of two runs whole: who they are, what differs, how the scores changed, what a gate says."""
+"""The comparison of two runs: sides, differences, changes of the scores, and the result of a gate."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -16,12 +16,12 @@ class Side:
     """One of the two runs.
 
     Args:
-        folder: its folder.
-        run_id: its id.
-        created: when it ran.
-        source: what it evaluated.
-        rows: how many rows.
-        judge: its judge's model.
+        folder: Run folder.
+        run_id: Id of the run.
+        created: Start of the run.
+        source: Evaluated data.
+        rows: Number of rows.
+        judge: Model of its judge.
     """
 
     folder: str
@@ -32,8 +32,8 @@ class Side:
     judge: str
 
     @classmethod
-    def of(cls, run: FinishedRun) -> "Side":
-        """What a run's manifest says."""
+    def from_run(cls, run: FinishedRun) -> "Side":
+        """Return the side of a finished run."""
         texts = {name: str(run.manifest.get(name) or "") for name in ("run_id", "created", "source")}
         judge = (run.manifest.get("judge") or {}).get("model") or ""
         return cls(folder=str(run.folder), rows=int(run.manifest.get("rows") or 0), judge=str(judge), **texts)
@@ -41,18 +41,18 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunComparison:
-    """Two runs compared, or one run held against a gate.
+    """Two runs compared, or one run checked against a gate.
 
     Args:
-        a: the baseline; None where a gate looks at one run alone.
-        b: the run.
-        differences: what differs besides the scores; None without a baseline.
-        metrics: the comparison of every metric that both runs have.
-        gate: what the gate says; None without one.
+        a: The baseline; None where a gate looks at one run alone.
+        b: The run.
+        differences: Differences besides the scores; None without a baseline.
+        metrics: The comparison of every metric that both runs have.
+        gate: Result of the gate; None without one.
         bias_corrected: Differences of the bias-corrected means, as `correct_differences` returns them.
-        seed: where resampling started.
-        match: the column by which rows were matched; None: their ids.
-        by: the column by which rows were grouped; None: every row stands alone.
+        seed: Seed of the resampling.
+        match: The column by which rows were matched; None: their ids.
+        by: The column by which rows were grouped; None: every row stands alone.
     """
 
     b: Side
@@ -67,12 +67,12 @@ class RunComparison:
 
     @property
     def not_alike(self) -> tuple[str, ...]:
-        """Why the runs are not like for like; empty if they are."""
+        """Reasons why the runs are not like for like; empty if they are."""
         return self.differences.serious if self.differences is not None else ()
 
 
 def comparison_to_dict(comparison: RunComparison) -> Mapping[str, Any]:
-    """The comparison as JSON has it."""
+    """Return the comparison as JSON content."""
     content = asdict(comparison)
     return {
         "like_for_like": not comparison.not_alike,

@@ -1,4 +1,4 @@
-"""What differs between two runs besides their scores: settings, models, prompts, metrics, versions, rows.
+"""Find what differs between two runs besides their scores: settings, models, prompts, metrics, versions, rows.
 
 Some differences make two runs a comparison of something else than the system under test: another judge, other prompts,
 other parameters of a metric, another question or reference. Runs with one of these are not like for like.
@@ -28,10 +28,10 @@ class SettingDifference:
     """One setting that differs.
 
     Args:
-        name: what differs.
-        a: what it is in the first run.
-        b: what it is in the second run.
-        is_serious: whether it makes the runs not like for like.
+        name: Name of the setting.
+        a: Value in the first run.
+        b: Value in the second run.
+        is_serious: True if it makes the runs not like for like.
     """
 
     name: str
@@ -42,15 +42,15 @@ class SettingDifference:
 
 @dataclass(frozen=True, slots=True)
 class RowDifferences:
-    """How the rows differ.
+    """Differences between the rows of two runs.
 
     Args:
-        both: rows that both runs have.
-        only_a: rows that only the first run has.
-        only_b: rows that only the second run has.
-        changed: rows of both whose content differs.
-        columns: column -> rows of both in which it differs.
-        other_test: rows of both in which a column differs that is the test itself (see YARDSTICK_COLUMNS).
+        both: Rows that both runs have.
+        only_a: Rows that only the first run has.
+        only_b: Rows that only the second run has.
+        changed: Rows of both whose content differs.
+        columns: Column -> rows of both in which it differs.
+        other_test: Rows of both in which a column differs that is the test itself (see YARDSTICK_COLUMNS).
     """
 
     both: int
@@ -63,11 +63,11 @@ class RowDifferences:
 
 @dataclass(frozen=True, slots=True)
 class RunDifferences:
-    """What differs between two runs besides their scores.
+    """Differences between two runs besides their scores.
 
     Args:
-        settings: settings that differ, the serious ones first.
-        rows: how the rows differ.
+        settings: Settings that differ, the serious ones first.
+        rows: Differences of the rows.
     """
 
     settings: tuple[SettingDifference, ...]
@@ -75,7 +75,7 @@ class RunDifferences:
 
     @property
     def serious(self) -> tuple[str, ...]:
-        """Why the runs are not like for like, one reason each; empty if they are."""
+        """Reasons why the runs are not like for like; empty if they are."""
         found = [f"{item.name}: {item.a} in A, {item.b} in B" for item in self.settings if item.is_serious]
         if self.rows.other_test:
             columns = [name for name in self.rows.columns if name in YARDSTICK_COLUMNS]
@@ -84,7 +84,7 @@ class RunDifferences:
 
 
 def find_differences(pair: RunPair) -> RunDifferences:
-    """What differs between two runs, the first of which is there."""
+    """Return the differences between two runs; the pair must have a first run."""
     found = pair.changes()
     columns = Counter(column for row in found.changed.values() for column in row)
     rows = RowDifferences(
@@ -113,13 +113,13 @@ def _compare_settings(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDiffere
 
 
 def _applied_settings(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The metrics whose probabilities were mapped, and when the map was made."""
+    """Return the metrics whose probabilities were mapped, and when the map was made."""
     metrics = (manifest.get("calibration") or {}).get("metrics") or {}
     return {key: f"made {entry['created']}" for key, entry in metrics.items() if entry.get("applied")}
 
 
 def _compare_request_modes(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDifference]:
-    """How the judge was asked: whether that matters is its own account, where both runs have one."""
+    """Yield how the judge was asked: whether that matters is its own account, where both runs have one."""
     before, after = a.manifest, b.manifest
     old, new = before.get("judge_fingerprints") or {}, after.get("judge_fingerprints") or {}
     both = old.keys() & new.keys()
@@ -133,7 +133,7 @@ def _compare_request_modes(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDi
 
 
 def _server_settings(run: FinishedRun) -> dict[str, Any]:
-    """The settings of a judge server that can change its answers."""
+    """Return the settings of a judge server that can change its answers."""
     judge = run.config.get("judge") or {}
     return _select(judge.get("server"), tuple(scoring_options(ServerJudgeOptions)))
 

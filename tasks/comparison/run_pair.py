@@ -1,4 +1,4 @@
-"""The scores of two finished runs, row beside row, as comparisons and gates read them."""
+"""Pair the scores of two finished runs row by row, for comparisons and gates."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -22,11 +22,11 @@ _TEXTS = tuple(name for name, kind in COLUMNS.items() if kind is ColumnType.TEXT
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Which rows of two runs belong together.
+    """The columns by which rows are matched and grouped.
 
     Args:
-        match: the column whose equal values make two rows one, in both runs; by default their ids.
-        by: the column whose equal values make rows a group, within a run; by default every row stands alone.
+        match: The column whose equal values make two rows one, in both runs; by default their ids.
+        by: The column whose equal values make rows a group, within a run; by default every row stands alone.
     """
 
     match: str | None = None
@@ -38,9 +38,9 @@ class RunRows:
     """A run and the names under which its rows are compared.
 
     Args:
-        run: the run.
-        keys: row id -> the name, which the matching row of the other run has too.
-        groups: name -> the group of the row, for rows that belong to one.
+        run: The run.
+        keys: Row id -> the name, which the matching row of the other run has too.
+        groups: Name -> the group of the row, for rows that belong to one.
     """
 
     run: FinishedRun
@@ -48,11 +48,11 @@ class RunRows:
     groups: Mapping[str, str]
 
     @classmethod
-    def of(cls, run: FinishedRun, matching: Matching) -> "RunRows":
-        """Reads the names and groups of a run's rows.
+    def from_run(cls, run: FinishedRun, matching: Matching) -> "RunRows":
+        """Read the names and groups of a run's rows.
 
         Raises:
-            ConfigError: a column that the run does not have, or that does not tell its rows apart.
+            ConfigError: A column that the run does not have, or that does not tell its rows apart.
         """
         keys: dict[str, str] = {}
         groups: dict[str, str] = {}
@@ -65,11 +65,11 @@ class RunRows:
                 groups.update((str(name), group) for name, group in found if group is not None)
         if len(set(keys.values())) < len(keys):
             raise ConfigError(
-                f"rows can not be matched by {matching.match}: two rows of {run.folder} have the same, or none. "
+                f"rows cannot be matched by {matching.match}: two rows of {run.folder} have the same, or none. "
                 "Name a column that every row has and that tells them apart."
             )
         if matching.by is not None and not groups:
-            raise ConfigError(f"rows can not be grouped by {matching.by}: no row of {run.folder} has one")
+            raise ConfigError(f"rows cannot be grouped by {matching.by}: no row of {run.folder} has one")
         return cls(run, keys, groups)
 
     @property
@@ -78,7 +78,7 @@ class RunRows:
         return {key: row_id for row_id, key in self.keys.items()}
 
     def samples(self) -> Iterator[pa.Table]:
-        """The run's samples, shard by shard, with the names in the place of the ids."""
+        """Yield the run's samples, shard by shard, with the names in the place of the ids."""
         for shard in self.run.samples():
             names = pa.array([self.keys[row_id] for row_id in shard[ROW_ID].to_pylist()], pa.string())
             yield shard.set_column(shard.column_names.index(ROW_ID), shard.schema.field(ROW_ID), names)
@@ -104,9 +104,9 @@ class RunPair:
     """Two runs, the first of which may be missing.
 
     Args:
-        a: the baseline.
-        b: the run that is compared with it.
-        is_grouped: whether rows belong to groups.
+        a: The baseline.
+        b: The run that is compared with it.
+        is_grouped: True if rows belong to groups.
     """
 
     b: RunRows
@@ -114,27 +114,27 @@ class RunPair:
     is_grouped: bool = False
 
     @classmethod
-    def of(cls, a: FinishedRun | None, b: FinishedRun, matching: Matching) -> "RunPair":
-        """Reads which rows two runs have.
+    def from_runs(cls, a: FinishedRun | None, b: FinishedRun, matching: Matching) -> "RunPair":
+        """Pair the rows of two runs.
 
         Raises:
-            ConfigError: the rows can not be matched or grouped as told, or the runs have none in common.
+            ConfigError: The rows cannot be matched or grouped as told, or the runs have none in common.
         """
-        rows = RunRows.of(b, matching)
+        rows = RunRows.from_run(b, matching)
         if a is None:
             return cls(rows, None, matching.by is not None)
-        before = RunRows.of(a, matching)
+        before = RunRows.from_run(a, matching)
         if not set(before.keys.values()) & set(rows.keys.values()):
             told = matching.match or "id"
             raise ConfigError(
-                f"{a.folder} and {b.folder} have no row in common: no {told} is in both. Rows without an id of "
-                "their own get one from their content, so a row with another answer is another row. Evaluate with "
+                f"{a.folder} and {b.folder} have no row in common: no {told} is in both. Rows without an id "
+                "get one from their content, so a row with another answer is another row. Evaluate with "
                 "--id-column, or name a column that stays the same: --match user_input."
             )
         return cls(rows, before, matching.by is not None)
 
     def columns(self) -> tuple[ScoreColumns, ...]:
-        """The cells of every metric that either run has, in the order of the second run, then of the first."""
+        """Return the cells of every metric that either run has, in the order of the second run, then of the first."""
         after = self.b.cells()
         before = self.a.cells() if self.a is not None else {}
         directions = {**_directions(self.a.run if self.a is not None else None), **_directions(self.b.run)}
@@ -151,7 +151,7 @@ class RunPair:
         )
 
     def changes(self) -> RowChanges:
-        """How the rows of the second run differ from those of the first."""
+        """Return the changes of the rows from the first run to the second."""
         return find_row_changes(self.a.samples() if self.a is not None else (), self.b.samples())
 
 
@@ -160,12 +160,14 @@ def _directions(run: FinishedRun | None) -> dict[str, Direction]:
 
 
 def _column(shard: pa.Table, name: str) -> list[str | None]:
-    """A column of the samples, or of the other columns that the source had."""
+    """Return a column of the samples, or of the other columns that the source had."""
     if name == ROW_ID or name in _TEXTS:
         values: list[str | None] = shard[name].to_pylist()
         return values
     if name in shard.column_names:
-        raise ConfigError(f"the column {name} holds no single text; name one of {', '.join(_TEXTS)} or one of your own")
+        raise ConfigError(
+            f"the column {name} holds no single text; name one of {', '.join(_TEXTS)} or an extra column of the source"
+        )
     extras = [json.loads(text) if text else {} for text in shard["extras"].to_pylist()]
     if not any(name in extra for extra in extras):
         own = sorted({column for extra in extras for column in extra})

@@ -5,7 +5,7 @@ from typing import Any
 
 
 def format_timestamp(created: Any) -> str:
-    """A moment in ISO 8601 in words; anything else as it is.
+    """Return a moment in ISO 8601 in words; anything else as it is.
 
     >>> format_timestamp("2026-11-21T15:59:46+00:00"), format_timestamp(None)
     ('21 November 2026, 15:59 UTC', 'None')

@@ -25,10 +25,10 @@ class FinishedRun:
     """A finished run.
 
     Args:
-        folder: its run folder.
+        folder: Its run folder.
 
     Raises:
-        RunFolderError: it is no run folder, or that of a run that did not finish or has another format.
+        RunFolderError: It is no run folder, or that of a run that did not finish or has another format.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -51,7 +51,7 @@ class FinishedRun:
         """Its metrics, in their order.
 
         Raises:
-            ConfigError: a metric or parameter that this rag-assay does not have.
+            ConfigError: A metric or parameter that this rag-assay does not have.
         """
         return [
             MetricSettings(
@@ -67,11 +67,11 @@ class FinishedRun:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was to be said of the rows that it kept itself, if it is a rerun."""
+        """Warnings about rows that it reused itself, if it is a rerun."""
         return tuple((self.manifest.get("rerun") or {}).get("notes", ()))
 
     def columns(self) -> tuple[str, ...]:
-        """The sample columns that have a value in some row."""
+        """Return the sample columns that have a value in some row."""
         filled: set[str] = set()
         for shard in self.samples():
             filled.update(name for name in COLUMNS if shard[name].null_count < shard.num_rows)
@@ -88,7 +88,7 @@ class FinishedRun:
                     raise _unreadable_error(path, error) from error
 
     def rows(self, stage: Stage, row_ids: Collection[str]) -> pa.Table:
-        """The rows of a stage's table that belong to these samples."""
+        """Return the rows of a stage's table that belong to these samples."""
         path = self.folder / _name(stage)
         try:
             if stage not in self._tables:
@@ -97,8 +97,8 @@ class FinishedRun:
         except (pa.ArrowException, OSError) as error:
             raise _unreadable_error(path, error) from error
 
-    def failed(self, metrics: Collection[str]) -> frozenset[str]:
-        """The ids of the rows that have a failed cell of these metrics."""
+    def failed_rows(self, metrics: Collection[str]) -> frozenset[str]:
+        """Return the ids of the rows that have a failed cell of these metrics."""
         is_failed = pc.field("status") == str(Status.FAILED)
         condition = pc.field("metric").isin(pa.array(list(metrics), pa.string())) & is_failed
         path = self._path(Stage.AGGREGATION)
@@ -109,7 +109,7 @@ class FinishedRun:
         return frozenset(cells["row_id"].to_pylist())
 
     def _path(self, stage: Stage) -> Path:
-        """Where a stage's table is, once it is known to be one that this rag-assay reads."""
+        """Return where a stage's table is, once it is known to be one that this rag-assay reads."""
         name = _name(stage)
         path = self.folder / name
         try:
@@ -128,9 +128,9 @@ class FinishedRun:
 
 
 def _name(stage: Stage) -> str:
-    """Where a stage's table is in a run folder."""
+    """Return where a stage's table is in a run folder."""
     return run_folder.SCORES if stage is Stage.AGGREGATION else f"{run_folder.STAGES}/{stage}.parquet"
 
 
 def _unreadable_error(path: Path, error: Exception) -> RunFolderError:
-    return RunFolderError(f"the table {path} can not be read ({error}). Evaluate the source again with `assay run`.")
+    return RunFolderError(f"the table {path} cannot be read ({error}). Evaluate the source again with `assay run`.")

@@ -1,4 +1,4 @@
-"""Which of two versions of an index is the newer one.
+"""Order the versions of an index.
 
 Index builders number their versions in ways of their own. Numbers (`7`, `v1.10.2`) and times (`2026-11-21`,
 `20261121T0600Z`) say themselves which is newer; of any other two versions, the one announced later is.
@@ -22,8 +22,8 @@ class IndexVersion:
     """A version of an index.
 
     Args:
-        name: as its builder calls it.
-        announced: when it was announced, with a time zone.
+        name: Name of the version, as its builder calls it.
+        announced: Time of the announcement, with a time zone.
     """
 
     name: str
@@ -31,7 +31,7 @@ class IndexVersion:
 
     @property
     def value(self) -> Value | None:
-        """What the name says about its place in time; None if nothing.
+        """The number or time in the name; None if it has neither.
 
         >>> now = datetime(2026, 11, 21, tzinfo=UTC)
         >>> [IndexVersion(name, now).value for name in ("v1.10.0", "2026-11-21", "blue")]
@@ -49,7 +49,7 @@ class IndexVersion:
         return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
     def is_newer_than(self, other: "IndexVersion") -> bool:
-        """Whether this version is newer: by its name where both names are numbers or both are times, else by when.
+        """Return whether this version is newer: by number or time if both names have one, else by the announcement.
 
         >>> early, late = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)
         >>> IndexVersion("10", early).is_newer_than(IndexVersion("9", late))
@@ -66,7 +66,7 @@ class IndexVersion:
 
 
 def newest(versions: Iterable[IndexVersion]) -> IndexVersion | None:
-    """The newest of some versions, each compared with the newest of those announced before it; None if there are none.
+    """Return the newest version, each compared with the newest announced before it; None without versions.
 
     >>> day = datetime(2026, 1, 1, tzinfo=UTC)
     >>> newest([IndexVersion("9", day), IndexVersion("10", day), IndexVersion("2", day)]).name

@@ -1,4 +1,4 @@
-"""How far the judges of a panel agree in a run, read from the tables of its folder."""
+"""Measure panel agreement from the tables of a run folder."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -17,10 +17,10 @@ _GROUPS = {Stage.VERDICTS: "kind", Stage.RATINGS: "metric"}
 
 
 def measure_panel_agreement(folder: Path) -> dict[str, dict[str, Any]]:
-    """The agreement of a run's panel, for summary.json; empty without a panel.
+    """Return the panel agreement of a run, for summary.json; empty without a panel.
 
     Args:
-        folder: the run folder, with its stage tables.
+        folder: The run folder, with its stage tables.
 
     Returns:
         Stage -> verdict kind or metric -> the fields of an Agreement.

@@ -17,7 +17,7 @@ class RowGroups:
     """A stage's table.
 
     Args:
-        path: its Parquet file. What is wrong with it is raised as pyarrow raises it.
+        path: Its Parquet file. What is wrong with it is raised as pyarrow raises it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -30,10 +30,10 @@ class RowGroups:
                     self._groups[row_id] = (*self._groups.get(row_id, ()), number)
 
     def rows(self, row_ids: Collection[str]) -> pa.Table:
-        """The rows that belong to these samples, in the table's order.
+        """Return the rows that belong to these samples, in the table's order.
 
         Args:
-            row_ids: ids of samples.
+            row_ids: Ids of samples.
         """
         numbers = sorted({number for row_id in row_ids for number in self._groups.get(row_id, ())})
         with self._opened() as file:

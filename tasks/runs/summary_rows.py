@@ -27,16 +27,16 @@ def summary_rows(summary: Mapping[str, Any]) -> list[Row]:
     """Metric, mean, interval, and the counts that the mean rests on; a metric with several scales has a row a scale.
 
     Args:
-        summary: content of summary.json.
+        summary: Content of summary.json.
     """
     return [row for metric in summary["metrics"] for row in _metric_rows(metric)]
 
 
 def usage_rows(manifest: Mapping[str, Any]) -> list[Row]:
-    """What each stage that asked something cost, and all of them together; empty where nothing was asked.
+    """Return what each stage that asked something cost, and all of them together; empty where nothing was asked.
 
     Args:
-        manifest: content of run.json.
+        manifest: Content of run.json.
     """
     asking = {stage: entry for stage, entry in manifest["stages"].items() if entry["questions"]}
     rows = [_usage_row(stage, entry) for stage, entry in asking.items()]

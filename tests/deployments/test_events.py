@@ -54,7 +54,7 @@ def test_a_server_that_does_not_answer_is_named_without_its_password() -> None:
 
 
 def test_a_signed_url_is_not_announced(server: Server) -> None:
-    with pytest.raises(ConfigError, match="everybody could read it") as refused:
+    with pytest.raises(ConfigError, match="everyone could read it") as refused:
         events.emit_index_rebuilt("handbook", "7", "https://bucket/rows.jsonl?X-Amz-Signature=geheim")
     assert "geheim" not in str(refused.value)
     assert server.posted == []

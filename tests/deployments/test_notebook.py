@@ -38,5 +38,5 @@ def test_the_examples_of_the_page_work(prefect_server: str, tmp_path: Path, monk
 
 
 def test_what_can_not_be_evaluated_is_refused() -> None:
-    with pytest.raises(SourceError, match="data of the type int can not be evaluated"):
+    with pytest.raises(SourceError, match="data of the type int cannot be evaluated"):
         evaluate(3)

@@ -76,7 +76,7 @@ def test_a_gate_can_look_at_one_run(runs: Sequence[Path]) -> None:
     assert [gate.outcome for gate in outcomes if gate] == [Outcome.PASSED, Outcome.FAILED]
     with pytest.raises(ConfigError, match="assay compare BASELINE RUN --gate FILE"):
         apply_gate(runs[0], CompareOptions(gate=REGRESSION))
-    with pytest.raises(ConfigError, match="can not be compared with itself"):
+    with pytest.raises(ConfigError, match="cannot be compared with itself"):
         apply_gate(runs[0], CompareOptions())
 
 
@@ -98,7 +98,7 @@ def test_a_comparison_shows_itself_in_a_notebook(runs: Sequence[Path], tmp_path:
     assert found.metrics().to_pandas().shape == (3, 10)
     assert found._repr_markdown_() == found.markdown()
     assert "Rows that changed most" in found.report(tmp_path / "page.html").read_text(encoding="utf-8")
-    with pytest.raises(RunFolderError, match="can not be written"):
+    with pytest.raises(RunFolderError, match="cannot be written"):
         found.report(tmp_path / "nowhere" / "page.html")
 
 

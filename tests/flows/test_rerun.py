@@ -343,15 +343,15 @@ def test_stages_that_were_computed_in_another_way_are_computed_for_all_rows(benc
 def test_whose_answers_kept_rows_have_is_said_as_long_as_they_are_kept(bench: Bench) -> None:
     first = bench.rerun(bench.run("run", CUT), out=str(bench.folder / "first"))
     (note,) = manifest(first)["warnings"]
-    assert note.startswith("the rows that were kept have answers of scripted")
+    assert note.startswith("reused rows have answers of scripted")
     bench.write(*map(row, range(6)))
     second = bench.rerun(first, rows="changed", out=str(bench.folder / "second"))
     assert manifest(second)["warnings"] == [note]
     edited(second, embedder={**manifest(second)["embedder"], "revision": "another"})
     third = bench.rerun(second, rows="all", stage="verdicts", out=str(bench.folder / "third"))
     assert [words.split(" of ")[0] for words in manifest(third)["warnings"]] == [
-        "the rows that were kept have answers",
-        "the rows that were kept have vectors",
+        "reused rows have answers",
+        "reused rows have vectors",
     ]
     assert manifest(bench.rerun(third, rows="all"))["warnings"] == []
 

@@ -1,4 +1,4 @@
-"""How far a judge agrees with people, in words: a sentence for summaries and reports, a table as Markdown."""
+"""Describe the agreement of a judge with people: a sentence for summaries and reports, a table as Markdown."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
@@ -18,10 +18,10 @@ NOT_CALIBRATED = "not calibrated: how far this judge agrees with people on data 
 
 
 def agreement_lines(manifest: Mapping[str, Any]) -> list[str]:
-    """What a run knows about the judge's agreement with people, a line a metric; those without a judge need none.
+    """Return the judge's agreement with people, a line per metric that asks a judge.
 
     Args:
-        manifest: content of run.json.
+        manifest: Content of run.json.
 
     >>> agreement_lines({})
     ['not calibrated: how far this judge agrees with people on data like this has not been measured']
@@ -37,11 +37,11 @@ def agreement_lines(manifest: Mapping[str, Any]) -> list[str]:
 
 
 def _sentence(facts: Mapping[str, Any], verdict: str | None = None) -> str:
-    """What a calibration says, in a line.
+    """Return a calibration in a line.
 
     Args:
-        facts: as run.json has them.
-        verdict: how verdicts count in the run.
+        facts: Entry of the calibration in run.json.
+        verdict: `binary` or `probability`, as verdicts count in the run.
 
     >>> figures = {"kappa": {"value": 0.615, "low": 0.4, "high": 0.8}}
     >>> _sentence({"figures": figures, "compared": 66, "source": "a/b.jsonl", "created": "2026-11-21T16:04:00+00:00"})
@@ -60,14 +60,14 @@ def _sentence(facts: Mapping[str, Any], verdict: str | None = None) -> str:
 
 
 def figure_rows(calibration: Calibration) -> Iterator[tuple[str, str, str]]:
-    """Each figure: what it is, its value, and its interval."""
+    """Yield each figure: what it is, its value, and its interval."""
     for name, title in FIGURES.items():
         if (figure := calibration.figures.get(name)) is not None:
             yield title, format_fixed(figure.value), _format_interval(figure)
 
 
 def count_line(calibration: Calibration) -> str:
-    """How many rows the figures rest on."""
+    """Return the numbers of rows that the figures rest on."""
     counts = calibration.counts
     yes = "" if counts.positive is None else f" ({counts.positive:,} yes, {counts.compared - counts.positive:,} no)"
     left = {"unlabelled": counts.unlabelled, "undefined": counts.undefined, "failed": counts.failed}
@@ -76,7 +76,7 @@ def count_line(calibration: Calibration) -> str:
 
 
 def calibration_markdown(calibration: Calibration) -> str:
-    """The calibration as Markdown; no text of the data is in it."""
+    """Return the calibration as Markdown; no text of the data is in it."""
     rows = [f"| {title} | {value} | {interval} |" for title, value, interval in figure_rows(calibration)]
     return "\n".join(
         [

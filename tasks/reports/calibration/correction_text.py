@@ -28,7 +28,7 @@ class CorrectionText:
 
         Args:
             entry: Entry of a metric under `bias_corrected`.
-            is_difference: Whether the entry is the difference of two runs.
+            is_difference: True for the difference of two runs.
 
         >>> print(CorrectionText.from_entry({"label": "good", "span": None, "value": 0.7, "low": 0.6, "high": 0.8}))
         bias-corrected mean ('good') 70.0 % (60.0 to 80.0)

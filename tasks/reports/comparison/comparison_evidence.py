@@ -1,4 +1,4 @@
-"""What the stages found out about a row in two runs, group beside group, in words."""
+"""Describe the evidence of a row in two runs, group beside group."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -17,11 +17,11 @@ _SIGNS = {1: ("yes", "✓"), 0: ("no", "✗"), None: ("open", "?")}
 
 
 def evidence_groups(a: View, b: View) -> list[dict[str, Any]]:
-    """The evidence of both runs, a group a kind of evidence; a kind that neither has is left out.
+    """Return the evidence of both runs, a group a kind of evidence; a kind that neither has is left out.
 
     Args:
-        a: the row's evidence in the first run, as `row_view` makes it.
-        b: its evidence in the second.
+        a: The row's evidence in the first run, as `row_view` makes it.
+        b: Its evidence in the second.
     """
     before, after = dict(_groups(a)), dict(_groups(b))
     return [

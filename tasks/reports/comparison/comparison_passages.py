@@ -1,4 +1,4 @@
-"""The passages of a row in two runs: which stayed, moved, changed, came and went."""
+"""Pair the passages of a row in two runs: same, moved, changed, new and gone."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,17 +7,17 @@ from tasks.reports.comparison.word_diff import diff_words, similarity
 from tasks.reports.truncation import LONGEST_TEXT
 
 ALIKE = 0.5
-"""How much of two passages must be the same for one to be a new wording of the other."""
+"""Least similarity of two passages for one to count as a new wording of the other."""
 
 _LONGEST_PASSAGE = LONGEST_TEXT // 4
 
 
 def passages_side_by_side(a: Sequence[str], b: Sequence[str]) -> list[dict[str, Any]]:
-    """The passages of both runs, in the order of the second, then those that only the first one has.
+    """Return the passages of both runs, in the order of the second, then those that only the first one has.
 
     Args:
-        a: the passages of the first run, by rank.
-        b: those of the second.
+        a: The passages of the first run, by rank.
+        b: Passages of the second run, by rank.
 
     >>> found = passages_side_by_side(["x", "y"], ["y", "x"])
     >>> [(passage["rank_a"], passage["rank_b"], passage["kind"]) for passage in found]

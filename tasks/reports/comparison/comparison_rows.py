@@ -34,9 +34,9 @@ class _Side:
     """The chosen rows of one run.
 
     Args:
-        yardsticks: its metrics, by key.
-        samples: name of a row -> its row of the samples table.
-        views: name of a row -> its evidence.
+        yardsticks: Its metrics, by key.
+        samples: Name of a row -> its row of the samples table.
+        views: Name of a row -> its evidence.
     """
 
     yardsticks: Mapping[str, Yardstick]
@@ -45,10 +45,10 @@ class _Side:
 
 
 def changed_rows(comparison: RunComparison) -> tuple[list[dict[str, Any]], int]:
-    """The rows that the comparison names as most changed, those first that became worst.
+    """Return the rows that the comparison names as most changed, those first that became worst.
 
     Args:
-        comparison: of two runs, whose folders are still where they were.
+        comparison: Comparison of two runs whose folders have not moved.
 
     Returns:
         The rows for the page, and how many more were named than a page carries.
@@ -63,7 +63,7 @@ def changed_rows(comparison: RunComparison) -> tuple[list[dict[str, Any]], int]:
 
 
 def _select_rows(comparison: RunComparison) -> list[str]:
-    """The names of the rows, the most changed of every metric first, then the second most of every metric."""
+    """Return the names of the rows, the most changed of every metric first, then the second most of every metric."""
     lists = [metric.difference.most_changed for metric in comparison.metrics if metric.difference]
     longest = max(map(len, lists), default=0)
     return list(dict.fromkeys(rows[i].row for i in range(longest) for rows in lists if i < len(rows)))
@@ -71,10 +71,10 @@ def _select_rows(comparison: RunComparison) -> list[str]:
 
 def _read(folder: str, match: str | None, names: Sequence[str]) -> _Side:
     run = FinishedRun(folder)
-    row_ids = {name: name for name in names} if match is None else RunRows.of(run, Matching(match)).row_ids
+    row_ids = {name: name for name in names} if match is None else RunRows.from_run(run, Matching(match)).row_ids
     ids = [row_ids[name] for name in names]
     metrics = {entry["key"]: entry for entry in run.manifest["metrics"]}
-    yardsticks = {key: Yardstick.of(entry) for key, entry in metrics.items()}
+    yardsticks = {key: Yardstick.from_entry(entry) for key, entry in metrics.items()}
     parameters = (e["parameters"] for e in metrics.values() if e["name"] == CONTEXT_ENTITY_RECALL.name)
     entity_match = next((p["match"] for p in parameters if p.get("match")), NORMALIZED)
     path = Path(folder)
@@ -113,7 +113,7 @@ def _row(name: str, a: _Side, b: _Side) -> dict[str, Any]:
 
 
 def _sides(a: str | None, b: str | None) -> dict[str, Any]:
-    """A text of both runs, its differing words marked."""
+    """Return a text of both runs, its differing words marked."""
     clipped_a, clipped_b = (a or "")[:LONGEST_TEXT], (b or "")[:LONGEST_TEXT]
     pieces_a, pieces_b = diff_words(clipped_a, clipped_b)
     is_cut = max(len(a or ""), len(b or "")) > LONGEST_TEXT

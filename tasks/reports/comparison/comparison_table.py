@@ -19,7 +19,7 @@ _SCHEMA = pa.schema(
 
 
 def metrics_table(metrics: Iterable[MetricComparison]) -> RunTable:
-    """A row a metric: both means, their difference with its interval, p after correction, rows, verdict.
+    """Return a row a metric: both means, their difference with its interval, p after correction, rows, verdict.
 
     >>> metrics_table([]).columns
     ['metric', 'scale', 'a', 'b', 'difference', 'low', 'high', 'p', 'rows', 'verdict']

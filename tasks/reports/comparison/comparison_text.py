@@ -38,12 +38,12 @@ _LONGEST = 200
 
 
 def comparison_markdown(comparison: RunComparison) -> str:
-    """The comparison as a Markdown text."""
+    """Return the comparison as a Markdown text."""
     return "\n".join(_lines(comparison)) + "\n"
 
 
 def code(text: str) -> str:
-    r"""A text as a code span that it can not leave, in a table or out of one.
+    r"""Return a text as a code span that it cannot leave, in a table or out of one.
 
     >>> code("a|b`<img>\n@all")
     "`a\\|b'<img> @all`"
@@ -108,7 +108,7 @@ def _checks(checks: Iterable[Check]) -> Iterator[str]:
 
 
 def _reason(reason: str) -> str:
-    """A reason, with the command that it may have, which names a metric of the user's, as a code span."""
+    """Return a reason, with the command that it may have, which names a metric of the user's, as a code span."""
     before, _, rest = reason.partition("`")
     command, _, after = rest.rpartition("`")
     return f"{escape(before, quote=False)}{code(command)}{escape(after, quote=False)}" if command else escape(reason)

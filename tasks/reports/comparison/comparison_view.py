@@ -19,14 +19,14 @@ _KINDS = {ChangeOutcome.BETTER: "better", ChangeOutcome.WORSE: "worse"}
 
 
 def metric_views(metrics: Sequence[MetricComparison], spans: Mapping[str, float]) -> list[dict[str, Any]]:
-    """The metrics for the page.
+    """Return the metrics for the page.
 
     Differences of metrics with a range of their own are drawn on one common scale, in shares of that range, so that
     they can be compared by eye.
 
     Args:
-        metrics: the comparisons.
-        spans: metric -> width of its range, for metrics that have one.
+        metrics: The comparisons.
+        spans: Metric -> width of its range, for metrics that have one.
     """
     reach = {id(metric): _reach(metric.difference) for metric in metrics if metric.difference}
     shares = [reach[id(m)] / spans[m.metric] for m in metrics if m.difference and spans.get(m.metric)]
@@ -78,7 +78,7 @@ def _difference(found: Difference, reach: float) -> dict[str, Any]:
     facts = [
         ("test", None if found.test is None else f"{found.test.kind}, p {format_p(found.test.p)}"),
         ("p after Holm", None if found.p_adjusted is None else format_p(found.p_adjusted)),
-        ("standardised difference", None if effect.standardized is None else f"{effect.standardized:+.2f}"),
+        ("standardized difference", None if effect.standardized is None else f"{effect.standardized:+.2f}"),
         ("rank-biserial correlation", None if effect.rank_biserial is None else f"{effect.rank_biserial:+.2f}"),
         ("odds ratio", None if effect.odds_ratio is None else f"{effect.odds_ratio:.2f}"),
         ("groups", None if found.groups is None else str(found.groups)),
@@ -104,7 +104,7 @@ def _x(value: float, reach: float) -> float:
 
 
 def _moves(found: Difference) -> list[dict[str, Any]]:
-    """Rows that became worse, stayed, became better: counts, and widths of a bar."""
+    """Return rows that became worse, stayed, became better: counts, and widths of a bar."""
     counts = {"worse": found.worsened, "same": found.unchanged, "better": found.improved}
     total = sum(counts.values()) or 1
     parts = []

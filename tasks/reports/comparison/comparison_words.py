@@ -26,7 +26,7 @@ _COLUMNS = {"extras": "other columns"}
 
 
 def format_signed(value: float) -> str:
-    """A difference with its sign and three decimals.
+    """Return a difference with its sign and three decimals.
 
     >>> format_signed(0.5), format_signed(-0.25), format_signed(-0.0001)
     ('+0.500', '-0.250', '0.000')
@@ -36,7 +36,7 @@ def format_signed(value: float) -> str:
 
 
 def format_p(p: float) -> str:
-    """A p-value.
+    """Return a p-value.
 
     >>> format_p(0.5), format_p(0.00001)
     ('0.500', '<0.001')
@@ -45,7 +45,7 @@ def format_p(p: float) -> str:
 
 
 def format_interval(interval: Interval | None, is_signed: bool = False) -> str:
-    """An interval, or a dash.
+    """Return an interval, or a dash.
 
     >>> format_interval(Interval(-0.1, 0.2), is_signed=True)
     '-0.100 to +0.200'
@@ -55,13 +55,13 @@ def format_interval(interval: Interval | None, is_signed: bool = False) -> str:
 
 
 def title(metric: MetricComparison) -> str:
-    """A metric's key, the scale of its rows where they bring one, and whether less is better."""
+    """Return a metric's key, the scale of its rows where they bring one, and whether less is better."""
     name = metric.metric if metric.scale is None else f"{metric.metric} on {metric.scale}"
     return f"{name} {LOWER_IS_BETTER}" if metric.direction is Direction.LOWER else name
 
 
 def headline(metrics: Sequence[MetricComparison]) -> str:
-    """How many metrics became worse, better, or neither, in one line.
+    """Return how many metrics became worse, better, or neither, in one line.
 
     >>> headline([])
     'no metric in both runs'
@@ -78,7 +78,7 @@ def headline(metrics: Sequence[MetricComparison]) -> str:
 def rows_changed_most(
     metrics: Sequence[MetricComparison],
 ) -> list[tuple[str, list[tuple[MetricComparison, RowChange]]]]:
-    """The rows that metrics name as most changed, with what changed, those that most metrics name first."""
+    """Return the rows that metrics name as most changed, with what changed, those that most metrics name first."""
     named: dict[str, list[tuple[MetricComparison, RowChange]]] = {}
     for metric in metrics:
         for change in metric.difference.most_changed if metric.difference else ():
@@ -87,14 +87,14 @@ def rows_changed_most(
 
 
 def is_worse(metric: MetricComparison, change: float) -> bool | None:
-    """Whether a change is for the worse; None for a metric of no direction."""
+    """Return whether a change is for the worse; None for a metric of no direction."""
     if metric.direction is Direction.NEITHER:
         return None
     return (change < 0) == (metric.direction is Direction.HIGHER)
 
 
 def numbers(metric: MetricComparison) -> tuple[str, ...]:
-    """Mean in A, mean in B, difference, interval, p-value, effect, rows; dashes for what there is not."""
+    """Return mean in A, mean in B, difference, interval, p-value, effect, rows; dashes for what there is not."""
     found = metric.difference
     rows = str(metric.rows.paired or "-")
     if found is None:
@@ -112,13 +112,13 @@ def numbers(metric: MetricComparison) -> tuple[str, ...]:
 
 
 def folder_text(folder: str) -> str:
-    """A run folder as a person would write it here: relative to the current folder, if it is below that."""
+    """Return a run folder as a person would write it here: relative to the current folder, if it is below that."""
     path = Path(folder)
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else folder
 
 
 def row_sentences(comparison: RunComparison) -> Iterator[str]:
-    """How the rows of the two runs differ, and how they were matched and grouped."""
+    """Yield how the rows of the two runs differ, and how they were matched and grouped."""
     if comparison.differences is None:
         return
     rows = comparison.differences.rows
@@ -138,7 +138,7 @@ def row_sentences(comparison: RunComparison) -> Iterator[str]:
 
 
 def lost_sentences(comparison: RunComparison) -> Iterator[str]:
-    """Rows that are in no difference, because only one of the runs has a score for them."""
+    """Yield rows that are in no difference, because only one of the runs has a score for them."""
     for metric in comparison.metrics:
         rows = metric.rows
         lost = [
@@ -155,7 +155,7 @@ def lost_sentences(comparison: RunComparison) -> Iterator[str]:
 
 
 def category_sentences(comparison: RunComparison) -> Iterator[str]:
-    """How often each category was answered, for metrics that answer with one."""
+    """Yield how often each category was answered, for metrics that answer with one."""
     for metric in comparison.metrics:
         if metric.categories:
             counts = ", ".join(f"{label} {a} → {b}" for label, (a, b) in metric.categories.items())
@@ -169,12 +169,12 @@ def correction_sentences(comparison: RunComparison) -> Iterator[str]:
 
 
 def check_numbers(check: Check) -> tuple[str, str]:
-    """What a check observed, and its interval."""
+    """Return what a check observed, and its interval."""
     return ("-" if check.observed is None else format_fixed(check.observed), format_interval(check.interval))
 
 
 def level_sentence(gate: GateResult) -> str:
-    """How sure the intervals and the outcome of a gate are."""
+    """Return how sure the intervals and the outcome of a gate are."""
     return (
         f"Each end of an interval holds at {gate.level:.0%} confidence; "
         f"the probability that the gate fails by chance is at most {1 - gate.level:.0%}."

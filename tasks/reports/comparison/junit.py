@@ -10,13 +10,13 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def gate_junit_xml(gate: GateResult, name: str) -> str:
-    """The gate as the text of a JUnit XML file.
+    """Return the gate as the text of a JUnit XML file.
 
     Where the gate failed only because what is inconclusive was to count as failed, those rules are failures.
 
     Args:
-        gate: what the gate said.
-        name: what it was held against.
+        gate: Result of the gate.
+        name: Run that was checked.
     """
     outcomes = {check.outcome for check in gate.checks}
     is_strict = gate.outcome is Outcome.FAILED and Outcome.FAILED not in outcomes
@@ -48,5 +48,5 @@ def _facts(check: Check) -> str:
 
 
 def _clean(text: str) -> str:
-    """The text without characters that no XML file may hold."""
+    """Return the text without characters that no XML file may hold."""
     return _NOT_XML.sub("\ufffd", text)

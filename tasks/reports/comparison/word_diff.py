@@ -1,4 +1,4 @@
-"""Which words of two texts differ, for pages that show them side by side."""
+"""Find the words that differ between two texts, for pages that show them side by side."""
 
 import re
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ class Piece(NamedTuple):
     """A part of a text.
 
     Args:
-        text: the part.
-        is_changed: whether the other text lacks it.
+        text: The part.
+        is_changed: True if the other text lacks it.
     """
 
     text: str
@@ -26,7 +26,7 @@ class Piece(NamedTuple):
 
 
 def diff_words(a: str, b: str) -> tuple[list[Piece], list[Piece]]:
-    """Both texts in pieces, those marked that the other one lacks; unmarked where they have next to nothing in common.
+    """Return both texts in pieces, marked where the other text lacks them; unmarked if the texts have little in common.
 
     >>> diff_words("use it by May", "use it by March")[1]
     [Piece(text='use it by ', is_changed=False), Piece(text='March', is_changed=True)]
@@ -44,7 +44,7 @@ def diff_words(a: str, b: str) -> tuple[list[Piece], list[Piece]]:
 
 
 def similarity(a: str, b: str) -> float:
-    """How much of two texts is the same, from 0 to 1, word by word; an upper bound where they are long."""
+    """Return the similarity of two texts, from 0 to 1, word by word; an upper bound where they are long."""
     words_a, words_b = _WORDS.findall(a), _WORDS.findall(b)
     matcher = SequenceMatcher(None, words_a, words_b, autojunk=False)
     return matcher.ratio() if len(words_a) * len(words_b) <= _MOST_PAIRS else matcher.quick_ratio()

@@ -16,18 +16,18 @@ _SIDES = (Side.RESPONSE, Side.REFERENCE, Side.REFERENCE_SENTENCE)
 
 
 def claims_view(tables: RowTables, passages: Sequence[Segments]) -> list[dict[str, Any]]:
-    """The claims of each side that has any, or that has none for a reason.
+    """Return the claims of each side that has any, or that has none for a reason.
 
     Args:
-        tables: what is known about the row.
-        passages: its passages, cut at their sentences.
+        tables: Tables of the row.
+        passages: Its passages, cut at their sentences.
     """
-    explanations = explanations_by_verdict(tables.of(Stage.EXPLANATIONS))
+    explanations = explanations_by_verdict(tables.rows(Stage.EXPLANATIONS))
     verdicts: dict[str, list[Row]] = {}
-    for row in tables.of(Stage.VERDICTS):
+    for row in tables.rows(Stage.VERDICTS):
         if row["kind"] == VerdictKind.SUPPORT:
             verdicts.setdefault(row["claim_id"], []).append(row)
-    by_side = {side: [row for row in tables.of(Stage.CLAIMS) if row["side"] == side] for side in _SIDES}
+    by_side = {side: [row for row in tables.rows(Stage.CLAIMS) if row["side"] == side] for side in _SIDES}
     index = SentenceIndex(passages if any(by_side.values()) else ())
     return [
         {
@@ -46,7 +46,7 @@ def claims_view(tables: RowTables, passages: Sequence[Segments]) -> list[dict[st
 
 
 def find_passage(address: str) -> int:
-    """The passage that a premise or the id of a context sentence is about.
+    """Return the passage that a premise or the id of a context sentence is about.
 
     >>> find_passage("context:2"), find_passage("context_sentence:0:7")
     (2, 0)

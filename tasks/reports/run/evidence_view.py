@@ -25,15 +25,15 @@ _OTHER_COLUMNS = ("reference_contexts", "retrieved_context_ids", "reference_cont
 
 
 def row_view(tables: RowTables, yardsticks: Sequence[Yardstick], match: str) -> dict[str, Any]:
-    """A row for the page.
+    """Return a row for the page.
 
     Args:
-        tables: what is known about the row.
-        yardsticks: the metrics, in the order in which the page shows them.
-        match: how entities are compared, as context entity recall has it.
+        tables: Tables of the row.
+        yardsticks: The metrics, in the order in which the page shows them.
+        match: Parameter `match` of context entity recall, by which entities are compared.
     """
     sample = tables.sample
-    passages = _segments(sample, tables.of(Stage.CLAIMS))
+    passages = _segments(sample, tables.rows(Stage.CLAIMS))
     return {
         "id": sample["row_id"],
         "number": sample["row_number"],
@@ -46,11 +46,11 @@ def row_view(tables: RowTables, yardsticks: Sequence[Yardstick], match: str) -> 
         "questions": _questions(tables),
         "similarities": [
             {"pair": row["pair"], "value": row["cosine"], "reason": row["reason"]}
-            for row in tables.of(Stage.SIMILARITY)
+            for row in tables.rows(Stage.SIMILARITY)
             if row["pair"] != Pair.QUESTION
         ],
-        "entities": _entities(tables.of(Stage.ENTITIES), match),
-        "ratings": _ratings(tables.of(Stage.RATINGS)),
+        "entities": _entities(tables.rows(Stage.ENTITIES), match),
+        "ratings": _ratings(tables.rows(Stage.RATINGS)),
         "columns": [
             {"name": name, "text": truncate_text(shown)}
             for name in _OTHER_COLUMNS
@@ -95,8 +95,8 @@ def _segments(sample: Row, claims: Iterable[Row]) -> list[Segments]:
 
 def _passages(sample: Row, segments: Sequence[Segments], tables: RowTables) -> list[dict[str, Any]]:
     contexts = sample["retrieved_contexts"] or ()
-    verdicts = tables.of(Stage.VERDICTS)
-    explanations = explanations_by_verdict(tables.of(Stage.EXPLANATIONS))
+    verdicts = tables.rows(Stage.VERDICTS)
+    explanations = explanations_by_verdict(tables.rows(Stage.EXPLANATIONS))
     useful = {
         (row["kind"], row["premise"]): verdict_view(row, explanations)
         for row in verdicts
@@ -133,8 +133,8 @@ def _relevance(rows: Sequence[Row], segments: Segments) -> dict[str, Any]:
 
 
 def _questions(tables: RowTables) -> dict[str, Any] | None:
-    rows = tables.of(Stage.QUESTIONS)
-    cosines = {row["k"]: row["cosine"] for row in tables.of(Stage.SIMILARITY) if row["pair"] == Pair.QUESTION}
+    rows = tables.rows(Stage.QUESTIONS)
+    cosines = {row["k"]: row["cosine"] for row in tables.rows(Stage.SIMILARITY) if row["pair"] == Pair.QUESTION}
     questions = [
         {"text": truncate_text(row["text"]), "noncommittal": row["noncommittal"], "cosine": cosines.get(row["k"])}
         for row in rows
@@ -144,7 +144,7 @@ def _questions(tables: RowTables) -> dict[str, Any] | None:
 
 
 def _entities(rows: Sequence[Row], match: str) -> dict[str, Any] | None:
-    """The entities of the reference, each with the passages that name it."""
+    """Return the entities of the reference, each with the passages that name it."""
     if not rows:
         return None
     passages: dict[str, set[int]] = {}

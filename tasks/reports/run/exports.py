@@ -1,7 +1,7 @@
-"""The scores of a run in the shapes and formats that other programs read.
+"""Export the scores of a run in the shapes and formats that other programs read.
 
-`long` has one row a cell, as scores.parquet; `wide` one row a sample and one column a metric; `ragas` the same beside
-the texts, under the names that Ragas gives its columns.
+`long` has one row per cell, as scores.parquet; `wide` one row per sample and one column per metric; `ragas` the same
+beside the texts, under the names that Ragas gives its columns.
 """
 
 import json
@@ -26,7 +26,7 @@ RAGAS_COLUMNS = ("user_input", "retrieved_contexts", "response", "reference")
 
 
 class Shape(StrEnum):
-    """How a run's scores are laid out."""
+    """Layout of a run's scores."""
 
     LONG = "long"
     WIDE = "wide"
@@ -34,7 +34,7 @@ class Shape(StrEnum):
 
 
 class Format(StrEnum):
-    """How an exported table is written."""
+    """File format of an export."""
 
     CSV = "csv"
     JSONL = "jsonl"
@@ -42,15 +42,15 @@ class Format(StrEnum):
 
 
 def reshape(folder: Path, shape: Shape) -> pa.Table:
-    """The scores of a run in a shape.
+    """Return the scores of a run in a shape.
 
     Args:
-        folder: the run folder.
-        shape: how they are laid out. In `wide` and `ragas` a cell without a value is null; a metric whose answer is a
+        folder: The run folder.
+        shape: Layout of the scores. In `wide` and `ragas` a cell without a value is null; a metric whose answer is a
             category has a column of labels.
 
     Raises:
-        RunFolderError: the folder does not hold a finished run.
+        RunFolderError: The folder does not hold a finished run.
     """
     manifest = read_finished_manifest(folder)
     scores = read_table(folder, SCORES)
@@ -66,10 +66,10 @@ def reshape(folder: Path, shape: Shape) -> pa.Table:
 
 
 def list_failed_cells(folder: Path) -> pa.Table:
-    """The cells for which the judge gave nothing usable, with their reasons.
+    """Return the cells for which the judge gave nothing usable, with their reasons.
 
     Raises:
-        RunFolderError: the folder does not hold a finished run.
+        RunFolderError: The folder does not hold a finished run.
     """
     read_finished_manifest(folder)
     scores = read_table(folder, SCORES)
@@ -77,10 +77,10 @@ def list_failed_cells(folder: Path) -> pa.Table:
 
 
 def read_table(folder: Path, name: str) -> pa.Table:
-    """A table of a run folder.
+    """Return a table of a run folder.
 
     Raises:
-        RunFolderError: there is no such table, or it can not be read.
+        RunFolderError: There is no such table, or it cannot be read.
     """
     try:
         return pq.read_table(folder / name)
@@ -89,19 +89,19 @@ def read_table(folder: Path, name: str) -> pa.Table:
         hint = f"It has {', '.join(found)}." if found else "It is not the folder of a finished run."
         raise RunFolderError(f"{folder} has no {name}. {hint}") from error
     except (OSError, pa.ArrowException) as error:
-        raise RunFolderError(f"{folder / name} can not be read ({error}). Run the evaluation again.") from error
+        raise RunFolderError(f"{folder / name} cannot be read ({error}). Run the evaluation again.") from error
 
 
 def write_export(table: pa.Table, target: Path | IO[bytes], file_format: Format) -> None:
-    """Writes a table to a file or a stream of bytes.
+    """Write a table to a file or a stream of bytes.
 
     Args:
-        table: what to write. In CSV, lists become JSON.
-        target: where to.
-        file_format: how.
+        table: Table to write. In CSV, lists become JSON.
+        target: File, or stream of bytes.
+        file_format: File format.
 
     Raises:
-        RunFolderError: the file can not be written.
+        RunFolderError: The file cannot be written.
     """
     write = _WRITERS[file_format]
     if not isinstance(target, Path):
@@ -114,10 +114,10 @@ def write_export(table: pa.Table, target: Path | IO[bytes], file_format: Format)
 
 
 def guess_format(path: Path) -> Format:
-    """The format that a file's name asks for.
+    """Return the format that a file's name asks for.
 
     Raises:
-        ConfigError: it asks for none that is known.
+        ConfigError: It asks for none that is known.
 
     >>> str(guess_format(Path("scores.CSV")))
     'csv'
@@ -132,19 +132,19 @@ def guess_format(path: Path) -> Format:
 
 
 def parse_shape(name: str) -> Shape:
-    """A shape by its name.
+    """Return a shape by its name.
 
     Raises:
-        ConfigError: there is none of the name.
+        ConfigError: There is none of the name.
     """
     return Shape(_one_of(name, list(Shape), "a shape"))
 
 
 def parse_format(name: str) -> Format:
-    """A format by its name.
+    """Return a format by its name.
 
     Raises:
-        ConfigError: there is none of the name.
+        ConfigError: There is none of the name.
     """
     return Format(_one_of(name, list(Format), "a format"))
 
@@ -158,7 +158,7 @@ def _one_of(name: str, known: Sequence[str], kind: str) -> str:
 
 
 def _column(scores: pa.Table, metric: str, row_ids: pa.ChunkedArray) -> pa.Array:
-    """The values of a metric in the order of the rows; its labels where it has no value but labels."""
+    """Return the values of a metric in the order of the rows; its labels where it has no value but labels."""
     cells = scores.filter(pc.equal(scores["metric"], metric))
     categorical = cells["value"].null_count == len(cells) and cells["label"].null_count < len(cells)
     found = pc.index_in(row_ids, value_set=cells["row_id"].combine_chunks())

@@ -1,4 +1,4 @@
-"""The judge of a run as a page shows it: who it was, how far a panel agreed, and how far it agrees with people."""
+"""Describe the judge of a run for a page: its name, panel agreement, and agreement with people."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,12 +13,12 @@ _TITLES = {
 
 
 def judge_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dict[str, Any]:
-    """The judge for the page.
+    """Return the judge for the page.
 
     Args:
-        manifest: the run's manifest. `calibration` is what is known about the judge's agreement with people on labelled
+        manifest: The run's manifest. `calibration` is what is known about the judge's agreement with people on labelled
             data, as `calibration_entry` has it.
-        agreement: how far the judges of a panel agreed, as summary.json has it: stage -> kind or metric -> numbers.
+        agreement: Panel agreement, as in summary.json: stage -> kind or metric -> numbers.
     """
     judge = manifest.get("judge") or {}
     panel = manifest.get("panel") or []

@@ -1,4 +1,4 @@
-"""Sentences of passages for the eye: where they are in the passage, and which one is closest to a claim.
+"""Find sentences in passages, and the sentence closest to a claim.
 
 Closeness is shared words, rare words counting more. It is a reading aid and takes no part in any score.
 """
@@ -19,8 +19,8 @@ class Segments:
     """A passage cut into pieces that together are the passage again.
 
     Args:
-        pieces: the passage in order: sentences, and what is between them.
-        sentences: for each sentence, the index of its piece; None for one that is not in the passage.
+        pieces: The passage in order: sentences, and what is between them.
+        sentences: For each sentence, the index of its piece; None for one that is not in the passage.
     """
 
     pieces: tuple[str, ...]
@@ -32,11 +32,11 @@ class Closest:
     """The sentence that shares the most words with a claim.
 
     Args:
-        passage: index of the passage.
-        piece: index of the sentence's piece in it.
-        shared: how many words of the claim the sentence has.
-        words: how many different words the claim has.
-        share: of the weight of the claim's words, the part that the sentence has, in (0, 1].
+        passage: Index of the passage.
+        piece: Index of the sentence's piece in it.
+        shared: Number of words of the claim that the sentence has.
+        words: Number of different words of the claim.
+        share: Share of the weight of the claim's words that the sentence has, in (0, 1].
     """
 
     passage: int
@@ -47,11 +47,11 @@ class Closest:
 
 
 def segment(passage: str, sentences: Sequence[str] | None = None) -> Segments:
-    """Cuts a passage at its sentences.
+    """Cut a passage at its sentences.
 
     Args:
-        passage: the text.
-        sentences: its sentences in order, as the stages cut them, white space aside; without them the passage is
+        passage: The text.
+        sentences: Its sentences in order, as the stages cut them, white space aside; without them the passage is
             cut at punctuation and line ends.
 
     >>> segment("It rains. Stay in!").pieces
@@ -81,7 +81,7 @@ class SentenceIndex:
     """Finds the sentence closest to a claim among the sentences of all passages of a row.
 
     Args:
-        passages: the passages, cut at their sentences.
+        passages: The passages, cut at their sentences.
     """
 
     def __init__(self, passages: Iterable[Segments]) -> None:
@@ -94,7 +94,7 @@ class SentenceIndex:
         self._counts = Counter(word for _, _, words in self._sentences for word in words)
 
     def closest(self, claim: str) -> Closest | None:
-        """The closest sentence; None if none shares enough words. The first of equally close ones.
+        """Return the closest sentence; None if none shares enough words. The first of equally close ones.
 
         >>> index = SentenceIndex([segment("It rains. Bikes are sold in Delft.")])
         >>> closest = index.closest("The bikes are from Delft.")
@@ -105,7 +105,7 @@ class SentenceIndex:
         return max(found.values(), key=lambda closest: (closest.share, -closest.passage), default=None)
 
     def closest_of_each(self, claim: str) -> dict[int, Closest]:
-        """The closest sentence of every passage that has one which shares enough words, by passage."""
+        """Return the closest sentence of every passage that has one which shares enough words, by passage."""
         words = word_set(claim)
         weights = {word: math.log1p(len(self._sentences) / (self._counts[word] or 1)) for word in words}
         total = sum(weights.values())
@@ -119,7 +119,7 @@ class SentenceIndex:
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The different words of a text, without regard to case.
+    """Return the different words of a text, without regard to case.
 
     >>> sorted(word_set("The bikes, the Bikes!"))
     ['bikes', 'the']

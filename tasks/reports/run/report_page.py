@@ -1,4 +1,4 @@
-"""Writes a run's report: one HTML file that a browser opens from anywhere, without a server and without a network.
+"""Write a run's report: one HTML file that a browser opens from anywhere, without a server and without a network.
 
 The page is made of a part that is ready when it opens (what ran, the summary, the stages) and of the worst rows with
 all their evidence, as JSON that a small script of the page turns into elements. No text of the data becomes markup on
@@ -28,7 +28,7 @@ from tasks.runs.run_folder import REPORT, SCORES, STAGES, SUMMARY, read_finished
 from tasks.runtime.atomic_files import atomic_write, translate_write_errors
 
 WORST_ROWS = 1000
-"""Rows that a page carries with their evidence, if nobody says how many."""
+"""Default number of rows to embed with their evidence."""
 
 LARGEST_DATA = 16_000_000
 """Bytes of row data that a page carries; what does not fit stays in the tables."""
@@ -56,10 +56,10 @@ class _Rows:
     """The rows that the page carries.
 
     Args:
-        data: their JSON, the worst first.
-        embedded: how many.
-        too_large: how many were left out because the page would become too large.
-        total: how many the run has.
+        data: JSON of the rows, worst first.
+        embedded: Number of these rows.
+        too_large: Number of rows left out because the page would become too large.
+        total: Number of rows of the run.
     """
 
     data: str
@@ -69,18 +69,18 @@ class _Rows:
 
 
 def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = None) -> Path:
-    """Writes the report of a run.
+    """Write the report of a run.
 
     Args:
-        folder: the run folder, with run.json, summary.json, scores.parquet and stages/.
-        worst_rows: how many rows the page carries with their evidence, the worst first; at least 0.
-        out: where to write it; by default `report.html` in the run folder.
+        folder: The run folder, with run.json, summary.json, scores.parquet and stages/.
+        worst_rows: Number of rows to embed with their evidence, worst first; at least 0.
+        out: File to write; default `report.html` in the run folder.
 
     Returns:
         The path of the report.
 
     Raises:
-        RunFolderError: the folder does not hold a finished run of this format, or `out` can not be written.
+        RunFolderError: The folder does not hold a finished run of this format, or `out` cannot be written.
         ConfigError: `worst_rows` is negative.
     """
     if worst_rows < 0:
@@ -88,7 +88,7 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
     manifest = read_finished_manifest(folder)
     summary = read_json(folder, SUMMARY)
     summaries = _summaries(folder, manifest, summary)
-    yardsticks = [Yardstick.of(entry) for entry in manifest["metrics"]]
+    yardsticks = [Yardstick.from_entry(entry) for entry in manifest["metrics"]]
     cells = read_cells(folder / SCORES)
     corrections = read_corrected_means(summary)
     metrics = [

@@ -1,4 +1,4 @@
-"""What the tables of a run say about one row."""
+"""The tables of a run, narrowed to one row."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,18 +9,18 @@ from tasks.reports.truncation import Row
 
 @dataclass(frozen=True, slots=True)
 class RowTables:
-    """What the tables say about one row.
+    """The rows of all tables that belong to one sample.
 
     Args:
-        sample: its row of the samples table.
-        cells: its rows of the score table.
-        stages: its rows of the other tables, by stage; a stage that was not needed may be missing.
+        sample: Its row of the samples table.
+        cells: Its rows of the score table.
+        stages: Its rows of the other tables, by stage; a stage that was not needed may be missing.
     """
 
     sample: Row
     cells: Sequence[Row]
     stages: Mapping[Stage, Sequence[Row]]
 
-    def of(self, stage: Stage) -> Sequence[Row]:
-        """The rows of a stage's table."""
+    def rows(self, stage: Stage) -> Sequence[Row]:
+        """Return the rows of a stage's table."""
         return self.stages.get(stage, ())

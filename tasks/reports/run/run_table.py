@@ -17,7 +17,7 @@ class RunTable:
     """A table, by column and row.
 
     Args:
-        table: its content.
+        table: Its content.
 
     >>> table = RunTable(pa.table({"metric": ["faithfulness"], "value": [0.5]}))
     >>> len(table), table.columns, table.to_pylist()
@@ -33,15 +33,15 @@ class RunTable:
         return list(self._table.column_names)
 
     def to_arrow(self) -> pa.Table:
-        """The table as Arrow has it."""
+        """Return the table as Arrow has it."""
         return self._table
 
     def to_pandas(self) -> "pd.DataFrame":
-        """The table as a data frame; what is missing there is NaN or None, as pandas has it."""
+        """Return the table as a data frame; what is missing there is NaN or None, as pandas has it."""
         return self._table.to_pandas()
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        """The rows as dicts."""
+        """Return the rows as dicts."""
         rows: list[dict[str, Any]] = self._table.to_pylist()
         return rows
 

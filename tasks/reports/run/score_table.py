@@ -1,7 +1,7 @@
-"""The score table as a report reads it: which rows are worst, how values spread, how good a value is.
+"""Read the score table for a report: worst rows, distributions, and the goodness of values.
 
 A metric's values are put on one yardstick, from 0 (worst) to 1 (best), by its bounds and its direction. The yardstick
-orders rows and chooses colours; it is never shown as a number.
+orders rows and chooses colors; it is never shown as a number.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,9 +35,9 @@ class Yardstick:
     """Where a metric's values lie between worst and best.
 
     Args:
-        key: of the metric.
-        direction: whether more is better.
-        bounds: least and greatest value; None where the metric has no range of its own.
+        key: Key of the metric.
+        direction: Direction of better values.
+        bounds: Least and greatest value; None where the metric has no range of its own.
     """
 
     key: str
@@ -45,8 +45,8 @@ class Yardstick:
     bounds: tuple[float, float] | None
 
     @classmethod
-    def of(cls, entry: Mapping[str, Any]) -> "Yardstick":
-        """The yardstick of a metric as a run's manifest describes it."""
+    def from_entry(cls, entry: Mapping[str, Any]) -> "Yardstick":
+        """Return the yardstick of a metric as a run's manifest describes it."""
         bounds = entry.get("bounds")
         return cls(entry["key"], Direction(entry["direction"]), None if bounds is None else (bounds[0], bounds[1]))
 
@@ -76,7 +76,7 @@ class Yardstick:
         return 1.0 - share if self.direction is Direction.LOWER else share
 
     def tone(self, value: float | None) -> str:
-        """The tone of a value: the fifth of the yardstick that it lies in.
+        """Return the tone of a value: the fifth of the yardstick that it lies in.
 
         >>> Yardstick("noise", Direction.LOWER, (0, 1)).tone(0.1)
         'good2'
@@ -89,17 +89,17 @@ def read_cells(path: Path) -> pa.Table:
     """Row, metric, value and status of every cell, in the order of the file.
 
     Raises:
-        RunFolderError: there is no score table, or it can not be read.
+        RunFolderError: There is no score table, or it cannot be read.
     """
     try:
         _check_version(pq.read_schema(path), Stage.AGGREGATION, path)
         return pq.read_table(path, columns=["row_id", "metric", "value", "status"])
     except (OSError, pa.ArrowException) as error:
-        raise RunFolderError(f"the score table {path} can not be read ({error}). Run the evaluation again.") from error
+        raise RunFolderError(f"the score table {path} cannot be read ({error}). Run the evaluation again.") from error
 
 
 def worst_first(cells: pa.Table, yardsticks: Sequence[Yardstick]) -> list[str]:
-    """Ids of all rows, the worst first.
+    """Return ids of all rows, the worst first.
 
     A row is as good as the mean of its cells on their yardsticks. A failed cell counts as the worst value; an
     undefined one, and a value without a yardstick, do not count. Rows without any cell that counts come last.
@@ -125,19 +125,19 @@ def worst_first(cells: pa.Table, yardsticks: Sequence[Yardstick]) -> list[str]:
 
 
 def histogram(cells: pa.Table, metric: str, low: float, high: float) -> list[int]:
-    """How many values of a metric lie in each of BINS equal parts of [low, high]; values outside are not counted."""
+    """Return the number of values of a metric in each of BINS equal parts of [low, high]; others are not counted."""
     values = cells["value"].filter(pc.equal(cells["metric"], metric)).drop_null().to_numpy()
     counts, _ = np.histogram(values, bins=BINS, range=(low, high))
     return [int(count) for count in counts]
 
 
 def read_rows(path: Path, stage: Stage, row_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    """The rows of a stage's table that are about some samples, by row id; empty where there is no such table.
+    """Return the rows of a stage's table that are about some samples, by row id; empty where there is no such table.
 
     The file is read in small batches: a table of any length needs no more memory than one batch and what is kept.
 
     Raises:
-        RunFolderError: the table can not be read.
+        RunFolderError: The table cannot be read.
     """
     found: dict[str, list[dict[str, Any]]] = {}
     if not path.exists():
@@ -150,7 +150,7 @@ def read_rows(path: Path, stage: Stage, row_ids: Sequence[str]) -> dict[str, lis
                 for row in batch.filter(pc.is_in(batch.column("row_id"), value_set=wanted)).to_pylist():
                     found.setdefault(row["row_id"], []).append(row)
     except (OSError, pa.ArrowException) as error:
-        raise RunFolderError(f"the table {path} can not be read ({error}). Run the evaluation again.") from error
+        raise RunFolderError(f"the table {path} cannot be read ({error}). Run the evaluation again.") from error
     return found
 
 

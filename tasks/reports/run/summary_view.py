@@ -30,15 +30,15 @@ _JOINT = re.compile(r"(?<=[_,=/.])|(?=\()")
 def metric_view(
     entry: Mapping[str, Any], summary: Mapping[str, Any], cells: pa.Table, correction: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """A metric for the page.
+    """Return a metric for the page.
 
     Args:
-        entry: the metric as the run's manifest describes it.
-        summary: its numbers as summary.json has them.
-        cells: the score table.
+        entry: The metric as the run's manifest describes it.
+        summary: Its numbers as summary.json has them.
+        cells: The score table.
         correction: Entry of its bias-corrected mean in summary.json, where a calibration covers it.
     """
-    yardstick = Yardstick.of(entry)
+    yardstick = Yardstick.from_entry(entry)
     distribution = summary["distribution"]
     return {
         "key": entry["key"],
@@ -62,7 +62,7 @@ def metric_view(
 
 
 def format_number(value: float) -> str:
-    """A value in the precision that a reader can use.
+    """Return a value in the precision that a reader can use.
 
     >>> format_number(0.66666), format_number(42.0), format_number(-0.0001)
     ('0.667', '42', '0')
@@ -72,7 +72,7 @@ def format_number(value: float) -> str:
 
 
 def format_fixed(value: float) -> str:
-    """A value with three decimals, so that numbers stand below each other; a minus sign only where one is due.
+    """Return a value with three decimals, so that numbers stand below each other; a minus sign only where one is due.
 
     >>> format_fixed(0.5), format_fixed(-0.0001)
     ('0.500', '0.000')
@@ -118,7 +118,7 @@ def _values(distribution: Mapping[str, Any], yardstick: Yardstick, cells: pa.Tab
 
 
 def _range(distribution: Mapping[str, Any], yardstick: Yardstick) -> tuple[float, float]:
-    """The part of the number line that the drawings show: the metric's range, or that of the values."""
+    """Return the part of the number line that the drawings show: the metric's range, or that of the values."""
     if yardstick.bounds is not None and yardstick.span is not None:
         low = yardstick.span[0] if distribution["least"] >= yardstick.span[0] else yardstick.bounds[0]
         return low, yardstick.bounds[1]
@@ -161,7 +161,7 @@ def _histogram(counts: Sequence[int], yardstick: Yardstick, low: float, high: fl
 
 
 def _shares(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Where the parts of the bar of scored, undefined and failed rows begin, and how long they are."""
+    """Return where the parts of the bar of scored, undefined and failed rows begin, and how long they are."""
     total = sum(summary[status] for status in _STATUSES) or 1
     parts = []
     start = 0.0

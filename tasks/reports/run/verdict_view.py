@@ -11,16 +11,16 @@ Explanations = Mapping[tuple[str, str, str], Row]
 
 
 def explanations_by_verdict(rows: Iterable[Row]) -> Explanations:
-    """The explanations of a sample, each findable by its verdict."""
+    """Return the explanations of a sample, each findable by its verdict."""
     return {_key(row): row for row in rows}
 
 
 def verdict_view(row: Row, explanations: Explanations) -> dict[str, Any]:
-    """A verdict for the page; what is not known about it is left out.
+    """Return a verdict for the page; what is not known about it is left out.
 
     Args:
-        row: its row of the verdicts table.
-        explanations: the explanations of the sample.
+        row: Its row of the verdicts table.
+        explanations: The explanations of the sample.
     """
     found = {name: row[name] for name in ("verdict", "probability", "reason") if row[name] is not None}
     why = explanations.get(_key(row))
@@ -37,7 +37,7 @@ def verdict_view(row: Row, explanations: Explanations) -> dict[str, Any]:
 
 
 def panel_view(votes: Iterable[Row]) -> list[dict[str, Any]]:
-    """What each judge of a panel said."""
+    """Return what each judge of a panel said."""
     return [{name: vote[name] for name in ("judge", "label", "probability")} for vote in votes]
 
 

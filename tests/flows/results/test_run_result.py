@@ -30,7 +30,7 @@ def test_a_run_gives_its_tables(folder: Path) -> None:
     with pytest.raises(ConfigError, match="Did you mean wide"):
         run.scores("wid")
     assert [row["row_id"] for row in run.samples()] == [sample["row_id"] for sample in folders.SAMPLES]
-    assert {row["metric"] for row in run.failed()} == {"faithfulness", "house_style"}
+    assert {row["metric"] for row in run.failed_cells()} == {"faithfulness", "house_style"}
     assert len(run.table("claims")) == len(folders.CLAIMS)
 
 

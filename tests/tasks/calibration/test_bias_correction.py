@@ -1,4 +1,4 @@
-"""What people would say of a run, from its scores and what its manifest knows of the judge's error."""
+"""Bias-corrected means of a run, from its scores and the judge's error in its manifest."""
 
 from pathlib import Path
 from typing import Any

@@ -15,7 +15,7 @@ JUDGE = {"backend": "server", "model": "big", "revision": "r1"}
 
 def differing(tmp_path: Path, a: dict[str, Any], b: dict[str, Any]) -> RunDifferences:
     runs = [FinishedRun(compared.write_run(tmp_path / name, 0.5, **more)) for name, more in (("a", a), ("b", b))]
-    return find_differences(RunPair.of(runs[0], runs[1], Matching()))
+    return find_differences(RunPair.from_runs(runs[0], runs[1], Matching()))
 
 
 def test_equal_runs_differ_in_nothing(tmp_path: Path) -> None:
@@ -112,6 +112,6 @@ def test_another_parameter_of_a_metric_is_serious_and_a_missing_metric_is_not(tm
 def test_another_answer_is_what_is_compared_and_another_question_is_not(tmp_path: Path) -> None:
     a = compared.write_run(tmp_path / "a", 0.5)
     b = compared.write_run(tmp_path / "b", 0.5, answer="In Cork.")
-    found = find_differences(RunPair.of(FinishedRun(a), FinishedRun(b), Matching()))
+    found = find_differences(RunPair.from_runs(FinishedRun(a), FinishedRun(b), Matching()))
     assert found.serious == ()
     assert dict(found.rows.columns) == {"response": compared.ROWS}

@@ -15,7 +15,7 @@ from tests.tasks.reports import folders
 
 
 def pair_of(a: Path, b: Path, **matching: str) -> RunPair:
-    return RunPair.of(FinishedRun(a), FinishedRun(b), Matching(**matching))
+    return RunPair.from_runs(FinishedRun(a), FinishedRun(b), Matching(**matching))
 
 
 def renamed(folder: Path, **columns: str) -> Path:
@@ -48,7 +48,7 @@ def test_rows_can_be_matched_by_a_column(tmp_path: Path) -> None:
 
 
 def test_rows_that_a_column_does_not_tell_apart_can_not_be_matched(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="can not be matched by response: two rows of"):
+    with pytest.raises(ConfigError, match="cannot be matched by response: two rows of"):
         pair_of(renamed(tmp_path / "a"), renamed(tmp_path / "b"), match="response")
 
 

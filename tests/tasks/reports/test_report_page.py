@@ -380,7 +380,7 @@ def test_scores_of_rows_that_are_not_among_the_samples_are_refused(tmp_path: Pat
 def test_a_damaged_table_is_refused(tmp_path: Path, name: str) -> None:
     folder = folders.write_large_run(tmp_path / "run", rows=2)
     (folder / name).write_bytes(b"not a table")
-    with pytest.raises(RunFolderError, match="can not be read"):
+    with pytest.raises(RunFolderError, match="cannot be read"):
         write_report(folder)
 
 

@@ -128,5 +128,5 @@ def test_a_table_that_was_not_needed_has_no_rows(tmp_path: Path) -> None:
 
 
 def test_a_missing_score_table_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RunFolderError, match=r"scores\.parquet can not be read"):
+    with pytest.raises(RunFolderError, match=r"scores\.parquet cannot be read"):
         read_cells(tmp_path / "scores.parquet")

@@ -52,7 +52,7 @@ def test_a_damaged_table_is_named(folder: Path) -> None:
     run = FinishedRun(folder)
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 3])
-    with pytest.raises(RunFolderError, match=r"samples\.parquet can not be read"):
+    with pytest.raises(RunFolderError, match=r"samples\.parquet cannot be read"):
         run.rows(Stage.SAMPLES, ["0-0"])
     path.unlink()
     with pytest.raises(RunFolderError, match=r"it has no stages/samples\.parquet"):
@@ -64,5 +64,5 @@ def test_a_table_that_changes_while_it_is_used_is_named(folder: Path) -> None:
     run = FinishedRun(folder)
     assert run.rows(Stage.SAMPLES, ["0-0"]).num_rows == 1
     path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(RunFolderError, match=r"samples\.parquet can not be read"):
+    with pytest.raises(RunFolderError, match=r"samples\.parquet cannot be read"):
         run.rows(Stage.SAMPLES, ["0-0"])
