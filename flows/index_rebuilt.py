@@ -88,7 +88,7 @@ def index_rebuilt(  # noqa: PLR0913, PLR0917 they are what a person fills in
 
 
 def _newest_version(config: RunConfig, said: Mapping[str, str], announced: str, event: str) -> IndexRebuilt | None:
-    """Return the version to evaluate: of a run that an event has started, the newest that waits, if any does."""
+    """Return the version to evaluate; for a run that an event started, the newest waiting version, if any."""
     when = _time(announced)
     found = IndexRebuilt.from_payload(said, when) if not event else _claim(config, said, when, UUID(event))
     if found is None:

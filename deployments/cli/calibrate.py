@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from deployments.cli._support.console import print_table, stderr, stdout
-from deployments.cli._support.options import Json, with_config_except
+from deployments.cli._support.options import Json, by_option, seed_option, with_config_except
 from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli.run import Verbose, load_models, set_log_levels
 from deployments.local_server import start_server, use_server
@@ -49,18 +49,8 @@ Range = Annotated[
         help="The lowest and the highest grade. Default: the metric's own range, if all grades lie in it.",
     ),
 ]
-By = Annotated[
-    str | None,
-    typer.Option(
-        "--by", envvar="ASSAY_CALIBRATE_BY", help="Column whose equal values make rows a group, not independent."
-    ),
-]
-Seed = Annotated[
-    int | None,
-    typer.Option(
-        "--seed", envvar="ASSAY_CALIBRATE_SEED", min=0, help="Where resampling starts. Default: always the same."
-    ),
-]
+By = Annotated[str | None, by_option("ASSAY_CALIBRATE_BY")]
+Seed = Annotated[int | None, seed_option("ASSAY_CALIBRATE_SEED")]
 Keep = Annotated[
     bool,
     typer.Option(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deployments.cli._support.console import stderr, stdout
-from deployments.cli._support.options import Json
+from deployments.cli._support.options import Json, by_option, seed_option
 from metric_core.errors import ConfigError, RunFolderError
 
 if TYPE_CHECKING:
@@ -26,22 +26,12 @@ GateFile = Annotated[
         help="Gate file (TOML) that the run is held against.",
     ),
 ]
-By = Annotated[
-    str | None,
-    typer.Option(
-        "--by", envvar="ASSAY_COMPARE_BY", help="Column whose equal values make rows a group, not independent."
-    ),
-]
+By = Annotated[str | None, by_option("ASSAY_COMPARE_BY")]
 Match = Annotated[
     str | None,
     typer.Option("--match", envvar="ASSAY_COMPARE_MATCH", help="Column by which rows are matched. Default: their ids."),
 ]
-Seed = Annotated[
-    int | None,
-    typer.Option(
-        "--seed", envvar="ASSAY_COMPARE_SEED", min=0, help="Where resampling starts. Default: always the same."
-    ),
-]
+Seed = Annotated[int | None, seed_option("ASSAY_COMPARE_SEED")]
 Top = Annotated[
     int,
     typer.Option("--top", envvar="ASSAY_COMPARE_TOP", min=0, help="How many of the rows that changed most to show."),

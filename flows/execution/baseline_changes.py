@@ -28,7 +28,7 @@ def compare_with_baseline(earlier: FinishedRun, refs: Sequence[StageRef]) -> dic
 
 
 def rows_entry(found: RowChanges) -> dict[str, Any]:
-    """Return the counts of rows, those of changed columns, and the first rows that changed.
+    """Return the counts of rows and of changed columns, and the first changed rows.
 
     >>> rows_entry(RowChanges(("d",), (), {"a": ("response",)}, 2))["rows"]
     {'added': 1, 'removed': 0, 'changed': 1, 'unchanged': 2}

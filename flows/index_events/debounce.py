@@ -79,7 +79,7 @@ def claim_newest(
 def waiting_events(
     events: Mapping[UUID, IndexRebuilt], taken: Collection[UUID], started: datetime, quiet: timedelta
 ) -> dict[UUID, IndexRebuilt]:
-    """Return the events that wait for a run: those of the burst that has started it, and all since.
+    """Return the events that wait for a run: those of the burst that started it, and all later ones.
 
     Args:
         events: The events of an index.
@@ -96,7 +96,7 @@ def waiting_events(
 
 
 def _read_events_with(event_id: UUID, index: str, since: datetime) -> Sequence[ReceivedEvent]:
-    """Return the events of an index, once a certain one is among those that the server has written."""
+    """Wait until the server has written an event, and return all events of the index."""
     deadline = time.monotonic() + _EVENT_TIMEOUT
     found = _read(index, since)
     while event_id not in {each.id for each in found}:
@@ -126,7 +126,7 @@ def _read(index: str, since: datetime) -> Sequence[ReceivedEvent]:
 
 
 def _usable(found: Sequence[ReceivedEvent]) -> dict[UUID, IndexRebuilt]:
-    """Return the events that say what is needed; one that does not starts a run of its own, which says so."""
+    """Return the valid events; an invalid event starts its own run, which reports it."""
     usable = {}
     for each in found:
         if each.event == EVENT:

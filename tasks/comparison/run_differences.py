@@ -119,7 +119,7 @@ def _applied_settings(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _compare_request_modes(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDifference]:
-    """Yield how the judge was asked: whether that matters is its own account, where both runs have one."""
+    """Yield differences in how the judge is asked; the judge fingerprints say whether they can change its answers."""
     before, after = a.manifest, b.manifest
     old, new = before.get("judge_fingerprints") or {}, after.get("judge_fingerprints") or {}
     both = old.keys() & new.keys()

@@ -1,11 +1,11 @@
-"""When a run was made, as people write it."""
+"""Format timestamps for readers."""
 
 from datetime import datetime
 from typing import Any
 
 
 def format_timestamp(created: Any) -> str:
-    """Return a moment in ISO 8601 in words; anything else as it is.
+    """Return an ISO 8601 time in words; anything else unchanged.
 
     >>> format_timestamp("2026-11-21T15:59:46+00:00"), format_timestamp(None)
     ('21 November 2026, 15:59 UTC', 'None')

@@ -12,7 +12,7 @@ LONGEST_TEXT = 20_000
 
 
 def truncate_text(text: str | None, limit: int = LONGEST_TEXT) -> dict[str, Any] | None:
-    """Return a text with its beginning only where it is too long, and then with its whole length.
+    """Return a text, or its beginning and its full length where it is too long.
 
     >>> truncate_text("It rains.", limit=2)
     {'text': 'It', 'of': 9}
@@ -23,11 +23,11 @@ def truncate_text(text: str | None, limit: int = LONGEST_TEXT) -> dict[str, Any]
 
 
 def truncate_reply(rows: Iterable[Row]) -> dict[str, Any] | None:
-    """Return the judge's own words that rows were made from; None where it was not asked, or is no language model."""
+    """Return the judge's reply that rows were made from; None if it was not asked or is no language model."""
     return truncate_text(next((row["reply"] for row in rows if row["reply"]), None))
 
 
 def gap_view(rows: Iterable[Row]) -> dict[str, Any] | None:
-    """Return why a stage has nothing to show for a row; None if it has something."""
+    """Return status and reason of a row for which a stage has no result; None if it has one."""
     missing = next((row for row in rows if row["status"] != AnswerStatus.ANSWERED), None)
     return None if missing is None else {"status": missing["status"], "reason": missing["reason"]}

@@ -109,7 +109,7 @@ class FinishedRun:
         return frozenset(cells["row_id"].to_pylist())
 
     def _path(self, stage: Stage) -> Path:
-        """Return where a stage's table is, once it is known to be one that this rag-assay reads."""
+        """Return the path of a stage's table, after a check of its schema version."""
         name = _name(stage)
         path = self.folder / name
         try:
@@ -128,7 +128,7 @@ class FinishedRun:
 
 
 def _name(stage: Stage) -> str:
-    """Return where a stage's table is in a run folder."""
+    """Return the path of a stage's table in a run folder."""
     return run_folder.SCORES if stage is Stage.AGGREGATION else f"{run_folder.STAGES}/{stage}.parquet"
 
 

@@ -12,7 +12,7 @@ Row: TypeAlias = tuple[str, ...]
 
 SUMMARY_HEADINGS: Row = ("metric", "mean", "95 % interval", "scored", "undefined", "failed")
 USAGE_HEADINGS: Row = (
-    *("stage", "questions", "stored", "requests"),
+    *("stage", "questions", "cached", "requests"),
     *("prompt tokens", "cached tokens", "output tokens", "seconds", "failed"),
 )
 TOTAL = "total"
@@ -33,7 +33,7 @@ def summary_rows(summary: Mapping[str, Any]) -> list[Row]:
 
 
 def usage_rows(manifest: Mapping[str, Any]) -> list[Row]:
-    """Return what each stage that asked something cost, and all of them together; empty where nothing was asked.
+    """Return the cost of each stage that asked something, and the total; empty if nothing was asked.
 
     Args:
         manifest: Content of run.json.

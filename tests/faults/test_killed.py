@@ -11,8 +11,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,16 +44,7 @@ class Killable:
     def __init__(self, folder: Path, server: Server, prefect_url: str) -> None:
         self.folder = folder
         self._environment = environment(folder, prefect_url)
-        source = folder / "rows.jsonl"
-        source.write_text("\n".join(json.dumps(row) for row in rows(ROWS)), encoding="utf-8")
-        options = {"urls": [server.url], "concurrency": IN_FLIGHT}
-        configuration = {
-            "source": str(source),
-            "metrics": METRICS,
-            "judge": {"backend": "server", "server": options},
-            "shard_rows": max(20, ROWS // 5),
-        }
-        (folder / "config.yaml").write_text(json.dumps(configuration), encoding="utf-8")
+        (folder / "config.yaml").write_text(json.dumps(configuration(folder, server)), encoding="utf-8")
 
     def start(self, out: str) -> subprocess.Popen[bytes]:
         """Starts a run into a folder."""
@@ -69,24 +61,47 @@ class Killable:
     @property
     def asked(self) -> list[str]:
         """The prompts that the server was asked, in their order."""
-        try:
-            lines = (self.folder / "requests.jsonl").read_text(encoding="utf-8").splitlines()
-        except FileNotFoundError:
-            return []
-        return [json.loads(line)["prompt"] for line in lines if line.endswith("}")]
+        return asked_prompts(self.folder)
 
     def kill_after(self, requests: int, out: str) -> None:
         """Starts a run and kills its whole process group when the server has seen so many requests."""
         process = self.start(out)
-        log = self.folder / "requests.jsonl"
-        log.touch()
-        with log.open("rb") as lines:
-            seen = 0
-            while (seen := seen + lines.read().count(b"\n")) < requests:
-                assert process.poll() is None, (self.folder / f"{out}.log").read_text(encoding="utf-8")
-                time.sleep(0.02)
+        for _ in wait_for_requests(self.folder, requests):
+            assert process.poll() is None, (self.folder / f"{out}.log").read_text(encoding="utf-8")
         os.killpg(process.pid, signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
+
+
+def configuration(folder: Path, server: Server) -> dict[str, Any]:
+    """Write the rows into a folder and return the configuration of a run over them."""
+    source = folder / "rows.jsonl"
+    source.write_text("\n".join(json.dumps(row) for row in rows(ROWS)), encoding="utf-8")
+    return {
+        "source": str(source),
+        "metrics": METRICS,
+        "judge": {"backend": "server", "server": {"urls": [server.url], "concurrency": IN_FLIGHT}},
+        "shard_rows": max(20, ROWS // 5),
+    }
+
+
+def wait_for_requests(folder: Path, count: int) -> Iterator[None]:
+    """Yield now and then until the judge has logged so many requests."""
+    log = folder / "requests.jsonl"
+    log.touch()
+    with log.open("rb") as lines:
+        seen = 0
+        while (seen := seen + lines.read().count(b"\n")) < count:
+            yield
+            time.sleep(0.02)
+
+
+def asked_prompts(folder: Path) -> list[str]:
+    """Return the prompts that the judge was asked, in their order; a line that was cut off does not count."""
+    try:
+        lines = (folder / "requests.jsonl").read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    return [json.loads(line)["prompt"] for line in lines if line.endswith("}")]
 
 
 def rows(count: int) -> list[dict[str, object]]:

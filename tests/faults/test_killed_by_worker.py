@@ -3,7 +3,6 @@
 The judge's own log of requests is the witness. `ASSAY_TEST_KILLS` and `ASSAY_TEST_ROWS` make the series longer.
 """
 
-import json
 import os
 import random
 import signal
@@ -27,7 +26,7 @@ from deployments.local_server import use_server
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from tests.faults.conftest import ROOT, Run, Server, no_hang
-from tests.faults.test_killed import IN_FLIGHT, LOST_A_KILL, METRICS, MOST_TWICE, ROWS, rows
+from tests.faults.test_killed import LOST_A_KILL, MOST_TWICE, asked_prompts, configuration, wait_for_requests
 from tests.prefect_servers import prefect_server, worker
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
@@ -50,13 +49,8 @@ class Deployed:
         self.folder = folder
         self._client = client
         self._deployment = deployment
-        source = folder / "rows.jsonl"
-        source.write_text("\n".join(json.dumps(row) for row in rows(ROWS)), encoding="utf-8")
         self.config: dict[str, Any] = {
-            "source": str(source),
-            "metrics": METRICS,
-            "judge": {"backend": "server", "server": {"urls": [server.url], "concurrency": IN_FLIGHT}},
-            "shard_rows": max(20, ROWS // 5),
+            **configuration(folder, server),
             "tables": str(folder / "tables"),
             "cache": str(folder / "answers.db"),
             "out": str(folder / "run"),
@@ -65,8 +59,7 @@ class Deployed:
     @property
     def asked(self) -> list[str]:
         """The prompts that the judge was asked, in their order."""
-        log = self.folder / "requests.jsonl"
-        return [json.loads(line)["prompt"] for line in log.read_text(encoding="utf-8").splitlines()]
+        return asked_prompts(self.folder)
 
     def start(self) -> UUID:
         """Has the worker begin a flow run."""
@@ -74,12 +67,8 @@ class Deployed:
 
     def wait_for(self, requests: int) -> None:
         """Waits until the judge has seen so many requests."""
-        log = self.folder / "requests.jsonl"
-        log.touch()
-        with log.open("rb") as lines:
-            seen = 0
-            while (seen := seen + lines.read().count(b"\n")) < requests:
-                time.sleep(0.02)
+        for _ in wait_for_requests(self.folder, requests):
+            pass
 
     def kill(self, flow_run_id: UUID) -> None:
         """Kills a flow run's whole process group; its worker reports that."""

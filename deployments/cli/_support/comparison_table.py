@@ -85,7 +85,7 @@ def _print_metrics(console: Console, comparison: RunComparison) -> None:
     table.add_column("metric", overflow="fold", min_width=16)
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+    table.add_column("outcome", no_wrap=True)
     for metric in comparison.metrics:
         shown = [number for name, number in zip(_HEADINGS, numbers(metric), strict=True) if name in headings]
         words = metric.verdict if is_wide else _SHORT.get(metric.verdict, metric.verdict)

@@ -32,6 +32,16 @@ _OF_VERBS = ("ASSAY_COMPARE_", "ASSAY_CALIBRATE_")
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
+def by_option(variable: str) -> Any:
+    """Return the option `--by`, which a variable may set too."""
+    return typer.Option("--by", envvar=variable, help="Column whose equal values make rows a group, not independent.")
+
+
+def seed_option(variable: str) -> Any:
+    """Return the option `--seed`, which a variable may set too."""
+    return typer.Option("--seed", envvar=variable, min=0, help="Where resampling starts. Default: always the same.")
+
+
 def find_misspelled_variables(environment: Mapping[str, str]) -> Iterator[str]:
     """Yield a sentence for every variable that no option reads and that resembles the name of an option.
 

@@ -60,7 +60,7 @@ def _sentence(facts: Mapping[str, Any], verdict: str | None = None) -> str:
 
 
 def figure_rows(calibration: Calibration) -> Iterator[tuple[str, str, str]]:
-    """Yield each figure: what it is, its value, and its interval."""
+    """Yield title, value and interval of each figure."""
     for name, title in FIGURES.items():
         if (figure := calibration.figures.get(name)) is not None:
             yield title, format_fixed(figure.value), _format_interval(figure)

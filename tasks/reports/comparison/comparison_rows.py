@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from metric_core.errors import RunFolderError
-from metric_core.metrics.context_entity_recall import CONTEXT_ENTITY_RECALL, NORMALIZED
 from metric_core.records import Direction
 from metric_core.stages import Stage
 from tasks.comparison.run_comparison import RunComparison
@@ -16,7 +15,7 @@ from tasks.reports.comparison.comparison_passages import passages_side_by_side
 from tasks.reports.comparison.comparison_words import format_signed
 from tasks.reports.comparison.word_diff import diff_words
 from tasks.reports.run.evidence_view import row_view
-from tasks.reports.run.row_tables import RowTables
+from tasks.reports.run.row_tables import EVIDENCE_STAGES, RowTables, entity_match
 from tasks.reports.run.score_table import Yardstick, read_rows
 from tasks.reports.run.summary_view import format_fixed
 from tasks.reports.truncation import LONGEST_TEXT
@@ -25,8 +24,6 @@ from tasks.runs.run_folder import SCORES, STAGES
 
 MOST_ROWS = 100
 """Rows that a page carries."""
-
-_EVIDENCE = tuple(stage for stage in Stage if stage not in {Stage.SAMPLES, Stage.AGGREGATION, Stage.REPORTING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +72,9 @@ def _read(folder: str, match: str | None, names: Sequence[str]) -> _Side:
     ids = [row_ids[name] for name in names]
     metrics = {entry["key"]: entry for entry in run.manifest["metrics"]}
     yardsticks = {key: Yardstick.from_entry(entry) for key, entry in metrics.items()}
-    parameters = (e["parameters"] for e in metrics.values() if e["name"] == CONTEXT_ENTITY_RECALL.name)
-    entity_match = next((p["match"] for p in parameters if p.get("match")), NORMALIZED)
+    match_entities = entity_match(metrics.values())
     path = Path(folder)
-    stages = {stage: read_rows(path / STAGES / f"{stage}.parquet", stage, ids) for stage in _EVIDENCE}
+    stages = {stage: read_rows(path / STAGES / f"{stage}.parquet", stage, ids) for stage in EVIDENCE_STAGES}
     found = read_rows(path / STAGES / f"{Stage.SAMPLES}.parquet", Stage.SAMPLES, ids)
     cells = read_rows(path / SCORES, Stage.AGGREGATION, ids)
     missing = [row_id for row_id in ids if row_id not in found]
@@ -91,7 +87,7 @@ def _read(folder: str, match: str | None, names: Sequence[str]) -> _Side:
             stage: rows.get(sample["row_id"], []) for stage, rows in stages.items()
         }
         tables = RowTables(sample, cells.get(sample["row_id"], []), of_stages)
-        views[name] = row_view(tables, tuple(yardsticks.values()), entity_match)
+        views[name] = row_view(tables, tuple(yardsticks.values()), match_entities)
     return _Side(yardsticks, samples, views)
 
 

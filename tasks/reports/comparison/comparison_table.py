@@ -13,22 +13,22 @@ _SCHEMA = pa.schema(
         *((name, pa.string()) for name in ("metric", "scale")),
         *((name, pa.float64()) for name in ("a", "b", "difference", "low", "high", "p")),
         ("rows", pa.int64()),
-        ("verdict", pa.string()),
+        ("outcome", pa.string()),
     ]
 )
 
 
 def metrics_table(metrics: Iterable[MetricComparison]) -> RunTable:
-    """Return a row a metric: both means, their difference with its interval, p after correction, rows, verdict.
+    """Return a row per metric: both means, their difference and its interval, adjusted p, rows, outcome.
 
     >>> metrics_table([]).columns
-    ['metric', 'scale', 'a', 'b', 'difference', 'low', 'high', 'p', 'rows', 'verdict']
+    ['metric', 'scale', 'a', 'b', 'difference', 'low', 'high', 'p', 'rows', 'outcome']
     """
     return RunTable(pa.Table.from_pylist([_row(metric) for metric in metrics], schema=_SCHEMA))
 
 
 def _row(metric: MetricComparison) -> Mapping[str, Any]:
-    row = {"metric": metric.metric, "scale": metric.scale, "rows": metric.rows.paired, "verdict": str(metric.verdict)}
+    row = {"metric": metric.metric, "scale": metric.scale, "rows": metric.rows.paired, "outcome": str(metric.verdict)}
     found = metric.difference
     if found is None:
         return row

@@ -1,19 +1,17 @@
 """The metrics of a comparison as its page shows them: numbers as text, drawings as coordinates."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from metric_core.records import Direction
 from metric_core.statistics.comparison import ChangeOutcome, Difference, MetricComparison
 from tasks.reports.comparison.comparison_words import LOWER_IS_BETTER, format_interval, format_p, format_signed
-from tasks.reports.run.summary_view import DIRECTIONS, format_fixed, format_number
+from tasks.reports.run.summary_view import DIRECTIONS, format_fixed, format_number, split_key
 
 WIDTH = 260
 """Width of the drawings, in the units of their coordinates."""
 
 _MARGIN = 8
-_JOINT = re.compile(r"(?<=[_,=/.])|(?=\()")
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 _KINDS = {ChangeOutcome.BETTER: "better", ChangeOutcome.WORSE: "worse"}
 
@@ -57,11 +55,11 @@ def _view(metric: MetricComparison, reach: float) -> dict[str, Any]:
         if count
     ]
     return {
-        "key_parts": _JOINT.split(metric.metric),
+        "key_parts": split_key(metric.metric),
         "scale": metric.scale,
         "direction": DIRECTIONS[metric.direction],
         "arrow": {Direction.HIGHER: "↑", Direction.LOWER: LOWER_IS_BETTER}.get(metric.direction, "↔"),
-        "verdict": metric.verdict,
+        "outcome": metric.verdict,
         "kind": _KINDS.get(metric.verdict, "unclear"),
         "paired": rows.paired,
         "lost": lost,

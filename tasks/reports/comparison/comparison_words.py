@@ -1,4 +1,4 @@
-"""A comparison in words and numbers, as terminals, Markdown and pages all say them."""
+"""Sentences and numbers of a comparison, shared by terminal, Markdown and page."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -55,13 +55,13 @@ def format_interval(interval: Interval | None, is_signed: bool = False) -> str:
 
 
 def title(metric: MetricComparison) -> str:
-    """Return a metric's key, the scale of its rows where they bring one, and whether less is better."""
+    """Return a metric's key, the scale of its rows if they have one, and an arrow if lower is better."""
     name = metric.metric if metric.scale is None else f"{metric.metric} on {metric.scale}"
     return f"{name} {LOWER_IS_BETTER}" if metric.direction is Direction.LOWER else name
 
 
 def headline(metrics: Sequence[MetricComparison]) -> str:
-    """Return how many metrics became worse, better, or neither, in one line.
+    """Return the numbers of metrics that became worse, better, or neither, in one line.
 
     >>> headline([])
     'no metric in both runs'
@@ -78,7 +78,7 @@ def headline(metrics: Sequence[MetricComparison]) -> str:
 def rows_changed_most(
     metrics: Sequence[MetricComparison],
 ) -> list[tuple[str, list[tuple[MetricComparison, RowChange]]]]:
-    """Return the rows that metrics name as most changed, with what changed, those that most metrics name first."""
+    """Return the most changed rows with their changes, those that most metrics name first."""
     named: dict[str, list[tuple[MetricComparison, RowChange]]] = {}
     for metric in metrics:
         for change in metric.difference.most_changed if metric.difference else ():
@@ -112,13 +112,13 @@ def numbers(metric: MetricComparison) -> tuple[str, ...]:
 
 
 def folder_text(folder: str) -> str:
-    """Return a run folder as a person would write it here: relative to the current folder, if it is below that."""
+    """Return a run folder relative to the current folder, if it is below it."""
     path = Path(folder)
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else folder
 
 
 def row_sentences(comparison: RunComparison) -> Iterator[str]:
-    """Yield how the rows of the two runs differ, and how they were matched and grouped."""
+    """Yield sentences on the differences, matching and grouping of the rows."""
     if comparison.differences is None:
         return
     rows = comparison.differences.rows
@@ -138,7 +138,7 @@ def row_sentences(comparison: RunComparison) -> Iterator[str]:
 
 
 def lost_sentences(comparison: RunComparison) -> Iterator[str]:
-    """Yield rows that are in no difference, because only one of the runs has a score for them."""
+    """Yield sentences on rows that are in no difference because only one run has a score for them."""
     for metric in comparison.metrics:
         rows = metric.rows
         lost = [
@@ -155,7 +155,7 @@ def lost_sentences(comparison: RunComparison) -> Iterator[str]:
 
 
 def category_sentences(comparison: RunComparison) -> Iterator[str]:
-    """Yield how often each category was answered, for metrics that answer with one."""
+    """Yield the counts of each category, for metrics whose values are categories."""
     for metric in comparison.metrics:
         if metric.categories:
             counts = ", ".join(f"{label} {a} → {b}" for label, (a, b) in metric.categories.items())
@@ -169,12 +169,12 @@ def correction_sentences(comparison: RunComparison) -> Iterator[str]:
 
 
 def check_numbers(check: Check) -> tuple[str, str]:
-    """Return what a check observed, and its interval."""
+    """Return the observed value of a check and its interval."""
     return ("-" if check.observed is None else format_fixed(check.observed), format_interval(check.interval))
 
 
 def level_sentence(gate: GateResult) -> str:
-    """Return how sure the intervals and the outcome of a gate are."""
+    """Return a sentence on the confidence of a gate."""
     return (
         f"Each end of an interval holds at {gate.level:.0%} confidence; "
         f"the probability that the gate fails by chance is at most {1 - gate.level:.0%}."

@@ -66,7 +66,7 @@ def reshape(folder: Path, shape: Shape) -> pa.Table:
 
 
 def list_failed_cells(folder: Path) -> pa.Table:
-    """Return the cells for which the judge gave nothing usable, with their reasons.
+    """Return the cells for which the judge returned nothing usable, with their reasons.
 
     Raises:
         RunFolderError: The folder does not hold a finished run.

@@ -6,7 +6,7 @@ either way, and the page's own policy forbids every request and every script but
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,12 @@ from typing import Any
 from markupsafe import Markup
 
 from metric_core.errors import ConfigError, RunFolderError
-from metric_core.metrics.context_entity_recall import CONTEXT_ENTITY_RECALL, NORMALIZED
 from metric_core.stages import Stage
 from tasks.calibration.bias_correction import read_corrected_means
 from tasks.reports.page import render_page
 from tasks.reports.run.evidence_view import row_view
 from tasks.reports.run.judge_view import judge_view
-from tasks.reports.run.row_tables import RowTables
+from tasks.reports.run.row_tables import EVIDENCE_STAGES, RowTables, entity_match
 from tasks.reports.run.score_table import Yardstick, read_cells, read_rows, worst_first
 from tasks.reports.run.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH, metric_view
 from tasks.reports.timestamps import format_timestamp
@@ -37,16 +36,6 @@ BAD_ROWS_SHOWN = 200
 
 _STYLES = ("report.css",)
 _SCRIPTS = ("dom.js", "evidence.js", "table.js")
-_EVIDENCE_STAGES = (
-    Stage.SAMPLES,
-    Stage.CLAIMS,
-    Stage.ENTITIES,
-    Stage.QUESTIONS,
-    Stage.RATINGS,
-    Stage.VERDICTS,
-    Stage.SIMILARITY,
-    Stage.EXPLANATIONS,
-)
 _STAGE_ORDER = [str(stage) for stage in Stage]
 _UNSAFE_IN_SCRIPT = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
@@ -128,8 +117,8 @@ def _rows(
     folder: Path, manifest: Mapping[str, Any], yardsticks: Sequence[Yardstick], order: Sequence[str], worst_rows: int
 ) -> _Rows:
     chosen = order[:worst_rows]
-    stages = {stage: read_rows(folder / STAGES / f"{stage}.parquet", stage, chosen) for stage in _EVIDENCE_STAGES}
-    samples = stages.pop(Stage.SAMPLES)
+    stages = {stage: read_rows(folder / STAGES / f"{stage}.parquet", stage, chosen) for stage in EVIDENCE_STAGES}
+    samples = read_rows(folder / STAGES / f"{Stage.SAMPLES}.parquet", Stage.SAMPLES, chosen)
     unknown = [row_id for row_id in chosen if row_id not in samples]
     if unknown:
         raise RunFolderError(
@@ -137,12 +126,12 @@ def _rows(
             "Run the evaluation again."
         )
     cells = read_rows(folder / SCORES, Stage.AGGREGATION, chosen)
-    match = _entity_match(manifest["metrics"])
+    match = entity_match(manifest["metrics"])
     changed = {row["row_id"]: row["columns"] for row in (manifest.get("baseline") or {}).get("rows_changed", ())}
     found: list[str] = []
     room = LARGEST_DATA
     for row_id in chosen:
-        of_stages = {stage: rows.get(row_id, []) for stage, rows in stages.items()}
+        of_stages: dict[Stage, list[dict[str, Any]]] = {stage: rows.get(row_id, []) for stage, rows in stages.items()}
         tables = RowTables(samples[row_id][0], cells[row_id], of_stages)
         data = script_json(row_view(tables, yardsticks, match) | {"changed": changed.get(row_id, [])})
         size = len(data.encode(errors="replace"))
@@ -150,11 +139,6 @@ def _rows(
             found.append(data)
             room -= size
     return _Rows(f"[{','.join(found)}]", len(found), len(chosen) - len(found), len(order))
-
-
-def _entity_match(metrics: Iterable[Mapping[str, Any]]) -> str:
-    found = (entry["parameters"].get("match") for entry in metrics if entry["name"] == CONTEXT_ENTITY_RECALL.name)
-    return next(found, None) or NORMALIZED
 
 
 def _run_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,10 +1,25 @@
 """The tables of a run, narrowed to one row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from metric_core.metrics.context_entity_recall import CONTEXT_ENTITY_RECALL, NORMALIZED
 from metric_core.stages import Stage
 from tasks.reports.truncation import Row
+
+EVIDENCE_STAGES = tuple(stage for stage in Stage if stage not in {Stage.SAMPLES, Stage.AGGREGATION, Stage.REPORTING})
+"""Stages whose tables hold the evidence of a row."""
+
+
+def entity_match(metrics: Iterable[Mapping[str, Any]]) -> str:
+    """Return how entities are compared in a run: the parameter `match` of context entity recall.
+
+    Args:
+        metrics: Metrics of the run, as run.json describes them.
+    """
+    found = (entry["parameters"].get("match") for entry in metrics if entry["name"] == CONTEXT_ENTITY_RECALL.name)
+    return next(filter(None, found), NORMALIZED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ def read_cells(path: Path) -> pa.Table:
 
 
 def worst_first(cells: pa.Table, yardsticks: Sequence[Yardstick]) -> list[str]:
-    """Return ids of all rows, the worst first.
+    """Return the ids of all rows, worst first.
 
     A row is as good as the mean of its cells on their yardsticks. A failed cell counts as the worst value; an
     undefined one, and a value without a yardstick, do not count. Rows without any cell that counts come last.

@@ -42,7 +42,7 @@ def metric_view(
     distribution = summary["distribution"]
     return {
         "key": entry["key"],
-        "key_parts": _JOINT.split(entry["key"]),
+        "key_parts": split_key(entry["key"]),
         "summary": entry["summary"],
         "direction": yardstick.direction,
         "direction_text": DIRECTIONS[yardstick.direction],
@@ -61,6 +61,15 @@ def metric_view(
     }
 
 
+def split_key(key: str) -> list[str]:
+    """Return the parts of a metric's key, between which a line may break.
+
+    >>> split_key("factual_correctness(mode=recall)")
+    ['factual_', 'correctness', '(mode=', 'recall)']
+    """
+    return _JOINT.split(key)
+
+
 def format_number(value: float) -> str:
     """Return a value in the precision that a reader can use.
 
@@ -72,7 +81,7 @@ def format_number(value: float) -> str:
 
 
 def format_fixed(value: float) -> str:
-    """Return a value with three decimals, so that numbers stand below each other; a minus sign only where one is due.
+    """Return a value with three decimals, without a sign on zero.
 
     >>> format_fixed(0.5), format_fixed(-0.0001)
     ('0.500', '0.000')
@@ -161,7 +170,7 @@ def _histogram(counts: Sequence[int], yardstick: Yardstick, low: float, high: fl
 
 
 def _shares(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return where the parts of the bar of scored, undefined and failed rows begin, and how long they are."""
+    """Return start and length of the scored, undefined and failed parts of a bar."""
     total = sum(summary[status] for status in _STATUSES) or 1
     parts = []
     start = 0.0

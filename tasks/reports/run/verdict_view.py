@@ -11,12 +11,12 @@ Explanations = Mapping[tuple[str, str, str], Row]
 
 
 def explanations_by_verdict(rows: Iterable[Row]) -> Explanations:
-    """Return the explanations of a sample, each findable by its verdict."""
+    """Return the explanations of a sample, by verdict."""
     return {_key(row): row for row in rows}
 
 
 def verdict_view(row: Row, explanations: Explanations) -> dict[str, Any]:
-    """Return a verdict for the page; what is not known about it is left out.
+    """Return a verdict for the page; unknown fields are left out.
 
     Args:
         row: Its row of the verdicts table.
@@ -37,7 +37,7 @@ def verdict_view(row: Row, explanations: Explanations) -> dict[str, Any]:
 
 
 def panel_view(votes: Iterable[Row]) -> list[dict[str, Any]]:
-    """Return what each judge of a panel said."""
+    """Return the votes of a panel."""
     return [{name: vote[name] for name in ("judge", "label", "probability")} for vote in votes]
 
 

@@ -289,14 +289,14 @@ def test_all_rows_on_the_page_are_said_to_be_all(page: Page) -> None:
 
 def test_one_row_is_no_plural(tmp_path: Path) -> None:
     folder = folders.write_large_run(tmp_path / "run", rows=1)
-    assert "Rows The only row. A row" in Page(write_report(folder).read_text(encoding="utf-8")).text
+    assert "Rows The only row. Rows are" in Page(write_report(folder).read_text(encoding="utf-8")).text
 
 
 def test_only_the_worst_rows_are_on_the_page_and_it_says_so(tmp_path: Path) -> None:
     folder = folders.write_large_run(tmp_path / "run", rows=1200)
     page = Page(write_report(folder, worst_rows=2).read_text(encoding="utf-8"))
     assert [row["id"] for row in page.data["rows"]] == ["row-1199", "row-1198"]
-    assert "This page carries 2 of 1,200 rows with their evidence, the worst first." in page.text
+    assert "This page has 2 of 1,200 rows with their evidence, the worst first." in page.text
     assert "are in scores.parquet" in page.text
 
 
@@ -314,7 +314,7 @@ def test_rows_that_would_make_the_page_too_large_stay_in_the_tables(
     monkeypatch.setattr(report_page, "LARGEST_DATA", 20_000)
     page = Page(write_report(folder).read_text(encoding="utf-8"))
     assert "long" not in {row["id"] for row in page.data["rows"]}
-    assert "carries 3 of 4 rows" in page.text
+    assert "page has 3 of 4 rows" in page.text
     assert "1 of the worst are left out because they are too large" in page.text
 
 
