@@ -85,7 +85,7 @@ def test_the_codes_are_those_of_the_process(runs: Sequence[str], gate: Write) ->
         (runs[0], "max_drop = 0.7", 0, "gate passed"),
         (runs[1], "max_drop = 0.02", 10, "gate failed"),
         (runs[1], "max_drop = 0.6001", 11, "gate inconclusive"),
-        (runs[2], "max_drop = 0.02", 12, "not like for like"),
+        (runs[2], "max_drop = 0.02", 12, "not comparable"),
     ]
     for run, rule, code, words in cases:
         file = gate(f"regression = {{ {rule} }}\nmin_rows = {99 if code == 11 else 30}")
@@ -165,7 +165,7 @@ def test_the_seed_and_the_groups_are_told(assay: Assay, runs: Sequence[str]) -> 
     [
         (("--junit", "x.xml"), "name one with --gate"),
         (("--by", "nothing"), "there is no column 'nothing'"),
-        (("--match", "response"), "can not be matched by response"),
+        (("--match", "response"), "cannot be matched by response"),
         (("--gate", "missing.toml"), "there is no gate file"),
     ],
 )

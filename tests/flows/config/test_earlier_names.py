@@ -45,7 +45,7 @@ def test_names_make_no_difference_between_two_runs(tmp_path: Path) -> None:
         FinishedRun(compared.write_run(tmp_path / "a", 0.5, config=EARLIER)).config
     ).model_dump(mode="json", exclude_unset=True)
     compared.write_run(tmp_path / "b", 0.5, config=current)
-    found = find_differences(RunPair.of(FinishedRun(tmp_path / "a"), FinishedRun(tmp_path / "b"), Matching()))
+    found = find_differences(RunPair.from_runs(FinishedRun(tmp_path / "a"), FinishedRun(tmp_path / "b"), Matching()))
     assert found.settings == ()
 
 
