@@ -14,10 +14,8 @@ from tasks.stages.base import StageOutput, Tables, progress_reporter, stage
 from tasks.tables.records import build_table, read_samples_table
 
 
-class EntitiesSettings(LanguageOptions, StoredSettings):
+class EntitiesSettings(StoredSettings, LanguageOptions):
     """What the stage computes, and with what."""
-
-    only_options = False
 
     products: tuple[Product, ...]
 

@@ -20,10 +20,8 @@ BLANK = " "
 """Stands for an empty text: an embedder has no vector for nothing."""
 
 
-class SimilaritySettings(EmbedderOptions, StoredSettings):
+class SimilaritySettings(StoredSettings, EmbedderOptions):
     """What the stage computes, and with what."""
-
-    only_options = False
 
     products: tuple[Product, ...]
 
