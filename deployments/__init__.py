@@ -1,1 +1,1 @@
-"""Who calls a flow: a terminal, a clock, an event, another system."""
+"""The callers of flows: the command line, schedules, events, and other systems."""

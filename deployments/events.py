@@ -1,4 +1,4 @@
-"""Says that an index was rebuilt, for index builders; `assay event index-rebuilt` does the same from a shell."""
+"""Announce rebuilt indexes from Python; `assay event index-rebuilt` does the same from a shell."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -15,28 +15,28 @@ from metric_core.errors import AssayError, ConfigError
 
 
 def emit_index_rebuilt(index: str, version: str, dataset: str, *, announced: datetime | None = None) -> UUID:
-    """Says that an index was rebuilt. What can not be used is refused here, and not where it would arrive.
+    """Announce that an index was rebuilt. Invalid values are refused before the event is sent.
 
     Args:
-        index: id of the index: letters, digits, dots, hyphens and underscores.
-        version: its version. Numbers (`7`, `v1.10.2`) and times (`2026-11-21T06:00Z`) are ordered by what they say,
-            others by when they were announced.
-        dataset: where its fresh answers and contexts are: a path, a URL or `hub:owner/name` that workers can read, or
-            `retriever:` if the deployment fetches them from the index itself.
-        announced: when, in local time if it names no time zone; by default now.
+        index: Id of the index: letters, digits, dots, hyphens and underscores.
+        version: Version of the index. Numbers (`7`, `v1.10.2`) and times (`2026-11-21T06:00Z`) are ordered by their
+            value, others by the time of their announcement.
+        dataset: Location of the new responses and contexts: a path, a URL or `hub:owner/name` that workers can read,
+            or `retriever:` if the deployment fetches them from the index itself.
+        announced: Time of the announcement, in local time if it has no time zone; by default now.
 
     Returns:
         The id of the event.
 
     Raises:
-        ConfigError: a value that can not be used, or no server is set.
-        AssayError: the server did not take the event.
+        ConfigError: A value is invalid, or no server is configured.
+        AssayError: The server did not accept the event.
     """
     when = datetime.now(UTC) if announced is None else announced.astimezone(UTC)
     rebuilt = IndexRebuilt.from_payload({"index": index, "version": version, "dataset": dataset}, when)
     url = get_current_settings().api.url
     if url is None:
-        raise ConfigError("no Prefect server is set that could be told; set PREFECT_API_URL, or start `assay serve`")
+        raise ConfigError("no Prefect server is configured; set PREFECT_API_URL, or start `assay serve`")
     event = Event.model_validate(
         {
             "event": EVENT,
@@ -50,7 +50,7 @@ def emit_index_rebuilt(index: str, version: str, dataset: str, *, announced: dat
             client.request("POST", "/events", json=[event.model_dump(mode="json")])
     except (httpx.HTTPError, PrefectHTTPStatusError) as error:
         raise AssayError(
-            f"the Prefect server at {mask_url(url)} did not take the event ({type(error).__name__}); "
+            f"the Prefect server at {mask_url(url)} did not accept the event ({type(error).__name__}); "
             "the index was not announced"
         ) from error
     return event.id

@@ -1,4 +1,4 @@
-"""Evaluation from Python: one call for a notebook or a script, on the Prefect server that the command line shares.
+"""Evaluate from a notebook or a script, on the local Prefect server that the command line uses.
 
 from deployments.notebook import evaluate, open_run
 
@@ -20,38 +20,38 @@ __all__ = ["ComparisonResult", "RunResult", "compare", "evaluate", "open_run"]
 
 
 def evaluate(data: Any, *, metrics: Sequence[str] | None = None, **options: Any) -> RunResult:
-    """Evaluates data.
+    """Evaluate data.
 
     Args:
-        data: a path or URL, a list of dicts, a pandas data frame, an Arrow table or a `datasets.Dataset`.
-        metrics: metrics, with parameters in parentheses; by default all whose columns the data has.
-        **options: other fields of the configuration, as in a configuration file: `judge="http://localhost:8000/v1"`,
+        data: Path or URL, list of dicts, pandas data frame, Arrow table or `datasets.Dataset`.
+        metrics: Names of metrics, with parameters in parentheses; by default all whose columns the data has.
+        **options: Other fields of the configuration, as in a configuration file: `judge="http://localhost:8000/v1"`,
             `out="runs/first"`, `limit=100`, `column_map={"prompt": "user_input"}`.
 
     Returns:
         The finished run.
 
     Raises:
-        AssayError: anything that the user can put right; the message says how.
+        AssayError: The configuration, the data or a model cannot be used; the message says what to do.
     """
     from flows.config.loading import load_config  # noqa: PLC0415 keeps the import of this module quick
     from flows.config.run_config import tables_root  # noqa: PLC0415 keeps the import of this module quick
     from tasks.runtime.home import assay_home  # noqa: PLC0415
     from tasks.sources.in_memory import save_rows  # noqa: PLC0415
 
-    named = None if metrics is None else list(metrics)
-    config = load_config(None, {"metrics": named, **options})
+    metric_names = None if metrics is None else list(metrics)
+    config = load_config(None, {"metrics": metric_names, **options})
     source = str(data) if isinstance(data, (str, Path)) else save_rows(data, tables_root(config))
     config = config.model_copy(update={"source": source})
-    _silence()
+    _silence_prefect()
     with use_server(ensure_server(assay_home())):
         from flows.evaluate import run_evaluation  # noqa: PLC0415 Prefect reads its settings when it is imported
 
         return RunResult(run_evaluation(config).folder)
 
 
-def _silence() -> None:
-    """Prefect's log is for those who ask for it, by PREFECT_LOGGING_LEVEL."""
+def _silence_prefect() -> None:
+    """Silence Prefect's log unless PREFECT_LOGGING_LEVEL is set."""
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     for worker in ("APILogWorker", "EventsWorker"):
         logging.getLogger(worker).setLevel(logging.ERROR)

@@ -103,7 +103,7 @@ def running_judge(config: RunConfig) -> Iterator[RunConfig]:
         with launch_for_scope(config.judge.launch, assay_home()) as running:
             yield with_launched_judge(config, running.url)
     finally:
-        open_cache(config.cache).settle()
+        open_cache(config.cache).flush()
 
 
 def _evaluate(

@@ -1,4 +1,4 @@
-"""`assay calibrate`: a judge against the labels of people."""
+"""`assay calibrate`: compare a judge with human labels."""
 
 import json
 from contextlib import nullcontext
@@ -20,16 +20,14 @@ if TYPE_CHECKING:
     from metric_core.calibration.calibrate import Confusion
     from tasks.calibration.calibration_files import Calibration
 
-Label = Annotated[
-    str, typer.Option("--label", envvar="ASSAY_CALIBRATE_LABEL", help="Column with the labels of people.")
-]
+Label = Annotated[str, typer.Option("--label", envvar="ASSAY_CALIBRATE_LABEL", help="Column with the human labels.")]
 Metric = Annotated[
     str | None,
     typer.Option(
         "--metric",
         "-m",
         envvar="ASSAY_CALIBRATE_METRIC",
-        help="The metric that the labels are about. Default: the one that the label's column is named after.",
+        help="Metric that the labels are about. Default: the metric with the name of the label column.",
     ),
 ]
 Positive = Annotated[
@@ -37,7 +35,7 @@ Positive = Annotated[
     typer.Option(
         "--positive",
         envvar="ASSAY_CALIBRATE_POSITIVE",
-        help="The label that means yes, where it is not 1, yes or true; all others mean no.",
+        help="Label that means yes, if it is not 1, yes or true; all others mean no.",
     ),
 ]
 Range = Annotated[
@@ -46,7 +44,7 @@ Range = Annotated[
         "--range",
         envvar="ASSAY_CALIBRATE_RANGE",
         metavar="LOW,HIGH",
-        help="The lowest and the highest grade. Default: the metric's own range, if all grades lie in it.",
+        help="Lowest and highest grade. Default: the range of the metric, if it contains all grades.",
     ),
 ]
 By = Annotated[str | None, by_option("ASSAY_CALIBRATE_BY")]
@@ -56,7 +54,7 @@ Keep = Annotated[
     typer.Option(
         "--keep/--no-keep",
         envvar="ASSAY_CALIBRATE_KEEP",
-        help="Keep it in ASSAY_HOME: later runs of this judge say how far it agrees with people.",
+        help="Save the calibration in ASSAY_HOME: later runs of this judge report its agreement with people.",
     ),
 ]
 
@@ -74,10 +72,10 @@ def calibrate(
     as_json: Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Compare a judge with labels of people: how far it agrees."""
-    said = {"label": label, "metric": metric, "positive": positive, "by": by, "keep": keep}
+    """Measure the agreement of a judge with human labels."""
+    options = {"label": label, "metric": metric, "positive": positive, "by": by, "keep": keep}
     result = _run_calibration(
-        config, {**said, "span": _span(span)} | ({} if seed is None else {"seed": seed}), verbose, as_json
+        config, {**options, "span": _span(span)} | ({} if seed is None else {"seed": seed}), verbose, as_json
     )
     if as_json:
         content = result.calibration.model_dump(mode="json")
@@ -86,7 +84,7 @@ def calibrate(
         _print(result)
 
 
-def _run_calibration(config: "RunConfig", said: dict[str, Any], verbose: bool, quiet: bool) -> "CalibrationResult":
+def _run_calibration(config: "RunConfig", options: dict[str, Any], verbose: bool, quiet: bool) -> "CalibrationResult":
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     starting = start_server(assay_home())
@@ -96,7 +94,7 @@ def _run_calibration(config: "RunConfig", said: dict[str, Any], verbose: bool, q
         from flows.calibrate import calibrate as calibrate_flow  # noqa: PLC0415
         from flows.execution.plan import plan_run  # noqa: PLC0415
 
-        request = CalibrationRequest(config=config, **said)
+        request = CalibrationRequest(config=config, **options)
         ready = prepare(request)
         load_models(ready.config)
         with nullcontext() if quiet else stage_progress(plan_run(ready.config).stages):
@@ -109,9 +107,9 @@ def _span(text: str | None) -> tuple[float, float] | None:
     try:
         low, high = (float(part) for part in text.split(","))
     except ValueError as error:
-        raise ConfigError(f"--range wants the lowest and the highest grade, as in 1,5; got {text!r}") from error
+        raise ConfigError(f"--range must be the lowest and the highest grade, such as 1,5; got {text!r}") from error
     if not low < high:
-        raise ConfigError(f"--range wants the lowest grade first, as in 1,5; got {text!r}")
+        raise ConfigError(f"--range must have the lowest grade first, such as 1,5; got {text!r}")
     return low, high
 
 
@@ -121,7 +119,7 @@ def _print(result: "CalibrationResult") -> None:
     found = result.calibration
     for warning in found.warnings:
         stderr.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
-    title = f"{found.metric} beside {found.label!r} of {found.source}"
+    title = f"{found.metric} compared with {found.label!r} of {found.source}"
     stdout.print(title, style="bold", markup=False, soft_wrap=True, highlight=False)
     stdout.print(f"judge: {found.judge}", markup=False, soft_wrap=True)
     stdout.print(count_line(found), markup=False, soft_wrap=True)
@@ -136,19 +134,19 @@ def _print(result: "CalibrationResult") -> None:
         stdout.print(line, markup=False, soft_wrap=True)
     stdout.print(f"run folder: {result.folder}", markup=False, soft_wrap=True)
     if result.kept is not None:
-        stdout.print(f"kept: {result.kept}", markup=False, soft_wrap=True)
+        stdout.print(f"saved: {result.kept}", markup=False, soft_wrap=True)
 
 
 def _lines(found: "Calibration") -> list[str]:
-    at = {"at the best threshold": found.best, "at the middle": found.middle}
-    lines = [f"{where}: {_confusion(of)}" for where, of in at.items() if of is not None]
+    matrices = {"at the best threshold": found.best, "at the middle": found.middle}
+    lines = [f"{threshold}: {_confusion(matrix)}" for threshold, matrix in matrices.items() if matrix is not None]
     if found.map is None:
-        return [*lines, "no map: the judge gives this metric no probabilities"]
-    return [*lines, f"map of probabilities: slope {found.map.slope:.3f}, intercept {found.map.intercept:.3f}"]
+        return [*lines, "no probability map: the judge returns no probabilities for this metric"]
+    return [*lines, f"probability map: slope {found.map.slope:.3f}, intercept {found.map.intercept:.3f}"]
 
 
 def _confusion(found: "Confusion") -> str:
     return (
-        f"both yes {found.both}, both no {found.neither}, judge alone yes {found.judge_only}, "
-        f"people alone yes {found.people_only}"
+        f"both yes {found.both}, both no {found.neither}, only the judge yes {found.judge_only}, "
+        f"only people yes {found.people_only}"
     )

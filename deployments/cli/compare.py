@@ -1,4 +1,4 @@
-"""`assay compare`: a run beside a baseline, and a gate for continuous integration."""
+"""`assay compare`: compare a run with a baseline, and apply a gate in continuous integration."""
 
 import json
 from pathlib import Path
@@ -14,27 +14,29 @@ if TYPE_CHECKING:
     from tasks.comparison.run_comparison import RunComparison
 
 GATE_CODES = {"passed": 0, "failed": 10, "inconclusive": 11}
-"""Exit codes of a gate's outcomes."""
+"""Exit codes of the outcomes of a gate."""
 
-First = Annotated[Path, typer.Argument(metavar="A", help="Run folder of the baseline; alone, the run for --gate.")]
-Second = Annotated[Path | None, typer.Argument(metavar="B", help="Run folder of the run.", show_default=False)]
+First = Annotated[Path, typer.Argument(metavar="A", help="Run folder of the baseline; without B, the run for --gate.")]
+Second = Annotated[
+    Path | None, typer.Argument(metavar="B", help="Run folder of the run to compare.", show_default=False)
+]
 GateFile = Annotated[
     Path | None,
     typer.Option(
         "--gate",
         envvar="ASSAY_COMPARE_GATE",
-        help="Gate file (TOML) that the run is held against.",
+        help="Gate file (TOML) to check the run against.",
     ),
 ]
 By = Annotated[str | None, by_option("ASSAY_COMPARE_BY")]
 Match = Annotated[
     str | None,
-    typer.Option("--match", envvar="ASSAY_COMPARE_MATCH", help="Column by which rows are matched. Default: their ids."),
+    typer.Option("--match", envvar="ASSAY_COMPARE_MATCH", help="Column to match rows by. Default: their ids."),
 ]
 Seed = Annotated[int | None, seed_option("ASSAY_COMPARE_SEED")]
 Top = Annotated[
     int,
-    typer.Option("--top", envvar="ASSAY_COMPARE_TOP", min=0, help="How many of the rows that changed most to show."),
+    typer.Option("--top", envvar="ASSAY_COMPARE_TOP", min=0, help="Number of most changed rows to show."),
 ]
 AllowDifferent = Annotated[
     bool,
@@ -44,9 +46,12 @@ AllowDifferent = Annotated[
         help="Apply regression rules to runs that are not like for like.",
     ),
 ]
-Markdown = Annotated[Path | None, typer.Option("--markdown", help="Write it as Markdown, for a pull request.")]
+Markdown = Annotated[
+    Path | None, typer.Option("--markdown", help="Write the comparison as Markdown, for a pull request.")
+]
 Html = Annotated[
-    Path | None, typer.Option("--html", help="Write it as one offline page, with the evidence of both sides.")
+    Path | None,
+    typer.Option("--html", help="Write the comparison as one offline page, with the evidence of both runs."),
 ]
 Junit = Annotated[Path | None, typer.Option("--junit", help="Write the gate's rules as JUnit XML.")]
 
@@ -65,7 +70,7 @@ def compare(
     html: Html = None,
     junit: Junit = None,
 ) -> None:
-    """Compare two runs row by row; with a gate, pass or fail a build.
+    """Compare two runs row by row, or check a run against a gate.
 
     Exit codes with --gate: 0 passed, 10 failed, 11 inconclusive, 12 refused because
     the runs are not like for like. docs/compare.md explains the numbers and gate files.
@@ -76,9 +81,9 @@ def compare(
     from tasks.comparison.run_pair import Matching  # noqa: PLC0415
 
     if junit is not None and gate is None:
-        raise ConfigError("--junit writes the rules of a gate: name one with --gate")
+        raise ConfigError("--junit writes the rules of a gate: name a gate file with --gate")
     if html is not None and b is None:
-        raise ConfigError("--html shows two runs side by side: name a second one")
+        raise ConfigError("--html compares two runs: name a second run folder")
     options = CompareOptions(
         gate=None if gate is None else load_gate(gate),
         matching=Matching(match, by),
@@ -113,8 +118,8 @@ def _save(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
     except OSError as error:
-        raise RunFolderError(f"{path} can not be written: {error.strerror or error}") from error
-    stderr.print(f"written: {path}", markup=False, soft_wrap=True)
+        raise RunFolderError(f"{path} cannot be written: {error.strerror or error}") from error
+    stderr.print(f"wrote {path}", markup=False, soft_wrap=True)
 
 
 def _print(found: "RunComparison", as_json: bool, top: int) -> None:

@@ -1,4 +1,4 @@
-"""`assay deploy`: the deployments of a configuration to a work pool of a Prefect server."""
+"""`assay deploy`: create the deployments of a configuration on a Prefect server."""
 
 import json
 from dataclasses import asdict
@@ -21,27 +21,30 @@ if TYPE_CHECKING:
 
 
 class PoolType(StrEnum):
-    """How a work pool runs its jobs."""
+    """The type of a work pool, which determines how it runs jobs."""
 
     PROCESS = "process"
     DOCKER = "docker"
     KUBERNETES = "kubernetes"
 
 
-Pool = Annotated[str, typer.Option("--pool", envvar="ASSAY_POOL", help="The work pool; made if it is not there.")]
+Pool = Annotated[str, typer.Option("--pool", envvar="ASSAY_POOL", help="Work pool; created if it does not exist.")]
 Suffix = Annotated[
     str,
-    typer.Option("--name", help="What the deployments' names end with, where several configurations share a server."),
+    typer.Option("--name", help="Suffix of the deployments' names, if several configurations share a server."),
 ]
 Cron = Annotated[
-    str | None, typer.Option("--cron", help="When the source is evaluated. Default: deploy.cron of the configuration.")
+    str | None, typer.Option("--cron", help="Schedule of the evaluation. Default: deploy.cron of the configuration.")
 ]
 Variables = Annotated[
-    list[str] | None, typer.Option("--job-variable", help="NAME=JSON for the pool's jobs; may be given several times.")
+    list[str] | None, typer.Option("--job-variable", help="Variable of the pool's jobs, as NAME=JSON; can be repeated.")
 ]
 WorkingDir = Annotated[
     Path | None,
-    typer.Option("--working-dir", help="For a pool of processes: where runs/ is on its machine. Default: here."),
+    typer.Option(
+        "--working-dir",
+        help="For a process pool: folder of runs/ on the worker's machine. Default: the current folder.",
+    ),
 ]
 
 
@@ -50,9 +53,9 @@ def deploy(
     config: "RunConfig",
     pool: Pool = "rag-assay",
     work_pool_type: Annotated[
-        PoolType | None, typer.Option("--work-pool-type", help="For a new pool. Default: process.")
+        PoolType | None, typer.Option("--work-pool-type", help="Type of a new pool. Default: process.")
     ] = None,
-    image: Annotated[str | None, typer.Option("--image", help="For docker and kubernetes: the image.")] = None,
+    image: Annotated[str | None, typer.Option("--image", help="Image of a docker or kubernetes pool.")] = None,
     job_variable: Variables = None,
     working_dir: WorkingDir = None,
     name: Suffix = "",
@@ -60,7 +63,7 @@ def deploy(
     as_yaml: Annotated[bool, typer.Option("--yaml", help="Print prefect.yaml instead of deploying.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Deploy evaluations to a work pool of Prefect."""
+    """Deploy evaluations to a Prefect work pool."""
     from deployments.registry.apply import Place, apply  # noqa: PLC0415 loads Prefect
     from deployments.registry.specs import build_specs, name_suffix, prefect_yaml  # noqa: PLC0415
 
@@ -80,16 +83,22 @@ def deploy(
         return
     if find_configured_url() is None:
         raise ConfigError(
-            "no Prefect server is set to deploy to: set PREFECT_API_URL (`prefect config set PREFECT_API_URL=...`). "
-            "For this machine alone, `assay serve` needs none."
+            "no Prefect server is configured: set PREFECT_API_URL (`prefect config set PREFECT_API_URL=...`). "
+            "To run on this machine only, use `assay serve`, which needs no server."
         )
     print_changes(apply(scheduled, place), as_json)
     if not as_json:
-        stderr.print(f"start a worker where the runs are to be: prefect worker start --pool {pool}", markup=False)
+        stderr.print(
+            f"start a worker on the machine that executes the runs: prefect worker start --pool {pool}", markup=False
+        )
 
 
 def with_cron(config: "RunConfig", cron: str | None) -> "RunConfig":
-    """The configuration with a schedule from the command line, checked to be fit for runs that nobody starts."""
+    """Return the configuration with a schedule from the command line.
+
+    Raises:
+        ConfigError: There is a schedule but no source.
+    """
     if cron is not None:
         config = config.model_copy(update={"deploy": config.deploy.model_copy(update={"cron": cron})})
     if config.deploy.cron is not None and config.source is None:
@@ -98,7 +107,7 @@ def with_cron(config: "RunConfig", cron: str | None) -> "RunConfig":
 
 
 def print_changes(done: "Sequence[AppliedChanges]", as_json: bool) -> None:
-    """Prints what is on the server now."""
+    """Print the objects on the server and their changes."""
     if as_json:
         stdout.print_json(json.dumps([asdict(each) for each in done]))
         return
@@ -107,18 +116,18 @@ def print_changes(done: "Sequence[AppliedChanges]", as_json: bool) -> None:
         stdout.print(line, markup=False, soft_wrap=True)
 
 
-def _variables(said: list[str]) -> dict[str, Any]:
+def _variables(options: list[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for each in said:
-        name, equals, value = each.partition("=")
+    for option in options:
+        name, equals, value = option.partition("=")
         if not (name and equals):
-            raise ConfigError(f"a job variable is given as NAME=JSON, got {each!r}")
+            raise ConfigError(f"a job variable must be NAME=JSON, got {option!r}")
         try:
             found[name] = json.loads(value)
         except ValueError:
             found[name] = value
     if not isinstance(found.get("env", {}), dict):
         raise ConfigError(
-            f'the job variable env is a table of variables, such as env={{"A": "b"}}, got {found["env"]!r}'
+            f'the job variable env must be a table of variables, such as env={{"A": "b"}}, got {found["env"]!r}'
         )
     return found

@@ -1,4 +1,4 @@
-"""`assay doctor`: says what a run would find missing, and what to do about it."""
+"""`assay doctor`: check what a run depends on, and print advice for each problem."""
 
 import json
 from dataclasses import asdict
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from flows.config.run_config import RunConfig
 
 PROBLEM = 7
-"""Exit code where a check found a problem; warnings do not count."""
+"""Exit code if a check found a problem; warnings do not count."""
 
 _STYLES = {Level.OK: "green", Level.WARNING: "yellow", Level.PROBLEM: "red"}
 
@@ -26,18 +26,18 @@ _STYLES = {Level.OK: "green", Level.WARNING: "yellow", Level.PROBLEM: "red"}
 def doctor(
     source: Annotated[
         str | None,
-        typer.Argument(metavar="SOURCE|CONFIG", help="Data or a configuration to look at.", show_default=False),
+        typer.Argument(metavar="SOURCE|CONFIG", help="Data or a configuration to check.", show_default=False),
     ] = None,
     judge: Annotated[
         str | None,
-        typer.Option("--judge", envvar="ASSAY_JUDGE", metavar="builtin|URL", help="The judge to try."),
+        typer.Option("--judge", envvar="ASSAY_JUDGE", metavar="builtin|URL", help="Judge to check."),
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", envvar="ASSAY_MODEL", help="Its model, if the server has several.")
+        str | None, typer.Option("--model", envvar="ASSAY_MODEL", help="Model of the judge, if the server has several.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check all that a run depends on, and say what to do about it."""
+    """Check everything a run depends on, and say how to fix problems."""
     config, problem = _configuration(source, judge, model)
     found = []
     for check in chain([] if problem is None else [problem], run_checks(config)):
@@ -56,15 +56,15 @@ def _configuration(source: str | None, judge: str | None, model: str | None) -> 
     from flows.config.loading import CONFIG_SUFFIXES, load_config  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.options.model_words import parse_model  # noqa: PLC0415 keeps `assay --help` quick
 
-    said: dict[str, Any] = {}
+    overrides: dict[str, Any] = {}
     if judge is not None:
-        said["judge"] = parse_model(judge)
+        overrides["judge"] = parse_model(judge)
     if model is not None:
-        said.setdefault("judge", {}).setdefault("server", {})["model"] = model
+        overrides.setdefault("judge", {}).setdefault("server", {})["model"] = model
     try:
         if source is not None and source.endswith(CONFIG_SUFFIXES):
-            return load_config(Path(source), said), None
-        return load_config(None, {"source": source, **said}), None
+            return load_config(Path(source), overrides), None
+        return load_config(None, {"source": source, **overrides}), None
     except AssayError as error:
         return None, Check("configuration", Level.PROBLEM, str(error), "correct the configuration or the option")
 

@@ -1,4 +1,4 @@
-"""`assay export`: the scores of a run for other programs."""
+"""`assay export`: write the scores of a run for other programs."""
 
 import sys
 from pathlib import Path
@@ -20,17 +20,23 @@ def export(
     run: RunFolder,
     file_format: Annotated[
         str | None,
-        typer.Option("--format", "-f", metavar="csv|jsonl|parquet", help="Default: what the name of --out ends with."),
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="csv|jsonl|parquet",
+            help="Format of the file. Default: by the extension of --out.",
+        ),
     ] = None,
     shape: Annotated[
         str,
         typer.Option(
             "--shape",
             metavar="long|wide|ragas",
-            help="A row a cell; a row a sample and a column a metric; or that beside the texts, named as Ragas does.",
+            help="long: a row per cell; wide: a row per sample, a column per metric; ragas: wide, with the texts, "
+            "named as in Ragas.",
         ),
     ] = "long",
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE|-", help="Where to; - is stdout.")] = _STDOUT,
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE|-", help="File to write; - is stdout.")] = _STDOUT,
 ) -> None:
     """Write the scores of a run as CSV, JSON Lines or Parquet."""
     from tasks.reports.run.exports import (  # noqa: PLC0415 keeps `assay --help` quick
@@ -49,16 +55,16 @@ def export(
         written = Format.CSV if out == _STDOUT else guess_format(Path(out))
     table = reshape(run, layout)
     if out == _STDOUT:
-        _to_stdout(table, written)
+        _print_export(table, written)
         return
     write_export(table, Path(out), written)
     stderr.print(f"wrote {table.num_rows} rows to {out}", markup=False, soft_wrap=True)
 
 
-def _to_stdout(table: object, written: "Format") -> None:
+def _print_export(table: object, written: "Format") -> None:
     from tasks.reports.run.exports import Format, write_export  # noqa: PLC0415 keeps `assay --help` quick
 
     if written is Format.PARQUET and sys.stdout.isatty():
-        raise ConfigError("Parquet is not for terminals; name a file with --out, or send the output into one")
+        raise ConfigError("cannot print Parquet to a terminal; name a file with --out, or redirect the output")
     write_export(table, sys.stdout.buffer, written)
     sys.stdout.buffer.flush()

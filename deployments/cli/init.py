@@ -1,4 +1,4 @@
-"""`assay init`: writes a commented configuration for the user's file."""
+"""`assay init`: write a commented configuration for the user's data."""
 
 import json
 from pathlib import Path
@@ -12,8 +12,8 @@ from metric_core.errors import ConfigError
 
 def init(
     source: Annotated[str | None, typer.Argument(help="The data to evaluate.", show_default=False)] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the configuration.")] = Path("assay.toml"),
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write the configuration to.")] = Path("assay.toml"),
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of configurations instead.")] = False,
 ) -> None:
     """Write a commented configuration for your data."""
@@ -24,6 +24,6 @@ def init(
         stdout.print_json(json.dumps(RunConfig.model_json_schema()))
         return
     if out.exists() and not force:
-        raise ConfigError(f"{out} is there already. Name another file with --out, or replace it with --force.")
+        raise ConfigError(f"{out} already exists. Name another file with --out, or replace it with --force.")
     out.write_text(config_template(source, out.parent), encoding="utf-8")
     stdout.print(f"wrote {out}. Evaluate with: assay run {out}", markup=False, soft_wrap=True)

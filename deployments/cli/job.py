@@ -1,4 +1,4 @@
-"""`assay job`: runs a job of eval-hub, and prints its results as eval-hub reads them."""
+"""`assay job`: run a job of eval-hub, and print its results in eval-hub's format."""
 
 import os
 import time
@@ -30,22 +30,24 @@ def job(
     out: Annotated[str | None, typer.Option("--out", "-o", help="Run folder. Default: runs/<time>-<data>.")] = None,
     results: Annotated[
         Path | None,
-        typer.Option("--results", help="Where the JobResults go, beside stdout. Default: into the run folder."),
+        typer.Option("--results", help="File for the JobResults, besides stdout. Default: in the run folder."),
     ] = None,
     api_key: Annotated[
         str | None,
-        typer.Option("--api-key", envvar="ASSAY_JOB_API_KEY", help="Where the judge's key is: env:NAME or block:NAME."),
+        typer.Option(
+            "--api-key", envvar="ASSAY_JOB_API_KEY", help="Location of the judge's API key: env:NAME or block:NAME."
+        ),
     ] = None,
     test_data: Annotated[
-        Path | None, typer.Option("--test-data", help="Folder with data, looked at first. Default: /test_data.")
+        Path | None, typer.Option("--test-data", help="Folder with data that is searched first. Default: /test_data.")
     ] = None,
     data: Annotated[
-        Path | None, typer.Option("--data", help="Folder with data; relative data_path starts here. Default: /data.")
+        Path | None, typer.Option("--data", help="Folder with data, and base of a relative data_path. Default: /data.")
     ] = None,
     callback: Annotated[
         bool | None,
         typer.Option(
-            "--callback/--no-callback", help="Report to the job's callback_url. Default: where EVALHUB_MODE is k8s."
+            "--callback/--no-callback", help="Report events to the job's callback_url. Default: if EVALHUB_MODE is k8s."
         ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress on stderr.")] = False,
@@ -58,11 +60,11 @@ def job(
 
     started = time.monotonic()
     spec = JobSpec.from_file(file)
-    usual = DataFolders()
-    options = JobOptions(out, api_key, DataFolders(test_data or usual.test, data or usual.data))
+    default = DataFolders()
+    options = JobOptions(out, api_key, DataFolders(test_data or default.test, data or default.data))
     _warn(f"the job's field {field} is not used" for field in spec.unused)
-    tells = os.environ.get("EVALHUB_MODE") == "k8s" if callback is None else callback
-    reporter = HubCallback(spec if tells else spec.model_copy(update={"callback_url": None}))
+    reports = os.environ.get("EVALHUB_MODE") == "k8s" if callback is None else callback
+    reporter = HubCallback(spec if reports else spec.model_copy(update={"callback_url": None}))
     with _show_problems(reporter), reporter.running():
         evaluation = _evaluate(build_config(spec, options), quiet)
         _warn(evaluation.warnings)
@@ -99,7 +101,7 @@ def _evaluate(config: "RunConfig", quiet: bool) -> "Evaluation":
 
 
 def _write(found: "JobResults", folder: Path, results: Path | None) -> None:
-    """The results as JSON, and the scores row by row in the two formats that eval-hub keeps."""
+    """Write and print the results as JSON, and write the scores per row in the two formats that eval-hub stores."""
     from tasks.reports.run.exports import Format, Shape, reshape, write_export  # noqa: PLC0415
 
     text = found.model_dump_json(indent=2)

@@ -1,4 +1,4 @@
-"""`assay judge`: a judge server of one's own, launched, looked at and stopped."""
+"""`assay judge`: launch, inspect and stop a judge server."""
 
 import json
 import time
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from tasks.launcher import JudgeStatus, LaunchSettings, Progress
 
 QUIET_SECONDS = 15.0
-"""Between two lines of progress where stderr is no terminal."""
+"""Seconds between two lines of progress if stderr is not a terminal."""
 
-app = typer.Typer(help="A judge server of your own: vLLM, launched here.", no_args_is_help=True)
+app = typer.Typer(help="Launch, inspect or stop a judge server (vLLM) on this machine.", no_args_is_help=True)
 
 
 def _with_launch(command: Callable[..., None]) -> Callable[..., None]:
@@ -33,10 +33,10 @@ def _with_launch(command: Callable[..., None]) -> Callable[..., None]:
 def start(
     launch: dict[str, Any],
     config: ConfigFile = None,
-    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it is ready.")] = True,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until the server is ready.")] = True,
     as_json: Json = False,
 ) -> None:
-    """Launch a judge server and keep it running; options go before the table [judge.launch] of --config."""
+    """Launch a judge server; options override the table [judge.launch] of --config."""
     from tasks.launcher import judge_status, launch_judge  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
@@ -51,7 +51,7 @@ def start(
 
 @app.command()
 def status(as_json: Json = False) -> None:
-    """Say whether a launched judge server runs, and where."""
+    """Show whether a launched judge server is running, and its address."""
     from tasks.launcher import judge_status  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
@@ -74,46 +74,46 @@ def _settings(config: Path | None, given: dict[str, Any]) -> "LaunchSettings":
     settings = load_config(config, {"judge": {"launch": launch}} if launch else None).judge.launch
     if settings is None:
         raise ConfigError(
-            "nothing says what to launch. Give --python (of an environment that has vLLM) or --container, and --model; "
-            "or a configuration with the table [judge.launch] by --config."
+            "the judge to launch is not configured. Give --python (of an environment with vLLM) or --container, and "
+            "--model; or use --config with a configuration that has the table [judge.launch]."
         )
     return settings
 
 
 @contextmanager
 def _progress() -> "Iterator[Progress]":
-    """Seconds and the last line of the log: in one place of a terminal, or as a line now and then."""
+    """Show the seconds and the last line of the log: as a status line in a terminal, else as occasional lines."""
     if stderr.is_terminal:
         with stderr.status("launching the judge") as shown:
             yield lambda seconds, line: shown.update(Text(_line(seconds, line), overflow="ellipsis", no_wrap=True))
         return
-    told = time.monotonic()
+    last_line = time.monotonic()
 
-    def tell(seconds: float, line: str) -> None:
-        nonlocal told
-        if time.monotonic() - told >= QUIET_SECONDS:
-            told = time.monotonic()
+    def print_progress(seconds: float, line: str) -> None:
+        nonlocal last_line
+        if time.monotonic() - last_line >= QUIET_SECONDS:
+            last_line = time.monotonic()
             stderr.print(_line(seconds, line), markup=False, soft_wrap=True)
 
-    yield tell
+    yield print_progress
 
 
 def _line(seconds: float, line: str) -> str:
     return f"launching the judge, {seconds:.0f} s: {line}"
 
 
-def _print(known: "JudgeStatus", as_json: bool) -> None:
+def _print(status: "JudgeStatus", as_json: bool) -> None:
     if not as_json:
-        stdout.print(str(known), markup=False, soft_wrap=True)
+        stdout.print(str(status), markup=False, soft_wrap=True)
         return
-    record = known.record
+    record = status.record
     content = {
         "running": record is not None,
-        "healthy": known.healthy,
+        "healthy": status.healthy,
         "url": record and record.url,
         "pid": record and record.pid,
         "model": record and record.model,
-        "uptime": record and round(known.uptime, 1),
-        "log": record and str(known.folder.log),
+        "uptime": record and round(status.uptime, 1),
+        "log": record and str(status.folder.log),
     }
     stdout.print_json(json.dumps(content))

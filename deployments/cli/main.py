@@ -1,4 +1,4 @@
-"""The command `assay`: collects the verbs and turns errors into messages and exit codes."""
+"""The `assay` command: register the verbs, and translate errors to messages and exit codes."""
 
 import atexit
 import gc
@@ -50,7 +50,7 @@ EXIT_CODES: tuple[tuple[type[AssayError], int], ...] = (
     (ConfigError, 2),
     (AssayError, 2),
 )
-"""Error -> exit code, most special first. 0: done. 1: an error of rag-assay itself. 130: interrupted."""
+"""Error types and their exit codes, most specific first. 0: success. 1: a bug in rag-assay. 130: interrupted."""
 
 _RUN_EXAMPLES = """Examples:
 
@@ -83,7 +83,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Begin with: assay run answers.jsonl. Every verb has its own --help; docs/cli.md has the exit codes.",
+    epilog="Start with: assay run answers.jsonl. Every command has a --help; docs/cli.md lists the exit codes.",
 )
 app.command("run", epilog=_RUN_EXAMPLES)(run.run)
 app.command("rerun")(rerun.rerun)
@@ -116,15 +116,15 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and stop.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Evaluate retrieval-augmented generation."""
 
 
 def main() -> None:
-    """Runs the command line; an error that the user can put right is a message, not a traceback."""
-    _spare_the_processor()
+    """Run the command line; print errors that the user can correct as messages, without a traceback."""
+    _reduce_cpu_time()
     spare_encoding_errors()
     disable_telemetry()
     try:
@@ -133,19 +133,18 @@ def main() -> None:
         stderr.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
     except Exception as error:
-        said = describe_error(error) if isinstance(error, OSError) else describe_server_error(error)
-        if said is None:
+        message = describe_error(error) if isinstance(error, OSError) else describe_server_error(error)
+        if message is None:
             raise
-        stderr.print(f"error: {said}", style="red", markup=False, highlight=False, soft_wrap=True)
+        stderr.print(f"error: {message}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
 
 
-def _spare_the_processor() -> None:
-    """Settings of the process that take a fifth of its CPU time away.
+def _reduce_cpu_time() -> None:
+    """Change settings of the process that reduce its CPU time by a fifth.
 
-    Models, modules and tables live until the end of a run, so the garbage collector looks through memory less often,
-    and not once more at the end. Stages run beside one another, so one thread a product of matrices is enough: more of
-    them mostly wait for each other.
+    Models, modules and tables live until the end of a run, so the garbage collector runs less often, and not at exit.
+    Stages run concurrently, so one thread per matrix product is enough: more threads mostly wait for each other.
     """
     gc.set_threshold(100_000, 50, 1000)
     atexit.register(gc.freeze)

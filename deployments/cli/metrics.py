@@ -1,4 +1,4 @@
-"""`assay metrics`: the registry as a table."""
+"""`assay metrics`: list the metrics, or describe one."""
 
 import json
 from typing import Annotated
@@ -12,7 +12,7 @@ from metric_core.metric import Metric
 from metric_core.records import Direction
 
 ROOMY = 110
-"""Columns of a terminal from which on the table shows everything."""
+"""Minimum width of a terminal, in columns, for the full table."""
 
 
 def _names(incomplete: str) -> list[str]:
@@ -25,12 +25,12 @@ def metrics(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="Show one metric whole; yours as module:attribute.", show_default=False, autocompletion=_names
+            help="Metric to describe; a custom metric as module:attribute.", show_default=False, autocompletion=_names
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List the metrics: what they measure, what they need."""
+    """List the metrics with what they measure and need."""
     from metric_core.registry import METRICS  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.plugins.metric_lookup import find_metric, packaged_metrics  # noqa: PLC0415
 
@@ -41,7 +41,9 @@ def metrics(
         _show(chosen[0])
     else:
         print_table(stdout, _table(chosen))
-        stdout.print("`assay metrics NAME` shows parameters, aliases and when a score is undefined.", style="dim")
+        stdout.print(
+            "`assay metrics NAME` shows the parameters, the aliases, and when a score is undefined.", style="dim"
+        )
 
 
 def _entry(metric: Metric) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""`assay plan`: what a run would compute, find kept and ask, stage by stage, without asking anything."""
+"""`assay plan`: show what a run would compute, reuse and ask per stage, without asking a judge."""
 
 import json
 import os
@@ -19,52 +19,50 @@ if TYPE_CHECKING:
 
 Fetch = Annotated[
     bool,
-    typer.Option(
-        "--fetch", help="Ask the retriever for the contexts now, instead of planning with those it gave last."
-    ),
+    typer.Option("--fetch", help="Fetch contexts from the retriever now, instead of using those of the last fetch."),
 ]
 
 
 @with_config
 def plan(config: "RunConfig", fetch: Fetch = False, as_json: Json = False) -> None:
-    """Show what a run would do, reuse and ask, without doing it."""
+    """Show what a run would compute, reuse and ask, without running it."""
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     from flows.dry_run.dry_run import make_dry_run  # noqa: PLC0415 keeps `assay --help` quick
     from flows.execution.plan import plan_run  # noqa: PLC0415
 
-    made = plan_run(config)
-    forecast = make_dry_run(config, made, fetch=fetch)
+    run_plan = plan_run(config)
+    dry_run = make_dry_run(config, run_plan, fetch=fetch)
     if as_json:
-        stdout.print_json(json.dumps(_content(made, forecast)))
+        stdout.print_json(json.dumps(_content(run_plan, dry_run)))
         return
-    for problem in forecast.problems:
+    for problem in dry_run.problems:
         stderr.print(f"warning: {problem}", style="yellow", markup=False, soft_wrap=True)
-    _show(made)
-    if forecast.contexts is not None:
-        stdout.print(_describe(forecast.contexts), soft_wrap=True, markup=False)
-    if forecast.contexts is None or forecast.contexts.fetched is not None:
-        _show_dry_run(forecast)
+    _show(run_plan)
+    if dry_run.contexts is not None:
+        stdout.print(_describe(dry_run.contexts), soft_wrap=True, markup=False)
+    if dry_run.contexts is None or dry_run.contexts.fetched is not None:
+        _show_dry_run(dry_run)
 
 
-def _content(made: "Plan", forecast: "DryRun") -> dict[str, Any]:
-    found = {stage.stage: _stage_content(stage) for stage in forecast.stages}
+def _content(run_plan: "Plan", dry_run: "DryRun") -> dict[str, Any]:
+    found = {stage.stage: _stage_content(stage) for stage in dry_run.stages}
     return {
-        "metrics": [request.key for request in made.requests],
+        "metrics": [request.key for request in run_plan.requests],
         "stages": [
             {
                 "stage": str(stage),
-                "products": {str(product): list(made.users_of(product)) for product in made.products_of(stage)},
+                "products": {str(product): list(run_plan.users_of(product)) for product in run_plan.products_of(stage)},
                 **found.get(stage, {}),
             }
-            for stage in made.stages
+            for stage in run_plan.stages
         ],
-        "left_out": {metric: list(columns) for metric, columns in made.left_out.items()},
-        "rows": forecast.rows,
-        "bad_rows": forecast.bad_rows,
-        "shards": forecast.shards,
-        "judge": {**asdict(forecast.tally), "certainty": forecast.certainty},
-        "problems": list(forecast.problems),
-        "contexts": _contexts_content(forecast.contexts),
+        "left_out": {metric: list(columns) for metric, columns in run_plan.left_out.items()},
+        "rows": dry_run.rows,
+        "bad_rows": dry_run.bad_rows,
+        "shards": dry_run.shards,
+        "judge": {**asdict(dry_run.tally), "certainty": dry_run.certainty},
+        "problems": list(dry_run.problems),
+        "contexts": _contexts_content(dry_run.contexts),
     }
 
 
@@ -79,12 +77,12 @@ def _describe(contexts: "PendingContexts") -> str:
     fetched = f"the contexts of {contexts.rows} rows from {contexts.index}"
     if contexts.fetched is not None:
         return (
-            f"The run fetches {fetched}. The numbers are for those that it gave on "
-            f"{contexts.fetched:%Y-%m-%d at %H:%M} UTC; it may give others now."
+            f"The run fetches {fetched}. The numbers are for the contexts fetched on "
+            f"{contexts.fetched:%Y-%m-%d at %H:%M} UTC; the index may have changed since."
         )
     return (
-        f"Retrieval comes first: the run fetches {fetched}, and what it asks the judge depends on them. "
-        "No contexts for these questions are kept; --fetch fetches them now."
+        f"Retrieval comes first: the run fetches {fetched}, and its questions to the judge depend on them. "
+        "No contexts for these user questions are cached; --fetch fetches them now."
     )
 
 
@@ -93,45 +91,47 @@ def _stage_content(stage: "StageDryRun") -> dict[str, Any]:
     return {"tables": tables, "judge": {**asdict(stage.tally), "certainty": stage.certainty} if stage.judged else None}
 
 
-def _show(made: "Plan") -> None:
+def _show(run_plan: "Plan") -> None:
     from flows.execution.plan import LEVELS  # noqa: PLC0415 keeps `assay --help` quick
 
-    tree = Tree(f"[bold]{len(made.requests)} metrics[/]: " + ", ".join(request.key for request in made.requests))
+    tree = Tree(
+        f"[bold]{len(run_plan.requests)} metrics[/]: " + ", ".join(request.key for request in run_plan.requests)
+    )
     for number, level in enumerate(LEVELS, start=1):
-        busy = [stage for stage in level if stage in made.stages]
-        if not busy:
+        needed = [stage for stage in level if stage in run_plan.stages]
+        if not needed:
             continue
         branch = tree.add(f"level {number}")
-        for stage in busy:
+        for stage in needed:
             leaf = branch.add(f"[bold]{stage}[/]")
-            for product in made.products_of(stage):
-                users = made.users_of(product)
+            for product in run_plan.products_of(stage):
+                users = run_plan.users_of(product)
                 leaf.add(f"{product}, once for {', '.join(users)}")
     stdout.print(tree)
-    for metric, columns in made.left_out.items():
+    for metric, columns in run_plan.left_out.items():
         stdout.print(f"left out: {metric} (no {', '.join(columns)})", style="dim")
 
 
-def _show_dry_run(forecast: "DryRun") -> None:
+def _show_dry_run(dry_run: "DryRun") -> None:
     table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
     table.add_column("stage", no_wrap=True)
-    for heading in ("kept", "questions", "stored", "to ask", "tokens in", "out"):
+    for heading in ("reused", "questions", "cached", "to ask", "tokens in", "out"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
-    for stage in forecast.stages:
-        shards = f"{stage.kept} of {forecast.shards}" + ("?" if stage.unknown else "")
+    for stage in dry_run.stages:
+        shards = f"{stage.kept} of {dry_run.shards}" + ("?" if stage.unknown else "")
         certainty = str(stage.certainty) if stage.certainty != "exact" else ""
         table.add_row(str(stage.stage), shards, *(_counts(stage) if stage.judged else ("-",) * 5), certainty)
-    rows = f"{forecast.rows:,} row{'s' * (forecast.rows != 1)}"
-    shards = f"{forecast.shards:,} shard{'s' * (forecast.shards != 1)}"
-    stdout.print(f"{rows} in {shards}; tables of shards, and questions for the judge:")
+    rows = f"{dry_run.rows:,} row{'s' * (dry_run.rows != 1)}"
+    shards = f"{dry_run.shards:,} shard{'s' * (dry_run.shards != 1)}"
+    stdout.print(f"{rows} in {shards}; reused tables per shard, and questions to the judge:")
     print_table(stdout, table)
-    if any(stage.unknown for stage in forecast.stages):
-        stdout.print("?: only the run can tell, when what comes before is there")
-    tally = forecast.tally
-    how = {"exact": "", "estimated": "about ", "at least": "at least "}[forecast.certainty]
+    if any(stage.unknown for stage in dry_run.stages):
+        stdout.print("?: not known before the earlier stages have run")
+    tally = dry_run.tally
+    qualifier = {"exact": "", "estimated": "about ", "at least": "at least "}[dry_run.certainty]
     stdout.print(
-        f"The judge would be asked {how}{tally.asked} questions in {tally.requests} requests: about "
+        f"The judge would be asked {qualifier}{tally.asked} questions in {tally.requests} requests: about "
         f"{tally.prompt_tokens} tokens in, {tally.output_tokens} out",
         soft_wrap=True,
     )

@@ -1,4 +1,4 @@
-"""`assay prune`: makes room by dropping what nothing has used for long."""
+"""`assay prune`: free disk space by removing stage tables and cached answers that are no longer used."""
 
 import json
 import os
@@ -11,12 +11,17 @@ from deployments.cli._support.console import stdout
 from deployments.cli._support.options import Json, declared_option
 from deployments.cli._support.sizes import format_size, parse_days, parse_size
 
-OlderThan = Annotated[str, typer.Option("--older-than", help="How long something may be unused: 12h, 30d, 8w.")]
+OlderThan = Annotated[
+    str, typer.Option("--older-than", help="Remove what has not been used for this time: 12h, 30d, 8w.")
+]
 MaxSize = Annotated[
     str | None,
-    typer.Option("--max-size", help="Drop what is unused for longest until tables and answers take this each: 500MB."),
+    typer.Option(
+        "--max-size",
+        help="Maximum size of the tables, and of the answers, after pruning: 500MB. Least recently used first.",
+    ),
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Drop it; without this, only tell what would be dropped.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Remove; without this option, only show what would be removed.")]
 Tables = Annotated[
     str | None,
     declared_option("tables", "--tables"),
@@ -32,7 +37,7 @@ def prune(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Drop stage tables and answers that nothing has used for long. Without --yes, only tell."""
+    """Remove stage tables and cached answers that have not been used for long."""
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     age, most = parse_days(older_than), None if max_size is None else parse_size(max_size)
     from flows.config.loading import refuse_renamed_variables  # noqa: PLC0415 keeps `assay --help` quick
@@ -44,14 +49,14 @@ def prune(
     if as_json:
         stdout.print_json(json.dumps(asdict(done)))
         return
-    verb = "would drop" if done.dry_run else "dropped"
-    dropped = f"{done.records} records, {done.tables} tables, {done.sources} data files"
+    verb = "would remove" if done.dry_run else "removed"
+    files = f"{done.records} records, {done.tables} tables, {done.sources} data files"
     stdout.print(
-        f"{verb} {dropped} and {done.temporary} temporary files: {format_size(done.tables_bytes)}",
+        f"{verb} {files} and {done.temporary} temporary files: {format_size(done.tables_bytes)}",
         soft_wrap=True,
     )
     stdout.print(f"{verb} {done.answers} answers: {format_size(done.answers_bytes)}", soft_wrap=True)
     if done.runs:
-        stdout.print(f"runs under way: {done.runs}; what they may need stays", soft_wrap=True)
+        stdout.print(f"runs in progress: {done.runs}; files that they may need stay", soft_wrap=True)
     if done.dry_run and done.records + done.tables + done.sources + done.temporary + done.answers:
-        stdout.print("nothing was dropped; drop it with --yes")
+        stdout.print("nothing was removed; add --yes to remove")

@@ -1,4 +1,4 @@
-"""`assay report`: makes the report of a run anew, from its folder."""
+"""`assay report`: write the report of a run again, from its folder."""
 
 import webbrowser
 from pathlib import Path
@@ -14,17 +14,18 @@ RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The run folder."
 def report(
     run: RunFolder,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Where to write it. Default: report.html in the run folder.")
+        Path | None, typer.Option("--out", "-o", help="File to write. Default: report.html in the run folder.")
     ] = None,
     rows: Annotated[
-        int | None, typer.Option("--rows", help="Rows to carry with their evidence, the worst first. Default: 1000.")
+        int | None,
+        typer.Option("--rows", help="Number of rows to include with their evidence, worst first. Default: 1000."),
     ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
 ) -> None:
-    """Make the report of a run anew: one offline HTML file."""
+    """Write the report of a run again, as one offline HTML file."""
     from tasks.reports.run.report_page import WORST_ROWS, write_report  # noqa: PLC0415 keeps `assay --help` quick
 
     written = write_report(run, WORST_ROWS if rows is None else rows, out).absolute()
     stdout.print(str(written), markup=False, soft_wrap=True)
     if show and not webbrowser.open(written.as_uri()):
-        stderr.print("no browser could be started; open the file by hand", style="yellow")
+        stderr.print("cannot start a browser; open the file yourself", style="yellow")

@@ -1,4 +1,4 @@
-"""`assay rerun`: a finished run again, where cells failed, rows have changed, or more metrics are wanted."""
+"""`assay rerun`: run a finished run again for failed cells, changed rows or other metrics."""
 
 from contextlib import nullcontext
 from enum import StrEnum
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Rows(StrEnum):
-    """The rows that are computed anew."""
+    """The rows to recompute."""
 
     FAILED = "failed"
     CHANGED = "changed"
@@ -27,31 +27,31 @@ class Rows(StrEnum):
 def rerun(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run folder.", show_default=False)],
     rows: Annotated[
-        Rows, typer.Option(help="Rows with a failed cell, rows that the source has changed or added, or all.")
+        Rows, typer.Option(help="Rows to recompute: with a failed cell, changed or added in the source, or all.")
     ] = Rows.FAILED,
     stage: Annotated[
-        str | None, typer.Option(help="First stage to compute anew; those that do not follow it keep their tables.")
+        str | None, typer.Option(help="First stage to recompute; stages that do not depend on it keep their tables.")
     ] = None,
     metrics: Annotated[
-        str | None, typer.Option("--metrics", "-m", help="Metrics, comma-separated. Default: those of the run.")
+        str | None, typer.Option("--metrics", "-m", help="Metrics, comma-separated. Default: the metrics of the run.")
     ] = None,
     judge: Annotated[
-        str | None, typer.Option(metavar="builtin|URL", help="Another judge than the run had, or the same elsewhere.")
+        str | None, typer.Option(metavar="builtin|URL", help="Another judge, or the same judge at another URL.")
     ] = None,
-    model: Annotated[str | None, typer.Option(help="That judge's model, if its server has several.")] = None,
+    model: Annotated[str | None, typer.Option(help="Model of this judge, if its server has several.")] = None,
     cache: Annotated[
         str | None,
-        typer.Option(metavar="FILE|URL", help="Another cache than that of the run: a file, or postgresql://."),
+        typer.Option(metavar="FILE|URL", help="Another answer cache: a file, or postgresql://."),
     ] = None,
     tables: Annotated[
         str | None,
-        typer.Option(metavar="FOLDER|URL", help="Another store of stage tables than the run had, on another machine."),
+        typer.Option(metavar="FOLDER|URL", help="Another table store, for example on another machine."),
     ] = None,
     on_bad_row: Annotated[
         str | None,
-        typer.Option(metavar="fail|skip", help="With --rows changed: stop at bad rows, or leave them out."),
+        typer.Option(metavar="fail|skip", help="With --rows changed: fail at bad rows, or leave them out."),
     ] = None,
-    out: Annotated[str | None, typer.Option("--out", "-o", help="The new run folder.")] = None,
+    out: Annotated[str | None, typer.Option("--out", "-o", help="Folder of the new run.")] = None,
     as_json: Json = False,
     verbose: Verbose = False,
 ) -> None:
@@ -59,7 +59,7 @@ def rerun(
     from tasks.runs.finished_run import FinishedRun  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 
-    FinishedRun(run)  # what is no run folder needs no server
+    FinishedRun(run)  # fail before a server is started if this is not a run folder
     first = None if stage is None else _stage(stage)
     starting = start_server(assay_home())
     set_log_levels(verbose)
@@ -67,9 +67,9 @@ def rerun(
         from flows.execution.rerun_plan import parse_request, prepare  # noqa: PLC0415
         from flows.rerun import run_rerun  # noqa: PLC0415 Prefect reads its settings when it is imported
 
-        said = {"metrics": metrics, "judge": judge, "model": model, "cache": cache}
-        said |= {"tables": tables, "on_bad_row": on_bad_row, "out": out}
-        request = parse_request(run=run, rows=rows.value, stage=first, **said)
+        options = {"metrics": metrics, "judge": judge, "model": model, "cache": cache}
+        options |= {"tables": tables, "on_bad_row": on_bad_row, "out": out}
+        request = parse_request(run=run, rows=rows.value, stage=first, **options)
         ready = prepare(request)
         load_models(ready.config)
         with nullcontext() if as_json else stage_progress(ready.plan.stages):
@@ -84,6 +84,6 @@ def _stage(name: str) -> "Stage":
     found = next((stage for stage in BEFORE if stage == name), None)
     if found is None:
         close = suggest_nearest(name, list(BEFORE))
-        hint = f"Did you mean {close}?" if close else f"There are: {', '.join(BEFORE)}."
-        raise ConfigError(f"there is no stage {name!r} to compute anew. {hint}")
+        hint = f"Did you mean {close}?" if close else f"The stages are: {', '.join(BEFORE)}."
+        raise ConfigError(f"there is no stage {name!r} to recompute. {hint}")
     return found

@@ -1,4 +1,4 @@
-"""`assay run`: evaluates a source and prints the summary."""
+"""`assay run`: evaluate a source and print the summary."""
 
 import json
 import logging
@@ -28,7 +28,7 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's l
 
 @with_config
 def run(config: "RunConfig", as_json: Json = False, verbose: Verbose = False) -> None:
-    """Evaluate a source: print the summary, write the run folder."""
+    """Evaluate a source: write the run folder and print the summary."""
     print_evaluation(_evaluate(config, verbose, quiet=as_json), as_json)
 
 
@@ -47,35 +47,38 @@ def _evaluate(config: "RunConfig", verbose: bool, quiet: bool) -> "Evaluation":
 
 
 def set_log_levels(verbose: bool) -> None:
-    """Quiet unless asked: what a person must know is said by the command itself."""
+    """Silence Prefect's log unless it is requested: the command prints what users need."""
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "INFO" if verbose else "CRITICAL")
-    if not verbose:  # else each event that a server which has gone did not take is told on some lines
+    if not verbose:  # otherwise Prefect logs several lines per event that a stopped server did not accept
         os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     for worker in () if verbose else ("APILogWorker", "EventsWorker"):
         logging.getLogger(worker).setLevel(logging.ERROR)
 
 
 def load_models(config: "RunConfig") -> None:
-    """Loads the models while the server starts. The process ends after that only: its libraries abort it otherwise."""
+    """Load the models while the server starts.
+
+    The thread is not a daemon: the libraries of the models abort a process that exits while they load.
+    """
     from tasks.models.models import preload  # noqa: PLC0415 loads spaCy and onnxruntime
 
     threading.Thread(target=preload, args=(config.embedder, config.language), name="load-models").start()
 
 
 def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
-    """Prints what a finished run says about itself."""
+    """Print the summary of a finished run."""
     from tasks.runs import run_folder  # noqa: PLC0415 keeps `assay --help` quick
 
     folder = Path(evaluation.folder)
     manifest = run_folder.read_json(folder, run_folder.MANIFEST)
     summary = run_folder.read_json(folder, run_folder.SUMMARY)
     if as_json:
-        told = {name: manifest[name] for name in ("judge", "panel", "calibration", "usage")}
-        told["stages"] = {
+        content = {name: manifest[name] for name in ("judge", "panel", "calibration", "usage")}
+        content["stages"] = {
             stage: {name: value for name, value in entry.items() if name != "digests"}
             for stage, entry in manifest["stages"].items()
         }
-        stdout.print_json(json.dumps({"folder": evaluation.folder, **told, **summary}))
+        stdout.print_json(json.dumps({"folder": evaluation.folder, **content, **summary}))
         return
     for warning in evaluation.warnings:
         stderr.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
@@ -100,7 +103,7 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
 
 
 def _judge_lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
-    """Who judged, and how far it agrees with people and a panel with itself."""
+    """Yield lines about the judge, its agreement with people, and the agreement of a panel."""
     from tasks.calibration.bias_correction import read_corrected_means  # noqa: PLC0415
     from tasks.reports.calibration.calibration_text import agreement_lines  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.reports.calibration.correction_text import CorrectionText  # noqa: PLC0415

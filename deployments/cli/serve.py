@@ -1,4 +1,4 @@
-"""`assay serve`: schedules and events on this machine alone, with the local Prefect server and a worker of its own."""
+"""`assay serve`: run schedules and events on this machine, with the local Prefect server and a worker."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 POOL = "rag-assay-serve"
 _QUERY_SECONDS = "2"
-_SECONDS_TO_END = 20.0
+_STOP_SECONDS = 20.0
 
 
 @with_config
@@ -58,9 +58,12 @@ def serve(
         done = apply(scheduled, place)
         print_changes(done, as_json=False)
         where = mask_url(url)
-        stderr.print(f"serving on {where}; set PREFECT_API_URL to it for other commands. Ctrl-C ends it.", markup=False)
+        stderr.print(
+            f"serving on {where}; set PREFECT_API_URL to this URL for other commands. Press Ctrl-C to stop.",
+            markup=False,
+        )
         with _running_schedules(done):
-            code = _work(concurrency)
+            code = _run_worker(concurrency)
     if code:
         stderr.print(f"the worker ended with exit code {code}", markup=False)
         raise typer.Exit(1)
@@ -68,28 +71,28 @@ def serve(
 
 @contextmanager
 def _running_schedules(done: "Sequence[AppliedChanges]") -> Iterator[None]:
-    """Schedules run while the block lasts: what nobody runs meanwhile must not pile up.
+    """Run the schedules until the block ends; pause them then, so that runs without a worker do not pile up.
 
-    A process that was killed could not pause them, so what fell due since is dropped first.
+    A process that was killed could not pause them, so runs that were due since then are deleted first.
     """
     from prefect.client.orchestration import get_client  # noqa: PLC0415
 
-    timed = [each.name for each in done if each.kind == "deployment" and each.detail.startswith("cron")]
+    scheduled = [each.name for each in done if each.kind == "deployment" and each.detail.startswith("cron")]
     with get_client(sync_client=True) as client:
-        ids = [client.read_deployment_by_name(name).id for name in timed]
-        _drop_missed(client, ids)
+        ids = [client.read_deployment_by_name(name).id for name in scheduled]
+        _delete_missed_runs(client, ids)
         try:
             yield
         finally:
-            for each in ids:
-                client.pause_deployment(each)
+            for deployment_id in ids:
+                client.pause_deployment(deployment_id)
 
 
-def _drop_missed(client: "SyncPrefectClient", deployments: "Sequence[UUID]") -> None:
-    """Deletes the runs that a schedule has made, whose time is over and that nobody has begun."""
+def _delete_missed_runs(client: "SyncPrefectClient", deployments: "Sequence[UUID]") -> None:
+    """Delete the scheduled runs that are overdue and have not started."""
     from prefect.client.schemas.filters import DeploymentFilter, FlowRunFilter  # noqa: PLC0415
 
-    if not deployments:  # a filter of nothing would be one of everything
+    if not deployments:  # an empty filter would match all deployments
         return
     waiting = client.read_flow_runs(
         flow_run_filter=FlowRunFilter.model_validate({"state": {"type": {"any_": ["SCHEDULED"]}}}),
@@ -101,28 +104,28 @@ def _drop_missed(client: "SyncPrefectClient", deployments: "Sequence[UUID]") -> 
             client.delete_flow_run(run.id)
 
 
-def _work(concurrency: int) -> int:
-    """Takes runs until told to stop; its runs end with it. Told twice, it is killed.
+def _run_worker(concurrency: int) -> int:
+    """Run a worker until a signal stops it and its runs; a second signal kills it.
 
     Returns:
-        The exit code of a worker that ended by itself; 0 for one that was told to.
+        The exit code of a worker that ended on its own; 0 for one that was stopped.
     """
     command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", POOL, "--type", "process"]
     environment = {"PREFECT_WORKER_QUERY_SECONDS": _QUERY_SECONDS} | os.environ
     worker = subprocess.Popen([*command, "--limit", str(concurrency)], env=environment, start_new_session=True)  # noqa: S603
 
-    told = Event()
+    stopped = Event()
 
     def stop(_number: int, _frame: FrameType | None) -> None:
-        told.set()
-        worker.send_signal(signal.SIGTERM)  # Prefect's worker takes a second one as a kill
+        stopped.set()
+        worker.send_signal(signal.SIGTERM)  # a second SIGTERM kills Prefect's worker
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
     try:
         code = worker.wait()
-        return 0 if told.is_set() else code
+        return 0 if stopped.is_set() else code
     finally:
         if worker.poll() is None:
             worker.kill()
-            worker.wait(_SECONDS_TO_END)
+            worker.wait(_STOP_SECONDS)

@@ -1,16 +1,16 @@
-"""`assay server`: the local Prefect server that single runs share."""
+"""`assay server`: inspect and stop the local Prefect server that runs share."""
 
 import typer
 
 from deployments.cli._support.console import stderr, stdout
 from deployments.local_server import server_status, stop_server
 
-app = typer.Typer(help="The local Prefect server that single runs share.", no_args_is_help=True)
+app = typer.Typer(help="Inspect or stop the local Prefect server that runs share.", no_args_is_help=True)
 
 
 @app.command()
 def status() -> None:
-    """Say whether the kept server runs, and where."""
+    """Show whether the local server is running, and its address."""
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     stdout.print(str(server_status(assay_home())))
@@ -18,10 +18,10 @@ def status() -> None:
 
 @app.command()
 def stop() -> None:
-    """Stop the kept server."""
+    """Stop the local server."""
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     in_use = server_status(assay_home()).open_connections > 0
-    stdout.print("stopped" if stop_server(assay_home()) else "no kept server was running")
+    stdout.print("stopped" if stop_server(assay_home()) else "no local server was running")
     if in_use:
-        stderr.print("it was in use: a run that is going on keeps its answers, but can not end in good order")
+        stderr.print("the server was in use: a run in progress keeps its cached answers, but cannot finish")

@@ -1,4 +1,4 @@
-"""`assay store`: what is kept on this machine or elsewhere, and whether it is whole."""
+"""`assay store`: show and check the table store and the answer cache."""
 
 import json
 import os
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from tasks.cache.maintenance import StepStatistics
     from tasks.tables.inventory import Entry
 
-Check = Annotated[bool, typer.Option("--check", help="Read everything and report what is damaged; exit code 6 then.")]
+Check = Annotated[bool, typer.Option("--check", help="Read and verify everything; exit code 6 if there is damage.")]
 
 DAMAGED = 6
-"""Exit code of a check that found damage."""
+"""Exit code if a check found damage."""
 
 
 def store(tables: Tables = None, cache: Cache = None, check: Check = False, as_json: Json = False) -> None:
-    """Show what is kept: stage tables, and answers of models. With --check, whether it is whole."""
+    """Show the stored stage tables and cached answers; check them with --check."""
     from flows.config.loading import refuse_renamed_variables  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.cache.maintenance import check as check_answers  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.cache.maintenance import statistics  # noqa: PLC0415
@@ -35,16 +35,16 @@ def store(tables: Tables = None, cache: Cache = None, check: Check = False, as_j
 
     refuse_renamed_variables(os.environ)
     root = tables or str(assay_home() / "tables")
-    inventory, kept = Inventory(root), open_cache(cache)
+    inventory, answer_cache = Inventory(root), open_cache(cache)
     entries = list(inventory.entries())
     content: dict[str, Any] = {
         "tables": {"path": root, "folders": list(_folders(entries))},
-        "answers": {"path": kept.database.name, "steps": [_step(found) for found in statistics(kept)]},
+        "answers": {"path": answer_cache.database.name, "steps": [_step(found) for found in statistics(answer_cache)]},
     }
     if check:
         problems = [problem for entry in entries if (problem := inventory.problem(entry)) is not None]
         content["tables"]["problems"] = problems
-        content["answers"]["check"] = asdict(check_answers(kept))
+        content["answers"]["check"] = asdict(check_answers(answer_cache))
     if as_json:
         stdout.print_json(json.dumps(content))
     else:
@@ -91,7 +91,7 @@ def _show(content: dict[str, Any]) -> None:
         f"{check['damaged']} of {check['count']} answers damaged"
     )
     if tables["problems"] or _is_damaged(check):
-        stdout.print("what is damaged is not used, but computed anew when it is needed")
+        stdout.print("damaged entries are not used; they are recomputed when they are needed")
 
 
 def _table(name: str, rows: list[dict[str, Any]]) -> Table:

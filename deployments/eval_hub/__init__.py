@@ -1,1 +1,1 @@
-"""Runs jobs of eval-hub."""
+"""Run jobs of eval-hub."""

@@ -1,4 +1,4 @@
-"""Tells eval-hub how a job is doing, at the job's `callback_url`; a hub that does not listen stops no job."""
+"""Report the state of a job to eval-hub, at the job's `callback_url`; a failed report does not stop the job."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,48 +13,48 @@ from deployments.eval_hub.job_spec import JobSpec
 from metric_core.errors import AssayError
 
 TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
-"""The token of the pod's service account, where there is one."""
+"""File with the token of the pod's service account; it need not exist."""
 
 _SECONDS = 10.0
 
 
 class HubCallback:
-    """Posts events about one job.
+    """A client that posts events about one job.
 
     Args:
-        job: the job.
-        token: the file with the token to enter with, if it exists.
+        job: Job to report on.
+        token: File with the bearer token; it need not exist.
     """
 
     def __init__(self, job: JobSpec, token: Path = TOKEN) -> None:
         self._job = job
         self._token = token
         self.problems: list[str] = []
-        """What could not be told, for people."""
+        """Messages about reports that failed."""
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Says that the job runs and, should the block fail, that it failed and why."""
-        self._tell("running", "the evaluation runs")
+        """Report that the job is running and, if the block fails, that it failed and why."""
+        self._post("running", "the evaluation is running")
         try:
             yield
         except BaseException as error:
-            # An error of ours is written for people; of others only the kind is told, for the message leaves the house.
+            # An AssayError is written for users; other messages may contain secrets, so only their type is sent.
             reason = str(error) if isinstance(error, AssayError) else f"{type(error).__name__}; the job's log has more"
-            self._tell("failed", reason, error_message={"message": reason, "message_code": "evaluation_failed"})
+            self._post("failed", reason, error_message={"message": reason, "message_code": "evaluation_failed"})
             raise
 
     def completed(self, results: JobResults) -> None:
-        """Says that the job is done, with the value of each metric."""
-        self._tell(
+        """Report that the job is complete, with the value of each metric."""
+        self._post(
             "completed",
-            "the evaluation is done",
+            "the evaluation is complete",
             metrics={result.metric_name: result.metric_value for result in results.results},
             completed_at=results.completed_at.isoformat(),
             duration_seconds=int(results.duration_seconds),
         )
 
-    def _tell(self, state: str, message: str, **more: Any) -> None:
+    def _post(self, state: str, message: str, **more: Any) -> None:
         job = self._job
         if job.callback_url is None:
             return
@@ -74,7 +74,7 @@ class HubCallback:
             ).raise_for_status()
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             status = error.response.status_code if isinstance(error, httpx.HTTPStatusError) else type(error).__name__
-            self.problems.append(f"eval-hub could not be told that the job is {state} ({status})")
+            self.problems.append(f"cannot report to eval-hub that the job is {state} ({status})")
 
     def _headers(self) -> dict[str, str]:
         try:

@@ -1,4 +1,4 @@
-"""The configuration that a job of eval-hub stands for, and where its data are."""
+"""Convert a job of eval-hub to a configuration, and find its data."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,35 +14,35 @@ from tasks.options.embedder_options import EmbedderSettings
 from tasks.options.metric_options import MetricChoice
 
 PACKAGED_EMBEDDER = "minilm"
-"""The embedding model that needs no server."""
+"""Name of the embedding model that needs no server."""
 
 _SUFFIXES = (".jsonl", ".json")
 
 
 @dataclass(frozen=True, slots=True)
 class DataFolders:
-    """Where the data of jobs are mounted.
+    """The folders where the data of jobs are mounted.
 
     Args:
-        test: looked at first, where a job names no data.
-        data: looked at then; relative paths are below it.
+        test: Folder that is searched first if a job names no data.
+        data: Folder that is searched next, and base of relative paths.
     """
 
     test: Path = Path("/test_data")
     data: Path = Path("/data")
 
     def find(self, data_path: str | None) -> Path:
-        """The data of a job.
+        """Return the path of the data of a job.
 
         Args:
-            data_path: what the job says; without it `dataset.jsonl` or else the first `.jsonl` or `.json` file, first
-                in the folder of test data, then in that of data.
+            data_path: Path in the job; if it is None, `dataset.jsonl` or else the first `.jsonl` or `.json` file is
+                taken, from the folder of test data or else from the data folder.
 
         Raises:
-            SourceError: there are none.
+            SourceError: There are no data.
         """
         if data_path is not None:
-            path = self.data / data_path  # an absolute path stays what it is
+            path = self.data / data_path  # an absolute path replaces the folder
             if not path.exists():
                 raise SourceError(f"the job's data_path {data_path!r} does not exist: there is no {path}")
             return path
@@ -59,12 +59,12 @@ class DataFolders:
 
 @dataclass(frozen=True, slots=True)
 class JobOptions:
-    """What the command line says beside the job.
+    """The options of the command line for a job.
 
     Args:
-        out: the run folder.
-        api_key: where the judge's key is: `env:NAME` or `block:NAME`.
-        folders: where data are.
+        out: Run folder; None for the default.
+        api_key: Location of the judge's API key: `env:NAME` or `block:NAME`.
+        folders: Folders of the data.
     """
 
     out: str | None = None
@@ -73,17 +73,17 @@ class JobOptions:
 
 
 def build_config(job: JobSpec, options: JobOptions) -> RunConfig:
-    """The configuration that a job stands for.
+    """Return the configuration of a job.
 
     Raises:
-        ConfigError: a metric, a column or a URL that can not be used, or a key that nobody says where to find.
-        SourceError: there are no data.
+        ConfigError: A metric, a column or a URL cannot be used, or the location of the API key is missing.
+        SourceError: There are no data.
     """
-    said = job.parameters
+    parameters = job.parameters
     if job.model.auth.secret_ref and options.api_key is None:
         raise ConfigError(
-            f"the job's model wants the secret {job.model.auth.secret_ref!r}; put its key into the environment and say "
-            "so with --api-key env:NAME"
+            f"the job's model requires the secret {job.model.auth.secret_ref!r}; put its key into an environment "
+            "variable and name it with --api-key env:NAME"
         )
     choices = [MetricChoice(metric=name, key=name.strip()) for name in dict.fromkeys(job.metrics)]
     products = closure(product for choice in choices for product in choice.request().products)
@@ -91,16 +91,16 @@ def build_config(job: JobSpec, options: JobOptions) -> RunConfig:
         "urls": [_v1(job.model.url)],
         "model": job.model.name,
         "api_key": options.api_key,
-        "concurrency": said.max_workers,
-        "max_output_tokens": said.max_tokens,
-        "temperature": said.temperature,
+        "concurrency": parameters.max_workers,
+        "max_output_tokens": parameters.max_tokens,
+        "temperature": parameters.temperature,
     }
     try:
         return RunConfig.model_validate(
             {
-                "source": str(options.folders.find(said.data_path)),
+                "source": str(options.folders.find(parameters.data_path)),
                 "metrics": choices,
-                "column_map": said.column_map or {},
+                "column_map": parameters.column_map or {},
                 "limit": job.num_examples,
                 "on_bad_row": "skip",
                 "judge": {"backend": "server", "server": _given_options(server)},
@@ -110,20 +110,20 @@ def build_config(job: JobSpec, options: JobOptions) -> RunConfig:
         )
     except ValidationError as error:
         lines = [problem_line(problem) for problem in error.errors(include_url=False, include_input=False)]
-        raise ConfigError(f"the job {job.id} can not be run:\n" + "\n".join(lines)) from None
+        raise ConfigError(f"the job {job.id} cannot be run:\n" + "\n".join(lines)) from None
 
 
 def _embedder(job: JobSpec, products: frozenset[Product], api_key: str | None) -> Any:
-    """A server only where a metric compares vectors: that of the judge seldom embeds."""
-    said = job.parameters
+    """Return the embedder of a job: a server only if a metric compares vectors, since few judge servers embed."""
+    parameters = job.parameters
     needed = any(PRODUCTS[product].stage is Stage.SIMILARITY for product in products)
-    if not needed or (said.embedding_model == PACKAGED_EMBEDDER and said.embedding_url is None):
+    if not needed or (parameters.embedding_model == PACKAGED_EMBEDDER and parameters.embedding_url is None):
         return EmbedderSettings()
-    url = said.embedding_url or job.model.url
+    url = parameters.embedding_url or job.model.url
     same = _v1(url) == _v1(job.model.url)
     server = {
         "urls": [_v1(url)],
-        "model": said.embedding_model or job.model.name,
+        "model": parameters.embedding_model or job.model.name,
         "api_key": api_key if same else None,
     }
     return {"backend": "server", "server": _given_options(server)}

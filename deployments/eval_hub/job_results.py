@@ -1,4 +1,4 @@
-"""What eval-hub gets back: its JobResults, made from a finished run."""
+"""Convert a finished run to JobResults of eval-hub."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,19 +12,19 @@ from metric_core.records import Direction
 from tasks.runs import run_folder
 
 PRIMARY, THRESHOLD = "faithfulness", 0.5
-"""The metric by which eval-hub's provider passes a benchmark, and the least that passes."""
+"""The metric by which eval-hub's provider passes a benchmark, and the lowest passing value."""
 
 
 class MetricResult(BaseModel):
-    """One metric over all rows.
+    """The result of a metric over all rows.
 
     Args:
-        metric_name: as the job or its benchmark calls it.
-        metric_value: the mean over the rows that have a score.
-        metric_type: `float`.
-        confidence_interval: the 95 % bootstrap interval of the mean; none for fewer than two rows.
-        num_samples: the rows that have a score.
-        metadata: least and greatest score, which way is better, and how many rows have none and why.
+        metric_name: Name of the metric in the job or its benchmark.
+        metric_value: Mean over the rows that have a score.
+        metric_type: Always `float`.
+        confidence_interval: 95 % bootstrap interval of the mean; None for fewer than two rows.
+        num_samples: Number of rows that have a score.
+        metadata: Lowest and highest score, direction, and numbers and reasons of rows without a score.
     """
 
     metric_name: str
@@ -36,7 +36,7 @@ class MetricResult(BaseModel):
 
 
 class JobResults(BaseModel):
-    """The results of a job. A metric without any score is no result; `evaluation_metadata` names it, and why."""
+    """The results of a job. Metrics without any score are not in `results`, but in `evaluation_metadata`, with why."""
 
     id: str
     benchmark_id: str
@@ -53,19 +53,19 @@ class JobResults(BaseModel):
 
 
 def build_results(job: JobSpec, folder: Path, seconds: float) -> JobResults:
-    """The results of a job from the folder of its run.
+    """Return the results of a job from the folder of its run.
 
     Args:
-        job: the job.
-        folder: the run folder.
-        seconds: what the job took.
+        job: Job that was run.
+        folder: Run folder of the job.
+        seconds: Duration of the job in seconds.
     """
     manifest = run_folder.read_json(folder, run_folder.MANIFEST)
     summary = run_folder.read_json(folder, run_folder.SUMMARY)
     metrics: list[dict[str, Any]] = summary["metrics"]
     bounds = {entry["key"]: entry["bounds"] for entry in manifest["metrics"]}
     scored = [metric for metric in metrics if metric["distribution"] is not None]
-    counted = [metric for metric in scored if _counts(metric, bounds[metric["metric"]])]
+    counted = [metric for metric in scored if _is_in_overall_score(metric, bounds[metric["metric"]])]
     metadata = {
         "framework": "rag-assay",
         "framework_version": manifest["versions"]["rag-assay"],
@@ -114,13 +114,13 @@ def _result(metric: dict[str, Any]) -> MetricResult:
     )
 
 
-def _counts(metric: dict[str, Any], bounds: Any) -> bool:
-    """Whether a metric can be part of the overall score: from 0 to 1, and one end of it is the good one."""
+def _is_in_overall_score(metric: dict[str, Any], bounds: Any) -> bool:
+    """Return whether a metric is part of the overall score: its range is 0 to 1, and it has a direction."""
     return metric["direction"] != Direction.NEITHER and bounds is not None and [*bounds] == [0, 1]
 
 
 def _goodness(metric: dict[str, Any]) -> float:
-    """The mean, turned round where less is better."""
+    """Return the mean of a metric, or 1 minus the mean if lower is better."""
     mean = float(metric["distribution"]["mean"])
     return 1 - mean if metric["direction"] == Direction.LOWER else mean
 

@@ -1,4 +1,4 @@
-"""An evaluation that eval-hub orders: its JobSpec, read strictly."""
+"""The JobSpec of an evaluation job of eval-hub, strictly validated."""
 
 import json
 from pathlib import Path
@@ -18,11 +18,11 @@ _FULL = (
     "response_groundedness",
 )
 BENCHMARKS = {"ragas_rag_default": _DEFAULT, "ragas_rag_full": _FULL}
-"""Benchmark -> the metrics that it computes where the job names none."""
+"""Mapping from benchmark to the metrics that it computes if the job names none."""
 
 
 def _rename_fields(content: Any, old: str, new: str) -> Any:
-    """The content with a field under its newer name."""
+    """Return the content with a field renamed to its newer name."""
     if not isinstance(content, dict) or old not in content:
         return content
     if new in content:
@@ -35,22 +35,22 @@ class _Part(BaseModel):
 
 
 class ModelAuth(_Part):
-    """How the model's endpoint is entered.
+    """The authentication at the model's endpoint.
 
     Args:
-        secret_ref: the Kubernetes secret that holds its key.
+        secret_ref: Name of the Kubernetes secret with the API key.
     """
 
     secret_ref: str | None = None
 
 
 class JobModel(_Part):
-    """The model that judges.
+    """The model of the judge.
 
     Args:
-        url: its OpenAI-compatible endpoint; `/v1` is appended.
-        name: its name there.
-        auth: how it is entered.
+        url: URL of its OpenAI-compatible endpoint; `/v1` is appended.
+        name: Name of the model at the endpoint.
+        auth: Authentication at the endpoint.
     """
 
     url: str = Field(min_length=1)
@@ -59,17 +59,17 @@ class JobModel(_Part):
 
 
 class JobParameters(_Part):
-    """What a job says about the evaluation itself; an unknown parameter is an error.
+    """The parameters of the evaluation; an unknown parameter is an error.
 
     Args:
-        metrics: what to compute; default: what the benchmark computes.
-        embedding_model: default: the name of the judge; `minilm` is the packaged one.
-        embedding_url: default: the URL of the judge.
-        max_tokens: longest reply of the judge.
-        temperature: of the judge.
-        column_map: column of the data -> column of a sample.
-        max_workers: requests in flight at the judge; default: as many as it takes.
-        data_path: the data, absolute or relative to the data folder.
+        metrics: Metrics to compute; default: the metrics of the benchmark.
+        embedding_model: Name of the embedding model; default: the name of the judge; `minilm` is the packaged model.
+        embedding_url: URL of the embedding server; default: the URL of the judge.
+        max_tokens: Maximum number of tokens of a reply of the judge.
+        temperature: Sampling temperature of the judge, from 0 to 2.
+        column_map: Mapping from column of the data to column of a sample.
+        max_workers: Number of concurrent requests to the judge; default: adapted to the server.
+        data_path: Path of the data, absolute or relative to the data folder.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -92,12 +92,12 @@ class JobParameters(_Part):
     @classmethod
     def _at_least_one(cls, metrics: tuple[str, ...] | None) -> tuple[str, ...] | None:
         if metrics is not None and not metrics:
-            raise ValueError("names no metric; leave it out for those of the benchmark")
+            raise ValueError("names no metric; omit it for the metrics of the benchmark")
         return metrics
 
 
 class JobSpec(_Part):
-    """A job as eval-hub writes it. Fields that are not listed here are kept, and reported as not used."""
+    """A job in eval-hub's format. Other fields are accepted and reported as not used."""
 
     model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
 
@@ -117,60 +117,60 @@ class JobSpec(_Part):
 
     @classmethod
     def from_file(cls, path: Path) -> Self:
-        """Reads a job.
+        """Read a job from a file.
 
         Raises:
-            ConfigError: it is not there, no JSON, or lacks or has what a job must or can not have.
+            ConfigError: The file does not exist, is not JSON, or is not a valid job.
         """
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError as error:
             raise ConfigError(f"there is no job {path}; name its file, or set EVALHUB_JOB_SPEC_PATH") from error
         except (OSError, ValueError) as error:
-            raise ConfigError(f"the job {path} can not be read as JSON: {error}") from error
-        return cls.of(content, str(path))
+            raise ConfigError(f"the job {path} cannot be read as JSON: {error}") from error
+        return cls.from_content(content, str(path))
 
     @classmethod
-    def of(cls, content: Any, origin: str = "the job") -> Self:
-        """A job from its JSON.
+    def from_content(cls, content: Any, origin: str = "the job") -> Self:
+        """Return a job from its parsed JSON.
 
         Raises:
-            ConfigError: it lacks or has what a job must or can not have.
+            ConfigError: The content is not a valid job.
         """
         try:
             job = cls.model_validate(content)
         except ValidationError as error:
             lines = [problem_line(problem) for problem in error.errors(include_url=False, include_input=False)]
-            raise ConfigError(f"{origin} is no job that can be run:\n" + "\n".join(lines)) from None
+            raise ConfigError(f"{origin} is not a valid job:\n" + "\n".join(lines)) from None
         if job.provider_id not in PROVIDERS:
             raise ConfigError(f"{origin} is for the provider {job.provider_id!r}, this is {' or '.join(PROVIDERS)}")
         return job
 
     @property
     def unused(self) -> tuple[str, ...]:
-        """The fields that change nothing here."""
+        """The fields that have no effect."""
         return tuple(sorted(self.model_extra or ()))
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics to compute, as the job or its benchmark calls them.
+        """The metrics to compute, named as in the job or its benchmark.
 
         Raises:
-            ConfigError: the job names none, and its benchmark is not known.
+            ConfigError: The job names no metrics, and its benchmark is not known.
         """
         if self.parameters.metrics is not None:
             return self.parameters.metrics
         if self.benchmark_id not in BENCHMARKS:
             near = suggest_names(self.benchmark_id, BENCHMARKS) or list(BENCHMARKS)
             raise ConfigError(
-                f"the job names no metrics, and its benchmark {self.benchmark_id!r} is not known; there are: "
-                f"{', '.join(near)}. Name parameters.metrics"
+                f"the job names no metrics, and its benchmark {self.benchmark_id!r} is not known; known are: "
+                f"{', '.join(near)}. Set parameters.metrics"
             )
         return BENCHMARKS[self.benchmark_id]
 
 
 def problem_line(problem: Any) -> str:
-    """What is wrong with a field, without its value."""
+    """Return a description of the problem with a field, without its value."""
     where = ".".join(map(str, problem["loc"])) or "the job"
     if problem["type"] == "extra_forbidden":
         known = [name for name in JobParameters.model_fields if name != "metrics"]

@@ -1,1 +1,1 @@
-"""Deployments: what they are, and how they reach a Prefect server."""
+"""Specify deployments, and apply them to a Prefect server."""

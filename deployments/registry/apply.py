@@ -1,4 +1,4 @@
-"""Brings a Prefect server into the state that the table of deployments describes; what is so already is left alone."""
+"""Create and update deployments, automations, limits and the work pool on a Prefect server."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ POOL_TYPES = ("process", "docker", "kubernetes")
 
 
 class Change(StrEnum):
-    """What became of something on the server."""
+    """The change of an object on the server."""
 
     CREATED = "created"
     UPDATED = "updated"
@@ -40,14 +40,14 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where deployments run.
+    """The place where deployments run.
 
     Args:
-        pool: name of the work pool; made if it is not there.
-        pool_type: `process`, `docker` or `kubernetes`; None takes the pool as it is.
-        image: for `docker` and `kubernetes`, the image with rag-assay in it.
-        job_variables: further variables of the pool's jobs.
-        suffix: what the names of the deployments end with.
+        pool: Name of the work pool; created if it does not exist.
+        pool_type: `process`, `docker` or `kubernetes`; None accepts the pool as it is.
+        image: Image with rag-assay, for `docker` and `kubernetes`.
+        job_variables: Further variables of the pool's jobs.
+        suffix: Suffix of the names of the deployments.
     """
 
     pool: str
@@ -66,13 +66,13 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class AppliedChanges:
-    """Something that is on the server now.
+    """An object on the server, and its change.
 
     Args:
-        kind: work pool, deployment, automation or limit.
-        name: its name.
-        change: what became of it.
-        detail: when or on what it runs, or how many slots there are.
+        kind: Kind of the object: work pool, deployment, automation or limit.
+        name: Name of the object.
+        change: Change of the object.
+        detail: Schedule or events of a deployment, type of a pool, or slots of a limit.
     """
 
     kind: str
@@ -82,18 +82,20 @@ class AppliedChanges:
 
 
 def apply(config: RunConfig, place: Place) -> list[AppliedChanges]:
-    """Makes the work pool, the limits of judges, the deployments and their automations; a second time nothing changes.
+    """Create or update the work pool, the limits of judges, the deployments and their automations.
+
+    Applying the same configuration again changes nothing.
 
     Args:
-        config: what the deployments evaluate.
-        place: where they run.
+        config: Configuration of the deployments.
+        place: Place where the deployments run.
 
     Returns:
-        What is there now, and what has changed.
+        The objects on the server and their changes.
 
     Raises:
-        ConfigError: a pool of another type, an image for a pool of processes, a schedule that is none.
-        AssayError: the server can not be reached, or refuses something.
+        ConfigError: The pool has another type, a process pool is given an image, or a schedule is invalid.
+        AssayError: The server cannot be reached, or refuses a request.
     """
     deployed = build_specs(config, place.suffix)
     with _translate_server_errors(), get_client(sync_client=True) as client:
@@ -116,8 +118,8 @@ def _pool(client: SyncPrefectClient, place: Place) -> AppliedChanges:
         return AppliedChanges("work pool", place.pool, Change.CREATED, kind)
     if place.pool_type not in (None, found.type):
         raise ConfigError(
-            f"the work pool {place.pool} is of type {found.type}, not {place.pool_type}; name another pool, or leave "
-            "--work-pool-type out"
+            f"the work pool {place.pool} has the type {found.type}, not {place.pool_type}; name another pool, or omit "
+            "--work-pool-type"
         )
     _check_image(place, found.type)
     return AppliedChanges("work pool", place.pool, Change.UNCHANGED, found.type)
@@ -125,9 +127,9 @@ def _pool(client: SyncPrefectClient, place: Place) -> AppliedChanges:
 
 def _check_image(place: Place, kind: str) -> None:
     if kind == "process" and place.image is not None:
-        raise ConfigError("a pool of processes runs no images; leave --image out, or name a pool of type docker")
+        raise ConfigError("a process pool cannot run images; omit --image, or name a pool of type docker")
     if kind in ("docker", "kubernetes") and place.image is None and "image" not in place.job_variables:
-        raise ConfigError(f"a pool of type {kind} runs images: name one with rag-assay in it, --image NAME")
+        raise ConfigError(f"a pool of type {kind} needs an image with rag-assay: give one with --image NAME")
 
 
 def _limits(client: SyncPrefectClient, config: RunConfig) -> Iterator[AppliedChanges]:
@@ -188,7 +190,7 @@ def _schema(deployed: DeploymentSpec) -> dict[str, Any]:
 
 
 def _schedule(deployed: DeploymentSpec) -> DeploymentScheduleCreate:
-    assert deployed.schedule is not None  # noqa: S101 the caller has looked
+    assert deployed.schedule is not None  # noqa: S101 checked by the caller
     return DeploymentScheduleCreate(schedule=CronSchedule(**deployed.schedule), active=True, slug=SLUG)
 
 
@@ -207,7 +209,7 @@ def _automations(
 
 
 def _automation(client: SyncPrefectClient, wanted: AutomationCore) -> Change:
-    """Names are unique here, whatever made the automation: `prefect deploy` gives the same ones."""
+    """Create an automation, or replace those of the same name: `prefect deploy` uses the same names."""
     found = client.read_automations_by_name(wanted.name)
     if [_content(each) for each in found] == [_content(wanted)]:
         return Change.UNCHANGED
@@ -222,7 +224,7 @@ def _content(automation: AutomationCore) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Without ids that the server gives, and lists that are sets in order."""
+    """Return a value without the ids assigned by the server, and with sorted lists."""
     if isinstance(value, dict):
         return {name: _plain(item) for name, item in value.items() if name != "id"}
     if isinstance(value, list):
@@ -233,7 +235,7 @@ def _plain(value: Any) -> Any:
 def _when(deployed: DeploymentSpec) -> str:
     if deployed.schedule is not None:
         return f"cron {deployed.schedule['cron']} {deployed.schedule['timezone']}"
-    return f"on {', '.join(deployed.triggers[0]['expect'])}" if deployed.triggers else "when asked"
+    return f"on {', '.join(deployed.triggers[0]['expect'])}" if deployed.triggers else "on request"
 
 
 @contextmanager
@@ -246,5 +248,5 @@ def _translate_server_errors() -> Iterator[None]:
         ) from error
     except httpx.TransportError as error:
         raise AssayError(
-            f"the Prefect server can not be reached ({type(error).__name__}); see PREFECT_API_URL"
+            f"the Prefect server cannot be reached ({type(error).__name__}); check PREFECT_API_URL"
         ) from error

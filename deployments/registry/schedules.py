@@ -1,6 +1,6 @@
-"""When deployments run by themselves: cron expressions, checked before they reach a server.
+"""Validate the cron expressions of deployments before they reach a server.
 
-Prefect takes some that it can not, or should not, run: one without any date stops its scheduler for all deployments,
+Prefect accepts some that it cannot, or should not, run: one without any date stops its scheduler for all deployments,
 and a sixth field means seconds.
 """
 
@@ -15,24 +15,24 @@ _FIELDS = 5
 
 
 class Schedule(TypedDict):
-    """A schedule as `prefect.yaml` has it."""
+    """A schedule in the form of `prefect.yaml`."""
 
     cron: str
     timezone: str
 
 
 def parse_schedule(cron: str, timezone: str) -> Schedule:
-    """The schedule of a cron expression.
+    """Return the schedule of a cron expression.
 
     Raises:
-        ConfigError: it is none, or there is no such time zone.
+        ConfigError: The expression or the time zone is invalid, or the schedule has no date.
 
     >>> parse_schedule("0 6 * * *", "Europe/Berlin")
     {'cron': '0 6 * * *', 'timezone': 'Europe/Berlin'}
     """
     wanted = (
-        "a schedule is a cron expression such as '0 6 * * *' (minute, hour, day, month, weekday) in a time zone such "
-        f"as Europe/Berlin, got {cron!r} in {timezone!r}"
+        "a schedule must be a cron expression such as '0 6 * * *' (minute, hour, day, month, weekday) in a time zone "
+        f"such as Europe/Berlin, got {cron!r} in {timezone!r}"
     )
     if not timezone or not (cron.startswith("@") or len(cron.split()) == _FIELDS):
         raise ConfigError(wanted)

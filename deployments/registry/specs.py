@@ -1,4 +1,4 @@
-"""The deployments, as one table: what `assay serve`, `assay deploy` and `prefect.yaml` are made from."""
+"""The deployments as one table, from which `assay serve`, `assay deploy` and `prefect.yaml` are made."""
 
 import json
 import os
@@ -27,7 +27,7 @@ from tasks.options.option import OptionFacts, map_values
 from tasks.runtime.telemetry import DO_NOT_TRACK
 
 POOL = "rag-assay"
-"""The work pool where none is named."""
+"""Default name of the work pool."""
 
 SLUG = "cron"
 """Name of a deployment's schedule within the deployment."""
@@ -40,15 +40,15 @@ class DeploymentSpec:
     """A deployment.
 
     Args:
-        name: its name.
-        flow: the name of its flow.
-        entrypoint: the flow, as `package.module.function`.
-        description: what it does.
-        parameters: those that every run has unless told otherwise.
-        schedule: when it runs by itself.
-        triggers: the events on which it runs.
-        at_once: how many of its runs may run at the same time; further ones wait.
-        runs_again: tag of those whose runs go on by themselves when their process died.
+        name: Name of the deployment.
+        flow: Name of its flow.
+        entrypoint: Flow as `package.module.function`.
+        description: Description of the deployment.
+        parameters: Default parameters of its runs.
+        schedule: Schedule of its runs; None for no schedule.
+        triggers: Events that start its runs.
+        at_once: Maximum number of concurrent runs; further runs wait. None for no limit.
+        runs_again: Tag of deployments whose runs are resumed automatically after a crash; None for other deployments.
     """
 
     name: str
@@ -63,44 +63,44 @@ class DeploymentSpec:
 
     @property
     def full_name(self) -> str:
-        """As `prefect deployment run` takes it."""
+        """The name as `prefect deployment run` takes it."""
         return f"{self.flow}/{self.name}"
 
     @property
     def tags(self) -> list[str]:
-        """Its tags, which its runs have too."""
+        """The tags of the deployment and of its runs."""
         return [TAG] if self.runs_again is None else [TAG, self.runs_again]
 
 
 def name_suffix(name: str) -> str:
-    """What the names of deployments end with, where several configurations share a server.
+    """Return the suffix of the names of deployments, for several configurations on one server.
 
     Args:
-        name: of the configuration; empty for the only one.
+        name: Name of the configuration; empty for a single configuration.
 
     Raises:
-        ConfigError: names of deployments, automations and events can not hold it.
+        ConfigError: The name has characters that names of deployments, automations and events cannot have.
 
     >>> name_suffix(""), name_suffix("handbook")
     ('', '-handbook')
     """
     if name and _SUFFIX.fullmatch(name) is None:
         raise ConfigError(
-            f"a name is up to 100 letters, digits, dots, hyphens and underscores, the first of them a letter or digit, "
-            f"got {name!r}"
+            f"a name must have up to 100 letters, digits, dots, hyphens and underscores, and begin with a letter or "
+            f"digit, got {name!r}"
         )
     return f"-{name}" if name else ""
 
 
 def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ...]:
-    """The deployments of a configuration.
+    """Return the deployments of a configuration.
 
     Args:
-        config: what is evaluated, and how.
-        suffix: what their names end with, where several configurations share a server: `-handbook`.
+        config: Configuration of the evaluations.
+        suffix: Suffix of their names, for several configurations on one server: `-handbook`.
 
     Raises:
-        ConfigError: a schedule that is none, or variables of a launched judge.
+        ConfigError: A schedule is invalid, or the launched judge has environment variables.
     """
     settings, written = config.deploy, as_parameter(config)
     evaluated = {name: value for name, value in written.items() if name != "deploy"}
@@ -115,7 +115,7 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
             name=f"evaluate{suffix}",
             flow="evaluate",
             entrypoint="flows.evaluate.evaluate",
-            description="Evaluates the source of its configuration.",
+            description="Evaluate the source of the configuration.",
             parameters={"config": evaluated},
             schedule=timed["evaluate"],
             at_once=1,
@@ -125,7 +125,7 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
             name=f"index-rebuilt{suffix}",
             flow="index-rebuilt",
             entrypoint="flows.index_rebuilt.index_rebuilt",
-            description="Evaluates a new version of an index, and accepts it as the baseline or says why not.",
+            description="Evaluate a new version of an index, and accept it as the baseline or report why not.",
             parameters={"config": written},
             triggers=_on_index_rebuilt(settings, f"index-rebuilt{suffix}"),
             at_once=1,
@@ -135,27 +135,27 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
             name=f"rerun-stage{suffix}",
             flow="rerun-stage",
             entrypoint="flows.rerun_stage.rerun_stage",
-            description="Runs a finished run again from a stage on. Parameters: run, stage, rows.",
+            description="Run a finished run again from a stage on. Parameters: run, stage, rows.",
             runs_again=again,
         ),
         DeploymentSpec(
             name=f"compare-and-gate{suffix}",
             flow="compare",
             entrypoint="flows.compare.compare",
-            description="Compares two run folders and holds the second against a gate. Parameter: comparison.",
+            description="Compare two run folders, and check the second against a gate. Parameter: comparison.",
         ),
         DeploymentSpec(
             name=f"calibrate{suffix}",
             flow="calibrate",
             entrypoint="flows.calibrate.calibrate",
-            description="Tells how far the judge agrees with people. Parameter: request.",
+            description="Measure the agreement of the judge with people. Parameter: request.",
             runs_again=again,
         ),
         DeploymentSpec(
             name=f"prune{suffix}",
             flow="prune",
             entrypoint="flows.prune.prune",
-            description="Drops stage tables and answers that nothing has used for long.",
+            description="Remove stage tables and cached answers that have not been used for long.",
             parameters={"settings": {**stores, "dry_run": settings.prune_cron is None}},
             schedule=timed["prune"],
             at_once=1,
@@ -164,7 +164,7 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
             name=f"rerun-crashed{suffix}",
             flow="rerun-crashed",
             entrypoint="flows.resume_crashed.rerun_crashed",
-            description="Has a run whose process died go on, with all that it had finished.",
+            description="Resume a run whose process died, with all that it had finished.",
             triggers=(on_crash(f"rag-assay: rerun-crashed{suffix}", again),),
         ),
     )
@@ -182,11 +182,11 @@ def as_parameter(config: RunConfig) -> dict[str, Any]:
     """A configuration as a flow's parameter: JSON, without what is by default, its places not relative to a folder.
 
     Raises:
-        ConfigError: variables of a launched judge, whose values no parameter shows.
+        ConfigError: The launched judge has environment variables, whose secret values no parameter may show.
     """
     if config.judge.launch is not None and config.judge.launch.environment:
         raise ConfigError(
-            "the values in judge.launch.environment are secret, so they can not be parameters of a deployment; set the "
+            "the values in judge.launch.environment are secret, so they cannot be parameters of a deployment; set the "
             "variables in the environment of the worker, which launches the judge, and leave the table out"
         )
     written: dict[str, Any] = config.model_dump(mode="json", exclude_defaults=True)
@@ -194,28 +194,28 @@ def as_parameter(config: RunConfig) -> dict[str, Any]:
 
 
 def environment() -> dict[str, str]:
-    """What the environment of every run must hold: signs of life, and no telemetry."""
+    """Return the environment variables of every run: heartbeats, and no telemetry."""
     return {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_SECONDS)} | DO_NOT_TRACK
 
 
 def prefect_yaml(deployed: tuple[DeploymentSpec, ...], pool: str, job_variables: Mapping[str, Any]) -> str:
-    """The deployments as `prefect.yaml`, for `prefect deploy`.
+    """Return the deployments as `prefect.yaml`, for `prefect deploy`.
 
     Args:
-        deployed: the deployments.
-        pool: name of the work pool.
-        job_variables: how the pool is to run them.
+        deployed: Deployments to write.
+        pool: Name of the work pool.
+        job_variables: Variables of the pool's jobs.
     """
     head = (
         "# The deployments of rag-assay for a work pool, as `assay deploy --yaml` writes them for `prefect deploy`.\n"
-        "# `assay deploy` makes them too, and beside them the pool, the limits of judges and what finds dead runs.\n\n"
+        "# `assay deploy` creates them too, and also the pool, the limits of judges and the detection of dead runs.\n\n"
     )
     content = {
         "name": "rag-assay",
         "pull": [],
         "deployments": [_yaml_entry(each, pool, job_variables) for each in deployed],
     }
-    plain = json.loads(json.dumps(content))  # what is said twice is written twice, without YAML's anchors
+    plain = json.loads(json.dumps(content))  # copies repeated values, so that YAML writes no anchors
     return head + yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=110)
 
 

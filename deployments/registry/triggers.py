@@ -1,7 +1,7 @@
-"""What makes deployments run: events, each with what becomes of its content. As `prefect.yaml` has it.
+"""Triggers of deployments: events, and the parameters taken from them, in the form of `prefect.yaml`.
 
-A field that an event lacks becomes an empty text: Prefect would drop the event without a trace, while the flow says
-what is missing.
+A field that an event lacks becomes an empty text: Prefect would silently drop the event, while the flow reports the
+missing field.
 """
 
 from datetime import timedelta
@@ -18,13 +18,13 @@ Trigger: TypeAlias = dict[str, Any]
 
 TAG = "rag-assay"
 RUNS_AGAIN = "rag-assay-runs-again"
-"""What the tag of deployments begins with whose runs go on by themselves after a crash."""
+"""Prefix of the tag of deployments whose runs are resumed automatically after a crash."""
 
 HEARTBEAT_SECONDS = 30
-"""Seconds between two signs of life of a run; Prefect allows none more frequent."""
+"""Seconds between two heartbeats of a run; the minimum that Prefect allows."""
 
 SILENCE_SECONDS = 100
-"""A run without a sign of life for so long has crashed."""
+"""A run without a heartbeat for this time has crashed."""
 
 _RUN = "prefect.flow-run."
 _ENDS = ("Completed", "Failed", "Cancelled", "Crashed")
@@ -58,7 +58,7 @@ def on_long_burst(name: str, index: str, deployment: str, seconds: tuple[float, 
 
 
 def _without(expected: str, name: str, index: str, seconds: float) -> Trigger:
-    """Runs if an event that an index was rebuilt is not followed by an expected one in time."""
+    """Return a trigger that starts a run if no expected event follows the event of a rebuilt index in time."""
     return {
         "type": "event",
         "name": name,
@@ -81,11 +81,11 @@ def _without(expected: str, name: str, index: str, seconds: float) -> Trigger:
 
 
 def on_crash(name: str, tag: str) -> Trigger:
-    """Runs for each crashed run of the deployments with a tag, with its id.
+    """Return a trigger that starts a run for each crashed run of the deployments with a tag, with its id.
 
     Args:
-        name: of the automation.
-        tag: of the deployments.
+        name: Name of the automation.
+        tag: Tag of the deployments.
     """
     return {
         "type": "event",
@@ -104,12 +104,12 @@ def on_crash(name: str, tag: str) -> Trigger:
 
 
 def on_silence(name: str, tag: str, owner: str) -> AutomationCore:
-    """The automation that declares runs crashed that give no sign of life, of which `prefect.yaml` knows no kind.
+    """Return the automation that marks runs without a heartbeat as crashed; `prefect.yaml` cannot express it.
 
     Args:
-        name: of the automation.
-        tag: of the deployments whose runs are meant.
-        owner: the resource with which it is deleted.
+        name: Name of the automation.
+        tag: Tag of the deployments whose runs are watched.
+        owner: Resource that owns the automation; both are deleted together.
     """
     heartbeat = f"{_RUN}heartbeat"
     trigger = EventTrigger(
@@ -122,10 +122,10 @@ def on_silence(name: str, tag: str, owner: str) -> AutomationCore:
         threshold=1,
         within=timedelta(seconds=SILENCE_SECONDS),
     )
-    message = f"no sign of life for {SILENCE_SECONDS} s: its process or its machine has died"
+    message = f"no heartbeat for {SILENCE_SECONDS} s: its process or its machine has died"
     return AutomationCore(
         name=name,
-        description="A run of rag-assay without a sign of life has crashed.",
+        description="A run of rag-assay without a heartbeat has crashed.",
         enabled=True,
         trigger=trigger,
         actions=[ChangeFlowRunState(state=StateType.CRASHED, name="Crashed", message=message)],

@@ -1,1 +1,1 @@
-"""The store of answers: nothing that a model has answered, embedded or recognised is computed again."""
+"""The cache of model outputs: answers, vectors and entities that were computed once are not computed again."""

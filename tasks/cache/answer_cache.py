@@ -1,8 +1,8 @@
-"""The store of answers: values under digests, found and added in bulk, safe to share.
+"""The answer cache: values under digests, found and added in bulk, safe to share between processes and machines.
 
-A store can cost time, never a result: what goes wrong with it while a run is under way is told once, and the run goes
-on as if the store were empty. What could not be written waits in memory, and is written with what comes later. A value
-is checked when it is read; a damaged one is removed and computed anew.
+A failure of the cache can cost time, never a result: it is logged once, and the run continues as if the cache were
+empty. Values that could not be written wait in memory and are written with later ones. Each value is checked when it
+is read; a damaged value is removed and recomputed.
 """
 
 import logging
@@ -25,10 +25,10 @@ from tasks.cache.database import Database, chunks
 from tasks.cache.leases import Leases, release_all
 
 DAMAGE = (ValueError, KeyError, TypeError)
-"""What a decoder raises for bytes that are no value."""
+"""Exceptions that a decoder raises for bytes that are not a value."""
 
-MOST_LATE = 50_000
-"""Values that wait in memory until the store can be written again; more are not kept."""
+MAX_PENDING = 50_000
+"""Maximum number of values that wait in memory until the cache can be written again; more are dropped."""
 
 _DAY = 86_400
 _logger = logging.getLogger(__name__)
@@ -37,16 +37,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row of the table of answers, and whether it takes the place of one that is there."""
+    """A row of the answers table, and whether it replaces a row with the same key."""
 
     values: Mapping[str, Any]
     replaces: bool
 
 
 class AnswerCache:
-    """Values of models under the digests of all that determines them. May be used from several threads.
+    """A cache of model outputs under the digests of all that determines them. May be used from several threads.
 
-    Several processes and machines may use one store. Nothing is opened before it is used.
+    Several processes and machines may share one cache. The database is opened when it is first used.
 
     Args:
         url: `sqlite:///path` or `postgresql+psycopg://...`, as SQLAlchemy takes it.
@@ -54,33 +54,33 @@ class AnswerCache:
 
     def __init__(self, url: str) -> None:
         self.database = Database(url)
-        self._guard = CircuitBreaker(self.database)
-        self.leases = Leases(self.database, self._guard)
-        """Who is computing which answer."""
+        self._breaker = CircuitBreaker(self.database)
+        self.leases = Leases(self.database, self._breaker)
+        """Leases on the answers that are being computed."""
         self.damaged = 0
-        """Values that were found damaged so far."""
-        self._late: dict[bytes, _Row] = {}
+        """Number of damaged values found so far."""
+        self._pending: dict[bytes, _Row] = {}
 
     def ensure(self) -> None:
-        """Makes sure that the store can be used.
+        """Check that the cache can be used.
 
         Raises:
-            AssayError: it can not; the message says why.
+            AssayError: The cache cannot be used; the message says why.
         """
         try:
             self.database.write(lambda connection: connection.execute(delete(ANSWERS).where(ANSWERS.c.key == b"")))
         except (SQLAlchemyError, OSError) as error:
             raise ConfigError(
-                f"the store of answers {self.database.name} can not be used: {error_reason(error)}. "
-                "See to it, or leave `answers` out for a file in ASSAY_HOME."
+                f"the answer cache {self.database.name} cannot be used: {error_reason(error)}. "
+                "Correct this, or leave `cache` out to use a file in ASSAY_HOME."
             ) from error
 
     def find(self, keys: Sequence[bytes], decode: Callable[[bytes], T]) -> dict[bytes, T]:
-        """Those of the values that are there.
+        """Return the cached values by their keys; missing keys are left out.
 
         Args:
-            keys: digests of 32 bytes.
-            decode: makes a value of its bytes, or raises one of DAMAGE.
+            keys: Digests of 32 bytes.
+            decode: Function from bytes to the value; raises one of DAMAGE for other bytes.
         """
         found: dict[bytes, T] = {}
         damaged: list[bytes] = []
@@ -92,30 +92,30 @@ class AnswerCache:
             for chunk in chunks(keys):
                 for key, value, checksum, used in connection.execute(wanted.where(ANSWERS.c.key.in_(chunk))):
                     try:
-                        found[key] = decode(keep_intact(key, value, checksum))
+                        found[key] = decode(require_intact(key, value, checksum))
                     except DAMAGE:
                         damaged.append(key)
                     if used < yesterday:
                         stale.append(key)
 
         if keys:
-            self._guard.asked("reading", lambda: self.database.read(work), None)
-        late = self._late
-        found |= {key: decode(late[key].values["value"]) for key in keys if key in late and key not in found}
+            self._breaker.call("reading", lambda: self.database.read(work), None)
+        pending = self._pending
+        found |= {key: decode(pending[key].values["value"]) for key in keys if key in pending and key not in found}
         self._drop(damaged)
         now = int(time.time())
-        # At most once a day for each value, so that reading seldom writes.
+        # At most once a day per value, so that reading seldom writes.
         self._change(stale, lambda chunk: update(ANSWERS).where(ANSWERS.c.key.in_(chunk)).values(used=now))
         return found
 
     def add(self, step: str, values: Mapping[bytes, bytes], owner: str | None = None, *, replace: bool = False) -> None:
-        """Keeps values, and ends the claims on them.
+        """Add values, and end the leases on them.
 
         Args:
-            step: what they are, for statistics.
-            values: the bytes of each value by its key.
-            owner: who claimed them.
-            replace: replace values that are there; else those stay.
+            step: Kind of the values, for statistics.
+            values: Bytes of each value by its key.
+            owner: Owner of the leases on the values; None if there are no leases.
+            replace: If true, replace cached values; otherwise they stay.
         """
         now = int(time.time())
         rows = {
@@ -133,11 +133,11 @@ class AnswerCache:
             for key, value in values.items()
         }
         with self.database.lock:
-            late, self._late = self._late, {}
-        late.update(rows)
+            unwritten, self._pending = self._pending, {}
+        unwritten.update(rows)
 
         def work(connection: Connection) -> bool:
-            ordered = [late[key] for key in sorted(late)]
+            ordered = [unwritten[key] for key in sorted(unwritten)]
             for replacing in (False, True):
                 if some := [row.values for row in ordered if row.replaces is replacing]:
                     connection.execute(self._insertion(replacing), some)
@@ -145,18 +145,18 @@ class AnswerCache:
                 release_all(connection, list(values), owner)
             return True
 
-        if late and not self._guard.asked("writing", lambda: self.database.write(work), False):
-            self._put_off(late)
+        if unwritten and not self._breaker.call("writing", lambda: self.database.write(work), False):
+            self._defer(unwritten)
 
-    def settle(self) -> None:
-        """Tries once more to write what could not be written; warns if it can not be kept. For the end of a run."""
-        if not self._late:
+    def flush(self) -> None:
+        """Write the pending values at the end of a run; log a warning if they cannot be written."""
+        if not self._pending:
             return
-        self._guard.rested()
+        self._breaker.reset()
         self.add("", {})
-        if count := len(self._late):
+        if count := len(self._pending):
             _logger.warning(
-                "%d answers could not be kept in the store of answers %s; a run that needs them again asks again",
+                "%d answers could not be written to the answer cache %s; a run that needs them asks again",
                 count,
                 self.database.name,
             )
@@ -168,11 +168,11 @@ class AnswerCache:
         new = {column.name: insertion.excluded[column.name] for column in ANSWERS.c if not column.primary_key}
         return insertion.on_conflict_do_update(index_elements=["key"], set_=new)
 
-    def _put_off(self, rows: "dict[bytes, _Row]") -> None:
-        """Has values wait that could not be written; if they are too many, the first ones."""
+    def _defer(self, rows: "dict[bytes, _Row]") -> None:
+        """Hold rows in memory that could not be written, at most the first MAX_PENDING of them."""
         with self.database.lock:
-            rows.update(self._late)
-            self._late = rows if len(rows) <= MOST_LATE else dict(islice(rows.items(), MOST_LATE))
+            rows.update(self._pending)
+            self._pending = rows if len(rows) <= MAX_PENDING else dict(islice(rows.items(), MAX_PENDING))
 
     def _drop(self, damaged: Sequence[bytes]) -> None:
         if not damaged:
@@ -182,7 +182,7 @@ class AnswerCache:
             self.damaged += len(damaged)
         if first:
             _logger.warning(
-                "the store of answers %s holds damaged values; they are removed and computed anew", self.database.name
+                "the answer cache %s contains damaged values; they are removed and recomputed", self.database.name
             )
         self._change(damaged, lambda chunk: delete(ANSWERS).where(ANSWERS.c.key.in_(chunk)))
 
@@ -191,11 +191,11 @@ class AnswerCache:
             self._execute(statement)
 
     def _execute(self, statement: Delete | Update) -> None:
-        self._guard.asked("writing", lambda: self.database.write(lambda c: c.execute(statement)), None)
+        self._breaker.call("writing", lambda: self.database.write(lambda c: c.execute(statement)), None)
 
 
 def checksum_bytes(key: bytes, value: bytes) -> int:
-    """Checksum of a value at its place.
+    """Return the CRC-32 of a key and its value.
 
     >>> checksum_bytes(b"key", b"value") == checksum_bytes(b"key", b"valve")
     False
@@ -203,12 +203,12 @@ def checksum_bytes(key: bytes, value: bytes) -> int:
     return zlib.crc32(value, zlib.crc32(key))
 
 
-def keep_intact(key: bytes, value: bytes, checksum: int) -> bytes:
-    """The value, if it is what was kept under the key.
+def require_intact(key: bytes, value: bytes, checksum: int) -> bytes:
+    """Return the value if it has the checksum.
 
     Raises:
-        ValueError: it is not.
+        ValueError: The checksum does not match.
     """
     if checksum_bytes(key, value) != checksum:
-        raise ValueError("the checksum does not fit")
+        raise ValueError("the checksum does not match")
     return value

@@ -1,4 +1,4 @@
-"""Where a store of answers is: what a user may write, and the form in which it travels between processes."""
+"""Validate and normalize the address of an answer cache."""
 
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -8,40 +8,41 @@ from metric_core.errors import ConfigError
 _FILE = "sqlite:///"
 _SERVERS = ("postgresql", "postgres", "postgresql+psycopg")
 _SECRETS = ("password", "sslpassword")
-_WANTED = "the store of answers must be a path of a SQLite file or a URL like postgresql://user@host/database"
+_WANTED = "the answer cache must be the path of a SQLite file or a URL like postgresql://user@host/database"
 
 
-def normalize_address(named: str) -> str:
-    """The address of a store as settings carry it: free of secrets, and the same in every process.
+def normalize_address(address: str) -> str:
+    """Return the address of a cache in the form that settings carry: absolute and free of secrets.
 
     Args:
-        named: a path of a SQLite file, a `sqlite:///` URL or a `postgresql://` URL.
+        address: Path of a SQLite file, a `sqlite:///` URL or a `postgresql://` URL.
 
     Raises:
-        ConfigError: it is nothing of the kind, or it holds a password; the message does not repeat it.
+        ConfigError: The address is none of these, or contains a password; the message does not repeat it.
 
     >>> normalize_address("postgresql://assay@db.example/answers")
     'postgresql://assay@db.example/answers'
     """
-    if "://" not in named or named.startswith(_FILE):
-        path = named.removeprefix(_FILE)
+    if "://" not in address or address.startswith(_FILE):
+        path = address.removeprefix(_FILE)
         if not path.strip():
-            raise ConfigError(f"{_WANTED}; got an empty one")
+            raise ConfigError(f"{_WANTED}; got an empty address")
         return str(Path(path).expanduser().absolute())
-    scheme, _, rest = named.partition("://")
+    scheme, _, rest = address.partition("://")
     if scheme not in _SERVERS:
-        raise ConfigError(f"{_WANTED}; got one that begins with {scheme}://")
-    # A password may hold characters that belong nowhere in a URL, so this looks at more than its proper place.
-    if ":" in rest.rpartition("@")[0] or any(name in parse_qs(urlsplit(named).query) for name in _SECRETS):
+        raise ConfigError(f"{_WANTED}; got an address that begins with {scheme}://")
+    # A password may contain characters that are invalid in a URL and confuse its parser, so the whole authority and
+    # the query are searched.
+    if ":" in rest.rpartition("@")[0] or any(name in parse_qs(urlsplit(address).query) for name in _SECRETS):
         raise ConfigError(
-            "the URL of the store of answers must hold no password, because it is written into run folders and "
-            "records of runs; put the password into ~/.pgpass or into the environment variable PGPASSWORD"
+            "the URL of the answer cache must not contain a password, because it is written into run folders and "
+            "run records; put the password into ~/.pgpass or into the environment variable PGPASSWORD"
         )
-    return named
+    return address
 
 
 def engine_url(address: str) -> str:
-    """The URL under which SQLAlchemy opens the store at an address.
+    """Return the URL under which SQLAlchemy opens the cache at an address.
 
     >>> engine_url("postgresql://assay@db.example/answers")
     'postgresql+psycopg://assay@db.example/answers'

@@ -1,9 +1,9 @@
-"""The tables of the store of answers."""
+"""The database tables of the answer cache."""
 
 from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, MetaData, String, Table
 
 FORMAT = 1
-"""Raised whenever a store is laid out in another way."""
+"""Raised whenever the layout of the tables changes."""
 
 METADATA = MetaData()
 
@@ -17,7 +17,7 @@ ANSWERS = Table(
     Column("used", BigInteger, nullable=False),
     Column("value", LargeBinary, nullable=False),
 )
-"""One row an answer. `created` and `used` are seconds since 1970; `checksum` is the CRC-32 of key and value."""
+"""One row per answer. `created` and `used` are seconds since 1970; `checksum` is the CRC-32 of key and value."""
 
 LEASES = Table(
     "assay_leases",
@@ -26,7 +26,7 @@ LEASES = Table(
     Column("owner", String(64), nullable=False),
     Column("expires", Float(53), nullable=False),
 )
-"""One row an answer that somebody is working on. `expires` is in seconds since 1970 by the database's clock."""
+"""One row per answer that a process is computing. `expires` is in seconds since 1970 by the database's clock."""
 
 FORMATS = Table("assay_format", METADATA, Column("version", Integer, primary_key=True, autoincrement=False))
 """One row: the format of the tables above."""

@@ -1,4 +1,4 @@
-"""A judge that remembers: what it was asked before, by any run that shares the store, is not asked again."""
+"""A judge with a cache: a question that any run with the same cache has asked before is not asked again."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -7,7 +7,7 @@ from typing import TypeVar
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, QuestionKind, question_digest
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.codec import CHOICES, GENERATED, Codec
-from tasks.cache.get_or_compute import CachedComputation, Keep
+from tasks.cache.get_or_compute import CachedComputation, OnValue
 from tasks.judges.protocol import (
     ChoiceAnswer,
     GenerateAnswer,
@@ -22,77 +22,77 @@ A = TypeVar("A", ChoiceAnswer, GenerateAnswer)
 
 
 class CachedJudge:
-    """Looks answers up before it asks. May be used from several threads, if the judge may.
+    """A judge that looks answers up before it asks. May be used from several threads, if the judge may.
 
-    Answers are kept while the judge works, so that a run that is killed loses a moment of judging. Only answers are
-    kept: what failed or is undefined is asked for again next time.
+    Answers are cached while the judge works, so that a run that is killed loses little. Only answers are cached:
+    questions that failed or whose answer is undefined are asked again next time.
 
     Args:
-        judge: who is asked what is not in the store.
-        store: where answers are kept.
-        refresh: ask everything, and replace what is in the store.
+        judge: Judge to ask the questions that are not cached.
+        cache: Cache of the answers.
+        refresh: If true, ask everything and replace cached answers.
     """
 
-    def __init__(self, judge: Judge, store: AnswerCache, *, refresh: bool = False) -> None:
+    def __init__(self, judge: Judge, cache: AnswerCache, *, refresh: bool = False) -> None:
         self._judge = judge
-        self._store = store
+        self._cache = cache
         self.refresh = refresh
 
     @property
     def identity(self) -> JudgeIdentity:
-        """Who answers."""
+        """The identity of the judge."""
         return self._judge.identity
 
     @property
     def features(self) -> object | None:
-        """What the judge's server was found to do; None for a judge without a server."""
+        """The probed features of the judge's server; None for a judge without a server."""
         return getattr(self._judge, "features", None)
 
     def can_answer(self, kind: QuestionKind) -> bool:
-        """Whether questions of this kind can be asked at all."""
+        """Return whether the judge can be asked questions of this kind."""
         return self._judge.can_answer(kind)
 
     def fingerprint(self, kind: QuestionKind) -> str:
-        """Digest of all that determines an answer besides the question."""
+        """Return the digest of all that determines an answer besides the question."""
         return self._judge.fingerprint(kind)
 
     def choose(
         self, questions: Sequence[ChoiceQuestion], on_answer: OnChoiceAnswer | None = None
     ) -> list[ChoiceAnswer]:
-        """Answers to choice questions."""
+        """Return the answers to choice questions."""
 
-        def ask(positions: Sequence[int], kept: Keep[ChoiceAnswer]) -> list[ChoiceAnswer]:
-            return self._judge.choose([questions[position] for position in positions], kept)
+        def ask(positions: Sequence[int], on_value: OnValue[ChoiceAnswer]) -> list[ChoiceAnswer]:
+            return self._judge.choose([questions[position] for position in positions], on_value)
 
-        return CachedComputation(self._store, CHOICES, ask, self.refresh).values(
+        return CachedComputation(self._cache, CHOICES, ask, self.refresh).values(
             self._keys(CHOICES, questions), on_answer
         )
 
     def generate(
         self, questions: Sequence[GenerateQuestion], on_answer: OnGenerateAnswer | None = None
     ) -> list[GenerateAnswer]:
-        """Answers to generate questions."""
+        """Return the answers to generate questions."""
 
-        def ask(positions: Sequence[int], kept: Keep[GenerateAnswer]) -> list[GenerateAnswer]:
-            return self._judge.generate([questions[position] for position in positions], kept)
+        def ask(positions: Sequence[int], on_value: OnValue[GenerateAnswer]) -> list[GenerateAnswer]:
+            return self._judge.generate([questions[position] for position in positions], on_value)
 
-        return CachedComputation(self._store, GENERATED, ask, self.refresh).values(
+        return CachedComputation(self._cache, GENERATED, ask, self.refresh).values(
             self._keys(GENERATED, questions), on_answer
         )
 
-    def recalled_choices(self, questions: Sequence[ChoiceQuestion]) -> list[ChoiceAnswer | None]:
-        """The answers that need not be asked for; None for the others."""
-        return self._recalled(CHOICES, questions)
+    def cached_choices(self, questions: Sequence[ChoiceQuestion]) -> list[ChoiceAnswer | None]:
+        """Return the cached answer to each question; None where there is none."""
+        return self._find_cached(CHOICES, questions)
 
-    def recalled_writings(self, questions: Sequence[GenerateQuestion]) -> list[GenerateAnswer | None]:
-        """As `recalled_choices`."""
-        return self._recalled(GENERATED, questions)
+    def cached_generations(self, questions: Sequence[GenerateQuestion]) -> list[GenerateAnswer | None]:
+        """Return the cached answer to each question; None where there is none."""
+        return self._find_cached(GENERATED, questions)
 
-    def _recalled(self, codec: Codec[A], questions: Sequence[JudgeQuestion]) -> list[A | None]:
+    def _find_cached(self, codec: Codec[A], questions: Sequence[JudgeQuestion]) -> list[A | None]:
         if self.refresh:
             return [None] * len(questions)
         keys = self._keys(codec, questions)
-        found = self._store.find(list(dict.fromkeys(keys)), codec.decode)
+        found = self._cache.find(list(dict.fromkeys(keys)), codec.decode)
         return [found.get(key) for key in keys]
 
     def _keys(
@@ -103,7 +103,7 @@ class CachedJudge:
 
 
 def _determinants(judge: Judge) -> Callable[[JudgeQuestion], str]:
-    """What a judge's answer depends on besides its question: the judge's account of that question, else of its kind."""
+    """Return a function from a question to the judge's fingerprint for it, or else for its kind."""
     if isinstance(judge, PerQuestionFingerprint):
         return judge.fingerprint_of
     fingerprint = cache(judge.fingerprint)

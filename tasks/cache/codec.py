@@ -1,6 +1,6 @@
-"""How values become bytes and back: JSON for what people could read, plain numbers for vectors, never pickle.
+"""Encode values as bytes and decode them: JSON for readable values, plain numbers for vectors, never pickle.
 
-What is decoded is checked: bytes that are not a value of their kind raise ValueError, KeyError or TypeError.
+Decoded content is validated: bytes that are not a value of their kind raise ValueError, KeyError or TypeError.
 """
 
 import hashlib
@@ -20,20 +20,20 @@ from tasks.runtime.usage import Usage
 
 T = TypeVar("T")
 
-# Made once: they are needed for every answer, and making them takes longer than using them.
+# Created once: every answer needs them, and creating them takes longer than using them.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-_numbers_of = attrgetter(*(field.name for field in fields(Usage)))
+_usage_numbers = attrgetter(*(field.name for field in fields(Usage)))
 
 
 @dataclass(frozen=True, slots=True)
 class Codec(Generic[T]):
-    """One kind of value as bytes.
+    """The encoding of one kind of value.
 
     Args:
-        step: name of the kind, part of every key.
-        version: raised whenever the bytes mean something else; part of every key.
-        encode: a value -> its bytes; None for a value that is not to be kept.
-        decode: bytes -> the value.
+        step: Name of the kind, part of every key.
+        version: Number raised whenever the bytes change their meaning; part of every key.
+        encode: Function from a value to its bytes; None for a value that must not be cached.
+        decode: Function from bytes to the value.
     """
 
     step: str
@@ -42,7 +42,7 @@ class Codec(Generic[T]):
     decode: Callable[[bytes], T]
 
     def key(self, *parts: str) -> bytes:
-        """The digest of all that determines a value; where one part ends and the next begins matters."""
+        """Return the digest of the parts that determine a value; ("ab", "c") and ("a", "bc") have different digests."""
         digest = hashlib.sha256(f"{self.step}/{self.version}".encode())
         for part in parts:
             content = part.encode("utf-8", "surrogatepass")
@@ -52,7 +52,7 @@ class Codec(Generic[T]):
 
 
 def vectors(dimensions: int) -> Codec[NDArray[np.float32]]:
-    """Vectors of one length.
+    """Return the codec of vectors of one length.
 
     >>> codec = vectors(2)
     >>> codec.decode(codec.encode(np.array([1.0, 0.5], np.float32)))
@@ -98,7 +98,7 @@ def _generated(content: bytes) -> GenerateAnswer:
 
 
 def _choice_bytes(answer: ChoiceAnswer) -> bytes | None:
-    """The bytes of an answer; one with a vote that failed is to be asked for again, as one that failed whole."""
+    """Return the bytes of an answer; None if one of its votes failed, so that it is asked again."""
     if None in answer.votes:
         return None
     probabilities = None if answer.probabilities is None else dict(answer.probabilities)
@@ -110,10 +110,10 @@ def _generated_bytes(answer: GenerateAnswer) -> bytes | None:
 
 
 def _require_answered(answer: ChoiceAnswer | GenerateAnswer, **fields: Any) -> bytes | None:
-    """The bytes of an answer; one that is undefined or failed is to be asked for again."""
+    """Return the bytes of an answer; None if it is undefined or failed, so that it is asked again."""
     if answer.status is not AnswerStatus.ANSWERED:
         return None
-    return _dump({**fields, "reply": answer.reply, "usage": _numbers_of(answer.usage)})
+    return _dump({**fields, "reply": answer.reply, "usage": _usage_numbers(answer.usage)})
 
 
 def _dump(content: Any) -> bytes:

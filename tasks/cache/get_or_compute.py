@@ -1,4 +1,4 @@
-"""Takes from the store what is there, has the rest computed, and keeps it while it comes."""
+"""Return cached values, compute the missing ones, and cache each as soon as it is computed."""
 
 import logging
 import time
@@ -9,14 +9,14 @@ from typing import Generic, TypeAlias, TypeVar
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.codec import Codec
 from tasks.cache.writer import CacheWriter
-from tasks.runtime import cancellation as interruption
+from tasks.runtime import cancellation
 
 T = TypeVar("T")
-Keep: TypeAlias = Callable[[int, T], None]
-"""Called with a position and its value as soon as that is there, from any thread."""
+OnValue: TypeAlias = Callable[[int, T], None]
+"""Called with a position and its value as soon as the value is available, from any thread."""
 
-Compute: TypeAlias = Callable[[Sequence[int], Keep[T]], Sequence[T]]
-"""The values of some positions, in their order. May tell of values before: by their place among these positions."""
+Compute: TypeAlias = Callable[[Sequence[int], OnValue[T]], Sequence[T]]
+"""Compute the values of some positions, in their order; may report each value early, by its index among these."""
 
 _SHORTEST_POLL, _LONGEST_POLL = 0.05, 0.2
 _logger = logging.getLogger(__name__)
@@ -24,103 +24,103 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CachedComputation(Generic[T]):
-    """One way to values of a kind: from the store, or computed once by whoever comes first.
+    """A computation of values of one kind with a cache: overlapping runs compute each value once.
 
     Args:
-        store: where values are kept.
-        codec: what kind they are.
-        compute: has the missing ones computed.
-        refresh: compute all, and replace what is there.
+        cache: Cache of the values.
+        codec: Codec of their kind.
+        compute: Function that computes the missing values.
+        refresh: If true, compute all values and replace cached ones.
     """
 
-    store: AnswerCache
+    cache: AnswerCache
     codec: Codec[T]
     compute: Compute[T]
     refresh: bool = False
 
-    def values(self, keys: Sequence[bytes], keep: Keep[T] | None = None) -> list[T]:
-        """The values of keys, in their order; equal keys are computed once.
+    def values(self, keys: Sequence[bytes], on_value: OnValue[T] | None = None) -> list[T]:
+        """Return the values of keys, in their order; compute equal keys once.
 
         Args:
-            keys: digests of all that determines each value.
-            keep: hears of each value as soon as it is there.
+            keys: Digests of all that determines each value.
+            on_value: Called with each value as soon as it is available.
 
         Raises:
-            asyncio.CancelledError: the run was interrupted; what was there by then is kept.
+            asyncio.CancelledError: The run was cancelled; the values computed by then are cached.
         """
-        results: _Results[T] = _Results(keys, keep)
+        results: _Results[T] = _Results(keys, on_value)
         if not self.refresh:
-            results.take(self.store.find(list(results.positions), self.codec.decode))
+            results.add(self.cache.find(list(results.positions), self.codec.decode))
         while missing := results.missing():
-            interruption.current_cancellation().check()
-            self._round(missing, results)
+            cancellation.current_cancellation().check()
+            self._compute_unclaimed(missing, results)
             if missing := results.missing():
-                results.take(self.store.find(self._let_go(missing), self.codec.decode))
+                results.add(self.cache.find(self._wait_for_release(missing), self.codec.decode))
         return [results.values[key] for key in keys]
 
-    def _round(self, missing: Sequence[bytes], results: "_Results[T]") -> None:
-        """Computes those of the missing values that nobody else is at work on."""
-        with CacheWriter(self.store, self.codec.step, replace=self.refresh) as keeper:
+    def _compute_unclaimed(self, missing: Sequence[bytes], results: "_Results[T]") -> None:
+        """Compute those of the missing values that no other process is computing."""
+        with CacheWriter(self.cache, self.codec.step, replace=self.refresh) as writer:
             if self.refresh:
                 mine = list(missing)
             else:
-                won = keeper.claim(missing)
-                # A value may have been kept, and its claim ended, since it was looked for.
-                results.take(self.store.find(list(won), self.codec.decode))
+                won = writer.claim(missing)
+                # A value may have been cached, and its lease released, since it was looked up.
+                results.add(self.cache.find(list(won), self.codec.decode))
                 mine = [key for key in missing if key in won and key not in results.values]
             if not mine:
                 return
 
-            def kept(place: int, value: T) -> None:
-                key = mine[place]
+            def on_value(index: int, value: T) -> None:
+                key = mine[index]
                 if key not in results.values:
-                    results.take({key: value})
-                    self._put(keeper, key, value)
+                    results.add({key: value})
+                    self._write(writer, key, value)
 
-            values = self.compute([results.positions[key][0] for key in mine], kept)
-            for place, value in enumerate(values):
-                kept(place, value)
+            values = self.compute([results.positions[key][0] for key in mine], on_value)
+            for index, value in enumerate(values):
+                on_value(index, value)
 
-    def _put(self, keeper: CacheWriter, key: bytes, value: T) -> None:
+    def _write(self, writer: CacheWriter, key: bytes, value: T) -> None:
         try:
             content = self.codec.encode(value)
         except (TypeError, ValueError) as error:
-            _logger.warning("a value of the kind %s can not be kept: %s", self.codec.step, error)
+            _logger.warning("a value of the kind %s cannot be cached: %s", self.codec.step, error)
             return
         if content is not None:
-            keeper.put(key, content)
+            writer.put(key, content)
 
-    def _let_go(self, keys: Sequence[bytes]) -> list[bytes]:
-        """Waits until somebody is done with some of the values, one way or another, and returns their keys."""
+    def _wait_for_release(self, keys: Sequence[bytes]) -> list[bytes]:
+        """Wait until the leases on some of the keys have ended, and return these keys."""
         pause = _SHORTEST_POLL
-        while not (free := set(keys) - self.store.leases.claimed(keys)):
-            interruption.current_cancellation().check()
+        while not (free := set(keys) - self.cache.leases.find_claimed(keys)):
+            cancellation.current_cancellation().check()
             time.sleep(pause)
             pause = min(_LONGEST_POLL, 1.5 * pause)
         return list(free)
 
 
 class _Results(Generic[T]):
-    """The values that are there.
+    """The values available so far.
 
     Args:
-        keys: of the values wanted, position by position.
-        keep: hears of each value.
+        keys: Keys of the requested values, position by position.
+        on_value: Called with each value.
     """
 
-    def __init__(self, keys: Sequence[bytes], keep: Keep[T] | None) -> None:
+    def __init__(self, keys: Sequence[bytes], on_value: OnValue[T] | None) -> None:
         self.positions: dict[bytes, list[int]] = {}
         for position, key in enumerate(keys):
             self.positions.setdefault(key, []).append(position)
         self.values: dict[bytes, T] = {}
-        self._keep = keep
+        self._on_value = on_value
 
     def missing(self) -> list[bytes]:
         return [key for key in self.positions if key not in self.values]
 
-    def take(self, values: dict[bytes, T]) -> None:
+    def add(self, values: dict[bytes, T]) -> None:
         for key, value in values.items():
             self.values[key] = value
-            if self._keep is not None:
+            if self._on_value is not None:
                 for position in self.positions[key]:
-                    self._keep(position, value)
+                    self._on_value(position, value)

@@ -1,7 +1,7 @@
-"""Claims on answers that are being computed, so that runs that overlap compute an answer once between them.
+"""Leases on answers that are being computed, so that overlapping runs compute each answer once.
 
-A claim ends when its answer is kept, when its owner lets go of it, or some seconds after the owner's last sign of life:
-an owner that was killed does not hold up the others for longer than that.
+A lease ends when its answer is cached, when its owner releases it, or some seconds after the owner's last heartbeat:
+an owner that was killed does not delay the others for longer than that.
 """
 
 from collections.abc import Sequence
@@ -13,36 +13,36 @@ from tasks.cache.circuit_breaker import CircuitBreaker
 from tasks.cache.database import Database, chunks
 
 LEASE_SECONDS = 10.0
-"""How long a claim holds without a sign of life."""
+"""Seconds for which a lease holds without a heartbeat."""
 
 
 class Leases:
-    """Who is computing which answer. With a store that can not be used everybody computes everything.
+    """The leases of a cache. If the cache cannot be used, every process computes everything.
 
     Args:
-        database: where the claims are written down.
-        guard: of the database.
+        database: Database that stores the leases.
+        breaker: Circuit breaker of the database.
     """
 
-    def __init__(self, database: Database, guard: CircuitBreaker) -> None:
+    def __init__(self, database: Database, breaker: CircuitBreaker) -> None:
         self._database = database
-        self._guard = guard
+        self._breaker = breaker
         self._expiry = database.clock + LEASE_SECONDS
-        # A claim that ends later than any made now was made before the clock was put back; its owner may be long gone.
+        # A lease that ends later than any taken now predates a clock that was set back; its owner may be long gone.
         self._is_over = (LEASES.c.expires < database.clock) | (LEASES.c.expires > self._expiry + LEASE_SECONDS)
         insertion = database.insert(LEASES).values(expires=self._expiry)
         new = {"owner": insertion.excluded.owner, "expires": insertion.excluded.expires}
         self._claim = insertion.on_conflict_do_update(index_elements=["key"], set_=new, where=self._is_over)
 
     def claim(self, keys: Sequence[bytes], owner: str) -> set[bytes]:
-        """Claims missing answers for an owner.
+        """Take leases on missing answers for an owner.
 
         Args:
-            keys: of the answers.
-            owner: a name that nobody else has.
+            keys: Keys of the answers.
+            owner: Name that no other owner has.
 
         Returns:
-            The keys of the answers that the owner is to compute; somebody else is at work on the others.
+            The keys of the answers that the owner must compute; another owner is computing the others.
         """
         return {key for chunk in chunks(keys) for key in self._claim_chunk(chunk, owner)}
 
@@ -53,10 +53,10 @@ class Leases:
             connection.execute(self._claim, [{"key": key, "owner": owner} for key in keys])
             return connection.execute(won).scalars().all()
 
-        return self._guard.asked("writing", lambda: self._database.write(work), keys)
+        return self._breaker.call("writing", lambda: self._database.write(work), keys)
 
-    def claimed(self, keys: Sequence[bytes]) -> set[bytes]:
-        """Those of the keys on whose answers somebody is at work."""
+    def find_claimed(self, keys: Sequence[bytes]) -> set[bytes]:
+        """Return those of the keys whose answers are being computed."""
 
         def work(connection: Connection) -> set[bytes]:
             held = select(LEASES.c.key).where(~self._is_over)
@@ -66,21 +66,21 @@ class Leases:
                 for key in connection.execute(held.where(LEASES.c.key.in_(chunk))).scalars()
             }
 
-        return self._guard.asked("reading", lambda: self._database.read(work), set())
+        return self._breaker.call("reading", lambda: self._database.read(work), set())
 
     def extend(self, owner: str) -> None:
-        """Gives the claims of an owner their full time again: its sign of life."""
+        """Renew the leases of an owner: its heartbeat."""
         self._write(update(LEASES).where(LEASES.c.owner == owner).values(expires=self._expiry))
 
     def release(self, owner: str) -> None:
-        """Ends all claims of an owner, and those that are over."""
+        """End all leases of an owner, and delete expired ones."""
         self._write(delete(LEASES).where((LEASES.c.owner == owner) | self._is_over))
 
     def _write(self, statement: Executable) -> None:
-        self._guard.asked("writing", lambda: self._database.write(lambda c: c.execute(statement)), None)
+        self._breaker.call("writing", lambda: self._database.write(lambda c: c.execute(statement)), None)
 
 
 def release_all(connection: Connection, keys: Sequence[bytes], owner: str) -> None:
-    """Ends an owner's claims on answers, in the transaction that keeps them."""
+    """End an owner's leases on answers, in the transaction that caches them."""
     for chunk in chunks(keys):
         connection.execute(delete(LEASES).where(LEASES.c.key.in_(chunk), LEASES.c.owner == owner))

@@ -1,4 +1,4 @@
-"""Looking after a store of answers: what is in it, whether it is whole, and making it smaller."""
+"""Inspect, check and prune an answer cache."""
 
 import math
 import time
@@ -16,23 +16,23 @@ from tasks.cache.circuit_breaker import error_reason
 from tasks.cache.database import chunks
 
 YOUNGEST_SECONDS = 3600
-"""What was used within this time stays whatever is asked for: a run that is under way may need it again."""
+"""Values used within this time are never pruned: a run in progress may need them again."""
 
 _PAGE = 1000
-"""Rows a transaction: others want to write too."""
+"""Rows per transaction, so that other processes can write in between."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepStatistics:
-    """What a store holds of one kind.
+    """The cached values of one kind.
 
     Args:
-        step: the kind: `choice`, `generate`, `vector`, `entities`.
-        count: how many values.
-        size: their bytes, without what the database adds.
-        oldest: when the first one was kept.
-        newest: when the last one was kept.
-        used: when one was last used, give or take a day.
+        step: Kind of the values: `choice`, `generate`, `vector` or `entities`.
+        count: Number of values.
+        size: Size of the values in bytes, without the overhead of the database.
+        oldest: Time when the first value was cached.
+        newest: Time when the last value was cached.
+        used: Time of the last use, accurate to a day.
     """
 
     step: str
@@ -45,12 +45,12 @@ class StepStatistics:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a check of a store found.
+    """The findings of a check of a cache.
 
     Args:
-        count: values read.
-        damaged: values whose checksum did not fit.
-        problems: what the database says about itself; empty if all is well.
+        count: Number of values read.
+        damaged: Number of values whose checksum did not match.
+        problems: Problems that the database reports; empty if there are none.
     """
 
     count: int
@@ -60,124 +60,125 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class PruneResult:
-    """What pruning removes, or would remove: how many values, and their bytes."""
+    """The number of values that pruning removes, or would remove, and their size in bytes."""
 
     count: int
     size: int
 
 
-def statistics(store: AnswerCache) -> list[StepStatistics]:
-    """What a store holds, kind by kind.
+def statistics(cache: AnswerCache) -> list[StepStatistics]:
+    """Return the statistics of each kind of value in a cache.
 
     Raises:
-        AssayError: the store can not be used.
+        AssayError: The cache cannot be used.
     """
-    store.ensure()
+    cache.ensure()
     columns = (
         *(ANSWERS.c.step, func.count(), func.sum(func.length(ANSWERS.c.value))),
         *(func.min(ANSWERS.c.created), func.max(ANSWERS.c.created), func.max(ANSWERS.c.used)),
     )
     query = select(*columns).group_by(ANSWERS.c.step).order_by(ANSWERS.c.step)
-    rows = store.database.read(lambda connection: connection.execute(query).all())
+    rows = cache.database.read(lambda connection: connection.execute(query).all())
     return [
         StepStatistics(step, count, int(size), *(datetime.fromtimestamp(second, UTC) for second in seconds))
         for step, count, size, *seconds in rows
     ]
 
 
-def check(store: AnswerCache, *, remove: bool = False) -> CheckResult:
-    """Reads every value, and has a SQLite file look at itself.
+def check(cache: AnswerCache, *, remove: bool = False) -> CheckResult:
+    """Read and verify every value, and run the integrity check of a SQLite file.
 
     Args:
-        store: the store.
-        remove: remove damaged values; they are computed anew when they are needed.
+        cache: Cache to check.
+        remove: If true, remove damaged values; they are recomputed when they are needed.
 
     Raises:
-        AssayError: the store can not be used.
+        AssayError: The cache cannot be used.
     """
-    store.ensure()
+    cache.ensure()
     count, damaged, problems = 0, list[bytes](), list[str]()
     try:
-        if store.database.is_sqlite:
-            said = store.database.read(lambda c: c.exec_driver_sql("PRAGMA integrity_check").scalars().all())
-            problems += [words for words in said if words != "ok"]
-        for page in _pages(store):
+        if cache.database.is_sqlite:
+            findings = cache.database.read(lambda c: c.exec_driver_sql("PRAGMA integrity_check").scalars().all())
+            problems += [finding for finding in findings if finding != "ok"]
+        for page in _pages(cache):
             count += len(page)
             damaged += [key for key, value, checksum in page if checksum_bytes(key, value) != checksum]
         if remove:
-            _remove(store, damaged)
+            _remove(cache, damaged)
     except SQLAlchemyError as error:
         problems.append(error_reason(error))
     return CheckResult(count, len(damaged), tuple(problems))
 
 
 def prune(
-    store: AnswerCache, *, before: datetime | None = None, size: int | None = None, dry_run: bool = True
+    cache: AnswerCache, *, before: datetime | None = None, size: int | None = None, dry_run: bool = True
 ) -> PruneResult:
-    """Removes what has not been used for longest; runs that are under way may go on.
+    """Remove the least recently used values; runs in progress may continue.
 
     Args:
-        store: the store.
-        before: remove what was last used before this time; what was used within the hour stays in any case.
-        size: remove until the values take no more than these bytes.
-        dry_run: only tell what would be removed.
+        cache: Cache to prune.
+        before: Time before which a value must have been last used to be removed; values used within the last hour
+            always stay.
+        size: Size in bytes that the remaining values must not exceed.
+        dry_run: If true, only count what would be removed.
 
     Raises:
-        AssayError: the store can not be used.
+        AssayError: The cache cannot be used.
     """
-    store.ensure()
+    cache.ensure()
     cutoff = -math.inf if before is None else before.timestamp()
     if size is not None:
-        cutoff = max(cutoff, _cutoff(store, size))
+        cutoff = max(cutoff, _cutoff(cache, size))
     cutoff = min(cutoff, time.time() - YOUNGEST_SECONDS)
     is_old = ANSWERS.c.used < cutoff
     measure = select(func.count(), func.sum(func.length(ANSWERS.c.value))).where(is_old)
-    count, removed = store.database.read(lambda connection: connection.execute(measure).one())
+    count, removed = cache.database.read(lambda connection: connection.execute(measure).one())
     if not dry_run:
-        some = select(ANSWERS.c.key).where(is_old).limit(_PAGE)
-        while keys := store.database.read(lambda connection: connection.execute(some).scalars().all()):
-            _remove(store, keys)
-        if store.database.is_sqlite:
-            store.database.read(_shrink)
+        page = select(ANSWERS.c.key).where(is_old).limit(_PAGE)
+        while keys := cache.database.read(lambda connection: connection.execute(page).scalars().all()):
+            _remove(cache, keys)
+        if cache.database.is_sqlite:
+            cache.database.read(_shrink)
     return PruneResult(count, int(removed or 0))
 
 
-def _cutoff(store: AnswerCache, size: int) -> float:
-    """The time of last use from which on values fit into a size."""
+def _cutoff(cache: AnswerCache, size: int) -> float:
+    """Return the earliest time of last use such that the values used since then fit into a size."""
     query = select(ANSWERS.c.used, func.sum(func.length(ANSWERS.c.value))).group_by(ANSWERS.c.used)
-    taken = sorted(store.database.read(lambda connection: connection.execute(query).all()), reverse=True)
+    sizes = sorted(cache.database.read(lambda connection: connection.execute(query).all()), reverse=True)
     cutoff, total = math.inf, 0
-    for used, part in taken:
-        total += int(part)
+    for used, used_size in sizes:
+        total += int(used_size)
         if total > size:
             return cutoff
         cutoff = used
     return cutoff
 
 
-def _pages(store: AnswerCache) -> Iterator[Sequence[tuple[bytes, bytes, int]]]:
-    """Key, value and checksum of all rows, in the order of the keys; each page is a transaction of its own."""
+def _pages(cache: AnswerCache) -> Iterator[Sequence[tuple[bytes, bytes, int]]]:
+    """Yield key, value and checksum of all rows, in the order of the keys; each page is a separate transaction."""
     page: Sequence[tuple[bytes, bytes, int]] = [(b"", b"", 0)]
-    while page := _page(store, page[-1][0]):
+    while page := _page(cache, page[-1][0]):
         yield page
 
 
-def _page(store: AnswerCache, after: bytes) -> list[tuple[bytes, bytes, int]]:
+def _page(cache: AnswerCache, after: bytes) -> list[tuple[bytes, bytes, int]]:
     query = select(ANSWERS.c.key, ANSWERS.c.value, ANSWERS.c.checksum).where(ANSWERS.c.key > after)
     ordered = query.order_by(ANSWERS.c.key).limit(_PAGE)
-    return store.database.read(lambda connection: [tuple(row) for row in connection.execute(ordered)])
+    return cache.database.read(lambda connection: [tuple(row) for row in connection.execute(ordered)])
 
 
-def _remove(store: AnswerCache, keys: Sequence[bytes]) -> None:
+def _remove(cache: AnswerCache, keys: Sequence[bytes]) -> None:
     def work(connection: Connection) -> None:
         for chunk in chunks(keys):
             connection.execute(delete(ANSWERS).where(ANSWERS.c.key.in_(chunk)))
 
-    store.database.write(work)
+    cache.database.write(work)
 
 
 def _shrink(connection: Connection) -> None:
-    """Gives the pages that became free back to the file system."""
-    # A page is freed at each step of the statement, and only a script makes all of them in every version of Python.
+    """Return freed pages to the file system."""
+    # Each step of the statement frees one page, and only executescript runs all steps in every version of Python.
     file: Any = connection.connection.dbapi_connection
     file.executescript("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE);")

@@ -1,6 +1,6 @@
-"""Keeps answers while others are still being computed, and shows that their owner is alive.
+"""Write answers to the cache while others are still being computed, and send the heartbeats of their owner.
 
-A thread of its own writes what has come every twentieth of a second: a process that is killed loses no more than that.
+A background thread writes every twentieth of a second: a process that is killed loses no more than that.
 """
 
 import time
@@ -14,26 +14,26 @@ from typing import Self
 from tasks.cache.answer_cache import AnswerCache
 
 FLUSH_SECONDS = 0.05
-"""How long an answer waits for others to be written with."""
+"""Seconds for which an answer waits to be written together with others."""
 
 BATCH = 32
-"""Answers that are written without waiting for more."""
+"""Number of answers that are written without waiting for more."""
 
 HEARTBEAT_SECONDS = 2.5
-_MOST = 2048
+_MAX_BATCH = 2048
 
 
 class CacheWriter:
-    """Writes the answers that one call computes. To be used in a `with` block, at whose end all are written.
+    """A writer of the answers that one call computes. Use it in a `with` block; at its end all answers are written.
 
     Args:
-        store: where to.
-        step: what the answers are.
-        replace: replace answers that are there.
+        cache: Cache to write to.
+        step: Kind of the answers.
+        replace: If true, replace cached answers.
     """
 
-    def __init__(self, store: AnswerCache, step: str, *, replace: bool = False) -> None:
-        self._store = store
+    def __init__(self, cache: AnswerCache, step: str, *, replace: bool = False) -> None:
+        self._cache = cache
         self._step = step
         self._replace = replace
         self._owner = uuid.uuid4().hex
@@ -51,32 +51,32 @@ class CacheWriter:
         self._thread.join()
 
     def claim(self, keys: Sequence[bytes]) -> set[bytes]:
-        """The keys of the answers to compute; somebody else is at work on the others."""
-        return self._store.leases.claim(keys, self._owner)
+        """Return the keys of the answers to compute; another process is computing the others."""
+        return self._cache.leases.claim(keys, self._owner)
 
     def put(self, key: bytes, value: bytes) -> None:
-        """Takes the bytes of an answer; returns at once."""
+        """Queue the bytes of an answer and return at once."""
         self._queue.put((key, value))
 
     def _work(self) -> None:
-        alive = time.monotonic()
-        open_ = True
-        while open_:
-            values, open_ = self._gathered()
-            self._store.add(self._step, values, self._owner, replace=self._replace)
-            if time.monotonic() - alive > HEARTBEAT_SECONDS:
-                self._store.leases.extend(self._owner)
-                alive = time.monotonic()
-        self._store.leases.release(self._owner)
+        last_heartbeat = time.monotonic()
+        is_open = True
+        while is_open:
+            values, is_open = self._next_batch()
+            self._cache.add(self._step, values, self._owner, replace=self._replace)
+            if time.monotonic() - last_heartbeat > HEARTBEAT_SECONDS:
+                self._cache.leases.extend(self._owner)
+                last_heartbeat = time.monotonic()
+        self._cache.leases.release(self._owner)
 
-    def _gathered(self) -> tuple[dict[bytes, bytes], bool]:
-        """What has come within a short time, and whether more may come."""
+    def _next_batch(self) -> tuple[dict[bytes, bytes], bool]:
+        """Return the answers queued within a short time, and whether more may come."""
         values: dict[bytes, bytes] = {}
         deadline = time.monotonic() + FLUSH_SECONDS
-        while len(values) < _MOST:
-            patience = max(0.0, deadline - time.monotonic()) if len(values) < BATCH else 0.0
+        while len(values) < _MAX_BATCH:
+            timeout = max(0.0, deadline - time.monotonic()) if len(values) < BATCH else 0.0
             try:
-                item = self._queue.get(timeout=patience) if patience else self._queue.get_nowait()
+                item = self._queue.get(timeout=timeout) if timeout else self._queue.get_nowait()
             except Empty:
                 break
             if item is None:

@@ -155,7 +155,7 @@ class CountingJudge:
         self, questions: Sequence[ChoiceQuestion], on_answer: OnChoiceAnswer | None = None
     ) -> list[ChoiceAnswer]:
         """Answers that are there, and failures in the place of others."""
-        known = self._judge.recalled_choices(questions) if self._judge else [None] * len(questions)
+        known = self._judge.cached_choices(questions) if self._judge else [None] * len(questions)
         stand_in = ChoiceAnswer(AnswerStatus.FAILED, reason=NOT_ASKED)
         return self._counted(questions, known, lambda _question: stand_in, on_answer)
 
@@ -163,7 +163,7 @@ class CountingJudge:
         self, questions: Sequence[GenerateQuestion], on_answer: OnGenerateAnswer | None = None
     ) -> list[GenerateAnswer]:
         """Answers that are there, and stand-ins in the place of others."""
-        known = self._judge.recalled_writings(questions) if self._judge else [None] * len(questions)
+        known = self._judge.cached_generations(questions) if self._judge else [None] * len(questions)
         return self._counted(questions, known, _stand_in_reply, on_answer)
 
     def _counted(

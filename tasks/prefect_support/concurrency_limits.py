@@ -1,8 +1,8 @@
-"""Slots at a judge: how many stages of all runs may ask it at the same time.
+"""Limit how many stages of all runs may ask a judge at the same time.
 
-A judge whose settings have `max_concurrent_stages` has a global concurrency limit on the Prefect server, whose name
-follows from the model and its addresses, so that configurations that mean the same judge share it. A stage takes a slot
-before it asks, and keeps it by a lease: of a process that was killed, the slot is free again when the lease ends.
+A judge whose settings have `max_concurrent_stages` has a global concurrency limit on the Prefect server. The name of
+the limit is derived from the model and its addresses, so that configurations with the same judge share it. A stage
+acquires a slot with a lease before it asks; when a process is killed, its slot becomes free when the lease ends.
 """
 
 import hashlib
@@ -20,11 +20,11 @@ from tasks.options.judged_settings import JudgedSettings
 from tasks.options.settings import Settings
 
 LEASE_SECONDS = 60.0
-"""How long a killed process holds its slot; Prefect takes nothing shorter."""
+"""Seconds for which a killed process holds its slot; the minimum that Prefect accepts."""
 
 
 def limit_name(judge: JudgeSettings) -> str:
-    """The name of a judge's limit.
+    """Return the name of a judge's limit.
 
     >>> limit_name(JudgeSettings.model_validate({"backend": "server", "server": {"urls": ["http://gpu:8000/v1"]}}))
     'assay-judge-server-...'
@@ -37,21 +37,21 @@ def limit_name(judge: JudgeSettings) -> str:
 
 
 def limits_of(judges: Iterable[JudgeSettings]) -> dict[str, int]:
-    """The names of the limits of those judges that have one, and how many slots each has."""
+    """Return a mapping from the names of the limits of judges to their numbers of slots."""
     return {
         limit_name(judge): judge.max_concurrent_stages for judge in judges if judge.max_concurrent_stages is not None
     }
 
 
 def create_limits(judges: Iterable[JudgeSettings], *, update: bool) -> dict[str, int]:
-    """Makes the limits of judges on the Prefect server; those that are there stay, and are not made twice.
+    """Create the limits of judges on the Prefect server; leave existing ones unless `update` is set.
 
     Args:
-        judges: whose limits.
-        update: give limits that are there the number of slots that is configured.
+        judges: Settings of the judges.
+        update: If true, set existing limits to the configured number of slots.
 
     Returns:
-        The limits: name -> slots.
+        A mapping from the name of each limit to its number of slots.
     """
     limits = limits_of(judges)
     if not limits:
@@ -70,10 +70,10 @@ def create_limits(judges: Iterable[JudgeSettings], *, update: bool) -> dict[str,
 
 @contextmanager
 def hold_slot(settings: Settings) -> Iterator[None]:
-    """Holds a slot at each judge that a stage asks; waits until there is one. Without limits there is nothing to hold.
+    """Wait for a slot at each judge that a stage asks, and hold it; do nothing for judges without a limit.
 
     Raises:
-        ConcurrencySlotAcquisitionError: the server has no limit of that name.
+        ConcurrencySlotAcquisitionError: The server has no limit of that name.
     """
     judges = (settings.judge, *settings.panel) if isinstance(settings, JudgedSettings) else ()
     names = sorted(limits_of(judges))

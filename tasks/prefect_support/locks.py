@@ -1,7 +1,7 @@
-"""Locks for stage tables: of several runs on a machine that want one table, one computes it and the others wait.
+"""Locks for stage tables: if several runs on a machine need one table, one computes it and the others wait.
 
-Prefect's own file locks are files that a killed process leaves behind, and whoever wants them next waits for ever.
-These are locks of the operating system, which end with the process that holds them.
+Prefect's file locks are files that a killed process leaves behind, so that the next process waits forever. These are
+locks of the operating system, which end with the process that holds them.
 """
 
 import asyncio
@@ -29,25 +29,25 @@ class ProcessLocks(LockManager):
     """Locks by key, shared by the processes and threads of a machine.
 
     Args:
-        folder: where the lock files are, made when the first lock is taken; by default in ASSAY_HOME, of whichever
-            process takes the lock. Their names are the first characters of the keys, so that there is a bounded
-            number of them.
+        folder: Folder of the lock files, created when the first lock is taken; by default in the ASSAY_HOME of the
+            process that takes the lock. The file names are the first characters of the keys, so that their number is
+            bounded.
     """
 
     _held: ClassVar[dict[Path, _Held]] = {}
-    _guard: ClassVar[Lock] = Lock()
+    _held_lock: ClassVar[Lock] = Lock()
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._named = folder
+        self._configured_folder = folder
 
     @property
     def _folder(self) -> Path:
-        return assay_home() / "locks" if self._named is None else self._named
+        return assay_home() / "locks" if self._configured_folder is None else self._configured_folder
 
     def acquire_lock(
         self, key: str, holder: str, acquire_timeout: float | None = None, hold_timeout: float | None = None
     ) -> bool:
-        """Waits for the lock; False if it was not to be had in time. It is held until released, or the process ends."""
+        """Wait for the lock, and return whether it was acquired in time. It ends with the process at the latest."""
         del hold_timeout
         path = self._path(key)
         if self.is_lock_holder(key, holder):
@@ -58,24 +58,24 @@ class ProcessLocks(LockManager):
             lock.acquire(timeout=-1 if acquire_timeout is None else acquire_timeout, poll_interval=_POLL_SECONDS)
         except Timeout:
             return False
-        with self._guard:
+        with self._held_lock:
             self._held[path] = _Held(holder, lock)
         return True
 
     async def aacquire_lock(
         self, key: str, holder: str, acquire_timeout: float | None = None, hold_timeout: float | None = None
     ) -> bool:
-        """As `acquire_lock`, in a thread."""
+        """Call `acquire_lock` in a thread."""
         return await asyncio.to_thread(self.acquire_lock, key, holder, acquire_timeout, hold_timeout)
 
     def release_lock(self, key: str, holder: str) -> None:
-        """Gives the lock back.
+        """Release the lock.
 
         Raises:
-            ValueError: somebody else holds it, or nobody.
+            ValueError: The holder does not hold the lock.
         """
         path = self._path(key)
-        with self._guard:
+        with self._held_lock:
             held = self._held.get(path)
             if held is None or held.holder != holder:
                 raise ValueError(f"{holder} does not hold the lock for {key}")
@@ -83,18 +83,18 @@ class ProcessLocks(LockManager):
         held.lock.release()
 
     def is_locked(self, key: str) -> bool:
-        """Whether anybody holds the lock, in any process."""
+        """Return whether any process holds the lock."""
         if self._path(key) in self._held:
             return True
         return not self.wait_for_lock(key, timeout=0)
 
     def is_lock_holder(self, key: str, holder: str) -> bool:
-        """Whether this holder, of this process, holds the lock."""
+        """Return whether this holder, in this process, holds the lock."""
         held = self._held.get(self._path(key))
         return held is not None and held.holder == holder
 
     def wait_for_lock(self, key: str, timeout: float | None = None) -> bool:
-        """Waits until nobody holds the lock; False if that took too long."""
+        """Wait until the lock is free, and return whether it became free in time."""
         if not self._folder.exists():
             return True
         start = time.monotonic()
@@ -111,7 +111,7 @@ class ProcessLocks(LockManager):
             return False
 
     async def await_for_lock(self, key: str, timeout: float | None = None) -> bool:
-        """As `wait_for_lock`, in a thread."""
+        """Call `wait_for_lock` in a thread."""
         return await asyncio.to_thread(self.wait_for_lock, key, timeout)
 
     def _path(self, key: str) -> Path:

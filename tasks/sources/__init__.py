@@ -1,4 +1,4 @@
-"""Reads any RAG log into Arrow tables of samples: files, folders, data sets, local or by URL, in bounded batches."""
+"""Read RAG logs into Arrow tables of samples: files, folders, data sets, local or by URL, in bounded batches."""
 
 from tasks.options.source_options import SourceOptions
 from tasks.sources.bad_rows import BadRow

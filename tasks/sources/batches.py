@@ -1,4 +1,4 @@
-"""Gathers samples into tables of the samples schema."""
+"""Collect samples into tables of the samples schema."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from tasks.sources.sample_rows import SampleRow
 
 
 class BatchBuilder:
-    """Gathers samples and gives them away as a table."""
+    """A builder of tables of the samples schema."""
 
     def __init__(self) -> None:
         self._schema = SAMPLES.arrow
@@ -20,7 +20,7 @@ class BatchBuilder:
         return len(self._columns["row_id"])
 
     def add(self, row_id: str, number: int, row: SampleRow) -> None:
-        """Adds a sample."""
+        """Add a sample."""
         self._columns["row_id"].append(row_id)
         self._columns["row_number"].append(number)
         self._columns["extras"].append(row.extras)
@@ -28,7 +28,7 @@ class BatchBuilder:
             self._columns[column].append(row.values.get(column))
 
     def take(self) -> pa.Table:
-        """The samples gathered since the last time."""
+        """Return a table of the samples added since the last call."""
         arrays = [pa.array(self._columns[field.name], field.type) for field in self._schema]
         self._columns = {name: [] for name in self._schema.names}
         return pa.table(arrays, schema=self._schema)

@@ -1,4 +1,4 @@
-"""Which column of a source is which column of a sample: the user's map, then the names themselves, then the aliases."""
+"""Map columns of a source to columns of a sample: by the user's map, then by name, then by alias."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ _MEANINGFUL = frozenset(name.casefold() for name in (*COLUMNS, *COLUMN_ALIASES, 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """Where the columns of a sample come from.
+    """The source columns of the columns of a sample.
 
     Args:
-        bindings: sample column -> source column, in the order of COLUMNS.
-        shadowed: source column -> the sample column that it would be, if another one were not.
+        bindings: Mapping from sample column to source column, in the order of COLUMNS.
+        shadowed: Mapping from source column to the sample column that is read from another source column instead.
     """
 
     bindings: Mapping[str, str]
@@ -27,7 +27,7 @@ class Resolution:
 
     @property
     def warnings(self) -> list[str]:
-        """One sentence for every column that a reader of the data might expect elsewhere."""
+        """One sentence per column that is not read as its name suggests."""
         return [
             f"column {source!r} is kept in extras: {column!r} is read from {self.bindings[column]!r}"
             for source, column in self.shadowed.items()
@@ -35,23 +35,23 @@ class Resolution:
 
 
 class SeenColumns:
-    """The columns that a source turned out to have so far.
+    """The columns of a source found so far.
 
-    Formats without a schema can bring new columns with every row. Names that mean something are all kept; of the
-    others only the first, for messages, so that a log with generated keys does not fill the memory.
+    In formats without a schema, every row can have new columns. All meaningful names are stored; of the others only
+    the first ones, for messages, so that a log with generated keys does not fill the memory.
     """
 
     def __init__(self, options: SourceOptions) -> None:
-        own = {options.id_column, *options.column_map} - {None}
-        self._own_names = frozenset(own)
+        configured = {options.id_column, *options.column_map} - {None}
+        self._configured_names = frozenset(configured)
         self.names: dict[str, None] = {}
 
     def add(self, names: Iterable[str]) -> list[str]:
-        """Takes note of a row's columns; gives those that are new and may mean something."""
+        """Record a row's columns, and return the new ones that are meaningful."""
         meaningful = []
         for name in names:
             if name not in self.names:
-                known = name in self._own_names or name.casefold() in _MEANINGFUL
+                known = name in self._configured_names or name.casefold() in _MEANINGFUL
                 if known:
                     meaningful.append(name)
                 if known or len(self.names) < _MOST_OTHER_NAMES:
@@ -60,10 +60,10 @@ class SeenColumns:
 
 
 def resolve(names: Iterable[str], column_map: Mapping[str, str]) -> Resolution:
-    """Binds sample columns to source columns.
+    """Bind sample columns to source columns.
 
-    The map wins; then a column under its own name; then an alias, in the order of COLUMN_ALIASES. Equal case wins
-    over equal letters. A source column is used once.
+    The map takes precedence, then a column with the name of the sample column, then an alias, in the order of
+    COLUMN_ALIASES. A name with equal case takes precedence over one that differs in case. A source column is used once.
 
     >>> resolve(["Question", "answer", "response"], {}).bindings
     {'user_input': 'Question', 'response': 'response'}
@@ -76,7 +76,7 @@ def resolve(names: Iterable[str], column_map: Mapping[str, str]) -> Resolution:
     free = [name for name in every if name not in column_map]
     shadowed: dict[str, str] = {}
     for known, column in (*((column, column) for column in COLUMNS), *COLUMN_ALIASES.items()):
-        for name in sorted(_same_letters(known, free), key=lambda name: name != known):
+        for name in sorted(_matching_names(known, free), key=lambda name: name != known):
             if column not in bound and column not in reserved:
                 bound[column] = name
             elif bound.get(column) != name and column in bound:
@@ -85,10 +85,10 @@ def resolve(names: Iterable[str], column_map: Mapping[str, str]) -> Resolution:
 
 
 def find_id_column(names: Iterable[str], source_name: str, options: SourceOptions) -> str | None:
-    """The source column that holds the ids; None if ids are made from the content.
+    """Return the source column of the ids; None if ids are derived from the content.
 
     Raises:
-        SourceError: the options name a column that the source does not have.
+        SourceError: The options name a column that the source does not have.
     """
     every = list(names)
     if options.id_column is not None:
@@ -101,20 +101,20 @@ def find_id_column(names: Iterable[str], source_name: str, options: SourceOption
         return options.id_column or None
     free = [name for name in every if name not in options.column_map]
     for known in ID_COLUMNS:
-        found = sorted(_same_letters(known, free), key=lambda name: name != known)
+        found = sorted(_matching_names(known, free), key=lambda name: name != known)
         if found:
             return found[0]
     return None
 
 
 def required_by(required: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Sample column -> the metrics that need it.
+    """Return a mapping from sample column to the metrics that need it.
 
     >>> required_by({"recall": ("reference",), "accuracy": ("reference", "response")})
     {'reference': ('recall', 'accuracy'), 'response': ('accuracy',)}
 
     Raises:
-        ConfigError: a metric needs a column that samples do not have.
+        ConfigError: A metric needs a column that samples do not have.
     """
     metrics: dict[str, tuple[str, ...]] = {}
     for metric, needed in required.items():
@@ -126,10 +126,10 @@ def required_by(required: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str,
 
 
 def check_mapped(names: Iterable[str], source_name: str, options: SourceOptions) -> None:
-    """Refuses a column map that names columns which the source does not have.
+    """Check that the source has all columns of the column map.
 
     Raises:
-        SourceError: with the columns that it has.
+        SourceError: A column is missing; the message lists the existing ones.
     """
     every = list(names)
     for source in options.column_map:
@@ -142,10 +142,10 @@ def check_mapped(names: Iterable[str], source_name: str, options: SourceOptions)
 def check_required(
     names: Iterable[str], resolution: Resolution, metrics: Mapping[str, tuple[str, ...]], source_name: str
 ) -> None:
-    """Refuses a source that lacks a column which a metric needs.
+    """Check that the source has all columns that the metrics need.
 
     Raises:
-        SourceError: with the metrics, the columns that the source has and how to map one.
+        SourceError: A column is missing; the message names the metrics, the existing columns and how to map one.
     """
     missing = [column for column in COLUMNS if column in metrics and column not in resolution.bindings]
     if not missing:
@@ -167,10 +167,10 @@ def check_required(
 
 
 def check_known(names: Iterable[str], resolution: Resolution, source_name: str) -> None:
-    """Refuses a source that has no column of a sample at all.
+    """Check that the source has at least one column of a sample.
 
     Raises:
-        SourceError: with the columns that it has, and how to map them.
+        SourceError: There is none; the message lists the existing columns and how to map them.
     """
     if resolution.bindings:
         return
@@ -180,15 +180,15 @@ def check_known(names: Iterable[str], resolution: Resolution, source_name: str) 
     raise SourceError(
         f"{source_name} has none of the columns that a sample has ({quote_names(COLUMNS)}); "
         f"it has: {quote_names(every)}. "
-        f"Say which is which, such as {_ways_to_map(guessed)}"
+        f"Map them, for example: {_ways_to_map(guessed)}"
     )
 
 
 def _ways_to_map(guessed: Mapping[str, str]) -> str:
     pairs = ",".join(f"{name}={column}" for name, column in guessed.items())
-    printable = pairs.encode(errors="backslashreplace").decode()  # a name may hold half a character
+    printable = pairs.encode(errors="backslashreplace").decode()  # a name may contain a lone surrogate
     return f"column_map = {dict(guessed)}, or --column-map {quote(printable)}"
 
 
-def _same_letters(known: str, names: Iterable[str]) -> list[str]:
+def _matching_names(known: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if name.casefold() == known]

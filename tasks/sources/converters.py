@@ -1,4 +1,4 @@
-"""Values of a source as values of a sample: one converter a column type, which takes what fits and refuses the rest."""
+"""Convert values of a source to values of a sample: one converter per column type, which refuses invalid values."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -11,11 +11,11 @@ from tasks.sources.bad_rows import UnfitError
 _TEXT_KEYS = ("page_content", "text", "content")
 
 Converter: TypeAlias = Callable[[Any], Any]
-"""A value that is not null -> what the samples table holds. Raises UnfitError."""
+"""A function from a value that is not null to the value in the samples table. Raises UnfitError."""
 
 
 def as_text(value: Any) -> str:
-    """A text that can be stored as UTF-8.
+    """Return the value if it is a text that can be stored as UTF-8.
 
     >>> as_text(5)
     Traceback (most recent call last):
@@ -28,7 +28,7 @@ def as_text(value: Any) -> str:
 
 
 def as_texts(value: Any) -> list[str]:
-    """A list of texts, which may be empty.
+    """Return a list of texts, which may be empty.
 
     >>> as_texts([])
     []
@@ -39,15 +39,13 @@ def as_texts(value: Any) -> list[str]:
     """
     for number, item in enumerate(_items(value, 'a list of texts, as ["one", "two"]'), start=1):
         if not isinstance(item, str):
-            raise UnfitError(
-                f"item {number} is {describe_value(item)}, wanted a list of texts{_where_its_text_is(item)}"
-            )
+            raise UnfitError(f"item {number} is {describe_value(item)}, wanted a list of texts{_text_key_hint(item)}")
         _storable(item)
     return list(value)
 
 
 def as_ids(value: Any) -> list[str]:
-    """A list of ids: texts, or whole numbers as text.
+    """Return a list of ids as text, from texts or whole numbers.
 
     >>> as_ids(["a", 7, 8.0])
     ['a', '7', '8']
@@ -59,7 +57,7 @@ def as_ids(value: Any) -> list[str]:
 
 
 def as_id(value: Any, place: str = "got", wanted: str = "an id (a text or a whole number)") -> str:
-    """An id as text. Formats that keep whole numbers as floating-point ones are seen through."""
+    """Return an id as text; whole numbers stored as floating-point numbers are accepted."""
     if isinstance(value, str):
         return _storable(value)
     if isinstance(value, float) and math.isfinite(value) and value.is_integer():
@@ -70,10 +68,10 @@ def as_id(value: Any, place: str = "got", wanted: str = "an id (a text or a whol
 
 
 def as_rubrics(value: Any) -> list[dict[str, str]]:
-    """A mapping of text to text as the samples table holds it, in its own order.
+    """Return a mapping of text to text in the form of the samples table, in the order of the mapping.
 
-    Arrow formats have every key of the whole table in every row: keys without a value are not there. Maps of Arrow
-    (pairs) and the samples table's own form (key and description) are mappings too.
+    Arrow formats have every key of the whole table in every row, so keys without a value are left out. Arrow maps
+    (pairs) and the form of the samples table (key and description) are accepted too.
 
     >>> as_rubrics({"score1_description": "wrong", "score2_description": None})
     [{'key': 'score1_description', 'description': 'wrong'}]
@@ -93,7 +91,7 @@ def as_rubrics(value: Any) -> list[dict[str, str]]:
 
 
 def as_joined_text(value: Any) -> str:
-    r"""A text, or a list of texts joined by newlines: older data sets allow several reference answers.
+    r"""Return a text, or a list of texts joined by newlines: older data sets allow several reference answers.
 
     >>> as_joined_text(["Paris.", "It is Paris."])
     'Paris.\nIt is Paris.'
@@ -113,8 +111,8 @@ CONVERTERS: dict[ColumnType, Converter] = {
 }
 
 
-def _where_its_text_is(item: Any) -> str:
-    """Passages of retrieval frameworks are objects, whose text is under one of few names."""
+def _text_key_hint(item: Any) -> str:
+    """Return a hint for passages of retrieval frameworks: objects with the text under one of a few keys."""
     key = next((key for key in _TEXT_KEYS if isinstance(item, Mapping) and isinstance(item.get(key), str)), None)
     return f"; give the text under {key!r} alone" if key else ""
 

@@ -1,4 +1,4 @@
-"""The columns that no metric reads, kept with the sample as JSON so that reports and exports can show them."""
+"""Encode the columns that no metric reads as JSON, for reports and exports."""
 
 import json
 import math
@@ -12,13 +12,13 @@ _ESCAPED = json.JSONEncoder(ensure_ascii=True, allow_nan=False, default=str).enc
 
 
 def encode_extras(values: Mapping[str, Any]) -> str | None:
-    """JSON of a row's other columns. Values that JSON does not know become text; None if there are no columns.
+    """Return the JSON of a row's extra columns, with values unknown to JSON as text; None if there are no columns.
 
     >>> encode_extras({"score": 1.5, "at": float("inf")})
     '{"score": 1.5, "at": "inf"}'
 
     Raises:
-        UnfitError: a value is nested too deeply to be written.
+        UnfitError: A value is nested too deeply to be written.
     """
     if not values:
         return None

@@ -1,4 +1,4 @@
-"""A folder of files, or those that a pattern matches: found, put in order, and opened as one source."""
+"""Open the files of a folder, or those that match a pattern, as one source."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ from tasks.sources.readers.protocol import RowSource
 from tasks.sources.source_files import DataFile
 
 _HIDDEN = ("_", ".")
-"""What the names of files and folders begin with that hold no rows: `_SUCCESS`, `_metadata`, `.part-0.crc`."""
+"""Prefixes of the names of files and folders without rows: `_SUCCESS`, `_metadata`, `.part-0.crc`."""
 _MOST_NAMES = 10
 
 
 def is_pattern(path: str) -> bool:
-    """Whether a path that does not exist may be meant as a pattern.
+    """Return whether a path that does not exist may be a pattern.
 
     >>> is_pattern("logs/part-?.jsonl"), is_pattern("https://host/log.jsonl?version=2")
     (True, False)
@@ -27,48 +27,46 @@ def is_pattern(path: str) -> bool:
 
 
 def open_files_of(filesystem: Any, path: str, name: str) -> RowSource:
-    """The files of a folder and of the folders in it.
+    """Return a source of the files of a folder and its subfolders.
 
     Raises:
-        SourceError: none of them can be read, or they are of several formats.
+        SourceError: None of the files can be read, or they have several formats.
     """
-    filesystem.invalidate_cache()  # files come while this process lives, and some stores remember what they listed
+    filesystem.invalidate_cache()  # files are added while this process runs, and some file systems cache listings
     found = filesystem.find(path, detail=True)
     root = name if name.endswith("/") else f"{name}/"
     files, others = _select_files(filesystem, found, path, root)
     if not files:
         inside = sorted(PurePosixPath(entry).name for entry in filesystem.ls(path, detail=False))
         raise SourceError(
-            f"{name} is a folder without a file that can be read, and not one written by datasets.save_to_disk; it "
+            f"{name} is a folder without a readable file, and was not written by datasets.save_to_disk; it "
             f"has: {quote_names(inside, most=_MOST_NAMES)}; {SUPPORTED}"
         )
     return _open(files, others, name, root)
 
 
 def open_pattern(filesystem: Any, path: str, name: str) -> RowSource:
-    """The files that a pattern matches, as fsspec understands it: `*`, `?`, `[a-z]`, and `**` for folders.
+    """Return a source of the files that match an fsspec pattern: `*`, `?`, `[a-z]`, and `**` for folders.
 
     Raises:
-        SourceError: it matches no file that can be read, or files of several formats.
+        SourceError: The pattern matches no readable file, or files of several formats.
     """
     filesystem.invalidate_cache()
     try:
         found = filesystem.glob(path, detail=True)
     except ValueError as error:
-        raise SourceError(f"{name} can not be used as a pattern: {error}") from error
+        raise SourceError(f"{name} cannot be used as a pattern: {error}") from error
     folder, root = _folder_of(path), _folder_of(name)
     files, others = _select_files(filesystem, found, folder, root)
     if not files:
-        raise SourceError(
-            f"{name} matches no file that can be read: {_suggest_instead(filesystem, found, folder, root)}"
-        )
+        raise SourceError(f"{name} matches no readable file: {_suggest_instead(filesystem, found, folder, root)}")
     return _open(files, others, name, root)
 
 
 def _select_files(
     filesystem: Any, found: Mapping[str, Mapping[str, Any]], folder: str, root: str
 ) -> tuple[list[DataFile], list[str]]:
-    """The files with rows, in the order of their names, and the names of those in no format that is known."""
+    """Return the files with rows, in the order of their names, and the names of files with an unknown format."""
     paths = {_inside(path, folder): path for path, info in found.items() if info["type"] != "directory"}
     names = sorted((name for name in paths if not _is_hidden(name)), key=_natural)
     every = {name: DataFile(filesystem, paths[name], f"{root}{name}") for name in names}
@@ -83,19 +81,19 @@ def _open(files: Sequence[DataFile], others: Sequence[str], name: str, root: str
         if find_opener(file) is not opener:
             raise SourceError(
                 f"{name} has files of several formats, such as {_inside(first.name, root)!r} and "
-                f"{_inside(file.name, root)!r}; a source has one. Name those that are meant with a pattern, such as "
+                f"{_inside(file.name, root)!r}; a source has one format. Select the files with a pattern, such as "
                 f"{root}**/*{first.extension}*"
             )
-    left_out = f"{name}: files in no known format are not read: {quote_names(others, most=5)}"
+    left_out = f"{name}: files of unknown formats are not read: {quote_names(others, most=5)}"
     return ConcatenatedSource(files, opener, name, root, (left_out,) if others else ())
 
 
 def _suggest_instead(filesystem: Any, found: Mapping[str, Mapping[str, Any]], folder: str, root: str) -> str:
     matched = quote_names((_inside(path, folder) for path in found), most=_MOST_NAMES)
     if found and all(info["type"] == "directory" for info in found.values()):
-        return f"it matches only folders: {matched}. With /*.jsonl behind it, it matches the files in them"
+        return f"it matches only folders: {matched}. Append /*.jsonl to match the files in them"
     if found:
-        return f"it matches {matched}; names that begin with _ or . are passed over, and {SUPPORTED}"
+        return f"it matches {matched}; names that begin with _ or . are skipped, and {SUPPORTED}"
     if not filesystem.isdir(folder or "/"):
         return f"there is no folder {root}"
     names = sorted(PurePosixPath(entry).name for entry in filesystem.ls(folder or "/", detail=False))
@@ -107,7 +105,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def _natural(name: str) -> tuple[list[list[str | int]], str]:
-    """Orders names as people do.
+    """Return a sort key that orders numbers in names by value.
 
     >>> sorted(["b/part-10", "b/part-9", "a b/part-11", "a/part-12"], key=_natural)
     ['a/part-12', 'a b/part-11', 'b/part-9', 'b/part-10']

@@ -1,4 +1,4 @@
-"""Which reader a file has: that of the format which its name tells."""
+"""Select the reader of a file by its extension."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -24,27 +24,27 @@ OPENERS: dict[str, Opener] = {
     ".arrow": ArrowFileSource,
     ".feather": ArrowFileSource,
 }
-"""Extension -> what opens such a file. Extensions with the same one are the same format."""
+"""Mapping from extension to the opener of such files. Extensions with the same opener are the same format."""
 
 SUPPORTED = (
-    "supported are .jsonl, .ndjson, .json, .csv and .tsv (also with .gz, .bz2, .xz or .zst behind), .parquet, .arrow, "
+    "supported are .jsonl, .ndjson, .json, .csv and .tsv (also followed by .gz, .bz2, .xz or .zst), .parquet, .arrow, "
     ".feather, several files of one of these formats as a folder or a pattern like logs/*.jsonl, a folder written by "
     "datasets.save_to_disk, and hub:owner/name"
 )
-"""What can be a source, for messages."""
+"""The supported sources, for messages."""
 
 _TEXT_FORMATS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 
 
 def find_opener(file: DataFile) -> Opener:
-    """What opens a file, by its name alone.
+    """Return the opener of a file, by its name alone.
 
     Raises:
-        SourceError: its name tells no format that can be read.
+        SourceError: The name has no extension of a supported format.
     """
     opener = OPENERS.get(file.extension)
     if opener is None:
-        got = f"the extension {file.extension!r}" if file.extension else "no extension that names its format"
+        got = f"the extension {file.extension!r}" if file.extension else "no extension"
         raise SourceError(f"{file.name} has {got}; {SUPPORTED}")
     if file.compression and file.extension not in _TEXT_FORMATS:
         raise SourceError(f"{file.name} is compressed as a whole, which {file.extension} files are not; decompress it")

@@ -1,4 +1,4 @@
-"""Finds out what a source is: an object, a name on the hub, a file or several of them, here or behind a URL."""
+"""Open a source by its kind: an object, a name on the hub, or one or several files, local or at a URL."""
 
 import os
 import re
@@ -17,21 +17,21 @@ SourceLike: TypeAlias = str | os.PathLike[str] | Any
 """A path, a URL, a pattern of either, `hub:owner/name`, or a `datasets.Dataset`."""
 
 HUB = "hub:"
-"""Before the name of a data set on the hub."""
+"""Prefix of the name of a data set on the hub."""
 
 
 def open_source(source: SourceLike) -> RowSource:
-    """Opens a source without reading its rows.
+    """Open a source without reading its rows.
 
     Args:
-        source: a path or fsspec URL of a file (.jsonl, .ndjson, .json, .csv, .tsv, each also compressed; .parquet,
-            .arrow, .feather), of a folder (files of one of these formats, or a data set saved by `datasets`, with
-            `#split` behind it where it has several), or a pattern that matches such files; `hub:owner/name`,
-            `hub:owner/name:configuration`, each also with `#split`; or a `datasets.Dataset`.
+        source: One of: a path or fsspec URL of a file (.jsonl, .ndjson, .json, .csv, .tsv, each also compressed;
+            .parquet, .arrow, .feather) or of a folder (files of one of these formats, or a data set saved by
+            `datasets`, followed by `#split` if it has several splits); a pattern that matches such files;
+            `hub:owner/name` or `hub:owner/name:configuration`, each also with `#split`; or a `datasets.Dataset`.
 
     Raises:
-        SourceError: nothing is there, or nothing that can be read.
-        MissingDependencyError: the package for a kind of URL is not installed.
+        SourceError: The source does not exist or cannot be read.
+        MissingDependencyError: The package for a kind of URL is not installed.
     """
     found = open_object(source)
     if found is not None:
@@ -42,7 +42,7 @@ def open_source(source: SourceLike) -> RowSource:
     if not address.strip():
         raise SourceError("the name of the source is empty; name a file, a folder, a URL or hub:owner/name")
     if address == "-" or address.startswith(("/dev/stdin", "/dev/fd/")):
-        raise SourceError(f"{address}: a source is read more than once, which a stream can not be; save it to a file")
+        raise SourceError(f"{address}: a source is read more than once, so it cannot be a stream; save it to a file")
     if address.startswith(HUB):
         return open_hub(address.removeprefix(HUB))
     with translate_read_errors(_format_value(address)):
@@ -90,15 +90,15 @@ def _filesystem(address: str) -> tuple[Any, str]:
         kind = f"reading {address.partition('://')[0]}:// URLs"
         raise MissingDependencyError(package, kind, f"pip install {package}") from error
     except ValueError as error:
-        raise SourceError(f"{_format_value(address)} can not be opened: {error}") from error
+        raise SourceError(f"{_format_value(address)} cannot be opened: {error}") from error
     return filesystem, path
 
 
 def _exists(filesystem: Any, path: str, address: str) -> bool:
     try:
         return bool(filesystem.exists(path))
-    except Exception as error:  # the client library of every store has exceptions of its own
-        raise SourceError(f"{_format_value(address)} can not be reached: {error}") from error
+    except Exception as error:  # the client library of every store raises different exceptions
+        raise SourceError(f"{_format_value(address)} cannot be reached: {error}") from error
 
 
 def _not_found(filesystem: Any, path: str, address: str) -> str:
@@ -111,7 +111,7 @@ def _not_found(filesystem: Any, path: str, address: str) -> str:
 
 
 def _format_value(address: str) -> str:
-    """An address without what may be secret in it: user, password and query of a URL.
+    """Return an address without the possibly secret user, password and query of a URL.
 
     >>> _format_value("s3://key:secret@bucket/part-?.jsonl"), _format_value("https://host/log.jsonl?signature=key#train")
     ('s3://bucket/part-?.jsonl', 'https://host/log.jsonl#train')

@@ -1,4 +1,4 @@
-"""The ids of rows: the user's own, checked to be unique, or digests of what the rows hold."""
+"""Assign ids to rows: the ids in a column, which must be unique, or digests of the rows' content."""
 
 import hashlib
 import json
@@ -14,11 +14,11 @@ _DIGITS = 16
 
 
 class RowIds:
-    """Gives every row of one source its id. Remembers all of them: some hundred bytes a row.
+    """The ids of the rows of one source. All ids are held in memory, at a few hundred bytes per row.
 
     Args:
-        column: the source column that the ids come from; None: they are digests.
-        where: the place of a row by its number, for messages.
+        column: Source column of the ids; None for digests.
+        where: Function from the number of a row to its place, for messages.
     """
 
     def __init__(self, column: str | None, where: Callable[[int], str]) -> None:
@@ -27,11 +27,11 @@ class RowIds:
         self._numbers: dict[str, int] = {}
         self._repeats: dict[str, int] = {}
 
-    def own(self, value: Any, number: int) -> str:
-        """The row's own id as text.
+    def from_value(self, value: Any, number: int) -> str:
+        """Return the id in the id column as text.
 
         Raises:
-            UnfitError: no id, an empty one, or one that a row before has.
+            UnfitError: The id is missing, empty, or the id of an earlier row.
         """
         if value is None or (isinstance(value, str) and not value.strip()):
             raise UnfitError("null or empty, wanted an id (a text or a whole number)", self.column)
@@ -41,11 +41,13 @@ class RowIds:
             raise UnfitError(unfit.problem, self.column) from None
         first = self._numbers.setdefault(row_id, number)
         if first != number:
-            raise UnfitError(f"the id {row_id!r} again, first in {self._where(first)}", self.column, DUPLICATE_HINT)
+            raise UnfitError(
+                f"the id {row_id!r} is a duplicate, first used in {self._where(first)}", self.column, DUPLICATE_HINT
+            )
         return row_id
 
-    def made(self, values: Mapping[str, Any]) -> str:
-        """An id made from the content of a row; repeated rows get -2, -3 and so on."""
+    def from_content(self, values: Mapping[str, Any]) -> str:
+        """Return an id derived from the content of a row; repeated rows get -2, -3 and so on."""
         digest = content_digest(values)
         count = self._repeats.get(digest, 0) + 1
         self._repeats[digest] = count
@@ -53,7 +55,7 @@ class RowIds:
 
 
 def content_digest(values: Mapping[str, Any]) -> str:
-    """Digest of the sample columns that hold something, whatever their order and their names in the source.
+    """Return the digest of the non-empty sample columns, independent of their order and their names in the source.
 
     >>> content_digest({"response": "Yes.", "reference": None}) == content_digest({"reference": "", "response": "Yes."})
     True

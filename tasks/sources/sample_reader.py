@@ -1,4 +1,4 @@
-"""Reads a source from its first row to its last: samples in tables, bad rows in a list, the user's errors as one."""
+"""Read the rows of a source into tables of samples, and report all bad rows in one error."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
@@ -26,29 +26,29 @@ from tasks.sources.row_ids import RowIds
 from tasks.sources.sample_rows import RowConverter, RowRules, SampleRow
 
 _FIRST_ROWS = 1000
-"""Rows that are looked at to find out the columns of a format without a schema; more if a needed one is missing."""
+"""Rows inspected for the columns of a format without a schema; more are inspected if a needed column is missing."""
 
 
 def read_samples(source: SourceLike, options: SourceOptions, required: Mapping[str, tuple[str, ...]]) -> "SampleReader":
-    """Opens a source, and checks that it has the columns that metrics need.
+    """Open a source, and check that it has the columns that metrics need.
 
     Args:
-        source: a path, a URL, a `datasets.Dataset`, or `hub:owner/name` (see docs of `open_source`).
-        options: names of columns and what to do about bad rows.
-        required: metric -> the sample columns that it needs.
+        source: Path, URL, `datasets.Dataset`, or `hub:owner/name` (see `open_source`).
+        options: Names of columns, and the handling of bad rows.
+        required: Mapping from metric to the sample columns that it needs.
 
     Raises:
-        SourceError: the source can not be read, or lacks a column.
-        ConfigError: a metric needs a column that samples do not have.
+        SourceError: The source cannot be read, or lacks a column.
+        ConfigError: A metric needs a column that samples do not have.
     """
     return SampleReader(open_source(source), options, required)
 
 
 def available_columns(source: SourceLike, options: SourceOptions) -> tuple[str, ...]:
-    """The sample columns that a source has, in their usual order: from its schema or its first rows.
+    """Return the sample columns that a source has, in the order of COLUMNS, from its schema or its first rows.
 
     Raises:
-        SourceError: the source can not be read or has no row.
+        SourceError: The source cannot be read or has no row.
     """
     return SampleReader(open_source(source), options, {}).columns
 
@@ -56,16 +56,16 @@ def available_columns(source: SourceLike, options: SourceOptions) -> tuple[str, 
 class SampleReader:
     """The samples of a source, as tables of the samples schema with at most `batch_rows` rows each.
 
-    Can be iterated again, which reads the source again. While and after it is iterated, `bad_rows`, `rows_read` and
-    `warnings` tell about the rows read so far.
+    Each iteration reads the source again. During and after an iteration, `bad_rows`, `rows_read` and `warnings`
+    describe the rows read so far.
 
     Args:
-        source: an opened source.
-        options: names of columns and what to do about bad rows.
-        required: metric -> the sample columns that it needs.
+        source: Opened source.
+        options: Names of columns, and the handling of bad rows.
+        required: Mapping from metric to the sample columns that it needs.
 
     Raises:
-        SourceError: the source lacks a column, or has no row.
+        SourceError: The source lacks a column, or has no row.
     """
 
     def __init__(self, source: RowSource, options: SourceOptions, required: Mapping[str, tuple[str, ...]]) -> None:
@@ -76,7 +76,7 @@ class SampleReader:
         self._id_column: str | None = None
         self._start()
         if not self._first_names:
-            self._tell_why_there_are_no_columns()
+            self._raise_for_missing_columns()
         self._id_column = find_id_column(self._first_names, source.name, options)
         check_mapped(self._first_names, source.name, options)
         if not self._needed_by:
@@ -85,12 +85,12 @@ class SampleReader:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The sample columns that the source has."""
+        """The sample columns of the source."""
         return tuple(self._resolution.bindings)
 
     @property
     def rows_read(self) -> int:
-        """Rows read so far, bad ones included."""
+        """Number of rows read so far, including bad rows."""
         return self._rows_read
 
     @property
@@ -100,20 +100,20 @@ class SampleReader:
 
     @property
     def bad_row_count(self) -> int:
-        """How many rows are bad."""
+        """Number of bad rows."""
         return self._log.count
 
     @property
     def warnings(self) -> list[str]:
-        """What a user might not expect, one sentence each."""
+        """Warnings about the data, one sentence each."""
         return list(self._warnings)
 
     def __iter__(self) -> Iterator[pa.Table]:
-        """Yields tables.
+        """Yield tables of samples.
 
         Raises:
-            BadRowsError: at the end, if rows are bad and are not to be skipped.
-            SourceError: at the end, if no row is good; at once, if the source can not be read further.
+            BadRowsError: There are bad rows and they must not be skipped; raised at the end.
+            SourceError: No row is valid (raised at the end), or the source cannot be read further (raised at once).
         """
         self._start()
         ids = RowIds(self._id_column, self._source.where)
@@ -123,13 +123,13 @@ class SampleReader:
             for raw in islice(rows, self._options.limit):
                 self._rows_read += 1
                 if not isinstance(raw.content, Unreadable) and not raw.content.keys() <= self._seen.names.keys():
-                    converter = self._meet(raw.content, raw.number) or converter
-                self._take(raw, converter, ids, builder)
+                    converter = self._bind_new_columns(raw.content, raw.number) or converter
+                self._add_row(raw, converter, ids, builder)
                 if len(builder) == self._options.batch_rows:
                     yield builder.take()
         if len(builder):
             yield builder.take()
-        self._close()
+        self._raise_for_bad_rows()
 
     def _start(self) -> None:
         self._log = BadRowLog()
@@ -139,7 +139,7 @@ class SampleReader:
         self._resolution = resolve(self._first_names, self._options.column_map)
         self._warnings = dict.fromkeys((*self._source.warnings, *self._resolution.warnings))
 
-    def _take(self, raw: RawRow, converter: RowConverter, ids: RowIds, builder: BatchBuilder) -> None:
+    def _add_row(self, raw: RawRow, converter: RowConverter, ids: RowIds, builder: BatchBuilder) -> None:
         try:
             row_id, row = _sample(raw, converter, ids)
         except UnfitError as unfit:
@@ -148,19 +148,19 @@ class SampleReader:
         else:
             builder.add(row_id, raw.number, row)
 
-    def _tell_why_there_are_no_columns(self) -> None:
-        """Reads the rows: there are none, or none of them is usable, which ends in the error that says so."""
+    def _raise_for_missing_columns(self) -> None:
+        """Read all rows: since there are none, or none is usable, this raises the error that says so."""
         for _ in self:
             pass
 
-    def _close(self) -> None:
+    def _raise_for_bad_rows(self) -> None:
         if not self._rows_read:
             raise SourceError(f"{self._source.name} has no rows")
         all_bad = self._log.count == self._rows_read
-        ways_out = [] if all_bad else [SKIP_HINT]
+        hints = [] if all_bad else [SKIP_HINT]
         if not self._first_names:
-            ways_out = list(self._source.hints)
-        message = self._log.message(self._source.name, self._rows_read, ways_out)
+            hints = list(self._source.hints)
+        message = self._log.message(self._source.name, self._rows_read, hints)
         if self._log.count and self._options.on_bad_row == "fail":
             raise BadRowsError(message)
         if all_bad:
@@ -178,11 +178,13 @@ class SampleReader:
         return tuple(seen.names)
 
     def _has_all(self, names: Collection[str]) -> bool:
-        own = {*self._options.column_map, self._options.id_column or None} - {None}
-        return own <= set(names) and set(self._needed_by) <= set(resolve(names, self._options.column_map).bindings)
+        configured = {*self._options.column_map, self._options.id_column or None} - {None}
+        return configured <= set(names) and set(self._needed_by) <= set(
+            resolve(names, self._options.column_map).bindings
+        )
 
-    def _meet(self, raw: Mapping[str, object], number: int) -> RowConverter | None:
-        """A converter for the columns that a row brings first, if they mean something."""
+    def _bind_new_columns(self, raw: Mapping[str, object], number: int) -> RowConverter | None:
+        """Return a converter that includes the new columns of a row; None if none of them is meaningful."""
         before = self._resolution
         new = self._seen.add(raw)
         if not new:
@@ -196,9 +198,7 @@ class SampleReader:
         )
         if self._id_column is None and self._options.id_column is None:
             late = [name for name in new if name.casefold() in ID_COLUMNS]
-            self._warn(
-                f"the ids in {name!r}, a column {place}, are not used: the rows before have none" for name in late
-            )
+            self._warn(f"the ids in {name!r}, a column {place}, are not used: earlier rows have none" for name in late)
         self._warn(self._resolution.warnings)
         return self._converter()
 
@@ -220,5 +220,6 @@ def _sample(raw: RawRow, converter: RowConverter, ids: RowIds) -> tuple[str, Sam
     if isinstance(raw.content, Unreadable):
         raise UnfitError(raw.content.problem, hint=raw.content.hint)
     row = converter.convert(raw.content)
-    row_id = ids.made(row.values) if ids.column is None else ids.own(raw.content.get(ids.column), raw.number)
-    return row_id, row
+    if ids.column is None:
+        return ids.from_content(row.values), row
+    return ids.from_value(raw.content.get(ids.column), raw.number), row

@@ -1,4 +1,4 @@
-"""Turns a row of a source into a sample: picks its columns, converts and checks them, keeps the rest as extras."""
+"""Convert a row of a source to a sample: select its columns, convert and check them, and encode the rest as extras."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _METRICS_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class SampleRow:
-    """A row's sample columns (those that the source has; null ones None) and its other columns as JSON."""
+    """A row's sample columns (those that the source has, with None for null) and its other columns as JSON."""
 
     values: dict[str, Any]
     extras: str | None
@@ -25,15 +25,16 @@ class SampleRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowRules:
-    """What is the same for all rows of a source.
+    """The rules for converting all rows of a source.
 
     Args:
-        resolution: which column is which.
-        id_column: the source column that is the id, which is neither sample nor extra.
-        needed_by: sample column -> the metrics that need it; only there are null and empty refused.
-        keep_empty: empty texts are taken as they are.
-        text_cells: values are cells of text, which know no null: an empty one is an empty text where a metric needs
-            a text and null elsewhere.
+        resolution: Source columns of the sample columns.
+        id_column: Source column of the id, which is neither a sample column nor an extra column.
+        needed_by: Mapping from sample column to the metrics that need it; null and empty values are refused only in
+            these columns.
+        keep_empty: If true, accept empty texts.
+        text_cells: If true, values are cells of text, which cannot be null: an empty cell is an empty text where a
+            metric needs a text, and null elsewhere.
     """
 
     resolution: Resolution
@@ -43,14 +44,14 @@ class RowRules:
     text_cells: bool
 
     def converter_of(self, column: str, source: str) -> Converter:
-        """What turns a source column's values into a sample column's."""
+        """Return the converter from a source column to a sample column."""
         if column == REFERENCE and source.casefold() == _SEVERAL_REFERENCES:
             return join_text_cell if self.text_cells else as_joined_text
         return make_cell_converter(COLUMNS[column])
 
 
 class RowConverter:
-    """Converts the rows of one source."""
+    """A converter of the rows of one source."""
 
     def __init__(self, rules: RowRules) -> None:
         bindings = rules.resolution.bindings
@@ -62,10 +63,10 @@ class RowConverter:
         self._needed_texts = tuple(c for c in rules.needed_by if COLUMNS[c] is ColumnType.TEXT)
 
     def convert(self, raw: Mapping[str, Any]) -> SampleRow:
-        """The sample in a row.
+        """Return the sample in a row.
 
         Raises:
-            UnfitError: the row is no sample; names the column.
+            UnfitError: The row is not a valid sample; the error names the column.
         """
         values: dict[str, Any] = {}
         for column, source, convert in self._steps:
@@ -101,8 +102,8 @@ class RowConverter:
 
     def _reason(self, column: str) -> str:
         metrics = self._needed_by[column]
-        named = ", ".join(metrics[:_METRICS_NAMED])
-        return f"needed by {named}" if len(metrics) <= _METRICS_NAMED else f"needed by {named} and others"
+        names = ", ".join(metrics[:_METRICS_NAMED])
+        return f"needed by {names}" if len(metrics) <= _METRICS_NAMED else f"needed by {names} and others"
 
     def _extras(self, raw: Mapping[str, Any]) -> str | None:
         nothing = (None, "") if self._text_cells else (None,)

@@ -1,4 +1,4 @@
-"""Single columns of a source, row by row: labels of people, groups, notes."""
+"""Read single columns of a source by row id: human labels, groups, notes."""
 
 import json
 from collections.abc import Sequence
@@ -13,36 +13,36 @@ from tasks.sources.sample_reader import read_samples
 
 
 def read_columns(source: SourceLike, options: SourceOptions, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """What columns hold, by the ids that the rows have in a run.
+    """Return the values of columns by row id, with the ids that the rows have in a run.
 
     Args:
-        source: the data.
-        options: how it is read; rows that are no samples are left out.
-        names: the columns; a column that samples have by their name for it.
+        source: Data to read.
+        options: Options for reading the data; rows that are not valid samples are left out.
+        names: Names of the columns; sample columns by the name that they have in samples.
 
     Returns:
-        Column -> row id -> what the row has there, None where it has nothing.
+        A mapping from column to a mapping from row id to value; None where a row has no value.
 
     Raises:
-        SourceError: no row has one of the columns.
+        SourceError: No row has one of the columns.
     """
     found: dict[str, dict[str, Any]] = {name: {} for name in names}
     seen: dict[str, None] = {}
     for table in read_samples(source, options.model_copy(update={"on_bad_row": "skip", "empty_text": "keep"}), {}):
-        own = [name for name in names if name in COLUMNS]
-        for row in table.select(["row_id", "extras", *own]).to_pylist():
+        sample_columns = [name for name in names if name in COLUMNS]
+        for row in table.select(["row_id", "extras", *sample_columns]).to_pylist():
             content = json.loads(row["extras"]) if row["extras"] else {}
-            content |= {name: row[name] for name in own if row[name] is not None}
+            content |= {name: row[name] for name in sample_columns if row[name] is not None}
             seen.update(dict.fromkeys(content))
             for name, cells in found.items():
                 cells[row["row_id"]] = content.get(name)
     for name in names:
         if name not in seen:
-            raise SourceError(_unknown(name, list(seen)))
+            raise SourceError(_unknown_column(name, list(seen)))
     return found
 
 
-def _unknown(name: str, seen: Sequence[str]) -> str:
+def _unknown_column(name: str, seen: Sequence[str]) -> str:
     close = suggest_nearest(name, seen)
-    hint = f"Did you mean {close!r}?" if close else f"Beside the samples' own columns it has: {quote_names(seen)}."
+    hint = f"Did you mean {close!r}?" if close else f"Besides the sample columns it has: {quote_names(seen)}."
     return f"the data has no column {name!r}. {hint}"

@@ -1,4 +1,4 @@
-"""A file on a disk or behind a URL: its name, its format, and its bytes without the compression."""
+"""Open local and remote files, decompress them, and translate their errors."""
 
 import io
 import lzma
@@ -24,7 +24,7 @@ _MARKS = {
     b"ARROW1": ("Arrow", "name it .arrow"),
     b"PK\x03\x04": ("a zip archive or a spreadsheet", "unpack it, or save the sheet as CSV"),
 }
-"""First bytes of a file -> what it holds, and what to do about a name that says otherwise."""
+"""Mapping from the first bytes of a file to its content and the advice for a name that does not match it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class DataFile:
     """A file that exists.
 
     Args:
-        filesystem: the fsspec file system.
-        path: its path there.
-        name: what messages call it.
+        filesystem: The fsspec file system of the file.
+        path: Path within the file system.
+        name: Name of the file in messages.
     """
 
     filesystem: Any
@@ -43,25 +43,25 @@ class DataFile:
 
     @property
     def compression(self) -> str | None:
-        """How it is compressed, by its suffix."""
+        """The compression named by the suffix; None for an uncompressed file."""
         return _COMPRESSIONS.get(_suffixes(self.path)[-1])
 
     @property
     def extension(self) -> str:
-        """The suffix that names the format, in small letters: ".jsonl" of "log.jsonl.gz"."""
+        """The suffix that names the format, in lower case: ".jsonl" for "log.jsonl.gz"."""
         return _suffixes(self.path)[-2 if self.compression else -1]
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """The file's bytes, decompressed.
+        """Open the file for reading its decompressed bytes.
 
         Raises:
-            SourceError: it can not be opened, read or decompressed.
+            SourceError: The file cannot be opened, read or decompressed.
         """
         with translate_read_errors(self.name), ExitStack() as stack:
             if self.compression == "zstd":
-                packed = stack.enter_context(self.filesystem.open(self.path, "rb"))
-                stream = stack.enter_context(pa.CompressedInputStream(pa.PythonFile(packed, "r"), "zstd"))
+                compressed = stack.enter_context(self.filesystem.open(self.path, "rb"))
+                stream = stack.enter_context(pa.CompressedInputStream(pa.PythonFile(compressed, "r"), "zstd"))
             else:
                 stream = stack.enter_context(self.filesystem.open(self.path, "rb", compression=self.compression))
             yield cast("BinaryIO", stack.enter_context(io.BufferedReader(stream, _BUFFER_BYTES)))
@@ -69,37 +69,37 @@ class DataFile:
 
 @contextmanager
 def translate_read_errors(name: str) -> Iterator[None]:
-    """Turns the many errors of damaged or unreachable files into the user's.
+    """Translate the errors of damaged or unreachable files.
 
     Raises:
-        SourceError: with the name of the source.
+        SourceError: A file cannot be read; the message names the source.
     """
     try:
         yield
     except (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
         reason = str(error) or type(error).__name__
-        raise SourceError(f"{name} can not be read: {reason}") from error
+        raise SourceError(f"{name} cannot be read: {reason}") from error
 
 
 def refuse_utf16(first_bytes: bytes, name: str) -> None:
-    """Refuses a text file that some Windows programs write.
+    """Refuse a UTF-16 file, as some Windows programs write.
 
     Raises:
-        SourceError: with the way out.
+        SourceError: The file is UTF-16; the message says what to do.
     """
     if first_bytes.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in first_bytes[:2]:
         raise SourceError(f"{name} is UTF-16, wanted UTF-8; save it again as UTF-8")
 
 
 def refuse_other_content(first_bytes: bytes, name: str) -> None:
-    """Refuses a text file whose content is something else than its name says.
+    """Refuse a file whose content does not match its name.
 
     Raises:
-        SourceError: with what it is and the name that it should have.
+        SourceError: The content does not match; the message names the content and a suitable name.
     """
     for mark, (content, advice) in _MARKS.items():
         if first_bytes.startswith(mark):
-            raise SourceError(f"{name} holds {content}, which its name does not say; {advice}")
+            raise SourceError(f"{name} contains {content}, which does not match its name; {advice}")
 
 
 def _suffixes(path: str) -> list[str]:

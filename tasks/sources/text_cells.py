@@ -1,4 +1,4 @@
-"""Lists and mappings written out as text, as CSV files must: as JSON, Python literals, or as NumPy prints arrays."""
+"""Parse lists and mappings in text cells of CSV files: JSON, Python literals, and printed NumPy arrays."""
 
 import ast
 import io
@@ -17,7 +17,7 @@ _NOT_LITERAL = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
 
 
 def make_cell_converter(kind: ColumnType) -> Converter:
-    """The converter of a column type for cells, which are texts everywhere in a CSV file and may be so elsewhere."""
+    """Return the converter of a column type for cells, which are always text in CSV files and may be in others."""
     convert = CONVERTERS[kind]
     if kind is ColumnType.TEXT:
         return convert
@@ -25,19 +25,19 @@ def make_cell_converter(kind: ColumnType) -> Converter:
 
 
 def join_text_cell(cell: str) -> str:
-    """The text of a cell that may hold a list of texts."""
+    """Return the text of a cell that may contain a list of texts."""
     value = parse_cell(cell)
     return as_joined_text(value if isinstance(value, list | tuple) else cell)
 
 
 def parse_cell(cell: str) -> Any:
-    """The list or mapping that a cell holds; the cell itself if it holds neither.
+    """Return the list or mapping in a cell; the cell itself if it contains neither.
 
     >>> parse_cell('["a", "b"]'), parse_cell("['a', 'b']"), parse_cell("['a' 'b']"), parse_cell("[1 2]")
     (['a', 'b'], ['a', 'b'], ['a', 'b'], [1, 2])
 
     Raises:
-        UnfitError: a list that can be read in more than one way.
+        UnfitError: The cell contains an ambiguous list.
     """
     text = cell.strip()
     if not text.startswith(("[", "{", "(")):
@@ -53,13 +53,13 @@ def _python_literal(text: str, cell: str) -> Any:
         return [int(number) for number in text[1:-1].split()]
     try:
         value = _evaluate(text)
-        return _refuse_glued(value, text) if isinstance(value, list | tuple) else value
+        return _split_joined_texts(value, text) if isinstance(value, list | tuple) else value
     except _NOT_LITERAL:
         return cell
 
 
-def _refuse_glued(value: list[Any] | tuple[Any, ...], text: str) -> Any:
-    """Python glues neighbouring texts together; an array printed by NumPy has no commas between its items."""
+def _split_joined_texts(value: list[Any] | tuple[Any, ...], text: str) -> Any:
+    """Split texts that Python joined because a printed NumPy array has no commas; refuse an ambiguous list."""
     texts = [token.string for token in _tokens(text) if token.type == tokenize.STRING]
     if len(texts) <= sum(isinstance(item, str | bytes) for item in value) or not _is_flat(value):
         return value
@@ -80,7 +80,7 @@ def _tokens(text: str) -> list[tokenize.TokenInfo]:
 
 
 def _evaluate(text: str) -> Any:
-    # Escapes that Python does not know are kept as they are; the warnings about them are meant for programmers.
+    # Unknown escapes stay unchanged; the warnings about them are meant for programmers.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.literal_eval(text)

@@ -1,1 +1,1 @@
-"""The Parquet store of stage tables."""
+"""The table store: stage tables as Parquet files."""

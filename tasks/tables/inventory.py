@@ -1,4 +1,4 @@
-"""What lies in a store of stage tables: tables, the records that lead to them, data, and what writers left behind."""
+"""List and check the files of a table store: tables, the records that refer to them, data, and temporary files."""
 
 import json
 import posixpath
@@ -18,30 +18,30 @@ from tasks.tables.table_files import filesystem, translate_errors
 from tasks.tables.table_store import StageRef, content_digest, verify
 
 RECORDS = "results"
-"""The folder of records beside the folders of the stages."""
+"""Name of the folder of records, beside the folders of the stages."""
 
 SOURCES = "sources"
-"""The folder of data that were handed over as objects, or fetched from an index."""
+"""Name of the folder of data that were passed as objects or fetched from an index."""
 
 RUNNING = "running"
-"""The folder of notes of runs that are under way; that of a run that was killed stays."""
+"""Name of the folder of the heartbeat files of runs in progress; the file of a killed run stays."""
 
 _SOURCE = re.compile(r"[0-9a-f]{16}\.(parquet|jsonl|fetched\.json)")
-"""The names that such files get; a user may have a folder of that name too."""
+"""The names of such files; a user may have a folder of the same name."""
 
 Kind: TypeAlias = Literal["record", "table", "source", "temporary"]
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file of a store.
+    """A file of a table store.
 
     Args:
-        path: within its file system.
-        kind: a record, a table, data, or what a writer leaves behind that was killed.
-        folder: the stage of a table, RECORDS, SOURCES or RUNNING.
-        size: in bytes.
-        used: when it was written or last used, as far as the file system tells.
+        path: Path within its file system.
+        kind: Kind of the file: a record, a table, data, or a temporary file of a writer that was killed.
+        folder: Name of the stage of a table, or RECORDS, SOURCES or RUNNING.
+        size: Size in bytes.
+        used: Time of writing or of the last use, as far as the file system records it.
     """
 
     path: str
@@ -52,20 +52,20 @@ class Entry:
 
 
 class Inventory:
-    """The files of a store of stage tables. Files that are none of a store's are not listed.
+    """The files of a table store. Other files in its folder are not listed.
 
     Args:
-        root: path or URL of the store; it need not be there.
+        root: Path or URL of the table store; it need not exist.
     """
 
     def __init__(self, root: str) -> None:
         self.fs, self.root = filesystem(root)
 
     def entries(self) -> Iterator[Entry]:
-        """Every file, folder after folder. One that goes away meanwhile is left out.
+        """Yield every file, folder by folder; leave out files that disappear meanwhile.
 
         Raises:
-            AssayError: the store can not be read.
+            AssayError: The table store cannot be read.
         """
         self.fs.invalidate_cache()
         for folder in (RECORDS, *map(str, Stage), SOURCES, RUNNING):
@@ -74,35 +74,35 @@ class Inventory:
             yield from found
 
     def _entries_of(self, folder: str) -> Iterator[Entry]:
-        place = posixpath.join(self.root, folder)
-        for path in sorted(self.fs.ls(place, detail=False)) if self.fs.exists(place) else ():
+        location = posixpath.join(self.root, folder)
+        for path in sorted(self.fs.ls(location, detail=False)) if self.fs.exists(location) else ():
             if (kind := _kind_of(folder, path)) is not None and (entry := self._entry(path, kind, folder)) is not None:
                 yield entry
 
     def _entry(self, path: str, kind: Kind, folder: str) -> Entry | None:
         try:
-            return Entry(path, kind, folder, int(self.fs.size(path) or 0), self.used(path))
+            return Entry(path, kind, folder, int(self.fs.size(path) or 0), self.last_use(path))
         except FileNotFoundError:
             return None
 
-    def used(self, path: str) -> datetime:
-        """When a file was written or last used."""
+    def last_use(self, path: str) -> datetime:
+        """Return the time when a file was written or last used."""
         time: datetime = self.fs.modified(path)
         return time if time.tzinfo else time.replace(tzinfo=UTC)
 
     def reference(self, path: str) -> StageRef | None:
-        """The reference in a record; None if it has none that can be read."""
+        """Return the reference in a record; None if there is none or it cannot be read."""
         try:
             return StageRef.model_validate_json(json.loads(self.fs.cat_file(path))["result"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def path_of(self, ref: StageRef) -> str:
-        """Where the table behind a reference is within this file system."""
-        return str(self.fs._strip_protocol(ref.path))  # noqa: SLF001 fsspec has no other way
+        """Return the path, within this file system, of the table that a reference points to."""
+        return str(self.fs._strip_protocol(ref.path))  # noqa: SLF001 fsspec has no public method for this
 
     def problem(self, entry: Entry) -> str | None:
-        """What is wrong with a file; None if nothing is."""
+        """Return a description of the problem with a file; None if there is none."""
         if entry.kind == "record":
             return self._problem_of_record(entry.path)
         if entry.kind == "table":
@@ -112,11 +112,11 @@ class Inventory:
     def _problem_of_record(self, path: str) -> str | None:
         ref = self.reference(path)
         if ref is None:
-            return f"the record {path} can not be read"
+            return f"the record {path} cannot be read"
         try:
             verify(ref)
         except AssayError as error:
-            return f"the record {path} is of no use: {error}"
+            return f"the record {path} cannot be used: {error}"
         return None
 
     def _problem_of_table(self, path: str) -> str | None:
@@ -126,7 +126,7 @@ class Inventory:
         except FileNotFoundError:
             return None
         except (pa.ArrowException, OSError) as error:
-            return f"the table {path} can not be read: {error}"
+            return f"the table {path} cannot be read: {error}"
         return None if digest == _stem(path) else f"the table {path} has been changed since it was computed"
 
 

@@ -1,4 +1,4 @@
-"""Rows of stage tables by the samples they belong to: taken out, and put together with others of the same stage."""
+"""Select and merge rows of stage tables by the samples they belong to."""
 
 from collections.abc import Collection, Sequence
 
@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 
 def select_rows(table: pa.Table, row_ids: Collection[str]) -> pa.Table:
-    """The rows that belong to these samples, in the table's order.
+    """Return the rows that belong to these samples, in the table's order.
 
     >>> table = pa.table({"row_id": ["a", "b", "a"], "text": ["1", "2", "3"]})
     >>> select_rows(table, {"a"})["text"].to_pylist()
@@ -17,12 +17,12 @@ def select_rows(table: pa.Table, row_ids: Collection[str]) -> pa.Table:
 
 
 def merge_tables(order: Sequence[str], kept: pa.Table, fresh: pa.Table) -> pa.Table:
-    """Both tables' rows, sample after sample; the rows of one sample stay in the order they had.
+    """Return the rows of both tables, sample by sample; the rows of one sample keep their order.
 
     Args:
-        order: the ids of the samples; rows of any other are left out.
-        kept: rows of some of the samples.
-        fresh: rows of others, in the same schema.
+        order: Ids of the samples, in order; rows of other samples are left out.
+        kept: Rows of some of the samples.
+        fresh: Rows of other samples, in the same schema.
 
     >>> kept = pa.table({"row_id": ["c", "a", "c"], "text": ["1", "2", "3"]})
     >>> fresh = pa.table({"row_id": ["b"], "text": ["4"]})

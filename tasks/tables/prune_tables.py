@@ -1,9 +1,9 @@
-"""Drops from a store of stage tables what nothing has used for long.
+"""Remove files from a table store that have not been used for a given time.
 
-A record goes when it has not been used for as long; a table when it has not been used for as long and no record that
-stays leads to it; data that were handed over as objects, or fetched from an index, like records. Run folders have
-copies of their tables, so that no run that is finished needs the store. What a run that is under way has used since it
-began stays; on storage that is no local disk, where use leaves no trace, everything stays until it has ended.
+A record is removed when it has not been used for that time; a table when, in addition, no remaining record refers to
+it; data that were passed as objects or fetched from an index are treated like records. Run folders contain copies of
+their tables, so a finished run does not need the table store. Files that a run in progress has used since its start
+stay. Storage other than a local disk does not record uses; there, nothing is removed while a run is in progress.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,28 +12,28 @@ from datetime import UTC, datetime, timedelta
 
 from tasks.tables.inventory import Entry, Inventory
 from tasks.tables.table_files import is_local, translate_errors
-from tasks.tables.tables_in_use import oldest_start
+from tasks.tables.tables_in_use import start_times
 
 YOUNGEST = timedelta(hours=1)
-"""What was used within this time stays whatever is asked for: a run that is under way may need it."""
+"""Files used within this time are never removed: a run in progress may need them."""
 
 YOUNGEST_TEMPORARY = timedelta(days=1)
-"""A temporary file that is younger may still be written."""
+"""Temporary files younger than this are never removed: a writer may still be writing them."""
 
-_EVER = datetime.min.replace(tzinfo=UTC)
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class PrunedTables:
-    """What pruning removes, or would remove: how many files of each kind, and their bytes.
+    """The number of files that pruning removes, or would remove, and their size.
 
     Args:
-        records: results of stages.
-        tables: stage tables.
-        sources: data that were handed over or fetched.
-        temporary: what writers left behind.
-        size: their bytes.
-        runs: runs that are using the store.
+        records: Number of stage records.
+        tables: Number of stage tables.
+        sources: Number of files with data that were passed as objects or fetched.
+        temporary: Number of temporary files that writers left.
+        size: Total size in bytes.
+        runs: Number of runs that are using the table store.
     """
 
     records: int
@@ -45,43 +45,45 @@ class PrunedTables:
 
 
 def prune_tables(root: str, *, before: datetime, size: int | None = None, dry_run: bool = True) -> PrunedTables:
-    """Removes what was last used before a time.
+    """Remove the files that were last used before a time.
 
     Args:
-        root: path or URL of the store of stage tables.
-        before: the time; at least an hour ago, or an hour ago is taken.
-        size: remove what has not been used for longest, until the rest takes no more than these bytes.
-        dry_run: only tell what would be removed.
+        root: Path or URL of the table store.
+        before: Time before which a file must have been last used; a time less than an hour ago counts as an hour ago.
+        size: Size in bytes that the remaining files must not exceed; the least recently used files are removed first.
+        dry_run: If true, only count what would be removed.
 
     Raises:
-        AssayError: the store can not be read, or a file not be removed.
+        AssayError: The table store cannot be read, or a file cannot be removed.
     """
     inventory = Inventory(root)
     now = datetime.now(UTC)
     entries = list(inventory.entries())
     if size is not None:
         before = max(before, _cutoff(inventory, entries, size))
-    runs = oldest_start(root)
-    before = min(before, now - YOUNGEST, *runs) if is_local(inventory.fs) or not runs else _EVER
+    runs = start_times(root)
+    before = min(before, now - YOUNGEST, *runs) if is_local(inventory.fs) or not runs else _BEGINNING
     records = [entry for entry in entries if entry.kind == "record" and entry.used < before]
     temporary = [e for e in entries if e.kind == "temporary" and e.used < min(before, now - YOUNGEST_TEMPORARY)]
-    gone = [*records, *temporary] if dry_run else [*_remove(inventory, records), *_remove(inventory, temporary)]
-    # Looked up anew: a run may have written records meanwhile.
-    paths = {entry.path for entry in gone}
-    stay = {
+    removed = [*records, *temporary] if dry_run else [*_remove(inventory, records), *_remove(inventory, temporary)]
+    # Listed again: a run may have written records meanwhile.
+    removed_paths = {entry.path for entry in removed}
+    referenced = {
         inventory.path_of(ref)
         for entry in inventory.entries()
-        if entry.kind == "record" and entry.path not in paths and (ref := inventory.reference(entry.path)) is not None
+        if entry.kind == "record"
+        and entry.path not in removed_paths
+        and (ref := inventory.reference(entry.path)) is not None
     }
-    others = [e for e in entries if e.kind in ("table", "source") and e.used < before and e.path not in stay]
-    gone += others if dry_run else _remove(inventory, others)
-    kinds = [entry.kind for entry in gone]
+    others = [e for e in entries if e.kind in ("table", "source") and e.used < before and e.path not in referenced]
+    removed += others if dry_run else _remove(inventory, others)
+    kinds = [entry.kind for entry in removed]
     counts = (kinds.count("record"), kinds.count("table"), kinds.count("source"), kinds.count("temporary"))
-    return PrunedTables(*counts, size=sum(entry.size for entry in gone), runs=len(runs))
+    return PrunedTables(*counts, size=sum(entry.size for entry in removed), runs=len(runs))
 
 
 def _cutoff(inventory: Inventory, entries: Iterable[Entry], size: int) -> datetime:
-    """The time of last use from which on files fit into a size; a table is used whenever a record of it is."""
+    """Return the earliest time of last use such that newer files fit into a size; using a record uses its table."""
     used = {entry.path: entry.used for entry in entries}
     for entry in entries:
         if entry.kind == "record" and (ref := inventory.reference(entry.path)) is not None:
@@ -93,15 +95,15 @@ def _cutoff(inventory: Inventory, entries: Iterable[Entry], size: int) -> dateti
         if total > size:
             break
         cutoff = used[entry.path]
-    return cutoff if total > size else _EVER
+    return cutoff if total > size else _BEGINNING
 
 
 def _remove(inventory: Inventory, entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Removes files, but for those that have been used since they were listed."""
+    """Remove files, except those used since they were listed, and yield the removed ones."""
     for entry in entries:
         with translate_errors(inventory.fs, entry.path, what="removed"):
             try:
-                if inventory.used(entry.path) > entry.used:
+                if inventory.last_use(entry.path) > entry.used:
                     continue
                 inventory.fs.rm_file(entry.path)
             except FileNotFoundError:

@@ -11,14 +11,14 @@ from metric_core.stages import Stage
 
 
 def read_samples_table(table: pa.Table) -> list[Sample]:
-    """The samples of a samples table, in its order."""
+    """Return the samples of a samples table, in its order."""
     return [_sample(row) for row in table.to_pylist()]
 
 
 def build_table(stage: Stage, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """A stage's table from rows as mappings; a column that a row does not name is null.
+    """Return a stage's table from rows as mappings; a column that a row lacks is null.
 
-    A model may write half of a character, which no table can hold: a question mark takes its place.
+    A model may write a lone surrogate, which no table can hold: a question mark replaces it.
     """
     schema = SCHEMAS[stage].arrow
     try:
@@ -31,8 +31,8 @@ def _replace_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, Mapping):
-        return {name: _replace_surrogates(held) for name, held in value.items()}
-    return [_replace_surrogates(held) for held in value] if isinstance(value, list) else value
+        return {name: _replace_surrogates(item) for name, item in value.items()}
+    return [_replace_surrogates(item) for item in value] if isinstance(value, list) else value
 
 
 def _sample(row: Mapping[str, Any]) -> Sample:

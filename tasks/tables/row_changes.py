@@ -1,6 +1,6 @@
-"""What became of the rows of an earlier run: which are new, gone, or say something else, and in which column.
+"""Find the rows that were added, removed or changed between two runs, and the columns that changed.
 
-Rows are compared by digests of their cells, so that of either run one shard at a time is in memory.
+Rows are compared by digests of their cells, so that only one shard at a time is in memory.
 """
 
 import json
@@ -15,18 +15,18 @@ from metric_core.schemas import SAMPLES
 _DIGEST_BYTES = 8
 _NOT_CONTENT = ("row_id", "row_number")
 CONTENT: tuple[str, ...] = tuple(field.name for field in SAMPLES.fields if field.name not in _NOT_CONTENT)
-"""The columns of a samples table that are compared; where a row stands in its source is not its content."""
+"""The columns of a samples table that are compared; the position of a row in its source is not content."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowChanges:
-    """How the rows of a run differ from those of an earlier one.
+    """The differences between the rows of a run and those of an earlier run.
 
     Args:
-        added: ids of rows that the earlier run did not have.
-        removed: ids of rows that only the earlier run had.
-        changed: id -> the columns that differ, for rows that both have.
-        unchanged: how many rows are the same in both.
+        added: Ids of the rows that only the later run has.
+        removed: Ids of the rows that only the earlier run has.
+        changed: Mapping from row id to the columns that differ, for changed rows that both runs have.
+        unchanged: Number of rows that are equal in both runs.
     """
 
     added: tuple[str, ...]
@@ -36,16 +36,18 @@ class RowChanges:
 
 
 def find_row_changes(earlier: Iterable[pa.Table], later: Iterable[pa.Table]) -> RowChanges:
-    """Compares the samples of two runs by their row ids.
+    """Compare the samples of two runs by their row ids.
 
     Args:
-        earlier: the samples tables of the earlier run, shard after shard.
-        later: those of the later one.
+        earlier: Samples tables of the earlier run, shard by shard.
+        later: Samples tables of the later run, shard by shard.
     """
     before = _digests(earlier)
     after = _digests(later)
     both = [row_id for row_id in after if row_id in before]
-    changed = {row_id: _differing(before[row_id], after[row_id]) for row_id in both if before[row_id] != after[row_id]}
+    changed = {
+        row_id: _differing_columns(before[row_id], after[row_id]) for row_id in both if before[row_id] != after[row_id]
+    }
     return RowChanges(
         added=tuple(row_id for row_id in after if row_id not in before),
         removed=tuple(row_id for row_id in before if row_id not in after),
@@ -55,7 +57,7 @@ def find_row_changes(earlier: Iterable[pa.Table], later: Iterable[pa.Table]) -> 
 
 
 def _digests(shards: Iterable[pa.Table]) -> dict[str, bytes]:
-    """Row id -> the digests of its content, column after column."""
+    """Return a mapping from row id to the concatenated digests of its columns."""
     found: dict[str, bytes] = {}
     for shard in shards:
         columns = [[_digest(cell) for cell in shard[name].to_pylist()] for name in CONTENT]
@@ -68,7 +70,7 @@ def _digest(cell: object) -> bytes:
     return blake2b(json.dumps(cell).encode(), digest_size=_DIGEST_BYTES).digest()
 
 
-def _differing(before: bytes, after: bytes) -> tuple[str, ...]:
+def _differing_columns(before: bytes, after: bytes) -> tuple[str, ...]:
     starts = range(0, len(CONTENT) * _DIGEST_BYTES, _DIGEST_BYTES)
     return tuple(
         name

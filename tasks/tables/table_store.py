@@ -1,8 +1,8 @@
-"""Stage tables as Parquet files named by their content, and the references that pass for them.
+"""Store stage tables as Parquet files named by their content, and refer to them.
 
-A table is written under a temporary name and renamed, so that a name that exists is a whole table. Equal tables
-have one name, so that writing one again costs nothing and a stage's key depends on what its inputs say, not on when
-they were computed.
+A table is written under a temporary name and renamed, so that a file under a final name is complete. Equal tables
+have the same name: writing a table twice costs nothing, and the key of a stage depends on the content of its inputs,
+not on when they were computed.
 """
 
 import hashlib
@@ -22,15 +22,15 @@ from tasks.tables.table_files import atomic_write, filesystem, is_local, touch, 
 
 
 class StageRef(BaseModel):
-    """Stands for a stage's table wherever tables must not go: between tasks, in Prefect's results, in manifests.
+    """A reference to a stage's table: passed between tasks, stored in Prefect's results and in manifests.
 
     Args:
-        stage: the stage that computed it.
-        path: where the Parquet file is, a path or an fsspec URL.
-        digest: of the table's content.
-        rows: how many rows it has.
-        schema_version: of the stage's schema.
-        usage: what computing it cost.
+        stage: Stage that computed the table.
+        path: Path or fsspec URL of the Parquet file.
+        digest: Digest of the table's content.
+        rows: Number of rows.
+        schema_version: Version of the stage's schema.
+        usage: Cost of computing the table.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -44,31 +44,31 @@ class StageRef(BaseModel):
 
 
 class TableStore:
-    """A folder of stage tables, on this machine or behind any fsspec URL.
+    """A folder of stage tables, on this machine or at any fsspec URL.
 
     Args:
-        root: path or URL of the folder; made when the first table is written.
+        root: Path or URL of the folder; created when the first table is written.
     """
 
     def __init__(self, root: str) -> None:
         self._fs, self._root = filesystem(root)
 
     def write(self, table: pa.Table, schema: TableSchema, usage: StageUsage | None = None) -> StageRef:
-        """Stores a table and returns its reference.
+        """Write a table and return its reference.
 
         Args:
-            table: columns as in `schema`, in any order.
-            schema: the schema of the stage.
-            usage: what computing the table cost.
+            table: Table with the columns of `schema`, in any order.
+            schema: Schema of the stage.
+            usage: Cost of computing the table.
 
         Raises:
-            ValueError: a column of the schema is missing or has a null where the schema allows none.
+            ValueError: A column of the schema is missing, or has a null where the schema allows none.
         """
         conformed = conform(table, schema)
         content = _parquet(conformed)
         digest = content_digest(pq.read_table(pa.BufferReader(content)))
         path = posixpath.join(self._root, str(schema.stage), f"{digest}.parquet")
-        if self._is_there(path, content):
+        if self._is_written(path, content):
             touch(self._fs, path)
         else:
             atomic_write(self._fs, path, content)
@@ -81,8 +81,8 @@ class TableStore:
             usage=usage or StageUsage(),
         )
 
-    def _is_there(self, path: str, content: bytes) -> bool:
-        """Whether the table is there already; a file that says anything else has been damaged and is written again."""
+    def _is_written(self, path: str, content: bytes) -> bool:
+        """Return whether the file has this content; a file with other content is damaged and is written again."""
         try:
             return bool(self._fs.cat_file(path) == content)
         except translate_storage_errors():
@@ -90,16 +90,16 @@ class TableStore:
 
 
 def read(ref: StageRef) -> pa.Table:
-    """The table behind a reference.
+    """Return the table that a reference points to.
 
     Raises:
-        AssayError: the file is gone, damaged, or of another schema version.
+        AssayError: The file is missing, damaged, unreachable, or of another schema version.
     """
     expected = SCHEMAS[ref.stage]
     if ref.schema_version != expected.version:
         raise AssayError(
             f"the {ref.stage} table {ref.path} has schema version {ref.schema_version}, this rag-assay reads "
-            f"{expected.version}. Run the evaluation again to compute it anew."
+            f"{expected.version}. Run the evaluation again to recompute it."
         )
     fs, path = filesystem(ref.path)
     try:
@@ -107,16 +107,16 @@ def read(ref: StageRef) -> pa.Table:
             table = pq.read_table(file, page_checksum_verification=True)
     except FileNotFoundError as error:
         raise AssayError(
-            f"the {ref.stage} table {ref.path} is gone. Run the evaluation again to compute it."
+            f"the {ref.stage} table {ref.path} does not exist. Run the evaluation again to recompute it."
         ) from error
     except (pa.ArrowException, OSError) as error:
         raise AssayError(
-            f"the {ref.stage} table {ref.path} can not be read ({error}). Delete it and run the evaluation again."
+            f"the {ref.stage} table {ref.path} cannot be read ({error}). Delete it and run the evaluation again."
         ) from error
     except translate_storage_errors() as error:
         raise AssayError(
-            f"the {ref.stage} table {ref.path} can not be reached: {error}. Look at the storage and at the credentials "
-            "in the environment, and run the evaluation again; what was computed is kept."
+            f"the {ref.stage} table {ref.path} cannot be reached: {error}. Check the storage and the credentials "
+            "in the environment, and run the evaluation again; finished stages are not recomputed."
         ) from error
     if table.num_rows != ref.rows:
         raise AssayError(
@@ -127,17 +127,17 @@ def read(ref: StageRef) -> pa.Table:
 
 
 def verify(ref: StageRef) -> None:
-    """Makes sure that the table behind a reference is there and says what it said when it was written.
+    """Check that the table that a reference points to exists and is unchanged since it was written.
 
     Raises:
-        AssayError: it is not, or the file is gone, damaged, or of another schema version.
+        AssayError: The table has changed, or the file is missing, damaged, or of another schema version.
     """
     if content_digest(read(ref)) != ref.digest:
         raise AssayError(f"the {ref.stage} table {ref.path} has been changed since it was computed")
 
 
 def concatenate(refs: Sequence[StageRef], path: str) -> int:
-    """Writes the tables of one stage, shard after shard, into one Parquet file; returns the number of rows.
+    """Write the tables of one stage, shard by shard, into one Parquet file, and return the number of rows.
 
     One shard is in memory at a time.
     """
@@ -149,7 +149,11 @@ def concatenate(refs: Sequence[StageRef], path: str) -> int:
 
 
 def conform(table: pa.Table, schema: TableSchema) -> pa.Table:
-    """The table with the schema's columns, order, types and metadata."""
+    """Return the table with the schema's columns, order, types and metadata.
+
+    Raises:
+        ValueError: A column of the schema is missing, or has a null where the schema allows none.
+    """
     arrow = schema.arrow
     missing = [name for name in arrow.names if name not in table.column_names]
     if missing:
@@ -169,9 +173,9 @@ def _parquet(table: pa.Table) -> bytes:
 
 
 def content_digest(table: pa.Table) -> str:
-    """Digest of the schema and values of a table that was read, independent of how it was chunked.
+    """Return the digest of the schema and values of a table that was read, independent of its chunks.
 
-    Only of a table that was read: in memory, what lies below a null may be anything.
+    The table must have been read from a file: in memory, the bytes below a null are arbitrary.
     """
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:

@@ -1,4 +1,4 @@
-"""Which runs are using a store of stage tables, so that pruning leaves them what they need, however long they take."""
+"""Record which runs are using a table store, so that pruning keeps the files they need."""
 
 import json
 import logging
@@ -14,46 +14,46 @@ from metric_core.errors import AssayError
 from tasks.tables.inventory import RUNNING
 from tasks.tables.table_files import atomic_write, filesystem, translate_storage_errors
 
-PERIOD = 300.0
-"""Seconds between two signs of life of a run."""
+HEARTBEAT_SECONDS = 300.0
+"""Seconds between two heartbeats of a run."""
 
 LONGEST_SILENCE = timedelta(hours=1)
-"""A run that has given no sign of life for as long was killed."""
+"""A run without a heartbeat for this time counts as killed."""
 
 _logger = logging.getLogger(__name__)
 
 
 @contextmanager
 def mark_in_use(root: str, run_id: str) -> Iterator[None]:
-    """Notes in a store that a run is using it, until the block ends.
+    """Record in a table store that a run is using it, until the block ends.
 
     Args:
-        root: path or URL of the store of stage tables. One that can not be written is used all the same: it may hold
-            all that the run needs, and if not, the first table says so.
-        run_id: id of the run.
+        root: Path or URL of the table store. A table store that cannot be written is no error here: it may contain all
+            that the run needs, and if not, writing the first table fails.
+        run_id: Id of the run.
     """
     fs, folder = filesystem(posixpath.join(root, RUNNING))
     path = posixpath.join(folder, f"{run_id}.json")
     started = datetime.now(UTC)
-    _note(fs, path, started, is_running=True)
+    _write_note(fs, path, started, is_running=True)
     ended = Event()
-    thread = Thread(target=_beat, args=(fs, path, started, ended), name="tables-in-use", daemon=True)
+    thread = Thread(target=_send_heartbeats, args=(fs, path, started, ended), name="tables-in-use", daemon=True)
     thread.start()
     try:
         yield
     finally:
         ended.set()
         thread.join()
-        _note(fs, path, started, is_running=False)  # who runs may not be allowed to delete
+        _write_note(fs, path, started, is_running=False)  # the user may not be allowed to delete files
         with suppress(*translate_storage_errors()):
             fs.rm_file(path)
 
 
-def oldest_start(root: str) -> list[datetime]:
-    """When the runs began that are using a store.
+def start_times(root: str) -> list[datetime]:
+    """Return the start times of the runs that are using a table store.
 
     Args:
-        root: path or URL of the store of stage tables; it need not be there.
+        root: Path or URL of the table store; it need not exist.
     """
     fs, folder = filesystem(posixpath.join(root, RUNNING))
     fs.invalidate_cache()
@@ -63,12 +63,12 @@ def oldest_start(root: str) -> list[datetime]:
     return [started for started in found if started is not None]
 
 
-def _beat(fs: fsspec.AbstractFileSystem, path: str, started: datetime, ended: Event) -> None:
-    while not ended.wait(PERIOD):
-        _note(fs, path, started, is_running=True)
+def _send_heartbeats(fs: fsspec.AbstractFileSystem, path: str, started: datetime, ended: Event) -> None:
+    while not ended.wait(HEARTBEAT_SECONDS):
+        _write_note(fs, path, started, is_running=True)
 
 
-def _note(fs: fsspec.AbstractFileSystem, path: str, started: datetime, *, is_running: bool) -> None:
+def _write_note(fs: fsspec.AbstractFileSystem, path: str, started: datetime, *, is_running: bool) -> None:
     content = {"started": started.isoformat(), "seen": datetime.now(UTC).isoformat(), "is_running": is_running}
     try:
         atomic_write(fs, path, json.dumps(content).encode())
@@ -77,7 +77,7 @@ def _note(fs: fsspec.AbstractFileSystem, path: str, started: datetime, *, is_run
 
 
 def _started(fs: fsspec.AbstractFileSystem, path: str) -> datetime | None:
-    """When the run of a note began; None if it has ended, was killed, or its note can not be read."""
+    """Return the start time of the run of a note; None if it has ended, was killed, or its note cannot be read."""
     try:
         note = json.loads(fs.cat_file(path))
         started, seen = (datetime.fromisoformat(note[name]) for name in ("started", "seen"))

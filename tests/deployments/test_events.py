@@ -47,7 +47,7 @@ def test_a_server_that_does_not_answer_is_named_without_its_password() -> None:
     url = "http://me:geheim@127.0.0.1:9/api"
     with (
         temporary_settings({PREFECT_API_URL: url}),
-        pytest.raises(AssayError, match=r"at http://127\.0\.0\.1:9/api did not take the event") as refused,
+        pytest.raises(AssayError, match=r"at http://127\.0\.0\.1:9/api did not accept the event") as refused,
     ):
         events.emit_index_rebuilt("handbook", "7", "rows.jsonl")
     assert "geheim" not in str(refused.value)

@@ -90,7 +90,7 @@ def test_a_store_that_was_asked_for_and_can_not_be_used_stops_the_run(
     tmp_path: Path,
 ) -> None:
     nowhere = f"postgresql://assay@/answers?host={tmp_path}"
-    with pytest.raises(ConfigError, match=r"store of answers .* can not be used"):
+    with pytest.raises(ConfigError, match=r"answer cache .* cannot be used"):
         run_evaluation(configured(tmp_path, cache=nowhere))
     assert not (tmp_path / "run").exists()
 

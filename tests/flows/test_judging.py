@@ -189,7 +189,7 @@ def test_the_same_run_again_asks_nothing_and_says_so(tmp_path: Path, serve: Call
     assert len(server.asked) == before
     assert (usage["questions"], usage["stored"], usage["requests"]) == (before, before, 0)
     assert usage_table(manifest) is None
-    assert list(usage_lines(manifest)) == [f"{before} questions to the judge, {before} of them answered before"]
+    assert list(usage_lines(manifest)) == [f"{before} questions to the judge, {before} of them cached"]
 
 
 def test_cost_summary_and_the_place_of_the_report_are_on_the_page_of_the_run(

@@ -1,1 +1,1 @@
-"""What the verbs of the command line share."""
+"""Code that the verbs of the command line share."""

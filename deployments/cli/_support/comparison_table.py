@@ -1,6 +1,6 @@
-"""A comparison for terminals: what differs first, then the scores, then the gate.
+"""Print a comparison to a terminal: first the differences between the runs, then the scores, then the gate.
 
-A terminal of 80 columns has no room for all numbers: there, the test's p-value and the effect are left out.
+A terminal of 80 columns is too narrow for all numbers: there, the p-value and the effect are left out.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ from tasks.reports.comparison.comparison_words import (
 from tasks.reports.run.summary_view import format_fixed
 
 WIDE = 116
-"""Columns from which on a line has room for every number."""
+"""Minimum width, in columns, for all numbers."""
 
 _HEADINGS = ("A", "B", "B - A", "95 % interval", "p", "effect", "rows")
 _ONLY_WIDE = {"p", "effect"}
@@ -42,12 +42,12 @@ _OUTCOME_STYLES = {Outcome.PASSED: "green", Outcome.FAILED: "red", Outcome.INCON
 
 
 def print_comparison(console: Console, comparison: RunComparison, top: int) -> None:
-    """Prints a comparison.
+    """Print a comparison.
 
     Args:
-        console: where.
-        comparison: what.
-        top: how many of the rows that changed most are named.
+        console: Console to print to.
+        comparison: Comparison to print.
+        top: Number of most changed rows to print.
     """
     if comparison.not_alike:
         console.print(

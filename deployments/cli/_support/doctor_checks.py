@@ -1,4 +1,4 @@
-"""What `assay doctor` looks at: one check a thing that a run depends on, each with what to do where it is amiss."""
+"""The checks of `assay doctor`: one per dependency of a run, each with advice for a problem."""
 
 import os
 import platform
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from flows.config.run_config import RunConfig
 
 PACKAGES = ("rag-assay", "prefect", "pyarrow", "datasets", "spacy", "onnxruntime", "rapidfuzz")
-LEAST_FREE = 2 * 1024**3
-"""Bytes that a disk should have left for stage tables and answers."""
+MIN_FREE_BYTES = 2 * 1024**3
+"""Free space, in bytes, that a disk should have for stage tables and cached answers."""
 
-_REINSTALL = "install rag-assay again with pip"
+_REINSTALL = "reinstall rag-assay with pip"
 
 
 class Level(StrEnum):
-    """How a check ended."""
+    """The outcome of a check."""
 
     OK = "ok"
     WARNING = "warning"
@@ -32,13 +32,13 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The outcome of a check.
+    """The result of a check.
 
     Args:
-        name: what was looked at.
-        level: how it ended.
-        found: what was found.
-        advice: what to do about it; None where there is nothing to do.
+        name: Name of the check.
+        level: Outcome of the check.
+        found: Description of the finding.
+        advice: Advice on how to solve a problem; None if there is nothing to do.
     """
 
     name: str
@@ -48,11 +48,11 @@ class Check:
 
 
 def check_versions() -> Iterator[Check]:
-    """Python and the packages."""
+    """Check the versions of Python and the packages."""
     python = platform.python_version()
-    fits = (3, 11) <= sys.version_info[:2] <= (3, 13)
-    advice: str | None = None if fits else "use Python 3.11, 3.12 or 3.13"
-    yield Check("Python", Level.OK if fits else Level.WARNING, f"{python} at {sys.executable}", advice)
+    is_supported = (3, 11) <= sys.version_info[:2] <= (3, 13)
+    advice: str | None = None if is_supported else "use Python 3.11, 3.12 or 3.13"
+    yield Check("Python", Level.OK if is_supported else Level.WARNING, f"{python} at {sys.executable}", advice)
     found, missing = [], []
     for package in PACKAGES:
         try:
@@ -66,7 +66,7 @@ def check_versions() -> Iterator[Check]:
 
 
 def check_home() -> Iterator[Check]:
-    """The folder of stores and caches: that it can be written, and has room."""
+    """Check that ASSAY_HOME can be written and has free space."""
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     home = assay_home()
@@ -77,27 +77,27 @@ def check_home() -> Iterator[Check]:
         probe.unlink()
     except OSError as error:
         advice = "set ASSAY_HOME to a folder that you may write to"
-        yield Check("ASSAY_HOME", Level.PROBLEM, f"{home} can not be written: {error.strerror or error}", advice)
+        yield Check("ASSAY_HOME", Level.PROBLEM, f"{home} cannot be written: {error.strerror or error}", advice)
         return
     yield Check("ASSAY_HOME", Level.OK, str(home))
     free = shutil.disk_usage(home).free
-    level = Level.OK if free >= LEAST_FREE else Level.WARNING
-    room = None if level is Level.OK else "make room, or set ASSAY_HOME to another disk"
-    yield Check("disk", level, f"{free / 1024**3:,.1f} GiB free", room)
+    level = Level.OK if free >= MIN_FREE_BYTES else Level.WARNING
+    disk_advice = None if level is Level.OK else "free some space, or set ASSAY_HOME to another disk"
+    yield Check("disk", level, f"{free / 1024**3:,.1f} GiB free", disk_advice)
 
 
-def check_store(config: "RunConfig | None") -> Iterator[Check]:
-    """The store of answers: that it opens."""
+def check_cache(config: "RunConfig | None") -> Iterator[Check]:
+    """Check that the answer cache can be opened."""
     from tasks.cache.maintenance import statistics  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.models.models import open_cache  # noqa: PLC0415
 
-    store = open_cache(None if config is None else config.cache)
-    kept = sum(step.count for step in statistics(store))
-    yield Check("answers", Level.OK, f"{kept:,} kept in {store.database.name}")
+    cache = open_cache(None if config is None else config.cache)
+    count = sum(step.count for step in statistics(cache))
+    yield Check("answers", Level.OK, f"{count:,} cached in {cache.database.name}")
 
 
 def check_entities(config: "RunConfig | None") -> Iterator[Check]:
-    """The model that finds entities: that it is there and works."""
+    """Check that the entity recognizer works."""
     from tasks.models.models import open_pipeline  # noqa: PLC0415 loads spaCy and onnxruntime
     from tasks.options.language_options import LanguageSettings  # noqa: PLC0415
 
@@ -107,7 +107,7 @@ def check_entities(config: "RunConfig | None") -> Iterator[Check]:
 
 
 def check_embedder(config: "RunConfig | None") -> Iterator[Check]:
-    """The model that turns texts into vectors: that it is there and works."""
+    """Check that the embedder works."""
     from tasks.models.models import open_embedder  # noqa: PLC0415 loads spaCy and onnxruntime
     from tasks.options.embedder_options import EmbedderSettings  # noqa: PLC0415
 
@@ -117,7 +117,7 @@ def check_embedder(config: "RunConfig | None") -> Iterator[Check]:
 
 
 def check_prefect() -> Iterator[Check]:
-    """The Prefect server that a run would talk to."""
+    """Check the Prefect server that a run would use."""
     from deployments.local_server import find_configured_url, mask_url, server_status  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 
@@ -133,8 +133,8 @@ def check_prefect() -> Iterator[Check]:
         answer = httpx.get(f"{url.rstrip('/')}/health", timeout=5)
         answer.raise_for_status()
     except httpx.HTTPError as error:
-        advice = "start that server, or take its URL out of Prefect's settings (PREFECT_API_URL) to use a local one"
-        # The message of a status would repeat the URL, which may hold a password.
+        advice = "start this server, or remove its URL from Prefect's settings (PREFECT_API_URL) to use a local server"
+        # The message of a status error contains the URL, which may contain a password.
         reason = f"status {error.response.status_code}" if isinstance(error, httpx.HTTPStatusError) else str(error)
         found = f"{mask_url(url)} does not answer: {reason or type(error).__name__}"
         yield Check("Prefect", Level.PROBLEM, found, advice)
@@ -143,7 +143,7 @@ def check_prefect() -> Iterator[Check]:
 
 
 def check_judge(config: "RunConfig | None") -> Iterator[Check]:
-    """The judge: that it can be reached, and what it can do."""
+    """Check that the judge can be reached, and report its features."""
     from tasks.models.models import open_judge  # noqa: PLC0415 loads spaCy and onnxruntime
     from tasks.options.embedder_options import EmbedderSettings  # noqa: PLC0415
     from tasks.options.judge_options import JudgeSettings  # noqa: PLC0415
@@ -179,7 +179,7 @@ def _check_features(features: object) -> Iterator[Check]:
 
 
 def check_source(config: "RunConfig | None") -> Iterator[Check]:
-    """The data: its columns, and the metrics that they allow."""
+    """Check the columns of the data, and report the metrics that they allow."""
     from flows.execution.plan import plan_run  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.sources import SourceOptions, available_columns  # noqa: PLC0415
 
@@ -194,15 +194,15 @@ def check_source(config: "RunConfig | None") -> Iterator[Check]:
 
 
 def run_checks(config: "RunConfig | None") -> Iterator[Check]:
-    """Every check, in the order in which a run meets what they look at. An error is the outcome of its check.
+    """Run all checks, in the order in which a run needs their subjects; an error becomes the result of its check.
 
     Args:
-        config: the configuration to look at; None where it can not be used.
+        config: Configuration to check; None if it cannot be used.
     """
     groups: tuple[tuple[str, Callable[[], Iterator[Check]], str], ...] = (
         ("installation", check_versions, _REINSTALL),
         ("ASSAY_HOME", check_home, "set ASSAY_HOME to a folder that you may write to"),
-        ("answers", lambda: check_store(config), "see `answers` in the configuration, or ASSAY_HOME"),
+        ("answers", lambda: check_cache(config), "see `cache` in the configuration, or ASSAY_HOME"),
         ("entities", lambda: check_entities(config), "install the spaCy pipeline that language.pipeline names"),
         ("embedder", lambda: check_embedder(config), "correct `embedder` in the configuration"),
         ("Prefect", check_prefect, "see PREFECT_API_URL"),
@@ -214,5 +214,5 @@ def run_checks(config: "RunConfig | None") -> Iterator[Check]:
             yield from check()
         except AssayError as error:
             yield Check(name, Level.PROBLEM, str(error), advice)
-        except Exception as error:  # noqa: BLE001 a broken installation raises anything, and the doctor is to say so
+        except Exception as error:  # noqa: BLE001 a broken installation can raise anything, and the doctor must report it
             yield Check(name, Level.PROBLEM, f"{type(error).__name__}: {error}", f"{advice}; or report it")

@@ -1,4 +1,4 @@
-"""Ctrl-C: the first one ends a run in good order and says so at once, the second one ends the process."""
+"""Handle Ctrl-C: the first one stops a run cleanly, the second one ends the process."""
 
 import os
 import signal
@@ -14,61 +14,61 @@ from deployments.cli._support.console import stderr
 INTERRUPTED = 130
 """Exit code of an interrupted command."""
 
-MOST_SECONDS = 2.0
-"""How long the end of the process may wait for what computes in other threads, when all is said and kept."""
+MAX_EXIT_SECONDS = 2.0
+"""Seconds that the process waits for computations in other threads at exit."""
 
 ECHO_SECONDS = 0.5
-"""What comes so soon after the first Ctrl-C is the same one, which the terminal and a parent process have both sent."""
+"""A second signal within these seconds is the same Ctrl-C, sent by both the terminal and a parent process."""
 
-_ENDING = "ending: what has been answered is kept. Ctrl-C again ends at once"
+_STOPPING = "stopping: answers received so far are cached. Press Ctrl-C again to exit at once"
 
 
 @contextmanager
 def handle_interrupts(keeps_work: Callable[[], bool]) -> Iterator[None]:
-    """Has Ctrl-C in the block answered at once, and a second one end the process, until its very end.
+    """Respond to Ctrl-C in the block at once, and end the process at a second one.
 
-    Answers are written while others are waited for, so that an end at once loses a moment of judging. A process that
-    ignores the signal, as one in the background of a shell does, goes on doing so.
+    Answers are cached as they arrive, so that an immediate exit loses little. A process that ignores the signal, such
+    as a background process of a shell, continues to ignore it.
 
     Args:
-        keeps_work: whether there is anything to be kept; else the first Ctrl-C is not worth a word of its own.
+        keeps_work: Function that returns whether the command stores results; if not, the first Ctrl-C prints nothing.
     """
     if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
-    told: float | None = None
+    first: float | None = None
 
-    def end(_number: int, _frame: FrameType | None) -> None:
-        nonlocal told
-        if told is not None:
-            if time.monotonic() - told > ECHO_SECONDS:
-                _end_now()
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        nonlocal first
+        if first is not None:
+            if time.monotonic() - first > ECHO_SECONDS:
+                _exit_now()
             return
-        told = time.monotonic()
+        first = time.monotonic()
         if keeps_work():
-            with suppress(RuntimeError):  # a line to stderr was being written
-                stderr.print(_ENDING, markup=False, soft_wrap=True)
+            with suppress(RuntimeError):  # the signal interrupted another write to stderr
+                stderr.print(_STOPPING, markup=False, soft_wrap=True)
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGINT, end)
+    signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:
-        if told is None:
+        if first is None:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         else:
-            _end_soon()
+            _exit_soon()
 
 
-def _end_soon() -> None:
-    """Threads that compute keep a process alive; nobody waits for what they are at."""
-    timer = Timer(MOST_SECONDS, _end_now)
+def _exit_soon() -> None:
+    """Exit soon even if other threads are still computing: their results are not needed."""
+    timer = Timer(MAX_EXIT_SECONDS, _exit_now)
     timer.daemon = True
     timer.start()
 
 
-def _end_now() -> None:
+def _exit_now() -> None:
     with suppress(OSError, RuntimeError):
-        stderr.show_cursor()  # a display of the progress has hidden it
+        stderr.show_cursor()  # the progress display has hidden it
         sys.stderr.flush()
     os._exit(INTERRUPTED)

@@ -1,4 +1,4 @@
-"""Progress of the stages on stderr: a bar each, with rate and remaining time."""
+"""Show the progress of the stages on stderr: one bar per stage, with rate and remaining time."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,15 +23,15 @@ from metric_core.stages import Stage
 from tasks.runtime.progress import listen
 
 QUIET_SECONDS = 15.0
-"""Between two lines about a stage where stderr is no terminal."""
+"""Seconds between two lines about a stage if stderr is not a terminal."""
 
 ENOUGH = 10
-"""Units that must be done before a rate says anything: the first ones wait for models and other stages."""
+"""Units that must be done before a rate is shown: the first ones wait for models and other stages."""
 
 
 @contextmanager
 def stage_progress(stages: Sequence[Stage]) -> Iterator[None]:
-    """Shows how far each stage is until the block ends; plain lines where stderr is no terminal."""
+    """Show the progress of each stage until the block ends; print plain lines if stderr is not a terminal."""
     if not stderr.is_terminal:
         with listen(_Lines()):
             yield
@@ -59,7 +59,7 @@ def stage_progress(stages: Sequence[Stage]) -> Iterator[None]:
 
 
 def rate(per_second: float) -> str:
-    """How fast something goes, in the unit that a person can follow.
+    """Format a rate in a readable unit.
 
     >>> rate(12.34), rate(0.05)
     ('12.3/s', '3.0/min')
@@ -68,7 +68,7 @@ def rate(per_second: float) -> str:
 
 
 class _Rate(ProgressColumn):
-    """How many units a stage does in a second, lately."""
+    """A column with the recent rate of a stage, in units per second."""
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
@@ -77,17 +77,17 @@ class _Rate(ProgressColumn):
 
 @dataclass(slots=True)
 class _State:
-    """How far a stage is."""
+    """The progress of a stage."""
 
-    begun: float
-    told: float
+    start: float
+    last_line: float
     done: int = 0
     total: int = 0
 
 
 @dataclass(slots=True)
 class _Lines:
-    """For logs: a line when a stage begins, and one now and then while it lasts."""
+    """A listener that prints a line when a stage begins, and occasional lines while it lasts."""
 
     states: dict[Stage, _State] = field(default_factory=dict)
 
@@ -99,9 +99,9 @@ class _Lines:
         state = self.states[stage]
         state.done += done
         state.total += more or 0
-        if now - state.told >= QUIET_SECONDS and state.done:
-            state.told = now
-            stderr.print(_line(stage, state, now - state.begun), markup=False, soft_wrap=True)
+        if now - state.last_line >= QUIET_SECONDS and state.done:
+            state.last_line = now
+            stderr.print(_line(stage, state, now - state.start), markup=False, soft_wrap=True)
 
 
 def _line(stage: Stage, state: _State, seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""Ages and sizes as people write them."""
+"""Parse and format ages and sizes."""
 
 import re
 
@@ -11,10 +11,10 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)B?\s*", re.IGNORECASE)
 
 
 def parse_days(text: str) -> float:
-    """An age in days.
+    """Parse an age, and return it in days.
 
     Raises:
-        ConfigError: it is no number of hours, days or weeks.
+        ConfigError: The text is not a number of hours, days or weeks.
 
     >>> parse_days("12h"), parse_days("30d"), parse_days("2w")
     (0.5, 30.0, 14.0)
@@ -26,10 +26,10 @@ def parse_days(text: str) -> float:
 
 
 def parse_size(text: str) -> int:
-    """A size in bytes.
+    """Parse a size, and return it in bytes.
 
     Raises:
-        ConfigError: it is no number of bytes, KB, MB, GB or TB.
+        ConfigError: The text is not a number of bytes, KB, MB, GB or TB.
 
     >>> parse_size("5GB"), parse_size("1.5 MB"), parse_size("200")
     (5000000000, 1500000, 200)
@@ -41,7 +41,7 @@ def parse_size(text: str) -> int:
 
 
 def format_size(count: int) -> str:
-    """Bytes for people.
+    """Format a number of bytes with a unit.
 
     >>> format_size(999), format_size(1_500_000)
     ('999 B', '1.5 MB')

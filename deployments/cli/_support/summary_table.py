@@ -1,4 +1,4 @@
-"""The summary of a run for terminals: the table of metrics, and why cells have no value."""
+"""Format the summary of a run for terminals: the table of metrics, and the reasons for cells without a value."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,10 +9,10 @@ from tasks.runs.summary_rows import SUMMARY_HEADINGS, summary_rows
 
 
 def summary_table(summary: Mapping[str, Any]) -> Table:
-    """Metric, mean, interval, and the counts that the mean rests on.
+    """Return a table of metrics with their means, intervals and counts.
 
     Args:
-        summary: content of summary.json.
+        summary: Content of summary.json.
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column(SUMMARY_HEADINGS[0], overflow="fold")
@@ -24,7 +24,7 @@ def summary_table(summary: Mapping[str, Any]) -> Table:
 
 
 def reason_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Why cells have no value: one line a reason, with the metrics and counts."""
+    """Yield one line per reason for cells without a value, with the metrics and counts."""
     by_reason: dict[str, list[str]] = {}
     for metric in summary["metrics"]:
         for reason, count in metric["reasons"].items():
@@ -34,19 +34,19 @@ def reason_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def incremental_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """What a run says about the one before it: the run that it reran, and its baseline.
+    """Yield lines about the run that was rerun and about the baseline.
 
     Args:
-        manifest: content of run.json.
+        manifest: Content of run.json.
 
     >>> list(incremental_lines({"parent": {"folder": "runs/a"}, "rerun": {"rows_anew": 1}, "rows": 2000}))
-    ['rerun of runs/a: 1 of 2,000 rows computed anew']
+    ['rerun of runs/a: 1 of 2,000 rows recomputed']
     """
     if parent := manifest.get("parent"):
-        anew = manifest["rerun"]["rows_anew"]
-        yield f"rerun of {parent['folder']}: {anew:,} of {manifest['rows']:,} rows computed anew"
+        recomputed = manifest["rerun"]["rows_anew"]
+        yield f"rerun of {parent['folder']}: {recomputed:,} of {manifest['rows']:,} rows recomputed"
     if baseline := manifest.get("baseline"):
-        yield f"against {baseline['folder']}: {_row_counts(baseline)}; {_question_counts(baseline)}"
+        yield f"compared with {baseline['folder']}: {_row_counts(baseline)}; {_question_counts(baseline)}"
 
 
 def _row_counts(baseline: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What a run asked its judge, and what that cost, for terminals."""
+"""Format the questions to the judge and their cost for terminals."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,10 +11,10 @@ _MOST_REASONS = 5
 
 
 def usage_table(manifest: Mapping[str, Any]) -> Table | None:
-    """What each stage cost that asked a judge's server; None where no server was asked.
+    """Return a table of the cost of each stage that asked a judge server; None if no server was asked.
 
     Args:
-        manifest: content of run.json.
+        manifest: Content of run.json.
     """
     if not manifest["usage"]["requests"]:
         return None
@@ -28,18 +28,18 @@ def usage_table(manifest: Mapping[str, Any]) -> Table | None:
 
 
 def usage_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """How many questions there were, where no table says it, and why answers failed.
+    """Yield the number of questions, if no table shows it, and the reasons for failed answers.
 
     Args:
-        manifest: content of run.json.
+        manifest: Content of run.json.
 
     >>> list(usage_lines({"usage": {"questions": 1200, "stored": 300, "requests": 0, "failed": {"cut off": 2}}}))
-    ['1,200 questions to the judge, 300 of them answered before', 'failed answers, cut off: 2']
+    ['1,200 questions to the judge, 300 of them cached', 'failed answers, cut off: 2']
     """
     usage = manifest["usage"]
     if usage["questions"] and not usage["requests"]:
-        before = f", {usage['stored']:,} of them answered before" if usage["stored"] else ""
-        yield f"{usage['questions']:,} questions to the judge{before}"
+        cached = f", {usage['stored']:,} of them cached" if usage["stored"] else ""
+        yield f"{usage['questions']:,} questions to the judge{cached}"
     failed = sorted(usage["failed"].items(), key=lambda entry: entry[1], reverse=True)
     yield from (f"failed answers, {reason}: {count:,}" for reason, count in failed[:_MOST_REASONS])
     if rest := failed[_MOST_REASONS:]:
@@ -47,10 +47,10 @@ def usage_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def agreement_line(summary: Mapping[str, Any]) -> str | None:
-    """How far the judges of a panel agree; None without a panel.
+    """Return a line about the agreement of the judges of a panel; None without a panel.
 
     Args:
-        summary: content of summary.json.
+        summary: Content of summary.json.
 
     >>> support = {"judges": ["a", "b"], "compared": 20, "agreement": 0.9, "kappa": 0.7812}
     >>> agreement_line({"agreement": {"verdicts": {"support": support}}})

@@ -1,1 +1,1 @@
-"""One reader a family of formats: rows as they are in the source, not yet checked."""
+"""Readers, one per family of formats, that yield rows as they are in the source, unchecked."""

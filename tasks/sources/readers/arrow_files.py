@@ -1,4 +1,4 @@
-"""Arrow files: the file format, which Feather shares, and the stream format, which `datasets` writes."""
+"""Read Arrow files: the file format, which Feather shares, and the stream format, which `datasets` writes."""
 
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
@@ -23,12 +23,12 @@ class ArrowFileSource(RowSource):
         self._file = file
 
     def column_sets(self, limit: int | None) -> Generator[Iterable[str], None, None]:  # noqa: ARG002 - has a schema
-        """The schema."""
+        """Yield the column names of the schema."""
         with self._file.open() as handle, _open(handle) as (schema, _):
             yield require_unique(schema.names, self.name)
 
     def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:
-        """The rows of its batches."""
+        """Yield the rows of the record batches."""
         with self._file.open() as handle, _open(handle) as (_, batches):
             for number, content in enumerate(iter_rows(batches, batch_rows), start=1):
                 yield RawRow(number, content)

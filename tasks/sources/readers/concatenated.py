@@ -1,4 +1,4 @@
-"""Several files of one format, read one after the other as if they were one."""
+"""Read several files of one format as one source."""
 
 from bisect import bisect
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -9,16 +9,16 @@ from tasks.sources.source_files import DataFile
 
 
 class ConcatenatedSource(RowSource):
-    """Files of one format. Numbers count rows over all of them; the file and the place in it stand beside.
+    """A source of files of one format. Row numbers continue over the files; the file and its line are details.
 
-    One file is open at a time. Nothing is asked of the columns: one that a file lacks is null in its rows.
+    One file is open at a time. The files may have different columns: a missing column is null.
 
     Args:
-        files: at least one, in order.
-        opener: opens each of them.
-        name: all of them as messages name them.
-        root: what the names of all files begin with, left out where rows are named.
-        warnings: what a user might not expect of them as a whole.
+        files: Files in order, at least one.
+        opener: Opener of each file.
+        name: Name of the source in messages.
+        root: Common prefix of the names of the files, left out in the places of rows.
+        warnings: Warnings about the files as a whole.
     """
 
     def __init__(
@@ -42,21 +42,21 @@ class ConcatenatedSource(RowSource):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a user might not expect of the files as a whole."""
+        """Warnings about the files as a whole."""
         return self._warnings
 
     @property
     def hints(self) -> tuple[str, ...]:
-        """Those of the files read so far."""
+        """The hints of the files read so far."""
         return self._hints
 
     def where(self, number: int) -> str:
-        """The row and its file."""
+        """Return the row and its file."""
         file = self._files[bisect(self._last_rows, number - 1)]
         return f"{self.unit} {number} ({self._short(file)})"
 
     def column_sets(self, limit: int | None) -> Generator[Iterable[str], None, None]:
-        """The schema of each file, or the columns of the first rows over all files."""
+        """Yield the columns of each file's schema, or those of the first rows over all files."""
         if not self.has_schema:
             yield from super().column_sets(limit)
             return
@@ -64,14 +64,14 @@ class ConcatenatedSource(RowSource):
             yield from self._opener(file).column_sets(limit)
 
     def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:
-        """The rows of each file."""
+        """Yield the rows of each file."""
         number = 0
         self._last_rows = []
         for file in self._files:
             source = self._opener(file)
             name = self._short(file)
             with closing(source.rows(batch_rows)) as rows:
-                for number, row in enumerate(rows, start=number + 1):  # noqa: B020 - goes on where the last file ended
+                for number, row in enumerate(rows, start=number + 1):  # noqa: B020 - continues the numbers of the last file
                     yield RawRow(number, row.content, f"{name}, {row.detail or source.where(row.number)}")
             self._last_rows.append(number)
             self._hints = tuple(dict.fromkeys((*self._hints, *source.hints)))

@@ -1,4 +1,4 @@
-"""CSV and TSV: a header and records, read record by record. Numbers count records; the lines are named beside them."""
+"""Read CSV and TSV files record by record. Row numbers count records; the lines are details."""
 
 import csv
 from collections.abc import Generator, Iterable, Iterator
@@ -13,7 +13,7 @@ _LONGEST_CELL = 2**31 - 1
 
 
 class DelimitedSource(RowSource):
-    """A CSV or TSV file. A .csv file may have semicolons, as spreadsheets in many countries write, tabs or bars."""
+    """A CSV or TSV file. A .csv file may use commas, semicolons (as many localized spreadsheets), tabs or bars."""
 
     text_cells = True
     has_schema = True
@@ -24,7 +24,7 @@ class DelimitedSource(RowSource):
         self._tabs = file.extension == ".tsv"
 
     def column_sets(self, limit: int | None) -> Generator[Iterable[str], None, None]:  # noqa: ARG002 - has a header
-        """The header."""
+        """Yield the names in the header."""
         with self._file.open() as handle:
             lines = _Lines(handle, self.name)
             header = self._header(lines)
@@ -32,8 +32,8 @@ class DelimitedSource(RowSource):
             yield header
 
     def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:  # noqa: ARG002 - records come one by one
-        """The records after the header, without blank lines."""
-        # The limit of the csv module is one for the whole process; contexts of a row exceed its default easily.
+        """Yield the records after the header, without blank lines."""
+        # The csv module has one limit for the whole process; the contexts of a row easily exceed its default.
         csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
         with self._file.open() as handle:
             lines = _Lines(handle, self.name)
@@ -53,16 +53,16 @@ class DelimitedSource(RowSource):
     def _names(self, line: str, lines: "_Lines") -> list[str]:
         if "\r" in line.rstrip("\r\n"):
             raise SourceError(
-                f"{self.name} can not be read: its lines end with a carriage return alone; save it with the line ends "
-                "of Windows or Unix"
+                f"{self.name} cannot be read: its lines end with a carriage return alone; save it with Windows or Unix "
+                "line endings"
             )
         try:
             names = [name.strip() for name in next(csv.reader([line], delimiter=lines.delimiter))]
         except csv.Error as error:
-            raise SourceError(f"{self.name} can not be read: its header is no valid CSV: {error}") from error
-        twice = {name for name in names if name and names.count(name) > 1}
-        if twice:
-            raise SourceError(f"{self.name} has two columns named {quote_names(sorted(twice))}; rename one")
+            raise SourceError(f"{self.name} cannot be read: its header is not valid CSV: {error}") from error
+        duplicates = {name for name in names if name and names.count(name) > 1}
+        if duplicates:
+            raise SourceError(f"{self.name} has two columns named {quote_names(sorted(duplicates))}; rename one")
         return names
 
     def _records(self, lines: "_Lines") -> Iterator[tuple[int, int, list[str] | Unreadable]]:
@@ -78,15 +78,15 @@ class DelimitedSource(RowSource):
             except csv.Error as error:
                 if lines.ended:
                     raise SourceError(
-                        f"{self.name} can not be read from line {first} on: a quoted cell opens there and never closes"
+                        f"{self.name} cannot be read from line {first} on: a quoted cell that begins there never ends"
                     ) from error
-                cells = Unreadable(f"no valid CSV: {error}")
+                cells = Unreadable(f"invalid CSV: {error}")
             if cells:
                 yield first, lines.number, Unreadable(lines.problem, UTF8_HINT) if lines.problem else cells
 
 
 class _Lines:
-    """The lines of a file as text, with a note where one is no UTF-8."""
+    """The lines of a file as text; `problem` describes a line that is not UTF-8."""
 
     def __init__(self, lines: Iterable[bytes], name: str) -> None:
         self._lines = iter(lines)
@@ -115,9 +115,9 @@ class _Lines:
             return line.decode(errors="replace")
 
     def refuse_invalid(self) -> None:
-        """Raises SourceError if the line just read is no UTF-8."""
+        """Raise SourceError if the last line read is not UTF-8."""
         if self.problem:
-            raise SourceError(f"{self._name} can not be read: {self.problem}, which is its header; save it as UTF-8")
+            raise SourceError(f"{self._name} cannot be read: {self.problem}, which is its header; save it as UTF-8")
 
 
 def _delimiter(header: str) -> str:

@@ -1,6 +1,6 @@
-"""Data sets of the `datasets` library: objects, folders written by save_to_disk, and names on the hub.
+"""Read data sets of the `datasets` library: objects, folders written by save_to_disk, and names on the hub.
 
-The library is imported only where one of these is read: the import takes long and no other format needs it.
+The library is imported only where it is needed, because the import is slow.
 """
 
 import sys
@@ -16,7 +16,7 @@ from tasks.sources.source_files import translate_read_errors
 
 
 class DatasetSource(RowSource):
-    """A `datasets.Dataset`, whatever its format and its selection of rows."""
+    """A `datasets.Dataset` with any format and selection of rows."""
 
     has_schema = True
 
@@ -25,11 +25,11 @@ class DatasetSource(RowSource):
         self._dataset = dataset
 
     def column_sets(self, limit: int | None) -> Generator[Iterable[str], None, None]:  # noqa: ARG002 - has a schema
-        """The columns."""
+        """Yield the column names."""
         yield require_unique(self._dataset.column_names, self.name)
 
     def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:
-        """The rows, in the data set's order."""
+        """Yield the rows, in the data set's order."""
         with translate_read_errors(self.name):
             tables = self._dataset.with_format("arrow").iter(batch_size=batch_rows)
             batches = (batch for table in tables for batch in table.to_batches())
@@ -38,7 +38,7 @@ class DatasetSource(RowSource):
 
 
 def open_object(source: Any) -> RowSource | None:
-    """A data set handed over as an object; None if it is none."""
+    """Return a source of a data set object; None if the object is not a data set."""
     datasets = sys.modules.get("datasets")
     if datasets is None or not isinstance(source, datasets.Dataset | datasets.DatasetDict):
         return None
@@ -46,10 +46,10 @@ def open_object(source: Any) -> RowSource | None:
 
 
 def open_folder(path: str, split: str | None, name: str) -> RowSource:
-    """A folder written by `save_to_disk`.
+    """Return a source of a folder written by `save_to_disk`.
 
     Raises:
-        SourceError: it can not be read, or the split is not there or not named where there are several.
+        SourceError: The folder cannot be read, the split does not exist, or there are several and none is named.
     """
     disable_telemetry()
     import datasets  # noqa: PLC0415
@@ -58,15 +58,18 @@ def open_folder(path: str, split: str | None, name: str) -> RowSource:
         with translate_read_errors(name):
             loaded = datasets.load_from_disk(path)
     except (ValueError, TypeError, KeyError) as error:
-        raise SourceError(f"{name} can not be read as a data set: {error}") from error
+        raise SourceError(f"{name} cannot be read as a data set: {error}") from error
     return _split_of(loaded, split, name)
 
 
 def open_hub(address: str) -> RowSource:
-    """A data set on the hub: `owner/name`, `owner/name:configuration`, each with `#split` where there are several.
+    """Return a source of a data set on the hub.
+
+    Args:
+        address: `owner/name` or `owner/name:configuration`, each followed by `#split` if there are several splits.
 
     Raises:
-        SourceError: it can not be loaded, or the split is not there or not named where there are several.
+        SourceError: The data set cannot be loaded, the split does not exist, or there are several and none is named.
     """
     disable_telemetry()
     import datasets  # noqa: PLC0415
@@ -75,13 +78,13 @@ def open_hub(address: str) -> RowSource:
     repository, _, configuration = path.partition(":")
     name = f"hub:{address}"
     if not repository.strip("/ "):
-        raise SourceError(f"{name} names no data set; a data set on the hub is named as hub:owner/name")
+        raise SourceError(f"{name} names no data set; write hub:owner/name")
     try:
         with translate_read_errors(name):
             loaded = datasets.load_dataset(repository, configuration or None)
     except (ValueError, datasets.exceptions.DatasetsError) as error:
-        hint = f"a configuration is named as hub:{repository}:configuration"
-        raise SourceError(f"{name} can not be loaded: {error} ({hint})") from error
+        hint = f"to name a configuration, write hub:{repository}:configuration"
+        raise SourceError(f"{name} cannot be loaded: {error} ({hint})") from error
     return _split_of(loaded, split or None, name)
 
 
@@ -95,8 +98,8 @@ def _split_of(loaded: Any, split: str | None, name: str) -> RowSource:
         split = splits[0]
     if split is None:
         raise SourceError(
-            f"{name} has the splits {quote_names(splits)}; name one: as #{next(iter(splits), 'split')} after a path or "
-            "hub name, by its key from an object"
+            f"{name} has the splits {quote_names(splits)}; name one: #{next(iter(splits), 'split')} after a path "
+            "or hub name, or the key of an object"
         )
     if split not in splits:
         near = suggest_nearest(split, splits)

@@ -1,4 +1,4 @@
-"""JSON documents: a list of rows, or an object with such a list. Read as a whole, as JSON can not be read in parts."""
+"""Read JSON documents: a list of rows, or an object with such a list. The whole document is read into memory."""
 
 import json
 from collections.abc import Generator
@@ -15,9 +15,9 @@ _ROW_KEYS = ("data", "rows")
 
 
 def open_json(file: DataFile) -> RowSource:
-    """A `.json` file: JSON lines if its first line is an object of its own and more follows, else a document.
+    """Return a source of a `.json` file: JSON Lines if its first line is a complete object and more follows.
 
-    Several programs write JSON lines under this name, `datasets` among them.
+    Several programs, `datasets` among them, write JSON Lines to files with this extension.
     """
     with file.open() as lines:
         first = next((line for line in lines if not line.isspace()), b"").lstrip()
@@ -27,14 +27,14 @@ def open_json(file: DataFile) -> RowSource:
 
 
 class JsonDocumentSource(RowSource):
-    """A JSON document. Numbers count the items of its list."""
+    """A JSON document. Row numbers count the items of its list."""
 
     def __init__(self, file: DataFile) -> None:
         super().__init__(file.name)
         self._file = file
 
     def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:  # noqa: ARG002 - a document is read as a whole
-        """The items of the list."""
+        """Yield the items of the list."""
         for number, item in enumerate(self._items, start=1):
             yield RawRow(number, object_or_problem(item))
 
@@ -50,20 +50,20 @@ class JsonDocumentSource(RowSource):
             document = json.loads(content)
         except UnicodeDecodeError as error:
             place = f"invalid {error.encoding.upper()} at byte {error.start + 1}"
-            raise SourceError(f"{self.name} can not be read: {place}; save it as UTF-8") from error
+            raise SourceError(f"{self.name} cannot be read: {place}; save it as UTF-8") from error
         except (ValueError, RecursionError) as error:
             raise SourceError(
-                f"{self.name} is no valid JSON: {error}; {wanted}. JSON lines are named .jsonl"
+                f"{self.name} is not valid JSON: {error}; {wanted}. Name JSON Lines files .jsonl"
             ) from error
         if isinstance(document, list):
             return document
         if not isinstance(document, dict):
-            raise SourceError(f"{self.name} holds {describe_value(document)}, {wanted}")
+            raise SourceError(f"{self.name} contains {describe_value(document)}, {wanted}")
         for key in _ROW_KEYS:
             rows = document.get(key)
             if isinstance(rows, list):
                 return rows
         got = f"an object with {quote_names(document, most=10)}"
         by_column = bool(document) and all(isinstance(value, dict | list) for value in document.values())
-        advice = 'Pandas writes rows with orient="records"' if by_column else "JSON lines are named .jsonl"
-        raise SourceError(f"{self.name} holds {got}; {wanted}. {advice}")
+        advice = 'Pandas writes rows with orient="records"' if by_column else "Name JSON Lines files .jsonl"
+        raise SourceError(f"{self.name} contains {got}; {wanted}. {advice}")

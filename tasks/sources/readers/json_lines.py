@@ -1,4 +1,4 @@
-"""JSON lines: one object a line, read line by line. A broken line is one bad row, not the end of the file."""
+"""Read JSON Lines files line by line. An invalid line is one bad row, not the end of the file."""
 
 import json
 from collections.abc import Generator
@@ -13,7 +13,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class JsonLinesSource(RowSource):
-    """A file of JSON lines. Numbers count lines, blank ones included, as editors do."""
+    """A JSON Lines file. Row numbers count lines, including blank ones, as editors do."""
 
     unit = "line"
 
@@ -24,11 +24,11 @@ class JsonLinesSource(RowSource):
 
     @property
     def hints(self) -> tuple[str, ...]:
-        """A JSON document under the wrong name has no usable line."""
-        return ("a file that is one JSON list is named .json",) if self._begins_as_list else ()
+        """Hint for a JSON document with the wrong extension, which has no usable line."""
+        return ("name a file that is one JSON list .json",) if self._begins_as_list else ()
 
     def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:  # noqa: ARG002 - lines come one by one
-        """The lines that are not blank."""
+        """Yield the rows of the lines that are not blank."""
         with self._file.open() as lines:
             for number, line in enumerate(lines, start=1):
                 if number == 1:
@@ -41,7 +41,7 @@ class JsonLinesSource(RowSource):
 
 
 def parse_line(line: bytes) -> dict[str, Any] | Unreadable:
-    """The object on a line, or why there is none.
+    """Return the object on a line, or the reason why there is none.
 
     >>> parse_line(b'{"response": "Yes."}')
     {'response': 'Yes.'}
@@ -53,12 +53,12 @@ def parse_line(line: bytes) -> dict[str, Any] | Unreadable:
     except UnicodeDecodeError as error:
         return Unreadable(f"invalid UTF-8 at byte {error.start + 1} of the line", UTF8_HINT)
     except json.JSONDecodeError as error:
-        return Unreadable(f"no valid JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}")
+        return Unreadable(f"invalid JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}")
     except (ValueError, RecursionError) as error:
-        return Unreadable(f"JSON that can not be read: {error}")
+        return Unreadable(f"JSON that cannot be read: {error}")
     return object_or_problem(value)
 
 
 def object_or_problem(value: Any) -> dict[str, Any] | Unreadable:
-    """A JSON value if it can be a row."""
+    """Return a JSON value if it can be a row, or the reason why it cannot."""
     return value if isinstance(value, dict) else Unreadable(f"got {describe_value(value)}, wanted an object")

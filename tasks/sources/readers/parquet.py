@@ -1,4 +1,4 @@
-"""Parquet files."""
+"""Read Parquet files."""
 
 from collections.abc import Generator, Iterable
 
@@ -19,12 +19,12 @@ class ParquetSource(RowSource):
         self._file = file
 
     def column_sets(self, limit: int | None) -> Generator[Iterable[str], None, None]:  # noqa: ARG002 - has a schema
-        """The schema."""
+        """Yield the column names of the schema."""
         with self._file.open() as handle:
             yield require_unique(pq.read_schema(handle).names, self.name)
 
     def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:
-        """The rows of its row groups."""
+        """Yield the rows of the row groups."""
         with self._file.open() as handle, pq.ParquetFile(handle) as parquet:
             for number, content in enumerate(iter_rows(parquet.iter_batches(batch_rows), batch_rows), start=1):
                 yield RawRow(number, content)

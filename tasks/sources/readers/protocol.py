@@ -1,4 +1,4 @@
-"""What every reader is: a source's columns and its rows, in order, as they are."""
+"""The interface of readers: the columns and the rows of a source, in order, unchecked."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Mapping
@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """What stands in the place of a row that has no columns, and why.
+    """A placeholder for a row that cannot be read.
 
     Args:
-        problem: what was got and what was wanted.
-        hint: what would make it readable.
+        problem: Description of what was got and what was wanted.
+        hint: Advice on how to make the row readable.
     """
 
     problem: str
@@ -25,9 +25,9 @@ class RawRow(NamedTuple):
     """A row as it is in the source.
 
     Args:
-        number: counts from 1, in the unit of the source.
-        content: column -> value, in the words of Python's JSON, or why there is none.
-        detail: more about its place, for messages.
+        number: Number of the row, from 1, in the unit of the source.
+        content: Mapping from column to value, with the types of Python's json module, or the reason why there is none.
+        detail: Additional place of the row, for messages.
     """
 
     number: int
@@ -36,16 +36,16 @@ class RawRow(NamedTuple):
 
 
 class RowSource(ABC):
-    """A source that has been found, not yet read.
+    """A source that exists but has not been read.
 
     Args:
-        name: the source as messages name it.
+        name: Name of the source in messages.
     """
 
     unit = "row"
-    """What row numbers count: "row" or "line"."""
+    """Unit of row numbers: "row" or "line"."""
     text_cells = False
-    """Whether all values are texts, with lists and mappings written out."""
+    """Whether all values are texts, with lists and mappings written as text."""
     has_schema = False
     """Whether the columns are known before the rows."""
 
@@ -54,31 +54,31 @@ class RowSource(ABC):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a user might not expect of the source as a whole."""
+        """Warnings about the source as a whole."""
         return ()
 
     @property
     def hints(self) -> tuple[str, ...]:
-        """What may be the matter if no row has columns."""
+        """Possible solutions if no row has columns."""
         return ()
 
     def where(self, number: int) -> str:
-        """The place of a row that has been read, for messages."""
+        """Return the place of a row that has been read, for messages."""
         return f"{self.unit} {number}"
 
     @abstractmethod
     def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:
-        """The rows, in order, with about `batch_rows` of them in memory.
+        """Yield the rows in order, with about `batch_rows` of them in memory.
 
         Raises:
-            SourceError: the source can not be read, or not to its end.
+            SourceError: The source cannot be read to its end.
         """
 
     def column_sets(self, limit: int | None) -> Generator[Iterable[str], None, None]:
-        """Sets of column names that together are all: from the schema where there is one, else row by row.
+        """Yield sets of column names whose union is all columns: from the schema if there is one, else row by row.
 
         Args:
-            limit: rows that matter, where it is row by row.
+            limit: Maximum number of rows to read if there is no schema; None reads all.
         """
         with closing(self.rows(batch_rows=100)) as rows:
             for row in islice(rows, limit):

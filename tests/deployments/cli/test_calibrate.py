@@ -20,14 +20,14 @@ def test_the_example_is_calibrated_and_told(server_home: Path, tmp_path: Path) -
     done = called(server_home, "calibrate", str(LABELS), *options)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0] == f"faithfulness beside 'faithful' of {LABELS}"
+    assert lines[0] == f"faithfulness compared with 'faithful' of {LABELS}"
     assert "66 of 69 rows compared (48 yes, 18 no); 3 unlabelled" in lines
     [auroc] = [line.split() for line in lines if line.startswith("AUROC of the score")]
     low, value, high = float(auroc[5]), float(auroc[4]), float(auroc[7])
     assert 0.5 < low < value < high
     assert any(line.startswith("at the best threshold: both yes ") for line in lines)
-    assert any(line.startswith("map of probabilities: slope ") for line in lines)
-    assert not any(line.startswith("kept: ") for line in lines)
+    assert any(line.startswith("probability map: slope ") for line in lines)
+    assert not any(line.startswith("saved: ") for line in lines)
     written = json.loads((tmp_path / "run" / "calibration.json").read_text(encoding="utf-8"))
     assert (written["metric"], written["counts"]["compared"]) == ("faithfulness", 66)
     assert (tmp_path / "run" / "report.html").is_file()
@@ -36,8 +36,8 @@ def test_the_example_is_calibrated_and_told(server_home: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--label", "faithful", "--range", "1;5"), "--range wants the lowest and the highest grade, as in 1,5"),
-        (("--label", "faithful", "--range", "5,1"), "--range wants the lowest grade first"),
+        (("--label", "faithful", "--range", "1;5"), "--range must be the lowest and the highest grade, such as 1,5"),
+        (("--label", "faithful", "--range", "5,1"), "--range must have the lowest grade first"),
         ((), "--label"),
         (("--label", "faithful", "--metrics", "faithfulness"), "--metric"),
     ],

@@ -129,7 +129,7 @@ def test_every_form_is_written(assay: Assay, runs: Sequence[str], gate: Write, t
     assert files["html"].read_text(encoding="utf-8").lstrip().startswith("<!doctype html>")
     root = ET.fromstring(files["junit"].read_bytes())
     assert (root.get("tests"), root.get("failures")) == ("5", "2")
-    assert done.err.count("written: ") == 3
+    assert done.err.count("wrote ") == 3
 
 
 def test_every_form_says_that_a_judge_is_not_trusted(
@@ -179,7 +179,7 @@ def test_what_can_not_be_done_is_a_message(
 
 
 def test_a_page_of_one_run_is_refused(assay: Assay, runs: Sequence[str]) -> None:
-    assert "name a second one" in assay("compare", runs[0], "--html", "x.html").err
+    assert "name a second run folder" in assay("compare", runs[0], "--html", "x.html").err
 
 
 def test_a_folder_that_is_no_run_has_its_exit_code(assay: Assay, runs: Sequence[str], tmp_path: Path) -> None:

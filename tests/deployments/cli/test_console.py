@@ -90,5 +90,5 @@ def test_json_keeps_characters_that_the_stream_has(monkeypatch: pytest.MonkeyPat
 
 def test_output_without_room_is_no_error_of_ours() -> None:
     full = OSError(errno.ENOSPC, "No space left on device")
-    assert describe_error(full) == "what the command prints or writes has no room: No space left on device"
+    assert describe_error(full) == "no space for the output of the command: No space left on device"
     assert describe_error(OSError(errno.ECONNREFUSED, "Connection refused")) is None

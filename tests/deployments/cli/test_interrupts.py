@@ -13,7 +13,7 @@ from deployments.cli._support.interrupts import INTERRUPTED
 WORK = """
 import sys, threading, time
 from deployments.cli import interrupts
-interrupts.ECHO_SECONDS, interrupts.MOST_SECONDS = {echo}, {most}
+interrupts.ECHO_SECONDS, interrupts.MAX_EXIT_SECONDS = {echo}, {most}
 def compute():
     while True: time.sleep(0.01)
 try:
@@ -25,7 +25,7 @@ except KeyboardInterrupt:
     print("kept", flush=True)
     sys.exit(interrupts.INTERRUPTED)
 """
-SAID = "ending: what has been answered is kept. Ctrl-C again ends at once\n"
+SAID = "stopping: answers received so far are cached. Press Ctrl-C again to exit at once\n"
 NEVER = 3600.0
 
 

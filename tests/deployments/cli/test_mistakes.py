@@ -108,8 +108,8 @@ def test_a_prefect_server_that_refuses_or_is_not_there() -> None:
     assert "can not be reached (Failed to reach API at http://127.0.0.1:9/api/)" in str(
         describe_server_error(unreachable)
     )
-    assert "wants a password (401); set PREFECT_API_AUTH_STRING" in str(describe_server_error(refusal(401)))
-    assert "answers with an error (500)" in str(describe_server_error(refusal(500)))
+    assert "requires a password (401); set PREFECT_API_AUTH_STRING" in str(describe_server_error(refusal(401)))
+    assert "returned an error (500)" in str(describe_server_error(refusal(500)))
     assert describe_server_error(RuntimeError("another")) is None
 
 
@@ -139,7 +139,7 @@ def test_an_address_of_prefect_that_is_none(assay: Assay, monkeypatch: pytest.Mo
     [
         (
             ("run", "examples/handbook.jsonl"),
-            "interrupted; answers and finished stage tables are kept, and the same command goes on from there\n",
+            "interrupted; answers and finished stage tables are stored; the same command continues from there\n",
         ),
         (("metrics",), "interrupted\n"),
     ],

@@ -31,11 +31,11 @@ def test_a_run_is_told_apart_from_its_baseline_and_run_again(server_home: Path, 
     write(tmp_path, ROWS[0], {**ROWS[1], "response": "Upstairs."}, ROWS[2], {**ROWS[2], "id": "r9"})
     done = called(server_home, "run", source, *metrics, "--out", tuesday, "--baseline", monday)
     assert done.returncode == 0, done.stderr
-    assert f"against {monday}: 1 row changed (response 1), 1 added; 0 of 0 questions asked" in done.stdout
+    assert f"compared with {monday}: 1 row changed (response 1), 1 added; 0 of 0 questions asked" in done.stdout
     again = str(tmp_path / "again")
     done = called(server_home, "rerun", monday, "--rows", "changed", "--out", again)
     assert done.returncode == 0, done.stderr
-    assert f"rerun of {monday}: 2 of 4 rows computed anew" in done.stdout
+    assert f"rerun of {monday}: 2 of 4 rows recomputed" in done.stdout
     scores = [(Path(run) / "scores.parquet").read_bytes() for run in (tuesday, again)]
     assert scores[0] == scores[1]
     nothing = called(server_home, "rerun", monday, "--json")
@@ -53,7 +53,7 @@ def test_an_unknown_stage_is_a_message_with_the_nearest_name(assay: Assay, tmp_p
     (tmp_path / "run.json").write_text('{"format": 1, "status": "completed"}', encoding="utf-8")
     outcome = assay("rerun", str(tmp_path), "--stage", "verdict")
     assert (outcome.code, outcome.out) == (2, "")
-    assert "there is no stage 'verdict' to compute anew. Did you mean verdicts?" in outcome.err
+    assert "there is no stage 'verdict' to recompute. Did you mean verdicts?" in outcome.err
     assert "samples" not in assay("rerun", str(tmp_path), "--stage", "qqq").err
 
 
@@ -66,6 +66,6 @@ def test_large_counts_are_readable() -> None:
         "questions": 2310,
     }
     said = "3 rows changed (retrieved_contexts 3), 1 added; 41 of 2,310 questions asked"
-    assert list(incremental_lines({"baseline": baseline})) == [f"against runs/monday: {said}"]
+    assert list(incremental_lines({"baseline": baseline})) == [f"compared with runs/monday: {said}"]
     same = {**baseline, "rows": {"added": 0, "removed": 0, "changed": 0, "unchanged": 5}}
     assert "no row changed; " in next(incremental_lines({"baseline": same}))

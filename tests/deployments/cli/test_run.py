@@ -74,6 +74,6 @@ def test_bad_rows_end_the_run_with_their_numbers(server_home: Path, tmp_path: Pa
     source.write_text('{"question": "Q?", "answer": "A.", "contexts": []}\n{broken\n', encoding="utf-8")
     done = assay(server_home, "run", str(source), "--out", str(tmp_path / "r"))
     assert done.returncode == 3
-    assert "line 2: no valid JSON" in done.stderr
+    assert "line 2: invalid JSON" in done.stderr
     assert "--on-bad-row skip" in done.stderr
     assert "Traceback" not in done.stderr

@@ -53,7 +53,7 @@ def test_runs_that_fell_due_while_nobody_worked_are_dropped(monkeypatch: pytest.
     monkeypatch.setattr(prefect.client.orchestration, "get_client", lambda **_: server)
     done = [
         AppliedChanges("deployment", "evaluate/evaluate", Change.UNCHANGED, "cron 0 6 * * * UTC"),
-        AppliedChanges("deployment", "calibrate/calibrate", Change.UNCHANGED, "when asked"),
+        AppliedChanges("deployment", "calibrate/calibrate", Change.UNCHANGED, "on request"),
     ]
     with _running_schedules(done):
         assert server.asked == ["read evaluate/evaluate", "delete missed"]
@@ -63,6 +63,6 @@ def test_runs_that_fell_due_while_nobody_worked_are_dropped(monkeypatch: pytest.
 def test_without_a_schedule_no_run_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server(other={"auto_scheduled": True, "run_count": 0, "expected_start_time": datetime.now(UTC) - HOUR})
     monkeypatch.setattr(prefect.client.orchestration, "get_client", lambda **_: server)
-    with _running_schedules([AppliedChanges("deployment", "prune/prune", Change.UNCHANGED, "when asked")]):
+    with _running_schedules([AppliedChanges("deployment", "prune/prune", Change.UNCHANGED, "on request")]):
         pass
     assert server.asked == []

@@ -10,7 +10,7 @@ from deployments.cli import server
 from deployments.local_server import ServerStatus
 
 
-@pytest.mark.parametrize(("open_connections", "said"), [(0, ""), (1, "it was in use: ")])
+@pytest.mark.parametrize(("open_connections", "said"), [(0, ""), (1, "the server was in use: ")])
 def test_stopping_a_server_in_use_is_told(
     assay: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, open_connections: int, said: str
 ) -> None:

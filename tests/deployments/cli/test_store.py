@@ -10,7 +10,7 @@ import pytest
 
 from tasks.tables.tables_in_use import mark_in_use
 from tests.deployments.cli.conftest import Outcome
-from tests.tasks.tables.test_prune_tables import kept
+from tests.tasks.tables.test_prune_tables import write_with_record
 
 Assay = Callable[..., Outcome]
 
@@ -22,21 +22,21 @@ def stores(tmp_path: Path) -> tuple[str, ...]:
 
 
 def test_prune_drops_nothing_without_yes(assay: Assay, tmp_path: Path, stores: tuple[str, ...]) -> None:
-    ref, record = kept(tmp_path, "one", "Why?")
+    ref, record = write_with_record(tmp_path, "one", "Why?")
     for path in (Path(ref.path), record):
         os.utime(path, (time.time() - 10 * 86_400,) * 2)
-    assert "would drop 0 records" in assay("prune", *stores).out
+    assert "would remove 0 records" in assay("prune", *stores).out
     told = json.loads(assay("prune", *stores, "--older-than", "8d", "--json").out)
     assert (told["records"], told["tables"], told["dry_run"]) == (1, 1, True)
     assert "drop it with --yes" in assay("prune", *stores, "--older-than", "1w").out
     assert record.exists()
-    assert "dropped 1 records, 1 tables" in assay("prune", *stores, "--older-than", "1w", "--yes").out
+    assert "removed 1 records, 1 tables" in assay("prune", *stores, "--older-than", "1w", "--yes").out
     assert not record.exists()
 
 
 def test_prune_tells_of_runs_that_are_under_way(assay: Assay, tmp_path: Path, stores: tuple[str, ...]) -> None:
     with mark_in_use(str(tmp_path), "run"):
-        assert "runs under way: 1; what they may need stays" in assay("prune", *stores).out
+        assert "runs in progress: 1; files that they may need stay" in assay("prune", *stores).out
     assert "under way" not in assay("prune", *stores).out
 
 
@@ -47,7 +47,7 @@ def test_an_age_or_a_size_that_is_none_is_exit_code_2(assay: Assay, option: str,
 
 
 def test_store_shows_what_is_kept(assay: Assay, tmp_path: Path, stores: tuple[str, ...]) -> None:
-    kept(tmp_path, "one", "Why?")
+    write_with_record(tmp_path, "one", "Why?")
     shown = json.loads(assay("store", *stores, "--json").out)
     assert {folder["folder"]: folder["count"] for folder in shown["tables"]["folders"]} == {"results": 1, "samples": 1}
     assert shown["answers"]["steps"] == []
@@ -56,7 +56,7 @@ def test_store_shows_what_is_kept(assay: Assay, tmp_path: Path, stores: tuple[st
 
 
 def test_a_check_finds_damage(assay: Assay, tmp_path: Path, stores: tuple[str, ...]) -> None:
-    ref, _ = kept(tmp_path, "one", "Why?")
+    ref, _ = write_with_record(tmp_path, "one", "Why?")
     assert assay("store", *stores, "--check").code == 0
     Path(ref.path).write_bytes(b"damaged")
     outcome = assay("store", *stores, "--check")

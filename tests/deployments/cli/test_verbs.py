@@ -95,7 +95,7 @@ def test_plan_says_that_contexts_come_first(assay: Assay, tmp_path: Path, monkey
     assert "would be asked" not in said.out
     fetched = json.loads(assay(*call, "--fetch", "--json").out)
     assert (fetched["contexts"]["rows"], fetched["judge"]["certainty"]) == (3, "estimated")
-    assert "for those that it gave on" in assay(*call).out
+    assert "for the contexts fetched on" in assay(*call).out
 
 
 def test_a_missing_file_is_exit_code_3_with_the_nearest_file(assay: Assay) -> None:

@@ -105,7 +105,7 @@ def test_the_documented_job_there_and_back(
 
 
 def test_every_field_reaches_the_configuration(data: Path) -> None:
-    config = build_config(JobSpec.of(documented()), JobOptions("runs/x", "env:KEY", DataFolders(data=data)))
+    config = build_config(JobSpec.from_content(documented()), JobOptions("runs/x", "env:KEY", DataFolders(data=data)))
     judge, embedder = config.judge.server, config.embedder.server
     assert judge is not None
     assert embedder is not None
@@ -118,7 +118,7 @@ def test_every_field_reaches_the_configuration(data: Path) -> None:
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_a_job_without_metrics_computes_those_of_its_benchmark(benchmark: str, data: Path) -> None:
-    job = JobSpec.of(minimal() | {"benchmark_id": benchmark})
+    job = JobSpec.from_content(minimal() | {"benchmark_id": benchmark})
     requests = build_config(job, JobOptions(folders=DataFolders(data / "none", data))).requests()
     assert requests is not None
     assert tuple(request.key for request in requests) == BENCHMARKS[benchmark]
@@ -127,7 +127,7 @@ def test_a_job_without_metrics_computes_those_of_its_benchmark(benchmark: str, d
 def test_older_names_of_fields_are_known(data: Path) -> None:
     older = minimal()
     older["benchmark_config"] = older.pop("parameters") | {"scoring_functions": ["nv_accuracy"], "max_workers": 3}
-    job = JobSpec.of(older | {"timeout_seconds": 60})
+    job = JobSpec.from_content(older | {"timeout_seconds": 60})
     config = build_config(job, JobOptions(folders=DataFolders(data=data)))
     assert job.metrics == ("nv_accuracy",)
     assert config.judge.server is not None
@@ -138,7 +138,7 @@ def test_older_names_of_fields_are_known(data: Path) -> None:
 def test_the_judges_server_embeds_only_where_vectors_are_compared(data: Path) -> None:
     folders = DataFolders(data=data)
     backends = [
-        build_config(JobSpec.of(minimal(**parameters)), JobOptions(folders=folders)).embedder.backend
+        build_config(JobSpec.from_content(minimal(**parameters)), JobOptions(folders=folders)).embedder.backend
         for parameters in (
             {"metrics": ["faithfulness"]},
             {"metrics": ["answer_relevancy"]},
@@ -182,19 +182,19 @@ def test_data_are_looked_for_in_the_documented_order(tmp_path: Path) -> None:
 )
 def test_a_job_that_can_not_be_read_is_refused(content: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        JobSpec.of(content)
+        JobSpec.from_content(content)
 
 
 @pytest.mark.parametrize(
     ("content", "error", "message"),
     [
         (minimal(metrics=["faithfullness"]), UnknownMetricError, "Did you mean faithfulness"),
-        (minimal() | {"benchmark_id": "ragas_rag_ful"}, ConfigError, "there are: ragas_rag_full"),
+        (minimal() | {"benchmark_id": "ragas_rag_ful"}, ConfigError, "known are: ragas_rag_full"),
         (minimal() | {"model": {"url": "http://me:pw@h", "name": "m"}}, ConfigError, "must hold no user, password"),
         (
             minimal() | {"model": {"url": "http://h", "name": "m", "auth": {"secret_ref": "judge-key"}}},
             ConfigError,
-            "wants the secret 'judge-key'; .* --api-key env:NAME",
+            "requires the secret 'judge-key'; .* --api-key env:NAME",
         ),
     ],
 )
@@ -202,7 +202,7 @@ def test_a_job_that_can_not_be_run_is_refused(
     content: dict[str, Any], error: type[Exception], message: str, data: Path
 ) -> None:
     with pytest.raises(error, match=message) as caught:
-        build_config(JobSpec.of(content), JobOptions(folders=DataFolders(data=data)))
+        build_config(JobSpec.from_content(content), JobOptions(folders=DataFolders(data=data)))
     assert "pw" not in str(caught.value)
 
 
@@ -226,7 +226,7 @@ def test_the_hub_is_told_how_the_job_is_doing(tmp_path: Path) -> None:
     hub = HTTPServer(("127.0.0.1", 0), Hub)
     Thread(target=hub.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{hub.server_port}/"
-    reporter = HubCallback(JobSpec.of(minimal() | {"callback_url": url}), tmp_path / "token")
+    reporter = HubCallback(JobSpec.from_content(minimal() | {"callback_url": url}), tmp_path / "token")
     with pytest.raises(SourceError), reporter.running():
         raise SourceError("no data")
     done = {"benchmark_id": "b", "benchmark_index": 0, "model_name": "m", "num_examples_evaluated": 1}
@@ -253,7 +253,7 @@ def told_of(callback_url: str, error: Exception, monkeypatch: pytest.MonkeyPatch
         return httpx.Response(204, request=httpx.Request("POST", url))
 
     monkeypatch.setattr(httpx, "post", post)
-    reporter = HubCallback(JobSpec.of(minimal() | {"id": "a/../b", "callback_url": callback_url}))
+    reporter = HubCallback(JobSpec.from_content(minimal() | {"id": "a/../b", "callback_url": callback_url}))
     with pytest.raises(type(error)), reporter.running():
         raise error
     return told
@@ -284,10 +284,10 @@ def test_the_hub_is_told_of_a_job_that_can_not_begin(
 
 
 def test_a_hub_that_does_not_listen_is_a_problem_and_no_failure() -> None:
-    reporter = HubCallback(JobSpec.of(minimal() | {"callback_url": "http://127.0.0.1:9"}))
+    reporter = HubCallback(JobSpec.from_content(minimal() | {"callback_url": "http://127.0.0.1:9"}))
     with reporter.running():
         pass
-    assert reporter.problems == ["eval-hub could not be told that the job is running (ConnectError)"]
+    assert reporter.problems == ["cannot report to eval-hub that the job is running (ConnectError)"]
 
 
 def test_a_file_that_is_no_job_is_refused(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_names_of_two_configurations_do_not_meet() -> None:
 )
 def test_a_schedule_that_is_none_is_refused(cron: str, timezone: str) -> None:
     config = RunConfig.model_validate({"source": "a", "deploy": {"cron": cron, "timezone": timezone}})
-    with pytest.raises(ConfigError, match="a schedule is a cron expression"):
+    with pytest.raises(ConfigError, match="a schedule must be a cron expression"):
         build_specs(config)
 
 
@@ -106,7 +106,7 @@ def test_a_schedule_without_any_date_is_refused() -> None:
 def test_a_name_that_names_of_prefect_can_not_hold_is_refused(assay: Callable[..., Any], name: str) -> None:
     done = assay("deploy", str(CONFIG), "--yaml", f"--name={name}")
     assert (done.code, done.out) == (2, "")
-    assert "a name is up to 100 letters, digits" in done.err
+    assert "a name must have up to 100 letters, digits" in done.err
 
 
 @pytest.mark.parametrize("variable", ["env=3", "=3", "nothing"])
@@ -195,9 +195,9 @@ def test_pools_of_images_need_one_and_pools_of_processes_take_none() -> None:
     config = RunConfig(source="a")
     with pytest.raises(ConfigError, match="--image NAME"):
         apply(config, Place(pool="images", pool_type="kubernetes"))
-    with pytest.raises(ConfigError, match="runs no images"):
+    with pytest.raises(ConfigError, match="cannot run images"):
         apply(config, Place(pool="processes", pool_type="process", image="x:1"))
     done = apply(config, Place(pool="images", pool_type="docker", image="rag-assay:local"))
     assert done[0].detail == "docker"
-    with pytest.raises(ConfigError, match="is of type docker, not process"):
+    with pytest.raises(ConfigError, match="has the type docker, not process"):
         apply(config, Place(pool="images", pool_type="process"))

@@ -1,1 +1,1 @@
-"""Tests of the store of answers."""
+"""Tests of the answer cache."""

@@ -1,4 +1,4 @@
-"""Stores for tests: most tests run on a SQLite file and on a PostgreSQL server."""
+"""Caches for tests: most tests run on a SQLite file and on a PostgreSQL server."""
 
 from pathlib import Path
 
@@ -11,31 +11,31 @@ from tests.postgres import new_database, new_schema
 
 @pytest.fixture(scope="session")
 def postgres_database(postgres_server: Path) -> str:
-    """The URL of a database that the tests of stores share."""
+    """Return the URL of a database that the cache tests share."""
     return new_database(postgres_server)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where an empty store is, as SQLAlchemy takes it."""
+    """Return the SQLAlchemy URL of an empty cache."""
     if request.param == "sqlite":
         return engine_url(str(tmp_path / "answers.db"))
     return engine_url(new_schema(request.getfixturevalue("postgres_database")))
 
 
 @pytest.fixture
-def store(url: str) -> AnswerCache:
-    """An empty store."""
+def cache(url: str) -> AnswerCache:
+    """Return an empty cache."""
     return AnswerCache(url)
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """The file of a SQLite store."""
+    """Return the file of a SQLite cache."""
     return tmp_path / "answers.db"
 
 
 @pytest.fixture
-def file_store(path: Path) -> AnswerCache:
-    """An empty SQLite store."""
+def file_cache(path: Path) -> AnswerCache:
+    """Return an empty SQLite cache."""
     return AnswerCache(engine_url(str(path)))

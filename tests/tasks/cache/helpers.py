@@ -1,4 +1,4 @@
-"""What several tests of the store of answers share: keys, questions, and a judge that counts."""
+"""Shared helpers of the cache tests: keys, questions, and a counting judge."""
 
 import hashlib
 import os
@@ -20,33 +20,33 @@ from tasks.runtime.usage import Usage
 
 
 def key_of(text: str) -> bytes:
-    """The key of a value."""
+    """Return the key of a value."""
     return hashlib.sha256(text.encode()).digest()
 
 
 def verdicts(*claims: str) -> list[ChoiceQuestion]:
-    """A question about each claim."""
+    """Return a question about each claim."""
     return [ask_verdict(claim, "The premise.") for claim in claims]
 
 
 def numbered(first: int, last: int) -> list[ChoiceQuestion]:
-    """Questions about numbered claims."""
+    """Return questions about numbered claims."""
     return verdicts(*(f"claim {number}" for number in range(first, last)))
 
 
 def decompositions(*texts: str) -> list[GenerateQuestion]:
-    """A request to decompose each text."""
+    """Return a request to decompose each text."""
     return [ask_claims(text, None) for text in texts]
 
 
 class CountingJudge:
-    """Says yes to everything, one question after the other, and notes each question in a file shared by processes.
+    """A judge that says yes to everything, one by one, and logs each question to a file shared by processes.
 
     Args:
-        log: the file, one line a question.
-        seconds: how long it thinks about a question.
-        fails: claims that get no usable answer.
-        breaks_at: the claim at which it can not be used any more.
+        log: Log file with one line per question.
+        seconds: Seconds per question.
+        fails: Claims that get no usable answer.
+        breaks_at: Claim at which the judge starts to fail.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class CountingJudge:
 
     @property
     def asked(self) -> list[str]:
-        """The texts that any process has asked about."""
+        """Return the texts that any process has asked about."""
         return self._log.read_text(encoding="utf-8").splitlines() if self._log.exists() else []
 
     def can_answer(self, kind: QuestionKind) -> bool:  # noqa: ARG002
@@ -114,7 +114,7 @@ class CountingJudge:
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Returns as soon as the condition holds; fails after a long time."""
+    """Wait until the condition holds; fail after a long time."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it never came true"

@@ -1,4 +1,4 @@
-"""Where a store may be, and what its address must not hold."""
+"""Addresses of a cache: the allowed forms, and refused passwords."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""No text is embedded or searched for entities twice, and nothing that goes wrong with a store changes a result."""
+"""No text is embedded or searched for entities twice, and a faulty cache never changes a result."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from tasks.recognizers.protocol import Entity, RecognizerIdentity
 
 
 class CountingEmbedder:
-    """An embedder of few dimensions that remembers what it was asked for."""
+    """An embedder of few dimensions that records its texts."""
 
     def __init__(self, revision: str = "1", dimensions: int = 2) -> None:
         self.identity = EmbedderIdentity("test", "counting", revision, dimensions)
@@ -29,7 +29,7 @@ class CountingEmbedder:
 
 
 class CountingRecognizer:
-    """Finds every word in capitals, and remembers what it was asked for."""
+    """A recognizer of words in capitals that records its texts."""
 
     def __init__(self, revision: str = "1") -> None:
         self.identity = RecognizerIdentity("test", "capitals", revision)
@@ -40,9 +40,9 @@ class CountingRecognizer:
         return [[Entity(word, "CAPITALS") for word in text.split() if word.isupper()] for text in texts]
 
 
-def test_vectors_come_in_the_order_of_the_texts_and_are_embedded_once(store: AnswerCache) -> None:
+def test_vectors_come_in_the_order_of_the_texts_and_are_embedded_once(cache: AnswerCache) -> None:
     inner = CountingEmbedder()
-    stored = CachedEmbedder(inner, store)
+    stored = CachedEmbedder(inner, cache)
     assert stored.embed(["bb", "a", "bb"])[:, 0].tolist() == [2, 1, 2]
     found = stored.embed(["a", "ccc"])
     assert found.tolist() == [[1, 1], [3, 1]]
@@ -50,49 +50,49 @@ def test_vectors_come_in_the_order_of_the_texts_and_are_embedded_once(store: Ans
     assert inner.asked == ["bb", "a", "ccc"]
 
 
-def test_thousands_of_texts(store: AnswerCache) -> None:
+def test_thousands_of_texts(cache: AnswerCache) -> None:
     texts = ["x" * number for number in range(2500)]
     inner = CountingEmbedder()
     for _ in range(2):
-        assert CachedEmbedder(inner, store).embed(texts)[:, 0].tolist() == list(range(2500))
+        assert CachedEmbedder(inner, cache).embed(texts)[:, 0].tolist() == list(range(2500))
     assert len(inner.asked) == 2500
 
 
 @pytest.mark.parametrize(("revision", "dimensions"), [("2", 2), ("1", 3)])
-def test_another_model_finds_nothing(store: AnswerCache, revision: str, dimensions: int) -> None:
-    CachedEmbedder(CountingEmbedder(), store).embed(["a"])
+def test_another_model_finds_nothing(cache: AnswerCache, revision: str, dimensions: int) -> None:
+    CachedEmbedder(CountingEmbedder(), cache).embed(["a"])
     other = CountingEmbedder(revision, dimensions)
-    CachedEmbedder(other, store).embed(["a"])
+    CachedEmbedder(other, cache).embed(["a"])
     assert other.asked == ["a"]
 
 
-def test_no_text_gives_no_vector(store: AnswerCache) -> None:
-    assert CachedEmbedder(CountingEmbedder(), store).embed([]).shape == (0, 2)
+def test_no_text_gives_no_vector(cache: AnswerCache) -> None:
+    assert CachedEmbedder(CountingEmbedder(), cache).embed([]).shape == (0, 2)
 
 
-def test_a_vector_of_another_length_is_damaged(store: AnswerCache) -> None:
-    CachedEmbedder(CountingEmbedder(), store).embed(["a"])
-    row = store.database.read(lambda connection: connection.execute(ANSWERS.select()).one())
+def test_a_vector_of_another_length_is_damaged(cache: AnswerCache) -> None:
+    CachedEmbedder(CountingEmbedder(), cache).embed(["a"])
+    row = cache.database.read(lambda connection: connection.execute(ANSWERS.select()).one())
     short = update(ANSWERS).values(value=row.value[:4], checksum=checksum_bytes(row.key, row.value[:4]))
-    store.database.write(lambda connection: connection.execute(short))
+    cache.database.write(lambda connection: connection.execute(short))
     for asked in (["a"], []):
         inner = CountingEmbedder()
-        assert CachedEmbedder(inner, store).embed(["a"]).tolist() == [[1, 1]]
+        assert CachedEmbedder(inner, cache).embed(["a"]).tolist() == [[1, 1]]
         assert inner.asked == asked
 
 
 @pytest.mark.parametrize(
     "content", [b"", b"not a database at all, but long enough to have a header of one hundred bytes" * 3]
 )
-def test_a_file_that_is_no_store_changes_no_vector(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_no_cache_changes_no_vector(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "answers.db"
     path.write_bytes(content)
     assert CachedEmbedder(CountingEmbedder(), AnswerCache(f"sqlite:///{path}")).embed(["a"]).tolist() == [[1, 1]]
 
 
-def test_entities_are_looked_for_once(store: AnswerCache) -> None:
+def test_entities_are_looked_for_once(cache: AnswerCache) -> None:
     inner = CountingRecognizer()
-    stored = CachedRecognizer(inner, store)
+    stored = CachedRecognizer(inner, cache)
     texts = ["NATO met", "nothing", "NATO met", "EU and NATO and EU"]
     expected = inner.entities(texts)
     assert stored.entities(texts) == expected
@@ -101,8 +101,8 @@ def test_entities_are_looked_for_once(store: AnswerCache) -> None:
     assert stored.entities([]) == []
 
 
-def test_another_recogniser_finds_nothing(store: AnswerCache) -> None:
-    CachedRecognizer(CountingRecognizer(), store).entities(["NATO"])
+def test_another_recognizer_finds_nothing(cache: AnswerCache) -> None:
+    CachedRecognizer(CountingRecognizer(), cache).entities(["NATO"])
     other = CountingRecognizer("2")
-    CachedRecognizer(other, store).entities(["NATO"])
+    CachedRecognizer(other, cache).entities(["NATO"])
     assert other.asked == ["NATO"]

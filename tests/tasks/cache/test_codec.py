@@ -1,4 +1,4 @@
-"""Values survive being bytes; bytes that are no value are told from it, and never run."""
+"""Values survive a round trip; bytes that are not a value are refused and never executed."""
 
 import pickle
 
@@ -57,12 +57,12 @@ def test_vectors_survive_bit_by_bit(values: list[float]) -> None:
 
 
 @pytest.mark.parametrize("status", [AnswerStatus.FAILED, AnswerStatus.UNDEFINED])
-def test_what_is_no_answer_is_not_kept(status: AnswerStatus) -> None:
+def test_a_result_without_an_answer_is_not_cached(status: AnswerStatus) -> None:
     assert CHOICES.encode(ChoiceAnswer(status, reason="cut off")) is None
     assert GENERATED.encode(GenerateAnswer(status, reason="cut off")) is None
 
 
-def test_an_answer_that_lacks_a_vote_is_not_kept() -> None:
+def test_an_answer_that_lacks_a_vote_is_not_cached() -> None:
     assert CHOICES.encode(ChoiceAnswer(AnswerStatus.ANSWERED, ("yes", None, "yes"))) is None
 
 
@@ -73,7 +73,7 @@ def test_what_json_does_not_know_is_refused(value: object) -> None:
 
 
 class _Trap:
-    """Raises when it is unpickled."""
+    """An object that raises when it is unpickled."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_spring, ())
@@ -93,7 +93,7 @@ def test_bytes_that_are_no_value(codec: object, content: bytes) -> None:
         codec.decode(content)  # type: ignore[attr-defined]
 
 
-def test_where_a_part_of_a_key_ends_matters() -> None:
+def test_keys_depend_on_the_boundaries_of_their_parts() -> None:
     keys = {
         CHOICES.key("ab", "c"),
         CHOICES.key("a", "bc"),

@@ -1,4 +1,4 @@
-"""Several processes on one store: nothing is lost, nothing locks up, and an overlap is asked about once."""
+"""Several processes with one cache: nothing is lost or locks up, and an overlap is asked about once."""
 
 import json
 import multiprocessing
@@ -16,7 +16,7 @@ PROCESSES = multiprocessing.get_context("spawn")
 
 
 def judge_some(url: str, log: Path, first: int, last: int, seconds: float) -> None:
-    """Judges numbered questions in portions, and writes down what it got."""
+    """Judge numbered questions in portions, and write the labels to a file."""
     stored = CachedJudge(CountingJudge(log, seconds), AnswerCache(url))
     labels = []
     for start in range(first, last, 100):
@@ -43,7 +43,7 @@ def test_four_processes_ask_an_overlap_once(url: str, tmp_path: Path) -> None:
 
 
 def judge_until_killed(url: str, log: Path) -> None:
-    """Judges slowly, with claims that end soon after its death."""
+    """Judge slowly, with leases that end soon after the process dies."""
     leases.LEASE_SECONDS = 3.0
     judge_some(url, log, 0, 100, 0.02)
 
@@ -56,7 +56,7 @@ def test_a_killed_process_loses_little(url: str, tmp_path: Path) -> None:
     os.kill(worker.pid or 0, signal.SIGKILL)
     worker.join()
     before = len(CountingJudge(log).asked)
-    # The rest stays claimed by the dead for some seconds, and is then asked.
+    # The leases of the dead process hold for some seconds; then the rest is asked.
     answers = CachedJudge(CountingJudge(log), AnswerCache(url)).choose(numbered(0, 100))
     found = sum(answer.stored for answer in answers)
     assert len(answers) == 100
@@ -65,12 +65,12 @@ def test_a_killed_process_loses_little(url: str, tmp_path: Path) -> None:
 
 
 def fork_and_judge(url: str, log: Path) -> None:
-    """Judges, forks while another thread is opening the database, and has the child judge too."""
-    store = AnswerCache(url)
-    stored = CachedJudge(CountingJudge(log), store)
+    """Judge, fork while another thread is opening the database, and judge in the child too."""
+    cache = AnswerCache(url)
+    stored = CachedJudge(CountingJudge(log), cache)
     stored.choose(numbered(0, 10))
     child = multiprocessing.get_context("fork").Process(target=stored.choose, args=(numbered(5, 15),))
-    opening = vars(store.database)["_opening"]
+    opening = vars(cache.database)["_opening"]
     held, forked = threading.Event(), threading.Event()
 
     def open_slowly() -> None:
@@ -92,7 +92,7 @@ def fork_and_judge(url: str, log: Path) -> None:
 
 def test_a_forked_process_opens_its_own_connections(url: str, tmp_path: Path) -> None:
     log = tmp_path / "asked"
-    # From a process of its own: threads of Prefect that other tests left in this one do not survive a fork.
+    # In a separate process: threads of Prefect that other tests left in this one do not survive a fork.
     parent = PROCESSES.Process(target=fork_and_judge, args=(url, log))
     parent.start()
     parent.join()

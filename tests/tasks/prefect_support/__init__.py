@@ -1,1 +1,1 @@
-"""Tests."""
+"""Tests of the adapters to Prefect."""

@@ -1,4 +1,4 @@
-"""Slots at a judge: names, limits on a real server, and that no more stages than allowed are at work at once."""
+"""Concurrency limits of a judge: their names, limits on a real server, and the number of stages at work at once."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,7 @@ def judge(url: str, slots: int | None = None) -> JudgeSettings:
     )
 
 
-def test_a_limit_is_named_for_the_judge_not_for_how_it_is_asked() -> None:
+def test_the_name_of_a_limit_depends_on_the_judge_not_on_its_options() -> None:
     one, same, other = judge("http://a:1/v1", 4), judge("http://a:1", 2), judge("http://b:1/v1", 4)
     assert limit_name(one) == limit_name(same)
     assert limit_name(one) != limit_name(other)
@@ -30,15 +30,15 @@ def test_a_limit_is_named_for_the_judge_not_for_how_it_is_asked() -> None:
 def test_a_judge_without_slots_has_no_limit() -> None:
     assert limits_of([judge("http://a:1/v1")]) == {}
     with hold_slot(JudgedSettings(judge=judge("http://a:1/v1"))), hold_slot(Settings()):
-        pass  # no server is asked: none is there
+        pass  # no server is needed
 
 
 @pytest.mark.prefect
 @pytest.mark.usefixtures("prefect_server")
 class TestOnAServer:
-    """With a Prefect server."""
+    """Tests with a Prefect server."""
 
-    def test_limits_are_made_once_and_changed_only_on_deployment(self) -> None:
+    def test_limits_are_created_once_and_changed_only_on_deployment(self) -> None:
         name = limit_name(judge("http://made:1/v1"))
         create_limits([judge("http://made:1/v1", 2)], update=False)
         create_limits([judge("http://made:1/v1", 5)], update=False)
@@ -62,7 +62,7 @@ class TestOnAServer:
                     at_once -= 1
 
         with ThreadPoolExecutor(3) as pool:
-            # As Prefect runs tasks: a thread has the settings of the flow that it works for.
+            # As Prefect runs tasks: a thread has the settings of its flow.
             for done in [pool.submit(copy_context().run, work) for _ in range(3)]:
                 done.result(timeout=60)
         assert most == 1

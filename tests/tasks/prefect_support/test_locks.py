@@ -41,7 +41,7 @@ def test_other_keys_are_free(tmp_path: Path) -> None:
     locks.release_lock("xyz", "two")
 
 
-def test_who_does_not_hold_a_lock_can_not_release_it(tmp_path: Path) -> None:
+def test_only_its_holder_can_release_a_lock(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="does not hold"):
         ProcessLocks(tmp_path).release_lock("abc", "one")
 

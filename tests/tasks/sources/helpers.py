@@ -1,4 +1,4 @@
-"""What the tests of sources share: a few samples, ways to write them, and short ways to read."""
+"""Shared helpers of the tests of sources: samples, writers and readers."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ SAMPLES: list[dict[str, Any]] = [
 
 
 def write_lines(path: Path, rows: Iterable[Any]) -> Path:
-    """Writes JSON lines: texts and bytes as they are, anything else as JSON."""
+    """Write JSON Lines: texts and bytes as they are, anything else as JSON."""
     lines = [row if isinstance(row, bytes) else row.encode() if isinstance(row, str) else _json(row) for row in rows]
     path.write_bytes(b"".join(line + b"\n" for line in lines))
     return path
@@ -45,13 +45,13 @@ def write_lines(path: Path, rows: Iterable[Any]) -> Path:
 def read(
     source: SourceLike, required: Mapping[str, tuple[str, ...]] | None = None, **options: Any
 ) -> tuple[SampleReader, pa.Table]:
-    """The reader after reading, and all tables as one."""
+    """Read a source, and return the reader and all tables as one."""
     reader = read_samples(source, SourceOptions(**options), NEEDED if required is None else required)
     return reader, pa.concat_tables(list(reader))
 
 
 def column(table: pa.Table, name: str) -> Sequence[Any]:
-    """A column's values."""
+    """Return a column's values."""
     values: list[Any] = table[name].to_pylist()
     return values
 

@@ -1,4 +1,4 @@
-"""Rows that are no samples: each kind with its number and its words, and what becomes of them."""
+"""Rows that are not valid samples: the numbers, the messages and the handling of each kind."""
 
 import datetime
 import json
@@ -73,10 +73,10 @@ KINDS: dict[str, tuple[Any, str | None, str]] = {
     "list": ([1, 2, 3], None, "got the list [1, 2, ...], wanted an object"),
     "number": (17, None, "got the number 17, wanted an object"),
     "null": ("null", None, "got null, wanted an object"),
-    "broken JSON": ('{"user_input": "Why', None, "no valid JSON: Unterminated string starting at character 16"),
-    "two objects": ("{} {}", None, "no valid JSON: Extra data at character 4"),
-    "deep nesting": ("[" * 100_000, None, "JSON that can not be read: "),
-    "endless number": ("9" * 5000, None, "JSON that can not be read: "),
+    "broken JSON": ('{"user_input": "Why', None, "invalid JSON: Unterminated string starting at character 16"),
+    "two objects": ("{} {}", None, "invalid JSON: Extra data at character 4"),
+    "deep nesting": ("[" * 100_000, None, "JSON that cannot be read: "),
+    "endless number": ("9" * 5000, None, "JSON that cannot be read: "),
     "invalid UTF-8": (b'{"user_input": "\xff"}', None, "invalid UTF-8 at byte 17 of the line"),
     "half a surrogate pair": (
         GOOD | {"response": "a\ud800"},
@@ -150,25 +150,25 @@ def test_null_and_empty_are_bad_only_where_a_metric_needs_the_column(tmp_path: P
     assert column(table, "response") == [""]
 
 
-def test_empty_texts_are_kept_on_demand_but_nulls_are_not(tmp_path: Path) -> None:
+def test_empty_texts_are_accepted_on_demand_but_nulls_are_not(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "log.jsonl", [GOOD | {"response": " "}, GOOD | {"response": None}])
     reader, table = read(path, NEEDED, empty_text="keep", on_bad_row="skip")
     assert column(table, "response") == [" "]
     assert [bad.number for bad in reader.bad_rows] == [2]
 
 
-def test_the_error_names_the_rows_and_the_ways_out(tmp_path: Path) -> None:
+def test_the_error_names_the_rows_and_the_options(tmp_path: Path) -> None:
     rows = [{"id": 1, **GOOD}, {"id": 1, **GOOD}, {"id": 2, **GOOD, "response": ""}, *[[]] * 12]
     with pytest.raises(BadRowsError) as caught:
         read(write_lines(tmp_path / "log.jsonl", rows), NEEDED)
     ways_out = (
-        'Correct the data, or: --id-column NAME takes another column with ids; --id-column "" makes ids from the '
-        "content of the rows; --empty-text keep takes rows with empty texts as they are; "
+        'Correct the data, or: --id-column NAME reads the ids from another column; --id-column "" derives them from '
+        "the content; --empty-text keep accepts rows with empty texts; "
         "--on-bad-row skip leaves the bad rows out."
     )
     assert str(caught.value).splitlines() == [
-        f"14 of 15 rows of {tmp_path}/log.jsonl can not be evaluated:",
-        "  line 2, id: the id '1' again, first in line 1",
+        f"14 of 15 rows of {tmp_path}/log.jsonl cannot be evaluated:",
+        "  line 2, id: the id '1' is a duplicate, first used in line 1",
         "  line 3, response: got an empty text (needed by accuracy)",
         *[f"  line {number}: got the list [], wanted an object" for number in range(4, 12)],
         "  and 4 more",
@@ -193,9 +193,9 @@ def test_a_source_of_bad_rows_alone_is_an_error(on_bad_row: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("on_bad_row", ["fail", "skip"])
-def test_a_document_named_as_lines_is_recognised(on_bad_row: str, tmp_path: Path) -> None:
+def test_a_document_named_as_lines_is_recognized(on_bad_row: str, tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text(json.dumps([GOOD], indent=1))
-    with pytest.raises(SourceError, match=r"or: a file that is one JSON list is named \.json\."):
+    with pytest.raises(SourceError, match=r"or: name a file that is one JSON list \.json\."):
         read(tmp_path / "log.jsonl", NEEDED, on_bad_row=on_bad_row)
 
 
@@ -221,7 +221,7 @@ def _csv_reader(tmp_path: Path, text: bytes) -> SampleReader:
 CSV_ROWS: dict[str, tuple[bytes, str | None, str]] = {
     "too many cells": (b"a,[],c", None, "got 3 cells, wanted 2 as in the header"),
     "too few cells": (b"a", None, "got 1 cell, wanted 2 as in the header"),
-    "text behind a quote": (b'"a"b,[]', None, "no valid CSV: ',' expected after '\"'"),
+    "text behind a quote": (b'"a"b,[]', None, "invalid CSV: ',' expected after '\"'"),
     "empty": (b",", None, "the row is empty"),
     "empty text": (b",[]", "response", "got an empty text (needed by any)"),
     "empty list cell": (b"a,", "retrieved_contexts", "got an empty cell, wanted a list of texts (needed by any)"),
@@ -251,7 +251,7 @@ def test_bad_records_of_a_csv_file(record: bytes, where: str | None, problem: st
 
 def test_a_quote_that_never_closes_is_no_single_bad_row(tmp_path: Path) -> None:
     reader = _csv_reader(tmp_path, b'response,retrieved_contexts\na,[]\n"b,[]\nc,[]\n')
-    with pytest.raises(SourceError, match="line 3 on: a quoted cell opens there and never closes"):
+    with pytest.raises(SourceError, match="line 3 on: a quoted cell that begins there never ends"):
         list(reader)
 
 
@@ -278,7 +278,7 @@ def test_invalid_text_in_parquet_is_one_bad_row(tmp_path: Path) -> None:
     reader, table = read(tmp_path / "log.parquet", {"any": ("response",)}, on_bad_row="skip")
     assert column(table, "response") == ["a", "c"]
     assert [bad.number for bad in reader.bad_rows] == [2]
-    assert "a value that can not be read" in reader.bad_rows[0].problem
+    assert "a value that cannot be read" in reader.bad_rows[0].problem
 
 
 def test_extras_that_json_does_not_know_become_text(tmp_path: Path) -> None:

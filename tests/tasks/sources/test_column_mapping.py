@@ -1,4 +1,4 @@
-"""Which column of a source becomes which column of a sample, and what is said where one is missing."""
+"""Mapping columns of a source to columns of a sample, and the errors for missing columns."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def test_aliases_and_other_case(question: str, tmp_path: Path) -> None:
     assert reader.warnings == []
 
 
-def test_the_map_wins_over_names_and_aliases(tmp_path: Path) -> None:
+def test_the_map_takes_precedence_over_names_and_aliases(tmp_path: Path) -> None:
     rows = [ROW | {"gold": "right", "ground_truth": "left"}]
     reader, table = read(
         write_lines(tmp_path / "log.jsonl", rows), {"all": tuple(ROW)}, column_map={"gold": "reference"}
@@ -36,7 +36,7 @@ def test_the_map_wins_over_names_and_aliases(tmp_path: Path) -> None:
     ]
 
 
-def test_a_canonical_name_wins_over_an_alias() -> None:
+def test_a_canonical_name_takes_precedence_over_an_alias() -> None:
     assert resolve(["answer", "Response"], {}).bindings == {"response": "Response"}
     assert resolve(["QUERY", "query"], {}).bindings == {"user_input": "query"}
     assert resolve(["query", "question"], {}).bindings == {"user_input": "question"}
@@ -67,7 +67,7 @@ def test_an_alias_never_fills_in_for_the_column_itself(tmp_path: Path) -> None:
     assert [bad.number for bad in reader.bad_rows] == [1]
 
 
-def test_a_column_that_comes_late_is_met_with_a_warning(tmp_path: Path) -> None:
+def test_a_column_that_comes_late_causes_a_warning(tmp_path: Path) -> None:
     rows = [{"answer": f"r{n}"} for n in range(1200)] + [{"response": "r", "id": "x", "extra": 1}]
     reader, table = read(write_lines(tmp_path / "log.jsonl", rows), {"any": ("response",)})
     assert column(table, "response")[-2:] == ["r1199", "r"]
@@ -75,7 +75,7 @@ def test_a_column_that_comes_late_is_met_with_a_warning(tmp_path: Path) -> None:
     assert pa.concat_tables(list(reader)).equals(table)
     assert reader.warnings == [
         "'response' is read from 'response' from line 1201 on, and from 'answer' before",
-        "the ids in 'id', a column from line 1201 on, are not used: the rows before have none",
+        "the ids in 'id', a column from line 1201 on, are not used: earlier rows have none",
         "column 'answer' is kept in extras: 'response' is read from 'response'",
     ]
 
@@ -110,7 +110,7 @@ def test_several_reference_answers_are_joined(value: object, wanted: str, tmp_pa
     assert column(read(tmp_path / "log.csv", needed)[1], "reference") == [wanted]
 
 
-def test_a_missing_column_names_metrics_columns_and_the_way_out(tmp_path: Path) -> None:
+def test_a_missing_column_names_metrics_columns_and_a_solution(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "log.jsonl", [{"user_input": "q", "refrence": "g", "prompt_id": 1}])
     needed = {"recall": ("user_input", "reference"), "accuracy": ("reference", "response")}
     with pytest.raises(SourceError) as caught:
@@ -177,7 +177,7 @@ def test_two_columns_of_one_name_are_refused(header: str, tmp_path: Path) -> Non
         read_samples(tmp_path / "log.csv", SourceOptions(), {})
 
 
-def test_a_column_whose_name_can_not_be_printed_is_named_all_the_same(tmp_path: Path) -> None:
+def test_a_column_whose_name_cannot_be_printed_is_escaped(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_bytes(rb'{"half \ud800": "a"}')
     with pytest.raises(SourceError, match="none of the columns") as caught:

@@ -49,7 +49,7 @@ def _write(path: Path, rows: Sequence[Row]) -> None:
 
 @pytest.fixture(params=["here", "by URL"])
 def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A folder to put files into, on this machine or in memory."""
+    """Return a folder for files, on disk or in memory."""
     yield str(tmp_path) if request.param == "here" else f"memory://{tmp_path.name}"
     memory = fsspec.filesystem("memory")
     if memory.exists(tmp_path.name):
@@ -57,7 +57,7 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 def _put(root: str, **files: Sequence[Row]) -> None:
-    """Writes JSON lines; a name has __ for each slash."""
+    """Write JSON Lines files; a name has __ for each slash."""
     for name, rows in files.items():
         with fsspec.open(f"{root}/{name.replace('__', '/')}.jsonl", "wb", auto_mkdir=True) as file:
             file.write(_lines(rows))
@@ -106,7 +106,7 @@ def test_every_format_may_be_in_several_files(ending: str, suffix: str, tmp_path
     assert column(limited, "row_id") == ["a", "b"]
 
 
-def test_compressed_files_may_lie_beside_others(tmp_path: Path) -> None:
+def test_compressed_files_may_be_mixed_with_others(tmp_path: Path) -> None:
     _write(tmp_path / "1.jsonl", _rows("a"))
     _write(tmp_path / "2.jsonl.gz", _rows("b"))
     _write(tmp_path / "3.ndjson", _rows("c"))
@@ -118,7 +118,7 @@ def test_compressed_files_may_lie_beside_others(tmp_path: Path) -> None:
     ["_SUCCESS", "_metadata", ".1.jsonl.crc", ".x.jsonl", "_old/1.jsonl", "day=1/_SUCCESS", "day=1/.old/1.json"],
 )
 @pytest.mark.parametrize("ending", ["", "/**"])
-def test_hidden_files_are_passed_over(hidden: str, ending: str, tmp_path: Path) -> None:
+def test_hidden_files_are_skipped(hidden: str, ending: str, tmp_path: Path) -> None:
     _write(tmp_path / "1.jsonl", _rows("a"))
     (tmp_path / hidden).parent.mkdir(exist_ok=True, parents=True)
     (tmp_path / hidden).write_text("{}")
@@ -134,12 +134,12 @@ def test_a_hidden_folder_that_is_named_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["", "/*"])
-def test_a_file_that_tells_no_format_is_left_out_with_a_warning(ending: str, tmp_path: Path) -> None:
+def test_a_file_of_unknown_format_is_left_out_with_a_warning(ending: str, tmp_path: Path) -> None:
     _write(tmp_path / "1.jsonl", _rows("a"))
     (tmp_path / "notes.txt").touch()
     reader, table = read(f"{tmp_path}{ending}", NEEDED)
     assert table.num_rows == 1
-    assert reader.warnings == [f"{tmp_path}{ending}: files in no known format are not read: 'notes.txt'"]
+    assert reader.warnings == [f"{tmp_path}{ending}: files of unknown formats are not read: 'notes.txt'"]
 
 
 @pytest.mark.parametrize("ending", ["", "/**/*"])
@@ -147,31 +147,31 @@ def test_several_formats_are_refused(ending: str, tmp_path: Path) -> None:
     _write(tmp_path / "1.jsonl", _rows("a"))
     _write(tmp_path / "new" / "2.parquet", _rows("b"))
     assert _message(f"{tmp_path}{ending}") == (
-        f"{tmp_path}{ending} has files of several formats, such as '1.jsonl' and 'new/2.parquet'; a source has one. "
-        f"Name those that are meant with a pattern, such as {tmp_path}/**/*.jsonl*"
+        f"{tmp_path}{ending} has files of several formats, such as '1.jsonl' and 'new/2.parquet'; a source has "
+        f"one format. Select the files with a pattern, such as {tmp_path}/**/*.jsonl*"
     )
     assert read(f"{tmp_path}/**/*.jsonl*", NEEDED)[1].num_rows == 1
 
 
 def test_a_pattern_without_a_match(root: str) -> None:
     _put(root, log=_rows("a"), sub__log=_rows("b"))
-    shown = f"{root}/*.csv matches no file that can be read: "
+    shown = f"{root}/*.csv matches no readable file: "
     assert _message(f"{root}/*.csv") == f"{shown}{root}/ has 'log.jsonl', 'sub'"
-    assert _message(f"{root}/*.csv#train").startswith(f"{root}/*.csv#train matches no file")
-    assert _message(f"{root}/no/*.csv").endswith(f"matches no file that can be read: there is no folder {root}/no/")
+    assert _message(f"{root}/*.csv#train").startswith(f"{root}/*.csv#train matches no readable file")
+    assert _message(f"{root}/no/*.csv").endswith(f"matches no readable file: there is no folder {root}/no/")
     folders = _message(f"{root}/s*")
-    assert folders.endswith("it matches only folders: 'sub'. With /*.jsonl behind it, it matches the files in them")
+    assert folders.endswith("it matches only folders: 'sub'. Append /*.jsonl to match the files in them")
 
 
 @pytest.mark.parametrize(("name", "shown"), [("notes.txt", "'notes.txt'"), ("_SUCCESS", "'_SUCCESS'")])
 def test_a_pattern_that_matches_other_files_alone(name: str, shown: str, tmp_path: Path) -> None:
     (tmp_path / name).touch()
     message = _message(f"{tmp_path}/*")
-    assert f"/* matches no file that can be read: it matches {shown}; names that begin with _ or . are " in message
+    assert f"/* matches no readable file: it matches {shown}; names that begin with _ or . are " in message
 
 
-def test_a_pattern_that_can_not_be_one(tmp_path: Path) -> None:
-    assert "/**.jsonl can not be used as a pattern: " in _message(f"{tmp_path}/**.jsonl")
+def test_an_invalid_pattern_is_refused(tmp_path: Path) -> None:
+    assert "/**.jsonl cannot be used as a pattern: " in _message(f"{tmp_path}/**.jsonl")
 
 
 def test_a_name_comes_before_a_pattern(tmp_path: Path) -> None:
@@ -182,12 +182,14 @@ def test_a_name_comes_before_a_pattern(tmp_path: Path) -> None:
 
 
 def test_the_question_mark_of_a_url_is_shown_unless_it_begins_a_query() -> None:
-    assert _message("memory://nowhere/part-?.jsonl").startswith("memory://nowhere/part-?.jsonl matches no file")
-    assert _message("memory://part-[01].jsonl").startswith("memory://part-[01].jsonl matches no file")
+    assert _message("memory://nowhere/part-?.jsonl").startswith(
+        "memory://nowhere/part-?.jsonl matches no readable file"
+    )
+    assert _message("memory://part-[01].jsonl").startswith("memory://part-[01].jsonl matches no readable file")
     assert "secret" not in _message("memory://nowhere/*.jsonl?key=secret")
 
 
-def test_files_that_came_since_a_store_was_listed_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_added_since_the_last_listing_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = fsspec.filesystem("memory")
     listed: dict[str, Any] = {}
     find = type(memory).find
@@ -234,7 +236,7 @@ def _lacking(source: Path) -> str:
     return str(caught.value)
 
 
-def test_columns_beyond_the_limit_are_not_there(tmp_path: Path) -> None:
+def test_columns_beyond_the_limit_are_ignored(tmp_path: Path) -> None:
     _write(tmp_path / "1.jsonl", [{"response": "a"}] * 3)
     _write(tmp_path / "2.jsonl", [{"response": "b", "reference": "c"}])
     assert available_columns(tmp_path, SourceOptions(limit=3)) == ("response",)
@@ -258,10 +260,10 @@ def test_bad_rows_are_named_with_their_file_and_their_place_in_it(root: str) -> 
     with pytest.raises(BadRowsError) as caught:
         read(root, NEEDED)
     assert str(caught.value).splitlines()[:4] == [
-        f"3 of 5 rows of {root} can not be evaluated:",
-        "  row 3 (day=2/log.jsonl, line 2), id: the id 'a' again, first in row 1 (day=1/log.jsonl)",
+        f"3 of 5 rows of {root} cannot be evaluated:",
+        "  row 3 (day=2/log.jsonl, line 2), id: the id 'a' is a duplicate, first used in row 1 (day=1/log.jsonl)",
         "  row 4 (day=3/log.jsonl, line 3): got the list [], wanted an object",
-        "  row 5 (day=3/log.jsonl, line 4), id: the id 'b' again, first in row 2 (day=2/log.jsonl)",
+        "  row 5 (day=3/log.jsonl, line 4), id: the id 'b' is a duplicate, first used in row 2 (day=2/log.jsonl)",
     ]
 
 
@@ -285,11 +287,11 @@ def test_reading_again_names_the_same_rows(tmp_path: Path) -> None:
     _write(tmp_path / "2.jsonl", _rows("b", "b"))
     reader, _ = read(tmp_path, NEEDED, on_bad_row="skip")
     for _ in range(2):
-        assert [bad.problem for bad in reader.bad_rows] == ["the id 'b' again, first in row 2 (2.jsonl)"]
+        assert [bad.problem for bad in reader.bad_rows] == ["the id 'b' is a duplicate, first used in row 2 (2.jsonl)"]
         assert sum(table.num_rows for table in reader) == 2
 
 
-def test_ids_from_the_content_tell_equal_rows_of_two_files_apart(tmp_path: Path) -> None:
+def test_ids_from_the_content_distinguish_equal_rows_of_two_files(tmp_path: Path) -> None:
     row = {"response": "same"}
     one = write_lines(tmp_path / "one.jsonl", [row, {"response": "other"}, row])
     _write(tmp_path / "several" / "1.jsonl", [row, {"response": "other"}])
@@ -311,7 +313,7 @@ def test_a_column_that_comes_late_is_named_with_its_file(tmp_path: Path) -> None
     _write(tmp_path / "2.jsonl", [{"response": "last", "id": 7}])
     reader, _ = read(tmp_path, NEEDED)
     assert reader.warnings == [
-        "the ids in 'id', a column from row 1002 (2.jsonl) on, are not used: the rows before have none"
+        "the ids in 'id', a column from row 1002 (2.jsonl) on, are not used: earlier rows have none"
     ]
 
 
@@ -327,15 +329,15 @@ def test_empty_files_among_others_have_no_rows(tmp_path: Path) -> None:
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     _write(tmp_path / "1.parquet", _rows("a"))
     (tmp_path / "2.parquet").write_bytes(b"no")
-    assert _message(tmp_path).startswith(f"{tmp_path}/2.parquet can not be read: ")
+    assert _message(tmp_path).startswith(f"{tmp_path}/2.parquet cannot be read: ")
     _write(tmp_path / "2.parquet.gz", _rows("a"))
     assert "decompress it" in _message(tmp_path)
 
 
-def test_documents_under_a_wrong_name_are_recognised_in_any_file(tmp_path: Path) -> None:
+def test_documents_under_a_wrong_name_are_recognized_in_any_file(tmp_path: Path) -> None:
     for name in ("1.jsonl", "2.jsonl"):
         (tmp_path / name).write_text(json.dumps(_rows("a"), indent=1))
-    assert "a file that is one JSON list is named .json" in _message(tmp_path)
+    assert "name a file that is one JSON list .json" in _message(tmp_path)
 
 
 def test_one_document_is_in_memory_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -190,7 +190,7 @@ def test_maps_of_arrow_are_rubrics(tmp_path: Path) -> None:
     assert column(table, "rubrics") == [[{"key": "score1_description", "description": "bad"}], []]
 
 
-def test_lists_written_as_texts_are_read_wherever_they_stand(tmp_path: Path) -> None:
+def test_lists_written_as_texts_are_read_everywhere(tmp_path: Path) -> None:
     rows = [{"response": "x", "retrieved_contexts": text} for text in ('["a", "b"]', "['a', 'b']")]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "log.parquet")
     for path in (tmp_path / "log.parquet", write_lines(tmp_path / "log.jsonl", rows)):
@@ -198,7 +198,7 @@ def test_lists_written_as_texts_are_read_wherever_they_stand(tmp_path: Path) -> 
         assert column(table, "retrieved_contexts") == [["a", "b"], ["a", "b"]]
 
 
-def test_csv_knows_no_null(tmp_path: Path) -> None:
+def test_csv_has_no_null(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("user_input,response,reference,retrieved_contexts,note\nwhy,,,[],\n")
     needed = {"relevancy": ("user_input", "response")}
     _, table = read(tmp_path / "log.csv", needed, empty_text="keep")

@@ -38,7 +38,7 @@ def test_an_object_gives_the_same_table(dataset: Any, tmp_path: Path) -> None:
     assert available_columns(dataset, SourceOptions())[0] == "user_input"
 
 
-def test_a_selection_is_respected_and_numbered_anew(dataset: Any) -> None:
+def test_a_selection_is_respected_and_renumbered(dataset: Any) -> None:
     _, table = read(dataset.select([1]))
     assert column(table, "row_id") == ["b"]
     assert column(table, "row_number") == [1]
@@ -54,7 +54,7 @@ def test_splits_of_a_saved_folder(dataset: Any, tmp_path: Path) -> None:
     splits = datasets.DatasetDict(train=dataset, test=dataset.select([1]))
     splits.save_to_disk(str(tmp_path / "saved"))
     assert read(f"{tmp_path / 'saved'}#test")[1].num_rows == 1
-    assert "has the splits 'train', 'test'; name one: as #train" in _message(tmp_path / "saved")
+    assert "has the splits 'train', 'test'; name one: #train" in _message(tmp_path / "saved")
     assert "has no split 'tests'; it has 'train', 'test'. Did you mean 'test'?" in _message(
         f"{tmp_path / 'saved'}#tests"
     )
@@ -69,7 +69,7 @@ def test_the_only_split_needs_no_name(dataset: Any, tmp_path: Path) -> None:
 def test_a_damaged_folder(dataset: Any, tmp_path: Path) -> None:
     dataset.save_to_disk(str(tmp_path / "saved"))
     (tmp_path / "saved" / "state.json").write_text("{}")
-    assert "can not be read" in _message(tmp_path / "saved")
+    assert "cannot be read" in _message(tmp_path / "saved")
 
 
 def test_a_file_as_the_library_writes_it(dataset: Any, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_names_on_the_hub(
 
 def test_a_data_set_on_the_hub_has_a_name() -> None:
     for address in ("hub:", "hub:#train", "hub: /"):
-        assert _message(address) == f"{address} names no data set; a data set on the hub is named as hub:owner/name"
+        assert _message(address) == f"{address} names no data set; write hub:owner/name"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Sources that can not be opened, and limits."""
+"""Sources that cannot be opened, and limits."""
 
 import bz2
 import csv
@@ -60,10 +60,10 @@ def test_files_without_rows(name: str, content: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("[", "is no valid JSON"),
-        ('{"rows": {"a": 1}}', "holds an object with 'rows'; wanted a list of rows"),
-        ('{"user_input": "a"}', "JSON lines are named .jsonl"),
-        ("3", "holds the number 3, wanted a list of rows"),
+        ("[", "is not valid JSON"),
+        ('{"rows": {"a": 1}}', "contains an object with 'rows'; wanted a list of rows"),
+        ('{"user_input": "a"}', "Name JSON Lines files .jsonl"),
+        ("3", "contains the number 3, wanted a list of rows"),
     ],
 )
 def test_documents_that_are_no_list_of_rows(content: str, problem: str, tmp_path: Path) -> None:
@@ -79,11 +79,11 @@ def test_other_encodings_are_named(name: str, encoding: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["log.jsonl", "log.json", "log.csv"])
-def test_a_file_that_is_no_utf_8_is_to_be_saved_again(name: str, tmp_path: Path) -> None:
+def test_the_message_for_a_file_that_is_not_utf_8_says_to_save_it_again(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b'[{"response": "Z\xfcrich"}]\n')
     assert "save " in _message(tmp_path / name)
     assert " as UTF-8" in _message(tmp_path / name)
-    assert "JSON lines are named" not in _message(tmp_path / name)
+    assert "Name JSON Lines files" not in _message(tmp_path / name)
 
 
 def _as_parquet(data: bytes) -> bytes:
@@ -95,7 +95,7 @@ def _as_parquet(data: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("pack", "way_out"),
     [
-        (gzip.compress, "holds gzip, which its name does not say; add .gz to its name"),
+        (gzip.compress, "contains gzip, which does not match its name; add .gz to its name"),
         (bz2.compress, "add .bz2 to its name"),
         (lzma.compress, "add .xz to its name"),
         (lambda data: pa.compress(data, "zstd", asbytes=True), "add .zst to its name"),
@@ -104,7 +104,7 @@ def _as_parquet(data: bytes) -> bytes:
     ],
 )
 @pytest.mark.parametrize("name", ["log.jsonl", "log.json", "log.csv"])
-def test_content_that_the_name_does_not_say(
+def test_content_that_does_not_match_the_name(
     name: str, pack: Callable[[bytes], bytes], way_out: str, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_bytes(pack(b'{"response": "a"}\n'))
@@ -118,7 +118,7 @@ def test_lines_that_end_as_on_old_macs(tmp_path: Path) -> None:
 
 @pytest.fixture
 def narrow_cells() -> Iterator[int]:
-    """A limit of the csv module's, which is one for the process."""
+    """Set the field size limit of the csv module, which holds for the process."""
     before = csv.field_size_limit(100)
     yield 100
     csv.field_size_limit(before)
@@ -126,18 +126,20 @@ def narrow_cells() -> Iterator[int]:
 
 def test_a_header_that_is_no_csv(narrow_cells: int, tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_bytes(b"a" * (narrow_cells + 1))
-    assert "its header is no valid CSV: field larger than field limit" in _message(tmp_path / "log.csv")
+    assert "its header is not valid CSV: field larger than field limit" in _message(tmp_path / "log.csv")
 
 
-def test_a_table_by_columns_is_told_how_rows_are_written(tmp_path: Path) -> None:
+def test_the_message_for_a_table_by_columns_says_how_to_write_rows(tmp_path: Path) -> None:
     (tmp_path / "log.json").write_text('{"response": {"0": "a"}, "user_input": {"0": "b"}}')
     assert _message(tmp_path / "log.json").endswith('Pandas writes rows with orient="records"')
 
 
 @pytest.mark.parametrize(("content", "is_list"), [('[{"response": "a"}]', True), ("word " * 9, False)])
-def test_only_a_list_is_told_the_name_of_documents(content: str, is_list: bool, tmp_path: Path) -> None:
+def test_only_the_message_for_a_list_suggests_the_extension_of_documents(
+    content: str, is_list: bool, tmp_path: Path
+) -> None:
     (tmp_path / "log.jsonl").write_text(content)
-    assert ("a file that is one JSON list is named .json" in _message(tmp_path / "log.jsonl")) == is_list
+    assert ("name a file that is one JSON list .json" in _message(tmp_path / "log.jsonl")) == is_list
 
 
 @pytest.mark.parametrize("address", ["", " "])
@@ -148,7 +150,7 @@ def test_no_name(address: str) -> None:
 @pytest.mark.parametrize("address", ["-", "/dev/stdin", "/dev/fd/63"])
 def test_streams_are_refused(address: str) -> None:
     assert (
-        _message(address) == f"{address}: a source is read more than once, which a stream can not be; save it to a file"
+        _message(address) == f"{address}: a source is read more than once, so it cannot be a stream; save it to a file"
     )
 
 
@@ -162,19 +164,19 @@ def test_a_header_in_another_encoding(tmp_path: Path) -> None:
 )
 def test_damaged_files(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b"this is something else")
-    assert f"{name} can not be read: " in _message(tmp_path / name)
+    assert f"{name} cannot be read: " in _message(tmp_path / name)
 
 
 def test_a_file_that_was_cut_off(tmp_path: Path) -> None:
     whole = gzip.compress(write_lines(tmp_path / "log.jsonl", SAMPLES * 50).read_bytes())
     (tmp_path / "log.jsonl.gz").write_bytes(whole[:-20])
-    assert "can not be read: Compressed file ended" in _message(tmp_path / "log.jsonl.gz")
+    assert "cannot be read: Compressed file ended" in _message(tmp_path / "log.jsonl.gz")
 
 
 def test_a_folder_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").touch()
     message = _message(tmp_path)
-    assert "is a folder without a file that can be read, and not one written by datasets.save_to_disk" in message
+    assert "is a folder without a readable file, and was not written by datasets.save_to_disk" in message
     assert "it has: 'notes.txt'" in message
 
 
@@ -188,7 +190,7 @@ def test_secrets_of_a_url_are_not_shown() -> None:
     with pytest.raises(SourceError) as caught:
         read_samples("nosuch://user:password@host/log.jsonl?signature=key", SourceOptions(), {})
     message = str(caught.value)
-    assert message.startswith("nosuch://host/log.jsonl can not be opened: ")
+    assert message.startswith("nosuch://host/log.jsonl cannot be opened: ")
     assert "password" not in message
     assert "signature" not in message
 
@@ -202,12 +204,12 @@ def test_a_url_whose_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None
         read_samples("s3://bucket/log.jsonl", SourceOptions(), {})
 
 
-def test_a_store_that_can_not_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     def exists(*_: object) -> bool:
         raise RuntimeError("no credentials")
 
     monkeypatch.setattr("fsspec.implementations.memory.MemoryFileSystem.exists", exists)
-    assert _message("memory://log.jsonl") == "memory://log.jsonl can not be reached: no credentials"
+    assert _message("memory://log.jsonl") == "memory://log.jsonl cannot be reached: no credentials"
 
 
 @pytest.mark.parametrize("source", [[{"response": "a"}], 7, None])

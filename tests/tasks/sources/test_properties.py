@@ -1,4 +1,4 @@
-"""Whatever a line holds, it is a sample or a bad row, never anything else."""
+"""Any line is a sample or a bad row, never an unexpected error."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Logs of real RAG systems, where they are present beside the repository."""
+"""Logs of real RAG systems, if they are present beside the repository."""
 
 from pathlib import Path
 

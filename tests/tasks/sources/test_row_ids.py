@@ -1,4 +1,4 @@
-"""Ids of rows: the user's own, or stable digests."""
+"""Ids of rows: from a column, or stable digests."""
 
 from pathlib import Path
 
@@ -21,13 +21,13 @@ def _ids(path: Path, **options: object) -> list[str]:
     return list(column(read(path, {}, **options)[1], "row_id"))
 
 
-def test_made_ids_are_short_digests_of_the_content(tmp_path: Path) -> None:
+def test_derived_ids_are_short_digests_of_the_content(tmp_path: Path) -> None:
     ids = _ids(write_lines(tmp_path / "log.jsonl", ROWS))
     assert len(set(ids)) == 3
     assert all(len(row_id) == 16 and int(row_id, 16) >= 0 for row_id in ids)
 
 
-def test_made_ids_do_not_depend_on_order_names_or_extras(tmp_path: Path) -> None:
+def test_derived_ids_do_not_depend_on_order_names_or_extras(tmp_path: Path) -> None:
     ids = _ids(write_lines(tmp_path / "log.jsonl", ROWS))
     renamed = [
         {
@@ -47,7 +47,7 @@ def test_made_ids_do_not_depend_on_order_names_or_extras(tmp_path: Path) -> None
     assert _ids(tmp_path / "log.csv", column_map={"q": "user_input"}) == ids
 
 
-def test_equal_rows_are_told_apart(tmp_path: Path) -> None:
+def test_equal_rows_have_different_ids(tmp_path: Path) -> None:
     first, second, _ = _ids(write_lines(tmp_path / "log.jsonl", ROWS))
     assert _ids(write_lines(tmp_path / "log.jsonl", [ROWS[0], ROWS[1], ROWS[0], ROWS[0]])) == [
         first,
@@ -73,7 +73,7 @@ def test_rubrics_make_the_same_id_in_any_order(tmp_path: Path) -> None:
         ({"id": "a", "row_id": "b", "response": "r"}, "b"),
     ],
 )
-def test_own_ids_are_found(row: dict[str, object], wanted: str, tmp_path: Path) -> None:
+def test_ids_in_a_column_are_found(row: dict[str, object], wanted: str, tmp_path: Path) -> None:
     assert _ids(write_lines(tmp_path / "log.jsonl", [row])) == [wanted]
 
 
@@ -88,7 +88,7 @@ def test_an_id_column_can_be_named_and_be_a_sample_column_too(tmp_path: Path) ->
     assert (column(table, "row_id"), column(table, "user_input")) == (["q1"], ["q1"])
 
 
-def test_an_id_column_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_id_column_is_refused(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "log.jsonl", [{"uid": "a", "question": "q1"}])
     with pytest.raises(SourceError, match=r"has no id_column 'uidd'; it has: 'uid', 'question'. Did you mean 'uid'\?"):
         read_samples(path, SourceOptions(id_column="uidd"), {})
@@ -102,7 +102,7 @@ def test_an_id_column_that_is_not_there(tmp_path: Path) -> None:
         (True, "got true, wanted an id (a text or a whole number)"),
         (1.5, "got the number 1.5, wanted an id (a text or a whole number)"),
         (["a"], "got the list ['a'], wanted an id (a text or a whole number)"),
-        ("a", "the id 'a' again, first in line 1"),
+        ("a", "the id 'a' is a duplicate, first used in line 1"),
     ],
 )
 def test_bad_ids(value: object, problem: str, tmp_path: Path) -> None:
@@ -111,13 +111,13 @@ def test_bad_ids(value: object, problem: str, tmp_path: Path) -> None:
     assert [(bad.number, bad.column, bad.problem) for bad in reader.bad_rows] == [(2, "id", problem)]
 
 
-def test_an_empty_id_column_asks_for_made_ids(tmp_path: Path) -> None:
+def test_an_empty_id_column_asks_for_derived_ids(tmp_path: Path) -> None:
     rows = [{"id": "same", **row} for row in ROWS]
     wanted = _ids(write_lines(tmp_path / "plain.jsonl", ROWS))
     assert _ids(write_lines(tmp_path / "log.jsonl", rows), id_column="") == wanted
 
 
-def test_whole_numbers_kept_as_floating_point_ones_are_ids(tmp_path: Path) -> None:
+def test_whole_numbers_stored_as_floating_point_numbers_are_ids(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1.0, 2.0], "response": ["a", "b"]}), tmp_path / "log.parquet")
     assert _ids(tmp_path / "log.parquet") == ["1", "2"]
 

@@ -23,7 +23,7 @@ def test_cells_come_by_row_id_and_bad_rows_are_left_out(tmp_path: Path) -> None:
     assert found == {"good": {"a": 1, "b": None}, "more": {"a": None, "b": 2}}
 
 
-def test_a_column_of_samples_is_known_by_their_name_for_it(tmp_path: Path) -> None:
+def test_a_sample_column_is_found_by_its_name_in_samples(tmp_path: Path) -> None:
     found = read_columns(write(tmp_path, {"id": "a", "answer": "Yes."}), SourceOptions(), ["response"])
     assert found == {"response": {"a": "Yes."}}
 
@@ -32,10 +32,10 @@ def test_a_column_of_samples_is_known_by_their_name_for_it(tmp_path: Path) -> No
     ("name", "words"),
     [
         ("godo", "Did you mean 'good'"),
-        ("xyz", "Beside the samples' own columns it has: 'good'"),
+        ("xyz", "Besides the sample columns it has: 'good'"),
         ("reference", "the data has no column 'reference'"),
     ],
 )
-def test_a_column_that_is_not_there_is_told_with_those_that_are(tmp_path: Path, name: str, words: str) -> None:
+def test_the_message_for_a_missing_column_lists_the_others(tmp_path: Path, name: str, words: str) -> None:
     with pytest.raises(SourceError, match=words):
         read_columns(write(tmp_path, {"answer": "Yes.", "good": 1}), SourceOptions(), [name])

@@ -29,10 +29,10 @@ from tasks.sources.text_cells import parse_cell
         ("[" * 500, "[" * 500),
     ],
 )
-def test_what_cells_hold(cell: str, value: Any) -> None:
+def test_the_values_of_cells(cell: str, value: Any) -> None:
     assert parse_cell(cell) == value
 
 
-def test_texts_glued_together_by_a_forgotten_comma_are_refused() -> None:
+def test_texts_joined_by_a_missing_comma_are_refused() -> None:
     with pytest.raises(UnfitError, match="a comma is missing"):
         parse_cell("['a' 'b', 'c']")

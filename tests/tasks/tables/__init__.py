@@ -1,1 +1,1 @@
-"""Tests of the Parquet store of stage tables."""
+"""Tests of the table store."""

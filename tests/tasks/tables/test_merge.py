@@ -1,4 +1,4 @@
-"""Rows taken out of stage tables, and put together again."""
+"""Selecting and merging rows of stage tables."""
 
 import pyarrow as pa
 
@@ -24,17 +24,17 @@ def test_rows_of_one_sample_stay_in_their_order() -> None:
     assert texts(merge_tables(["a", "b", "c", "d"], kept, fresh)) == ["a1", "a2", "b1", "c1", "c2", "d1", "d2"]
 
 
-def test_rows_of_samples_that_are_gone_are_left_out() -> None:
+def test_rows_of_removed_samples_are_left_out() -> None:
     assert texts(merge_tables(["b"], claims(("a", "a1"), ("b", "b1")), claims(("x", "x1")))) == ["b1"]
 
 
-def test_nothing_and_nothing_is_an_empty_table_of_the_same_schema() -> None:
+def test_merging_empty_tables_gives_an_empty_table_of_the_same_schema() -> None:
     empty = claims()
     assert merge_tables([], empty, empty).schema == empty.schema
     assert merge_tables(["a"], claims(("a", "a1")), empty).num_rows == 1
 
 
-def test_taking_rows_out_keeps_the_schema_with_its_version() -> None:
+def test_selecting_rows_keeps_the_schema_with_its_version() -> None:
     part = select_rows(claims(("a", "a1"), ("b", "b1")), {"b"})
     assert texts(part) == ["b1"]
     assert part.schema.metadata[b"assay.stage"] == b"claims"

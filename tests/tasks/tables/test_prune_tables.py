@@ -1,4 +1,4 @@
-"""Pruning a store of stage tables: what is unused for long goes, what anybody may need stays."""
+"""Pruning a table store: files unused for long are removed, files that a run may need stay."""
 
 import json
 import os
@@ -25,8 +25,8 @@ MONTH = datetime.now(UTC) - timedelta(days=30)
 DAY = 86_400
 
 
-def kept(root: Path, key: str, text: str) -> tuple[StageRef, Path]:
-    """A table with its record, as a run leaves them."""
+def write_with_record(root: Path, key: str, text: str) -> tuple[StageRef, Path]:
+    """Write a table with its record, as a run does."""
     ref = TableStore(str(root)).write(samples_table({"user_input": text}), SAMPLES)
     serializer = StageRefSerializer()
     record = {"metadata": {"serializer": serializer.model_dump(mode="json")}, "result": serializer.dumps(ref).decode()}
@@ -39,46 +39,49 @@ def age(*paths: Path, days: float) -> None:
         os.utime(path, (time.time() - days * DAY,) * 2)
 
 
-def test_what_is_unused_goes_and_what_is_used_stays(tmp_path: Path) -> None:
-    (old, old_record), (new, new_record) = kept(tmp_path, "old", "Why?"), kept(tmp_path, "new", "How?")
+def test_unused_files_are_removed_and_used_ones_stay(tmp_path: Path) -> None:
+    (old, old_record), (new, new_record) = (
+        write_with_record(tmp_path, "old", "Why?"),
+        write_with_record(tmp_path, "new", "How?"),
+    )
     age(Path(old.path), old_record, Path(new.path), days=40)
-    told = prune_tables(str(tmp_path), before=MONTH)
-    assert (told.records, told.tables) == (1, 1)
+    pruned = prune_tables(str(tmp_path), before=MONTH)
+    assert (pruned.records, pruned.tables) == (1, 1)
     assert old_record.exists()
-    assert prune_tables(str(tmp_path), before=MONTH, dry_run=False) == told
-    assert told.size > 0
+    assert prune_tables(str(tmp_path), before=MONTH, dry_run=False) == pruned
+    assert pruned.size > 0
     assert [path.exists() for path in (old_record, Path(old.path), new_record, Path(new.path))] == [0, 0, 1, 1]
     assert StageResults(root=str(tmp_path)).find("new") == new
 
 
-def test_what_is_unused_for_longest_goes_until_the_rest_fits(tmp_path: Path) -> None:
-    stored = [kept(tmp_path, str(days), f"Why {days}?") for days in range(1, 5)]
+def test_least_recently_used_files_are_removed_until_the_rest_fits(tmp_path: Path) -> None:
+    stored = [write_with_record(tmp_path, str(days), f"Why {days}?") for days in range(1, 5)]
     for days, (ref, record) in enumerate(stored, start=1):
         age(record, days=days)
         age(Path(ref.path), days=99)  # used through its record only
     long_ago = datetime.now(UTC) - timedelta(days=999)
     sizes = [Path(ref.path).stat().st_size + record.stat().st_size for ref, record in stored]
     for room, stay in ((sum(sizes), 4), (sum(sizes[:2]) + 10, 2), (0, 0)):
-        told = prune_tables(str(tmp_path), before=long_ago, size=room)
-        assert prune_tables(str(tmp_path), before=long_ago, size=room, dry_run=False) == told
+        pruned = prune_tables(str(tmp_path), before=long_ago, size=room)
+        assert prune_tables(str(tmp_path), before=long_ago, size=room, dry_run=False) == pruned
         for number, (ref, record) in enumerate(stored):
             assert Path(ref.path).exists() == record.exists() == (number < stay)
         assert all(StageResults(root=str(tmp_path)).find(str(days)) is not None for days in range(1, stay + 1))
         for days, (_, record) in enumerate(stored[:stay], start=1):
             age(record, days=days)
-    ref, _ = kept(tmp_path, "new", "How?")
+    ref, _ = write_with_record(tmp_path, "new", "How?")
     assert prune_tables(str(tmp_path), before=long_ago, size=0, dry_run=False).size == 0
     assert Path(ref.path).exists()  # used within the hour
 
 
-def test_a_record_that_is_used_is_young_again(tmp_path: Path) -> None:
-    ref, record = kept(tmp_path, "one", "Why?")
+def test_using_a_record_renews_it(tmp_path: Path) -> None:
+    ref, record = write_with_record(tmp_path, "one", "Why?")
     age(Path(ref.path), record, days=40)
     assert StageResults(root=str(tmp_path)).find("one") == ref
     assert prune_tables(str(tmp_path), before=MONTH, dry_run=False).size == 0
 
 
-def test_a_table_that_is_written_again_is_young_again(tmp_path: Path) -> None:
+def test_writing_a_table_again_renews_it(tmp_path: Path) -> None:
     store, table = TableStore(str(tmp_path)), samples_table({"user_input": "Why?"})
     age(Path(store.write(table, SAMPLES).path), days=40)
     ref = store.write(table, SAMPLES)
@@ -86,8 +89,8 @@ def test_a_table_that_is_written_again_is_young_again(tmp_path: Path) -> None:
     assert Path(ref.path).exists()
 
 
-def test_what_was_used_within_the_hour_stays_whatever_is_asked(tmp_path: Path) -> None:
-    ref, record = kept(tmp_path, "one", "Why?")
+def test_files_used_within_the_hour_always_stay(tmp_path: Path) -> None:
+    ref, record = write_with_record(tmp_path, "one", "Why?")
     writing = tmp_path / "claims" / ".abc.tmp"
     writing.parent.mkdir()
     writing.write_bytes(b"half")
@@ -96,7 +99,7 @@ def test_what_was_used_within_the_hour_stays_whatever_is_asked(tmp_path: Path) -
     assert all(path.exists() for path in (Path(ref.path), record, writing))
 
 
-def test_what_writers_left_behind_goes_and_other_files_stay(tmp_path: Path) -> None:
+def test_temporary_files_are_removed_and_foreign_files_stay(tmp_path: Path) -> None:
     left, other = tmp_path / "claims" / ".abc.tmp", tmp_path / "claims" / "thesis.txt"
     left.parent.mkdir()
     for path in (left, other):
@@ -106,12 +109,12 @@ def test_what_writers_left_behind_goes_and_other_files_stay(tmp_path: Path) -> N
     assert (left.exists(), other.exists()) == (False, True)
 
 
-def test_a_store_that_is_not_there_is_empty(tmp_path: Path) -> None:
+def test_a_table_store_that_does_not_exist_is_empty(tmp_path: Path) -> None:
     assert prune_tables(str(tmp_path / "none"), before=MONTH).size == 0
 
 
 def test_damage_is_found(tmp_path: Path) -> None:
-    ref, record = kept(tmp_path, "one", "Why?")
+    ref, record = write_with_record(tmp_path, "one", "Why?")
     inventory = Inventory(str(tmp_path))
     assert [inventory.problem(entry) for entry in inventory.entries()] == [None, None]
     content = Path(ref.path).read_bytes()
@@ -119,12 +122,12 @@ def test_damage_is_found(tmp_path: Path) -> None:
     problems = [inventory.problem(entry) for entry in inventory.entries()]
     assert all(problem is not None and ref.path in problem for problem in problems)
     record.write_text("{", encoding="utf-8")
-    assert "can not be read" in str(inventory.problem(next(inventory.entries())))
+    assert "cannot be read" in str(inventory.problem(next(inventory.entries())))
     assert {entry.folder for entry in inventory.entries()} == {"results", str(Stage.SAMPLES)}
 
 
 def note(root: str, started: timedelta, seen: timedelta, *, is_running: bool = True) -> None:
-    """What a run leaves that began, and was heard of, so long ago."""
+    """Write the heartbeat file of a run, given the time since its start and since its last heartbeat."""
     now = datetime.now(UTC)
     content = {"started": (now - started).isoformat(), "seen": (now - seen).isoformat(), "is_running": is_running}
     fs, folder = filesystem(f"{root}/{RUNNING}")
@@ -135,8 +138,8 @@ HOUR = timedelta(hours=1)
 NOW = timedelta()
 
 
-def test_what_a_long_run_has_used_stays_until_it_has_ended(tmp_path: Path) -> None:
-    (used, _), (unused, _) = kept(tmp_path, "used", "Why?"), kept(tmp_path, "unused", "How?")
+def test_files_that_a_long_run_has_used_stay_until_it_has_ended(tmp_path: Path) -> None:
+    (used, _), (unused, _) = write_with_record(tmp_path, "used", "Why?"), write_with_record(tmp_path, "unused", "How?")
     samples = TableStore(str(tmp_path)).write(samples_table({"user_input": "Who?"}), SAMPLES)  # has no record
 
     def prune() -> list[bool]:
@@ -155,7 +158,7 @@ def test_what_a_long_run_has_used_stays_until_it_has_ended(tmp_path: Path) -> No
     assert prune() == [False, False, False]
 
 
-def test_a_run_that_was_killed_holds_nothing_up_for_long(tmp_path: Path) -> None:
+def test_a_killed_run_does_not_block_pruning_for_long(tmp_path: Path) -> None:
     ref = TableStore(str(tmp_path)).write(samples_table({"user_input": "Who?"}), SAMPLES)
     age(Path(ref.path), days=0.1)
     note(str(tmp_path), 3 * HOUR, 2 * HOUR)
@@ -165,7 +168,7 @@ def test_a_run_that_was_killed_holds_nothing_up_for_long(tmp_path: Path) -> None
     assert list((tmp_path / RUNNING).iterdir()) == []
 
 
-def test_where_use_leaves_no_trace_everything_stays_while_a_run_is_under_way() -> None:
+def test_without_recorded_uses_everything_stays_while_a_run_is_in_progress() -> None:
     fsspec.filesystem("memory").store.clear()
     root = "memory://tables"
     ref = TableStore(root).write(samples_table({"user_input": "Who?"}), SAMPLES)
@@ -177,26 +180,28 @@ def test_where_use_leaves_no_trace_everything_stays_while_a_run_is_under_way() -
     assert prune_tables(root, before=MONTH, dry_run=False).tables == 1
 
 
-def test_a_run_is_under_way_as_long_as_it_gives_signs_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables_in_use, "PERIOD", 0.01)
+def test_a_run_counts_as_running_as_long_as_it_sends_heartbeats(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables_in_use, "HEARTBEAT_SECONDS", 0.01)
     file = tmp_path / RUNNING / "run.json"
     with tables_in_use.mark_in_use(str(tmp_path), "run"):
-        (started,) = tables_in_use.oldest_start(str(tmp_path))
+        (started,) = tables_in_use.start_times(str(tmp_path))
         first = json.loads(file.read_bytes())
         wait_until(lambda: json.loads(file.read_bytes())["seen"] > first["seen"])
-        assert tables_in_use.oldest_start(str(tmp_path)) == [started]
-    assert tables_in_use.oldest_start(str(tmp_path)) == []
+        assert tables_in_use.start_times(str(tmp_path)) == [started]
+    assert tables_in_use.start_times(str(tmp_path)) == []
     assert not file.exists()
 
 
-def test_a_store_that_can_not_be_written_is_used_all_the_same(tmp_path: Path) -> None:
+def test_a_table_store_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     (tmp_path / RUNNING).write_text("a file where a folder should be")
     with tables_in_use.mark_in_use(str(tmp_path), "run"):
         pass
     assert (tmp_path / RUNNING).is_file()
 
 
-def test_data_that_were_handed_over_go_and_the_files_of_others_stay(tmp_path: Path) -> None:
+def test_data_passed_as_objects_are_removed_and_foreign_files_stay(tmp_path: Path) -> None:
     handed = [Path(save_rows([{"response": text}], str(tmp_path))) for text in ("one", "two")]
     (tmp_path / "sources" / "answers.jsonl").write_text("{}")
     age(*(tmp_path / "sources").iterdir(), days=40)

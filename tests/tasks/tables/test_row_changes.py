@@ -1,4 +1,4 @@
-"""The rows of two runs, compared."""
+"""Comparing the rows of two runs."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ ROW: dict[str, Any] = {
 }
 
 
-def test_equal_rows_are_unchanged_in_whatever_shards_and_order() -> None:
+def test_equal_rows_are_unchanged_in_any_shards_and_order() -> None:
     earlier = [samples_table({**ROW, "row_id": "a"}, {**ROW, "row_id": "b"})]
     later = [samples_table({**ROW, "row_id": "b"}), samples_table({**ROW, "row_id": "a"})]
     assert find_row_changes(earlier, later) == RowChanges(added=(), removed=(), changed={}, unchanged=2)
@@ -33,14 +33,14 @@ def test_each_column_that_differs_is_named() -> None:
     }
 
 
-def test_no_text_an_empty_text_and_the_word_null_are_three_things() -> None:
+def test_null_an_empty_text_and_the_word_null_differ() -> None:
     values = (None, "", "null")
     tables = [samples_table({**ROW, "row_id": "a", "reference": value}) for value in values]
     found = [find_row_changes([earlier], [later]).unchanged for earlier in tables for later in tables]
     assert found == [1, 0, 0, 0, 1, 0, 0, 0, 1]
 
 
-def test_rows_that_came_and_went_are_listed_in_order() -> None:
+def test_added_and_removed_rows_are_listed_in_order() -> None:
     earlier = samples_table({**ROW, "row_id": "z"}, {**ROW, "row_id": "a"}, {**ROW, "row_id": "k"})
     later = samples_table({**ROW, "row_id": "y"}, {**ROW, "row_id": "a"}, {**ROW, "row_id": "b"})
     assert find_row_changes([earlier], [later]) == RowChanges(

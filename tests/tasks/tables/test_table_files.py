@@ -1,4 +1,4 @@
-"""Files are there as a whole or not at all, and what is missing is named with the command that installs it."""
+"""Files are written atomically, and a missing package is named with the command that installs it."""
 
 import sys
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from tests.tasks.builders import samples_table
 
 
 class _ObjectStore(fsspec.AbstractFileSystem):  # type: ignore[misc] # fsspec has no types
-    """Remembers what it was asked for."""
+    """A file system that records its calls."""
 
     protocol = "s3"
     cachable = False
@@ -49,7 +49,7 @@ def test_a_local_file_is_renamed_into_place(tmp_path: Path) -> None:
     assert Path(path).read_bytes() == b"content"
 
 
-def test_a_place_that_can_not_be_written_is_named(tmp_path: Path) -> None:
+def test_a_location_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "claims").write_text("a file where a folder should be")
     fs, path = filesystem(str(tmp_path / "claims" / "ab.parquet"))
     with pytest.raises(AssayError, match="cannot be written"):
@@ -69,12 +69,12 @@ def test_an_unknown_protocol_is_refused() -> None:
 
 
 class _NoCredentialsError(Exception):
-    """As a client of object stores has it: no OSError."""
+    """An error like those of object store clients: not an OSError."""
 
 
 @pytest.fixture
 def unreachable(monkeypatch: pytest.MonkeyPatch) -> str:
-    """The URL of a store whose client finds no credentials."""
+    """Return the URL of a store whose client finds no credentials."""
 
     def refused(*_: object, **__: object) -> None:
         raise _NoCredentialsError("Unable to locate credentials")
@@ -85,7 +85,7 @@ def unreachable(monkeypatch: pytest.MonkeyPatch) -> str:
     return "memory://bucket/assay"
 
 
-def test_an_error_of_a_client_is_a_message(unreachable: str) -> None:
+def test_an_error_of_a_client_becomes_a_message(unreachable: str) -> None:
     fs, path = filesystem(unreachable)
     with pytest.raises(AssayError, match=r"cannot be written: Unable to locate credentials\..*`tables`"):
         atomic_write(fs, path, b"content")
@@ -94,7 +94,7 @@ def test_an_error_of_a_client_is_a_message(unreachable: str) -> None:
     ref = StageRef(
         stage=Stage.SAMPLES, path=f"{unreachable}/a.parquet", digest="", rows=1, schema_version=SAMPLES.version
     )
-    with pytest.raises(AssayError, match="can not be reached: Unable to locate credentials"):
+    with pytest.raises(AssayError, match="cannot be reached: Unable to locate credentials"):
         read(ref)
     assert StageResults(root=unreachable).find("key") is None
     with pytest.raises(AssayError, match="cannot be read: Unable to locate credentials"):

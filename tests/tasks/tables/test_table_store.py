@@ -1,4 +1,4 @@
-"""Stage tables are whole, named by content, and refused where they are not what their reference says."""
+"""Stage tables are complete, named by content, and refused if they do not match their reference."""
 
 from pathlib import Path
 
@@ -26,14 +26,14 @@ def questions(*texts: str) -> pa.Table:
     )
 
 
-def test_what_was_written_is_read(tmp_path: Path) -> None:
+def test_a_written_table_can_be_read(tmp_path: Path) -> None:
     table = questions("Why?", "When?")
     ref = TableStore(str(tmp_path)).write(table, QUESTIONS, StageUsage(questions=1))
     assert read(ref).to_pylist() == table.to_pylist()
     assert (ref.stage, ref.rows, ref.usage.questions) == (Stage.QUESTIONS, 2, 1)
 
 
-def test_equal_tables_have_one_file_whatever_their_chunks(tmp_path: Path) -> None:
+def test_equal_tables_have_one_file_with_any_chunks(tmp_path: Path) -> None:
     store = TableStore(str(tmp_path))
     whole = questions("Why?", "When?")
     chunked = pa.concat_tables([whole.slice(0, 1), whole.slice(1, 1)])
@@ -75,21 +75,21 @@ def test_a_null_where_none_is_allowed_is_refused(tmp_path: Path) -> None:
 def test_a_damaged_file_is_an_error_that_says_what_to_do(tmp_path: Path, damage: bytes) -> None:
     ref = TableStore(str(tmp_path)).write(questions("Why?"), QUESTIONS)
     Path(ref.path).write_bytes(damage)
-    with pytest.raises(AssayError, match=r"can not be read.*Delete it"):
+    with pytest.raises(AssayError, match=r"cannot be read.*Delete it"):
         read(ref)
 
 
 def test_a_truncated_file_is_an_error(tmp_path: Path) -> None:
     ref = TableStore(str(tmp_path)).write(questions("Why?"), QUESTIONS)
     Path(ref.path).write_bytes(Path(ref.path).read_bytes()[:-20])
-    with pytest.raises(AssayError, match="can not be read"):
+    with pytest.raises(AssayError, match="cannot be read"):
         read(ref)
 
 
-def test_a_file_that_is_gone_is_an_error(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     ref = TableStore(str(tmp_path)).write(questions("Why?"), QUESTIONS)
     Path(ref.path).unlink()
-    with pytest.raises(AssayError, match="is gone"):
+    with pytest.raises(AssayError, match="does not exist"):
         read(ref)
 
 
@@ -114,7 +114,7 @@ def test_shards_are_concatenated_in_order(tmp_path: Path) -> None:
     assert pq.read_schema(target).metadata[b"assay.stage"] == b"samples"
 
 
-def test_tables_live_behind_any_fsspec_url() -> None:
+def test_tables_work_at_any_fsspec_url() -> None:
     ref = TableStore("memory://tables").write(questions("Why?"), QUESTIONS)
     assert ref.path.startswith("memory://")
     assert read(ref).num_rows == 1
