@@ -94,7 +94,7 @@ def test_a_comparison_shows_itself_in_a_notebook(runs: Sequence[Path], tmp_path:
     found = comparison_result.compare(runs[0], RunResult(runs[1]), gate=gate, by="topic")
     assert found.outcome == "failed"
     [first, *_] = found.metrics().to_pylist()
-    assert (first["metric"], round(first["difference"], 3), first["verdict"]) == ("faithfulness", -0.6, "worse")
+    assert (first["metric"], round(first["difference"], 3), first["outcome"]) == ("faithfulness", -0.6, "worse")
     assert found.metrics().to_pandas().shape == (3, 10)
     assert found._repr_markdown_() == found.markdown()
     assert "Rows that changed most" in found.report(tmp_path / "page.html").read_text(encoding="utf-8")
