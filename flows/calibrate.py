@@ -9,6 +9,7 @@ from typing import Any
 
 from prefect import flow
 from prefect.artifacts import create_markdown_artifact
+from prefect.runtime import flow_run
 from pydantic import Field
 
 from flows.config.run_config import RunConfig
@@ -24,6 +25,7 @@ from metric_core.statistics.resampling import SEED
 from tasks.calibration import calibration_files
 from tasks.calibration.calibration_files import Calibration
 from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
+from tasks.models.run_models import RunModels, models_for
 from tasks.options.settings import Settings
 from tasks.reports.calibration.calibration_text import calibration_markdown
 from tasks.reports.run.report_page import write_report
@@ -85,7 +87,7 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
     ready = prepare(request)
     with running_judge(ready.config) as config:
         evaluation = evaluate(config)
-        found = _calibration(ready, config, Path(evaluation.folder))
+        found = _calibration(ready, config, Path(evaluation.folder), models_for(str(flow_run.id)))
     folder = Path(evaluation.folder)
     calibration_files.save(found, folder / run_folder.CALIBRATION)
     kept = calibration_files.save_latest(found) if request.keep else None
@@ -151,15 +153,15 @@ def _is_about(label: str, request: MetricRequest) -> bool:
     return any(name in label or (len(label) >= _SHORTEST_NAME and name.startswith(label)) for name in names)
 
 
-def _calibration(ready: Ready, config: RunConfig, folder: Path) -> Calibration:
+def _calibration(ready: Ready, config: RunConfig, folder: Path, models: RunModels) -> Calibration:
     request, metric = ready.request, ready.metric
     run = FinishedRun(folder)
     rows = pair_labels(run, metric, ready.data, request.rules)
     found = measure_agreement(rows.judged, request.seed)
     return Calibration(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        identity=metric_fingerprint(config, metric),
-        judge=judge_name(config),
+        identity=metric_fingerprint(config, metric, models),
+        judge=judge_name(config, models),
         metric=metric.key,
         name=metric.metric.name,
         parameters=dict(metric.parameters),

@@ -1,9 +1,10 @@
-"""The flow `evaluate`: from a source to a run folder, stage after stage, shard beside shard."""
+"""Evaluate a source and write a run folder: the flow `evaluate`."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,8 @@ from flows.execution.calibration_lookup import with_maps
 from flows.execution.plan import Plan, plan_run
 from flows.execution.run_record import build_manifest, choose_folder, record_run, settings_for_manifest
 from flows.execution.runners import start_runner
-from flows.execution.shards import Shards, Submitted, Way
+from flows.execution.shards import Shard, ShardQueue, Submitted
 from flows.execution.stage_settings import (
-    STAGE_TASKS,
     metrics_of,
     retrieval_settings,
     samples_settings,
@@ -29,16 +29,20 @@ from flows.execution.stage_settings import (
 )
 from metric_core.stages import Stage
 from tasks.launcher import launch_for_scope
-from tasks.models.models import open_cache, reset_clients_for_run
+from tasks.models.caches import open_cache
+from tasks.models.run_models import RunModels, models_for
+from tasks.options.settings import Settings
 from tasks.prefect_support.concurrency_limits import create_limits
 from tasks.runs import run_folder
 from tasks.runs.finished_run import FinishedRun
+from tasks.runtime import progress
 from tasks.runtime.home import assay_home
 from tasks.sources.in_memory import save_dataset
-from tasks.stages.base import run_here
+from tasks.stages.prefect_task import run_here
 from tasks.stages.reporting import ReportingSettings, reporting
 from tasks.stages.retrieval import retrieval
 from tasks.stages.samples import SamplesResult, samples
+from tasks.stages.stage_task import STAGE_TASKS, TableStorage
 from tasks.tables.table_store import StageRef
 from tasks.tables.tables_in_use import mark_in_use
 
@@ -48,13 +52,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What a finished evaluation returns.
+    """The result of a finished evaluation.
 
     Args:
-        folder: the run folder.
-        rows: rows evaluated.
-        bad_rows: rows left out.
-        warnings: what a person should know about the data.
+        folder: Run folder.
+        rows: Number of rows that were evaluated.
+        bad_rows: Number of rows that were left out.
+        warnings: Sentences on the data and the run that the user should know.
     """
 
     folder: str
@@ -65,16 +69,16 @@ class Evaluation:
 
 @flow(name="evaluate", persist_result=False, validate_parameters=True)
 def evaluate(config: RunConfig) -> Evaluation:
-    """Evaluates a source and writes a run folder.
+    """Evaluate a source and write a run folder.
 
     Args:
-        config: what to evaluate, by which metrics, with which models, and where the results go.
+        config: Configuration of the run.
 
     Returns:
-        Where the results are, and how many rows they are about.
+        The run folder and the numbers of rows.
 
     Raises:
-        AssayError: anything that the user can put right; the message says how.
+        AssayError: Anything that the user can fix; the message says how.
     """
     plan = plan_run(config)
     baseline = FinishedRun(config.baseline) if config.baseline is not None else None
@@ -82,7 +86,7 @@ def evaluate(config: RunConfig) -> Evaluation:
         open_cache(config.cache).ensure()
     folder = choose_folder(config)
     with run_folder.lock_folder(folder), running_judge(config) as ready:
-        manifest = build_manifest(ready, plan)
+        manifest = build_manifest(ready, plan, models_for(str(flow_run.id)))
         in_use = mark_in_use(tables_root(ready), manifest["run_id"])
         with record_run(folder, manifest), in_use, show_progress(), start_runner(ready):
             return _evaluate(ready, plan, folder, manifest, baseline)
@@ -90,11 +94,10 @@ def evaluate(config: RunConfig) -> Evaluation:
 
 @contextmanager
 def running_judge(config: RunConfig) -> Iterator[RunConfig]:
-    """The configuration with its judge at hand: one that is to be launched runs as long as the block.
+    """Yield the configuration with a running judge; one that the configuration launches runs as long as the block.
 
-    Answers that could not be kept while the judge worked are kept at the end, if that is possible now.
+    Answers that could not be cached while the judge worked are cached at the end, if that is possible then.
     """
-    reset_clients_for_run(str(flow_run.id))
     create_limits((config.judge, *config.panel), update=False)
     try:
         if config.judge.launch is None:
@@ -113,13 +116,13 @@ def _evaluate(
     tables = tables_root(config)
     findings: dict[str, Any] = {}
     if config.retriever is None:
-        read = run_here(samples, samples_settings(config, plan), tables)
+        read = _read_samples(config, plan)
     else:
         fetched = retrieval(retrieval_settings(config, config.retriever), tables)
         config = use_fetched_contexts(config, fetched.source)
-        read = fetched.added_to(run_here(samples, samples_settings(config, plan), tables))
+        read = fetched.added_to(_read_samples(config, plan))
         findings |= {"config": settings_for_manifest(config), "retrieval": fetched.said()}
-    refs = [*read.refs, *_run_shards(read, config, plan)]
+    refs = _run_shards(read, config, plan, models_for(manifest["run_id"]))
     findings["seconds"] = round(time.monotonic() - started, 3)
     if baseline is not None:
         findings["baseline"] = compare_with_baseline(baseline, refs)
@@ -129,14 +132,14 @@ def _evaluate(
 def finish(
     read: SamplesResult, refs: Sequence[StageRef], plan: Plan, folder: Path, manifest: Mapping[str, Any]
 ) -> Evaluation:
-    """Has the run folder written.
+    """Write the run folder.
 
     Args:
-        read: the rows, and what was found when they were read.
-        refs: the tables of all stages and shards, those of the samples included.
-        plan: what was computed.
-        folder: the run folder.
-        manifest: what run.json says beside that.
+        read: Result of reading the source.
+        refs: Tables of all stages and shards, including the samples.
+        plan: Plan of the run.
+        folder: Run folder.
+        manifest: Content of run.json, to which what was found is added.
     """
     findings = {
         "status": "completed",
@@ -146,39 +149,58 @@ def finish(
         "warnings": read.warnings,
     }
     settings = ReportingSettings(folder=str(folder), metrics=metrics_of(plan), manifest={**manifest, **findings})
-    run_here(reporting, list(refs), settings)
+    run_here(reporting, list(refs), settings, partial(progress.advance, Stage.REPORTING))
     rows = sum(ref.rows for ref in read.refs)
     warnings = (*read.warnings, *publish(folder))
     return Evaluation(folder=str(folder), rows=rows, bad_rows=read.bad_row_count, warnings=warnings)
 
 
 def run_evaluation(config: RunConfig, dataset: "Dataset | None" = None) -> Evaluation:
-    """Runs the flow, on a data set at hand if there is one.
+    """Run the flow `evaluate`.
 
     Args:
-        config: what to evaluate, by which metrics, with which models, and where the results go.
-        dataset: a `datasets.Dataset` to evaluate instead of the configuration's source.
+        config: Configuration of the run.
+        dataset: A `datasets.Dataset` to evaluate instead of the configuration's source.
     """
     if dataset is not None:
         config = config.model_copy(update={"source": save_dataset(dataset, tables_root(config))})
     return evaluate(config)
 
 
-def _run_shards(read: SamplesResult, config: RunConfig, plan: Plan) -> list[StageRef]:
-    settings = with_maps(stage_settings(config, plan), config, plan)
-    stages = [stage for stage in plan.stages if stage in STAGE_TASKS]
-    keeping = {stage: storage_of(stage, settings[stage], config) for stage in stages}
-    shards = Shards(config, dict.fromkeys(stages, sum(ref.rows for ref in read.refs)))
+def _read_samples(config: RunConfig, plan: Plan) -> SamplesResult:
+    settings, reporter = samples_settings(config, plan), partial(progress.advance, Stage.SAMPLES)
+    read: SamplesResult = run_here(samples, settings, tables_root(config), reporter)
+    return read
 
-    def way(number: int, samples: StageRef) -> Way:
-        """All stages at once: each waits by itself for those that it reads from."""
+
+def _run_shards(read: SamplesResult, config: RunConfig, plan: Plan, models: RunModels) -> list[StageRef]:
+    settings = with_maps(stage_settings(config, plan), config, plan, models)
+    stages = plan.sharded_stages
+    storage = {stage: storage_of(stage, settings[stage], config, models) for stage in stages}
+    queue = ShardQueue(config, [stages], dict.fromkeys(stages, sum(ref.rows for ref in read.refs)))
+    return queue.run(_Shard(number, ref, plan, settings, storage) for number, ref in enumerate(read.refs))
+
+
+class _Shard(Shard):
+    """A shard whose stages are all submitted at once: Prefect starts each when those that it reads from are done."""
+
+    def __init__(
+        self,
+        number: int,
+        samples: StageRef,
+        plan: Plan,
+        settings: Mapping[Stage, Settings],
+        storage: Mapping[Stage, TableStorage],
+    ) -> None:
+        super().__init__(number, {Stage.SAMPLES: samples})
+        self._plan = plan
+        self._settings = settings
+        self._storage = storage
+
+    def submit(self, level: Sequence[Stage]) -> Mapping[Stage, Submitted]:
+        samples = self.tables[Stage.SAMPLES]
         tables: dict[Stage, Any] = {Stage.SAMPLES: samples}
-        for stage in stages:
-            before = [tables[earlier] for earlier in plan.before(stage)]
-            tables[stage] = STAGE_TASKS[stage].submit(before, settings[stage], keeping[stage], number)
-        done = yield {stage: Submitted(tables[stage], samples.rows) for stage in stages}
-        return list(done.values())
-
-    for number, ref in enumerate(read.refs):
-        shards.add(way(number, ref))
-    return shards.finished()
+        for stage in level:
+            inputs = [tables[earlier] for earlier in self._plan.inputs_of(stage)]
+            tables[stage] = STAGE_TASKS[stage].submit(inputs, self._settings[stage], self._storage[stage], self.number)
+        return {stage: Submitted(tables[stage], samples.rows) for stage in level}

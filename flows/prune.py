@@ -7,7 +7,7 @@ from prefect import flow
 
 from metric_core.errors import ConfigError
 from tasks.cache.maintenance import prune as prune_answers
-from tasks.models.models import open_cache
+from tasks.models.caches import open_cache
 from tasks.options.settings import Settings
 from tasks.runtime.home import assay_home
 from tasks.tables.prune_tables import prune_tables

@@ -1,86 +1,93 @@
-"""The flow `rerun`: a finished run again, but only where there is something to gain.
+"""Run a finished run again where its result can change: the flow `rerun`.
 
-Rows that are fine keep their rows of the stage tables, from the run folder itself, so that nothing is asked about
-them even where every store has been emptied. A stage whose table lacks what the metrics need is computed for all rows.
+Other rows keep their rows of the stage tables, which are read from the run folder itself. So nothing is asked about
+them even if the cache and the table store are empty. A stage whose table lacks what the metrics need is computed for
+all rows.
 """
 
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from prefect import flow
+from prefect.runtime import flow_run
 
 from flows.config.run_config import RunConfig, tables_root
 from flows.evaluate import Evaluation, finish, running_judge
 from flows.execution.artifacts import show_progress
 from flows.execution.calibration_lookup import with_maps
-from flows.execution.plan import LEVELS
 from flows.execution.rerun_plan import Rerun, RerunRequest, prepare
 from flows.execution.rerun_warnings import warn_about_reused_rows
 from flows.execution.run_record import build_manifest, choose_folder, record_run
 from flows.execution.runners import start_runner
-from flows.execution.shards import Shards, Submitted, Way
-from flows.execution.stage_settings import STAGE_TASKS, samples_settings, stage_settings, storage_of
+from flows.execution.shards import Shard, ShardQueue, Submitted
+from flows.execution.stage_settings import samples_settings, stage_settings, storage_of
 from metric_core.errors import RunFolderError
 from metric_core.stages import Stage
-from tasks.models.models import open_cache
+from tasks.models.caches import open_cache
+from tasks.models.run_models import RunModels, models_for
 from tasks.runs import run_folder
 from tasks.runs.row_reuse import RowReuse, row_ids
-from tasks.stages.base import run_here
+from tasks.runtime import progress
+from tasks.stages.prefect_task import run_here
+from tasks.stages.registry import LEVELS, STAGES
 from tasks.stages.samples import BadRowNote, SamplesResult, samples
+from tasks.stages.stage_task import STAGE_TASKS
 from tasks.tables.table_store import StageRef
 from tasks.tables.tables_in_use import mark_in_use
 
 
 @flow(name="rerun", persist_result=False, validate_parameters=True)
 def rerun(request: RerunRequest) -> Evaluation:
-    """Runs a finished run again where there is something to gain, into a run folder of its own.
+    """Run a finished run again where its result can change, into a new run folder.
 
     Args:
-        request: which run, and what of it.
+        request: The run, and the rows and stages to compute again.
 
     Returns:
-        Where the results are, and how many rows they are about.
+        The run folder and the numbers of rows.
 
     Raises:
-        AssayError: anything that the user can put right; the message says how.
+        AssayError: Anything that the user can fix; the message says how.
     """
     ready = prepare(request)
     if ready.config.cache is not None:
         open_cache(ready.config.cache).ensure()
     folder = _folder_of(ready)
     with run_folder.lock_folder(folder), running_judge(ready.config) as config:
+        models = models_for(str(flow_run.id))
         parent = {"run_id": ready.earlier.run_id, "folder": str(ready.earlier.folder)}
-        manifest = {**build_manifest(config, ready.plan), "parent": parent}
+        manifest = {**build_manifest(config, ready.plan, models), "parent": parent}
         in_use = mark_in_use(tables_root(config), manifest["run_id"])
         with record_run(folder, manifest), in_use, show_progress(), start_runner(config):
-            return _rerun(ready, config, folder, manifest)
+            return _rerun(ready, config, models, folder, manifest)
 
 
 def run_rerun(request: RerunRequest) -> Evaluation:
-    """Runs the flow.
+    """Run the flow `rerun`.
 
     Args:
-        request: which run, and what of it.
+        request: The run, and the rows and stages to compute again.
     """
     return rerun(request)
 
 
-def _rerun(ready: Rerun, config: RunConfig, folder: Path, manifest: Mapping[str, Any]) -> Evaluation:
+def _rerun(ready: Rerun, config: RunConfig, models: RunModels, folder: Path, manifest: Mapping[str, Any]) -> Evaluation:
     started = time.monotonic()
-    carrier = RowReuse(ready.earlier, tables_root(config))
-    read = _read(ready, config, carrier)
+    reuse = RowReuse(ready.earlier, tables_root(config))
+    read = _read(ready, config, reuse)
     wanted = ready.rows(read)
-    work = _Work(ready, config, carrier, wanted)
+    work = _Work(ready, config, models, reuse, wanted)
     refs = work.run(read.refs)
     notes = warn_about_reused_rows(ready, manifest)
     warnings = (*(words for words in read.warnings if words not in ready.earlier.notes), *notes)
     said = {
         "rows": ready.request.rows,
         "stage": ready.request.stage,
-        "rows_anew": work.rows_named(read.refs),
+        "rows_anew": work.count_rows(read.refs),
         "notes": notes,
     }
     read = replace(read, warnings=warnings)
@@ -88,14 +95,16 @@ def _rerun(ready: Rerun, config: RunConfig, folder: Path, manifest: Mapping[str,
     return finish(read, refs, ready.plan, folder, {**manifest, "rerun": said, "seconds": seconds})
 
 
-def _read(ready: Rerun, config: RunConfig, carrier: RowReuse) -> SamplesResult:
-    """The rows: as the source has them now if it is about changes, else those of the earlier run."""
+def _read(ready: Rerun, config: RunConfig, reuse: RowReuse) -> SamplesResult:
+    """Read the rows: from the source if the request is about changes, else from the earlier run."""
     if ready.request.rows == "changed":
-        read: SamplesResult = run_here(samples, samples_settings(config, ready.plan), carrier.tables)
+        read: SamplesResult = run_here(
+            samples, samples_settings(config, ready.plan), reuse.tables, partial(progress.advance, Stage.SAMPLES)
+        )
         return read
     manifest = ready.earlier.manifest
     return SamplesResult(
-        refs=tuple(carrier.samples()),
+        refs=tuple(reuse.samples()),
         rows_read=manifest["rows_read"],
         bad_rows=tuple(BadRowNote(**bad_row) for bad_row in manifest["bad_rows"]),
         bad_row_count=manifest["bad_row_count"],
@@ -104,62 +113,49 @@ def _read(ready: Rerun, config: RunConfig, carrier: RowReuse) -> SamplesResult:
 
 
 class _Work:
-    """What a rerun computes, shard by shard.
+    """The work of a rerun: which rows each stage computes, with which settings.
 
     Args:
-        ready: the rerun.
-        config: its configuration, whose judge is at hand.
-        carrier: brings rows of the earlier run.
-        wanted: ids of the rows that are computed anew; None for all.
+        ready: Prepared rerun.
+        config: Configuration of the rerun, whose judge is running.
+        models: Models of the rerun.
+        reuse: Rows of the earlier run.
+        wanted: Ids of the rows that are computed again; None for all.
     """
 
-    def __init__(self, ready: Rerun, config: RunConfig, carrier: RowReuse, wanted: frozenset[str] | None) -> None:
+    def __init__(
+        self, ready: Rerun, config: RunConfig, models: RunModels, reuse: RowReuse, wanted: frozenset[str] | None
+    ) -> None:
+        self.plan = ready.plan
+        self.earlier = reuse
+        self.settings = with_maps(stage_settings(config, ready.plan), config, ready.plan, models)
+        self.storage = {
+            stage: storage_of(stage, self.settings[stage], config, models) for stage in ready.plan.sharded_stages
+        }
         self._ready = ready
-        self._plan = ready.plan
         self._config = config
-        self._carrier = carrier
         self._wanted = wanted
-        self._settings = with_maps(stage_settings(config, ready.plan), config, ready.plan)
-        self._stages = [stage for stage in ready.plan.stages if stage in STAGE_TASKS]
-        self._keeping = {stage: storage_of(stage, self._settings[stage], config) for stage in self._stages}
 
-    def rows_named(self, samples: Sequence[StageRef]) -> int:
-        """How many rows are to be computed anew."""
+    def count_rows(self, samples: Sequence[StageRef]) -> int:
+        """Return the number of rows that are computed again."""
         return sum(ref.rows for ref in samples) if self._wanted is None else len(self._wanted)
 
     def run(self, samples: Sequence[StageRef]) -> list[StageRef]:
-        """The tables of all shards, those of the samples included."""
-        everything, some = sum(ref.rows for ref in samples), self.rows_named(samples)
-        rows = {stage: everything if self._is_whole(stage) else some for stage in self._stages}
-        shards = Shards(self._config, {stage: rows[stage] for stage in self._stages if self._is_computed(stage)})
-        for number, ref in enumerate(samples):
-            shards.add(self._way(number, ref))
-        return shards.finished()
+        """Compute the tables of all shards and return them, including the samples."""
+        everything, some = sum(ref.rows for ref in samples), self.count_rows(samples)
+        stages = self.plan.sharded_stages
+        rows = {stage: everything if self._is_whole(stage) else some for stage in stages if self._is_computed(stage)}
+        levels = [[stage for stage in level if stage in stages] for level in LEVELS]
+        queue = ShardQueue(self._config, [level for level in levels if level], rows)
+        return queue.run(_RerunShard(number, ref, self) for number, ref in enumerate(samples))
 
-    def _way(self, number: int, samples: StageRef) -> Way:
-        """Level after level: a table that holds rows of both runs is put together before others read it."""
-        order = row_ids(samples)
-        tables = {Stage.SAMPLES: samples}
-        for level in LEVELS:
-            scopes = {stage: self._scope(stage, order) for stage in level if stage in self._stages}
-            submitted: dict[Stage, Submitted] = {}
-            for stage, anew in scopes.items():
-                if anew or not order:
-                    before = [tables[earlier] for earlier in self._plan.before(stage)]
-                    if len(anew) < len(order):
-                        before = [self._carrier.select(ref, anew) for ref in before]
-                    future = STAGE_TASKS[stage].submit(before, self._settings[stage], self._keeping[stage], number)
-                    submitted[stage] = Submitted(future, len(anew))
-                else:
-                    tables[stage] = self._carrier.reuse(stage, order)
-            done = yield submitted
-            for stage, ref in done.items():
-                is_whole = len(scopes[stage]) == len(order)
-                tables[stage] = ref if is_whole else self._carrier.merge(ref, order, scopes[stage])
-        return list(tables.values())
+    def scope(self, stage: Stage, order: Sequence[str]) -> Collection[str]:
+        """Return the ids of a shard's rows that a stage computes.
 
-    def _scope(self, stage: Stage, order: Sequence[str]) -> Collection[str]:
-        """The ids of the shard's rows that a stage computes."""
+        Args:
+            stage: The stage.
+            order: Ids of the shard's rows.
+        """
         if not self._is_computed(stage):
             return ()
         if self._wanted is None or self._is_whole(stage):
@@ -167,11 +163,44 @@ class _Work:
         return self._wanted.intersection(order)
 
     def _is_computed(self, stage: Stage) -> bool:
-        return self._is_whole(stage) or stage in self._ready.anew
+        return self._is_whole(stage) or stage in self._ready.recomputed
 
     def _is_whole(self, stage: Stage) -> bool:
-        """Whether a stage is computed for all rows, whichever the request names."""
-        return stage is Stage.AGGREGATION or stage in self._ready.whole
+        """Return whether a stage is computed for all rows, whatever the request names."""
+        return not STAGES[stage].cached or stage in self._ready.whole
+
+
+class _RerunShard(Shard):
+    """A shard that goes level by level: a table with rows of both runs is merged before others read it."""
+
+    def __init__(self, number: int, samples: StageRef, work: _Work) -> None:
+        super().__init__(number, {Stage.SAMPLES: samples})
+        self._work = work
+        self._order = row_ids(samples)
+        self._scopes: dict[Stage, Collection[str]] = {}
+
+    def submit(self, level: Sequence[Stage]) -> Mapping[Stage, Submitted]:
+        self._scopes = {stage: self._work.scope(stage, self._order) for stage in level}
+        submitted: dict[Stage, Submitted] = {}
+        for stage, scope in self._scopes.items():
+            if scope or not self._order:
+                submitted[stage] = self._submit_stage(stage, scope)
+            else:
+                self.tables[stage] = self._work.earlier.reuse(stage, self._order)
+        return submitted
+
+    def collect(self, done: Mapping[Stage, StageRef]) -> None:
+        for stage, ref in done.items():
+            scope = self._scopes[stage]
+            is_whole = len(scope) == len(self._order)
+            self.tables[stage] = ref if is_whole else self._work.earlier.merge(ref, self._order, scope)
+
+    def _submit_stage(self, stage: Stage, scope: Collection[str]) -> Submitted:
+        inputs = [self.tables[earlier] for earlier in self._work.plan.inputs_of(stage)]
+        if len(scope) < len(self._order):
+            inputs = [self._work.earlier.select(ref, scope) for ref in inputs]
+        settings, storage = self._work.settings[stage], self._work.storage[stage]
+        return Submitted(STAGE_TASKS[stage].submit(inputs, settings, storage, self.number), len(scope))
 
 
 def _folder_of(ready: Rerun) -> Path:

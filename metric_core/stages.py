@@ -26,7 +26,13 @@ class Stage(StrEnum):
     REPORTING = "reporting"
 
 
-_JUDGED = frozenset({Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS, Stage.VERDICTS})
+JUDGED = frozenset({Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS, Stage.VERDICTS, Stage.EXPLANATIONS})
+"""The stages that ask a judge; the declaration of each stage is checked against it."""
+
+EVIDENCE_STAGES: tuple[Stage, ...] = tuple(
+    stage for stage in Stage if stage not in {Stage.SAMPLES, Stage.AGGREGATION, Stage.REPORTING}
+)
+"""The stages whose tables show how a score came about."""
 
 
 class Product(StrEnum):
@@ -102,6 +108,11 @@ PRODUCTS: dict[Product, ProductSpec] = {
     Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER: ProductSpec(Stage.SIMILARITY, (c.RESPONSE, c.REFERENCE)),
 }
 
+PRODUCT_STAGES: tuple[Stage, ...] = tuple(
+    stage for stage in Stage if stage in {spec.stage for spec in PRODUCTS.values()}
+)
+"""The stages whose tables scores are computed from."""
+
 
 def closure(products: Iterable[Product]) -> frozenset[Product]:
     """Return the products with all products that they depend on.
@@ -125,4 +136,4 @@ def any_judged(products: Iterable[Product]) -> bool:
     >>> any_judged([Product.QUESTION_SIMILARITY]), any_judged([Product.ANSWER_SIMILARITY])
     (True, False)
     """
-    return any(PRODUCTS[product].stage in _JUDGED for product in closure(products))
+    return any(PRODUCTS[product].stage in JUDGED for product in closure(products))

@@ -92,7 +92,7 @@ def _stage_content(stage: "StageDryRun") -> dict[str, Any]:
 
 
 def _show(run_plan: "Plan") -> None:
-    from flows.execution.plan import LEVELS  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.stages.registry import LEVELS  # noqa: PLC0415 keeps `assay --help` quick
 
     tree = Tree(
         f"[bold]{len(run_plan.requests)} metrics[/]: " + ", ".join(request.key for request in run_plan.requests)

@@ -78,12 +78,12 @@ def rerun(
 
 
 def _stage(name: str) -> "Stage":
-    from flows.execution.plan import BEFORE  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.runtime.wording import suggest_nearest  # noqa: PLC0415
+    from tasks.runtime.wording import suggest_nearest  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.stages.registry import STAGES  # noqa: PLC0415
 
-    found = next((stage for stage in BEFORE if stage == name), None)
+    found = next((stage for stage in STAGES if stage == name), None)
     if found is None:
-        close = suggest_nearest(name, list(BEFORE))
-        hint = f"Did you mean {close}?" if close else f"The stages are: {', '.join(BEFORE)}."
+        close = suggest_nearest(name, list(STAGES))
+        hint = f"Did you mean {close}?" if close else f"The stages are: {', '.join(STAGES)}."
         raise ConfigError(f"there is no stage {name!r} to recompute. {hint}")
     return found

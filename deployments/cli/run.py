@@ -60,7 +60,7 @@ def load_models(config: "RunConfig") -> None:
 
     The thread is not a daemon: the libraries of the models abort a process that exits while they load.
     """
-    from tasks.models.models import preload  # noqa: PLC0415 loads spaCy and onnxruntime
+    from tasks.models.run_models import preload  # noqa: PLC0415 loads spaCy and onnxruntime
 
     threading.Thread(target=preload, args=(config.embedder, config.language), name="load-models").start()
 

@@ -1,1 +1,1 @@
-"""What a run would reuse and what it would ask."""
+"""Dry runs: count what a run would reuse and what it would ask."""

@@ -1,4 +1,4 @@
-"""What a plan tells of a run: stage by stage what is kept and what would be asked, and how far that can be trusted."""
+"""The result of a dry run: per stage what is cached and what would be asked, and how certain that is."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from tasks.dry_run.counting_judge import Tally
 
 
 class Certainty(StrEnum):
-    """How far numbers can be trusted."""
+    """The certainty of numbers, from the most to the least certain."""
 
     EXACT = "exact"
     ESTIMATED = "estimated"
@@ -18,7 +18,7 @@ class Certainty(StrEnum):
 
 
 def least_certain(found: Iterable[Certainty]) -> Certainty:
-    """The least certain of some.
+    """Return the least certain of several certainties.
 
     >>> least_certain([Certainty.EXACT, Certainty.ESTIMATED]).value
     'estimated'
@@ -28,17 +28,17 @@ def least_certain(found: Iterable[Certainty]) -> Certainty:
 
 @dataclass(slots=True)
 class StageDryRun:
-    """What a run would do in one stage.
+    """The work of a run in one stage.
 
     Args:
-        stage: the stage.
-        judged: whether it asks the judge.
-        kept: shards whose tables are kept.
-        missing: shards that have to be computed for certain.
-        unknown: shards of which only the run can tell, because what they are made from is not there yet, or because a
+        stage: Name of the stage.
+        judged: True for a stage that asks the judge.
+        kept: Number of shards whose tables are cached.
+        missing: Number of shards that are certain to be computed.
+        unknown: Number of shards that only the run itself can decide on, because their inputs do not exist yet or a
             model is out of reach.
-        tally: what it would ask for the shards that are not kept.
-        certainty: of the tally.
+        tally: Questions for the shards whose tables are not cached.
+        certainty: Certainty of the tally.
     """
 
     stage: Stage
@@ -55,9 +55,9 @@ class PendingContexts:
     """The contexts of a run that fetches them.
 
     Args:
-        index: what the retriever asks.
-        rows: rows whose contexts it gives.
-        fetched: when the contexts were fetched that the forecast is made with; None where there are none.
+        index: Identity of the index.
+        rows: Number of rows whose contexts are fetched.
+        fetched: Time at which the contexts of the dry run were fetched; None without contexts.
     """
 
     index: str
@@ -67,15 +67,15 @@ class PendingContexts:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What a run would do.
+    """The work of a run.
 
     Args:
-        rows: rows that it would evaluate.
-        bad_rows: rows that it would leave out.
-        shards: parts that the rows come in.
-        stages: the stages whose tables are kept, in the order of the plan.
-        problems: why something could not be told.
-        contexts: where the contexts come from; None if the data has them.
+        rows: Number of rows that it would evaluate.
+        bad_rows: Number of rows that it would leave out.
+        shards: Number of shards.
+        stages: Stages whose tables are cached, in the order of the plan.
+        problems: Sentences that say what could not be determined, and why.
+        contexts: Contexts that the run would fetch; None if the data has them.
     """
 
     rows: int
@@ -87,10 +87,10 @@ class DryRun:
 
     @property
     def tally(self) -> Tally:
-        """What all stages would ask."""
+        """The questions of all stages."""
         return sum((stage.tally for stage in self.stages), Tally())
 
     @property
     def certainty(self) -> Certainty:
-        """Of the tally: that of its least certain part."""
+        """The certainty of the tally, which is that of its least certain part."""
         return least_certain((Certainty.EXACT, *(stage.certainty for stage in self.stages)))

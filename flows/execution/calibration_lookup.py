@@ -1,7 +1,7 @@
-"""Find the calibrations that hold for a run, describe them in run.json and apply them.
+"""Find the calibrations that hold for a run, and apply their maps.
 
-A calibration holds where everything that determines the metric's tables is the same. Its fingerprint is a digest of the
-settings that the stages would have if the metric were the only one.
+A calibration holds where everything is the same that determines the metric's tables. So its identity is made of the
+settings that the stages would have if the metric were the only one, by the fingerprints of cached tables.
 """
 
 import hashlib
@@ -13,18 +13,18 @@ from typing import Any
 
 from flows.config.run_config import RunConfig
 from flows.execution.plan import Plan
-from flows.execution.stage_settings import STAGE_TASKS, judged_settings, stage_settings
+from flows.execution.stage_settings import judged_settings, stage_settings
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.errors import ConfigError
 from metric_core.metric import MetricRequest
 from metric_core.stages import Stage, closure
 from tasks.calibration import calibration_files
 from tasks.calibration.calibration_files import Calibration, JudgeName
-from tasks.models.models import open_judges
+from tasks.models.run_models import RunModels
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings
 from tasks.stages.aggregation import AggregationSettings
-from tasks.stages.fingerprint import settings_fingerprint
+from tasks.stages.stage_task import STAGE_TASKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,75 +40,85 @@ class CoveredMetric:
     not_covered: tuple[str, ...]
 
 
-def metric_fingerprint(config: RunConfig, request: MetricRequest) -> str:
-    """Return the digest of all that determines the tables of a metric, whatever else a run computes.
+def metric_fingerprint(config: RunConfig, request: MetricRequest, models: RunModels) -> str:
+    """Return the digest of all that determines a metric, whatever else a run computes.
 
     Args:
         config: Configuration of a run whose judge is running.
-        request: The metric.
+        request: Metric with its parameters.
+        models: Models of the run.
     """
     alone = replace(request, key=request.metric.name)
     plan = Plan((alone,), closure(alone.products), {}, "none")
     settings = stage_settings(config.model_copy(update={"verdict": "binary", "refresh": ()}), plan)
     stages = {
-        stage: [STAGE_TASKS[stage].version, settings_fingerprint(settings[stage])]
-        for stage in plan.stages
-        if stage in STAGE_TASKS and stage is not Stage.AGGREGATION
+        stage: [STAGE_TASKS[stage].definition.version, STAGE_TASKS[stage].fingerprint(settings[stage], models)]
+        for stage in plan.cached_stages
     }
     content = [MetricSettings.of(alone).model_dump(mode="json"), stages]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def judge_name(config: RunConfig) -> JudgeName:
-    """Return the name of the judge of a run, which must be running."""
-    identity = open_judges(judged_settings(config)).identity
+def judge_name(config: RunConfig, models: RunModels) -> JudgeName:
+    """Return the identity of the judge of a run.
+
+    Args:
+        config: Configuration of a run whose judge is running.
+        models: Models of the run.
+    """
+    identity = models.open_judges(judged_settings(config)).identity
     return JudgeName(backend=identity.backend, model=identity.model, revision=identity.revision)
 
 
-def calibration_entry(config: RunConfig, plan: Plan) -> dict[str, Any]:
-    """Return the entry of run.json about the judge's agreement with people.
+def calibration_entry(config: RunConfig, plan: Plan, models: RunModels) -> dict[str, Any]:
+    """Return the entry of run.json on the judge's agreement with people.
 
     Args:
         config: Configuration of a run whose judge is running.
         plan: Plan of the run.
+        models: Models of the run.
 
     Raises:
         ConfigError: The configuration asks for a calibration that does not hold for this judge.
     """
-    covered = _find_covered(config, plan.requests)
-    applied = _maps(config, covered)
+    covered = _find_covered(config, plan.requests, models)
+    applied = _maps(config, covered, models)
     metrics = {key: found.manifest_entry(config.verdict, key in applied) for key, found in covered.by_metric.items()}
     return {"metrics": metrics, "not_covered": list(covered.not_covered)}
 
 
-def with_maps(settings: dict[Stage, Settings], config: RunConfig, plan: Plan) -> dict[Stage, Settings]:
+def with_maps(
+    settings: dict[Stage, Settings], config: RunConfig, plan: Plan, models: RunModels
+) -> dict[Stage, Settings]:
     """Return the settings of all stages with the maps that the configuration asks for.
 
     Raises:
-        ConfigError: As for `calibration_entry`.
+        ConfigError: The configuration asks for a calibration that does not hold for this judge.
     """
     aggregation = settings[Stage.AGGREGATION]
     if config.calibration == "none" or not isinstance(aggregation, AggregationSettings):
         return settings
-    maps = _maps(config, _find_covered(config, plan.requests))
+    maps = _maps(config, _find_covered(config, plan.requests, models), models)
     return {**settings, Stage.AGGREGATION: aggregation.model_copy(update={"maps": maps})}
 
 
-def _find_covered(config: RunConfig, requests: Sequence[MetricRequest]) -> CoveredMetric:
+def _find_covered(config: RunConfig, requests: Sequence[MetricRequest], models: RunModels) -> CoveredMetric:
     is_file = config.calibration not in ("none", "latest")
     known = (
         [calibration_files.load(Path(config.calibration).expanduser())] if is_file else calibration_files.load_latest()
     )
     if not known:
         return CoveredMetric({}, ())
-    identities = {request.key: metric_fingerprint(config, request) for request in requests}
+    identities = {request.key: metric_fingerprint(config, request, models) for request in requests}
     by_identity = {found.identity: found for found in reversed(known)}
     by_metric = {key: by_identity[identity] for key, identity in identities.items() if identity in by_identity}
     if is_file and not by_metric:
-        raise ConfigError(_wrong_file(known[0], config, requests))
+        raise ConfigError(_wrong_file(known[0], config, requests, models))
     names = {request.metric.name for request in requests if request.key not in by_metric}
     others = [found for found in known if found.name in names]
-    return CoveredMetric(by_metric, tuple(dict.fromkeys(_sentences(others, judge_name(config)))) if others else ())
+    return CoveredMetric(
+        by_metric, tuple(dict.fromkeys(_sentences(others, judge_name(config, models)))) if others else ()
+    )
 
 
 def _sentences(others: Sequence[Calibration], judge: JudgeName) -> Iterator[str]:
@@ -118,10 +128,10 @@ def _sentences(others: Sequence[Calibration], judge: JudgeName) -> Iterator[str]
             yield f"the calibration of {found.metric} of {day} does not hold here: it is {why}"
 
 
-def _wrong_file(found: Calibration, config: RunConfig, requests: Sequence[MetricRequest]) -> str:
+def _wrong_file(found: Calibration, config: RunConfig, requests: Sequence[MetricRequest], models: RunModels) -> str:
     if found.name not in {request.metric.name for request in requests}:
         return f"the calibration {config.calibration} is of {found.metric}, which this run does not compute"
-    judge = judge_name(config)
+    judge = judge_name(config, models)
     why = calibration_files.describe_mismatch(found, judge) or f"of the judge {found.judge}, not {judge}"
     return (
         f"the calibration {config.calibration} does not hold for this run: it is {why}. "
@@ -129,7 +139,7 @@ def _wrong_file(found: Calibration, config: RunConfig, requests: Sequence[Metric
     )
 
 
-def _maps(config: RunConfig, covered: CoveredMetric) -> dict[str, ProbabilityMap]:
+def _maps(config: RunConfig, covered: CoveredMetric, models: RunModels) -> dict[str, ProbabilityMap]:
     if config.calibration == "none":
         return {}
     if config.verdict != "probability":
@@ -139,7 +149,7 @@ def _maps(config: RunConfig, covered: CoveredMetric) -> dict[str, ProbabilityMap
         )
     maps = {key: found.map for key, found in covered.by_metric.items() if found.map is not None}
     if not maps:
-        judge = judge_name(config)
+        judge = judge_name(config, models)
         notes = "".join(f"; {note}" for note in covered.not_covered)
         raise ConfigError(
             f"no calibration with a map is kept for the judge {judge} and these metrics{notes}. "

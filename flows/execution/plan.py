@@ -1,8 +1,6 @@
-"""The plan of a run: what the chosen metrics need, each shared product once, stage after stage.
+"""Plan a run: which products the chosen metrics need, and which stages compute them.
 
-There are two levels of judging whatever is asked: claims, questions and ratings first, verdicts after; entities and
-similarities run beside them, and scores are arithmetic on the rest. Explanations of verdicts, where they are wanted,
-are written meanwhile.
+A product that several metrics need is in the plan once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,56 +15,28 @@ from metric_core.registry import default_suite
 from metric_core.stages import PRODUCTS, Product, Stage, closure
 from tasks.options.retriever_options import RetrieverOptions
 from tasks.sources import SourceOptions, available_columns
+from tasks.stages.registry import LEVELS, STAGES
 
 DEFAULT_QUESTIONS = 3
-"""Regenerated questions a response, for a metric that does not say how many."""
-
-BEFORE: dict[Stage, tuple[Stage, ...]] = {
-    Stage.CLAIMS: (Stage.SAMPLES,),
-    Stage.ENTITIES: (Stage.SAMPLES,),
-    Stage.QUESTIONS: (Stage.SAMPLES,),
-    Stage.RATINGS: (Stage.SAMPLES,),
-    Stage.VERDICTS: (Stage.SAMPLES, Stage.CLAIMS),
-    Stage.SIMILARITY: (Stage.SAMPLES, Stage.QUESTIONS),
-    Stage.EXPLANATIONS: (Stage.SAMPLES, Stage.CLAIMS, Stage.VERDICTS),
-    Stage.AGGREGATION: (
-        Stage.SAMPLES,
-        Stage.CLAIMS,
-        Stage.ENTITIES,
-        Stage.QUESTIONS,
-        Stage.RATINGS,
-        Stage.VERDICTS,
-        Stage.SIMILARITY,
-    ),
-}
-"""Stage -> the stages whose tables it reads, of those that are in the plan."""
+"""Regenerated questions per response, for a metric that does not say how many."""
 
 ON_CLAIMS = frozenset(
     product
     for product, spec in PRODUCTS.items()
     if spec.stage is Stage.VERDICTS and spec.requires and product is not Product.SENTENCE_RELEVANCE
 )
-"""The products that are verdicts on claims: those that can be explained."""
-
-LEVELS: tuple[tuple[Stage, ...], ...] = (
-    (Stage.SAMPLES,),
-    (Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS, Stage.ENTITIES),
-    (Stage.VERDICTS, Stage.SIMILARITY),
-    (Stage.EXPLANATIONS, Stage.AGGREGATION),
-    (Stage.REPORTING,),
-)
-"""Stages that can run at the same time, level after level."""
+"""The products that are verdicts on claims, which can be explained."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run computes.
+    """The metrics, products and stages of a run.
 
     Args:
-        requests: the metrics, in the order in which tables show them.
-        products: every product they need, those that products need included.
-        left_out: metric -> the columns it lacks, for metrics left out because nobody named them.
-        explain: which verdicts on claims are explained.
+        requests: Metrics, in the order of the tables.
+        products: Every product that the metrics need, directly or through another product.
+        left_out: Metric -> the columns it lacks, for metrics left out because the configuration names none.
+        explain: Verdicts on claims that are explained.
     """
 
     requests: tuple[MetricRequest, ...]
@@ -78,26 +48,36 @@ class Plan:
     def stages(self) -> tuple[Stage, ...]:
         """The stages that have something to do, in the order of their levels."""
         busy = {PRODUCTS[product].stage for product in self.products}
-        always = {Stage.SAMPLES, Stage.AGGREGATION, Stage.REPORTING}
         if self.explain != "none" and self.products & ON_CLAIMS:
-            always.add(Stage.EXPLANATIONS)
+            busy.add(Stage.EXPLANATIONS)
+        always = {stage for level in LEVELS for stage in level if stage not in STAGES or STAGES[stage].always}
         return tuple(stage for level in LEVELS for stage in level if stage in busy | always)
 
+    @property
+    def sharded_stages(self) -> tuple[Stage, ...]:
+        """The stages of the plan that work shard by shard, in the order of their levels."""
+        return tuple(stage for stage in self.stages if stage in STAGES)
+
+    @property
+    def cached_stages(self) -> tuple[Stage, ...]:
+        """The stages of the plan whose tables are cached, in the order of their levels."""
+        return tuple(stage for stage in self.sharded_stages if STAGES[stage].cached)
+
     def products_of(self, stage: Stage) -> tuple[Product, ...]:
-        """What a stage computes, in the order of the products' declaration."""
+        """Return the products that a stage computes, in the order of their declaration."""
         return tuple(product for product in Product if product in self.products and PRODUCTS[product].stage is stage)
 
-    def before(self, stage: Stage) -> tuple[Stage, ...]:
-        """The stages whose tables a stage reads."""
-        return tuple(earlier for earlier in BEFORE[stage] if earlier in self.stages)
+    def inputs_of(self, stage: Stage) -> tuple[Stage, ...]:
+        """Return the planned stages whose tables a stage reads."""
+        return tuple(earlier for earlier in STAGES[stage].reads if earlier in self.stages)
 
     def users_of(self, product: Product) -> tuple[str, ...]:
-        """The metrics that need a product, directly or through another product."""
+        """Return the keys of the metrics that need a product, directly or through another product."""
         return tuple(request.key for request in self.requests if product in closure(request.products))
 
     @property
     def question_count(self) -> int:
-        """Regenerated questions a response: the most that any metric wants."""
+        """Regenerated questions per response: the largest number that a metric needs."""
         wanted = [
             request.parameters.get("strictness", DEFAULT_QUESTIONS)
             for request in self.requests
@@ -107,20 +87,20 @@ class Plan:
 
     @property
     def required(self) -> dict[str, tuple[str, ...]]:
-        """Metric -> the columns it needs."""
+        """The columns that each metric needs, by metric."""
         return {request.key: request.columns for request in self.requests}
 
 
 def make_plan(config: RunConfig, available: Sequence[str]) -> Plan:
-    """The plan for the metrics that the configuration names, or for all that the data allows.
+    """Return the plan for the metrics that the configuration names, or else for all that the data allows.
 
     Args:
-        config: the configuration.
-        available: the sample columns that the data has.
+        config: Configuration of the run.
+        available: Sample columns that the data has.
 
     Raises:
-        ConfigError: an unknown metric or parameter.
-        SourceError: no metric is named, and the data has the columns of none.
+        ConfigError: A metric or parameter is unknown.
+        SourceError: No metric is named, and the data lacks columns for each.
     """
     named = config.requests()
     requests = default_suite(available) if named is None else named
@@ -142,11 +122,11 @@ def make_plan(config: RunConfig, available: Sequence[str]) -> Plan:
 
 
 def plan_run(config: RunConfig) -> Plan:
-    """The plan of a run, after a look at the columns of its source.
+    """Return the plan of a run, which depends on the columns of its source.
 
     Raises:
-        ConfigError: no source is named, or a metric or parameter is unknown.
-        SourceError: the source can not be read, or no metric can work on it.
+        ConfigError: No source is named, or a metric or parameter is unknown.
+        SourceError: The source cannot be read, or no metric can work on it.
     """
     if config.source is None:
         raise ConfigError(
@@ -158,7 +138,7 @@ def plan_run(config: RunConfig) -> Plan:
 
 
 def _with_fetched(retriever: RetrieverOptions, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """The columns of a question set once the index has given its contexts."""
+    """Return the columns of a question set with those that the retriever adds."""
     if USER_INPUT not in columns:
         raise SourceError(f"contexts are fetched for questions, and the source has no {USER_INPUT}; see column_map")
     fetched = {*columns, RETRIEVED_CONTEXTS} | ({RESPONSE} if retriever.generator else set())

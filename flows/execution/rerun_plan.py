@@ -1,4 +1,4 @@
-"""What a rerun computes: decided from the earlier run's folder, before anything is computed."""
+"""Plan a rerun from the folder of the earlier run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from flows.config.run_config import RunConfig
-from flows.execution.plan import BEFORE, Plan
-from flows.execution.stage_settings import STAGE_TASKS, metrics_of, stage_settings
+from flows.execution.plan import Plan
+from flows.execution.stage_settings import metrics_of, stage_settings
 from metric_core.errors import ConfigError, RunFolderError, SourceError
 from metric_core.metric import MetricRequest
 from metric_core.stages import Stage, closure
@@ -22,6 +22,7 @@ from tasks.runs.finished_run import FinishedRun
 from tasks.runs.row_reuse import find_changes
 from tasks.runtime.credentials import refuse_secrets
 from tasks.stages.ratings import RatingsSettings
+from tasks.stages.registry import STAGES
 from tasks.stages.samples import SamplesResult
 
 _NOT_CONTENT = frozenset({"extras"})
@@ -29,14 +30,14 @@ _NOT_CONTENT = frozenset({"extras"})
 
 
 class RerunRequest(Settings):
-    """Which run to run again, and what of it."""
+    """The run to run again, and its rows and stages that are recomputed."""
 
     run: str = Field(description="the run folder")
     rows: Literal["failed", "changed", "all"] = Field(
         "failed",
         description="rows that have a failed cell, rows that the source has changed or added since, or all",
     )
-    stage: Stage | None = Field(None, description="the first stage that is computed anew; default all")
+    stage: Stage | None = Field(None, description="First stage that is recomputed. Default: all.")
     metrics: MetricChoices = Field(None, description="Other metrics than those of the run.")
     judge: Annotated[JudgeSettings, BeforeValidator(parse_model)] | None = Field(
         None, description="Another judge than that of the run."
@@ -45,39 +46,39 @@ class RerunRequest(Settings):
         None, description="Another cache than that of the run."
     )
     tables: Annotated[str, AfterValidator(refuse_secrets)] | None = Field(
-        None, description="Another store of stage tables than that of the run."
+        None, description="Another table store than that of the run."
     )
     on_bad_row: Literal["fail", "skip"] | None = Field(
-        None, description="What becomes of bad rows where the source is read again. Default: as in the run."
+        None, description="Whether bad rows stop a rerun that reads the source again. Default: as in the run."
     )
     out: str | None = Field(None, description="The new run folder. Default: runs/<time>-<source>-rerun.")
 
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """A rerun that can begin.
+    """A prepared rerun.
 
     Args:
-        request: what was asked for.
-        earlier: the run that runs again.
-        config: the configuration of the new run.
-        plan: what the new run computes.
-        anew: the stages that are computed anew, for the rows that the request names.
-        whole: the stages that the earlier run lacks, has for other metrics, or computed in another way: computed for
-            all rows.
-        failed: the ids of the rows with a failed cell.
+        request: Request of the user.
+        earlier: Run that runs again.
+        config: Configuration of the new run.
+        plan: Plan of the new run.
+        recomputed: Stages that are recomputed for the rows of the request.
+        whole: Stages that are computed for all rows, because the earlier run lacks them, has them for other metrics, or
+            computed them in another way.
+        failed: Ids of the rows with a failed cell.
     """
 
     request: RerunRequest
     earlier: FinishedRun
     config: RunConfig
     plan: Plan
-    anew: frozenset[Stage]
+    recomputed: frozenset[Stage]
     whole: frozenset[Stage]
     failed: frozenset[str]
 
     def rows(self, read: SamplesResult) -> "frozenset[str] | None":
-        """The ids of the rows that are computed anew; None for all."""
+        """Return the ids of the rows that are recomputed; None for all."""
         if self.request.rows == "all":
             return None
         if self.request.rows == "failed":
@@ -88,12 +89,12 @@ class Rerun:
 
 
 def prepare(request: RerunRequest) -> Rerun:
-    """Reads the earlier run, and makes the plan of the new one.
+    """Read the earlier run and plan the new one.
 
     Raises:
-        RunFolderError: the run can not be run again.
-        ConfigError: the request does not fit the run, or there is nothing to do.
-        SourceError: the rows lack a column that a metric needs.
+        RunFolderError: The run cannot be run again.
+        ConfigError: The request does not fit the run, or there is nothing to do.
+        SourceError: The rows lack a column that a metric needs.
     """
     earlier = FinishedRun(request.run)
     old = _config_of(earlier)
@@ -112,14 +113,14 @@ def prepare(request: RerunRequest) -> Rerun:
     plan = had if request.metrics is None else _plan(config, config.requests() or ())
     if request.rows != "changed":
         _check_columns(earlier, plan)
-    anew = _stages_from(request, plan)
-    refresh = tuple(stage for stage in plan.stages if stage in anew and request.rows == "all")
+    recomputed = _stages_from(request, plan)
+    refresh = tuple(stage for stage in plan.stages if stage in recomputed and request.rows == "all")
     ready = Rerun(
         request=request,
         earlier=earlier,
         config=config.model_copy(update={"refresh": refresh}),
         plan=plan,
-        anew=anew,
+        recomputed=recomputed,
         whole=_missing_stages(earlier, (old, had), (config, plan)),
         failed=earlier.failed_rows([metric.key for metric in plan.requests]),
     )
@@ -132,17 +133,17 @@ def prepare(request: RerunRequest) -> Rerun:
     return ready
 
 
-def parse_request(model: str | None = None, **said: Any) -> RerunRequest:
-    """The request that these words make.
+def parse_request(model: str | None = None, **options: Any) -> RerunRequest:
+    """Return the request that options of the command line make.
 
     Args:
-        model: the model of the judge that `said` names.
-        said: fields of a request, as a person writes them; None for what is not said.
+        model: Model of the judge that the options name.
+        options: Fields of a request as text; None for a field that is not set.
 
     Raises:
-        ConfigError: a value that can not be used.
+        ConfigError: A value cannot be used.
     """
-    values = {name: value for name, value in said.items() if value is not None}
+    values = {name: value for name, value in options.items() if value is not None}
     if model is not None:
         if "judge" not in values:
             raise ConfigError(f"the model {model!r} is named without its judge; give --judge too")
@@ -152,7 +153,7 @@ def parse_request(model: str | None = None, **said: Any) -> RerunRequest:
         return RerunRequest.model_validate(values)
     except ValidationError as error:
         problems = "; ".join(f"{problem['loc'][0]}: {problem['msg']}" for problem in error.errors(include_url=False))
-        raise ConfigError(f"the rerun can not be made: {problems}") from error
+        raise ConfigError(f"the rerun cannot be planned: {problems}") from error
 
 
 def _config_of(earlier: FinishedRun) -> RunConfig:
@@ -161,7 +162,7 @@ def _config_of(earlier: FinishedRun) -> RunConfig:
     except ValidationError as error:
         written_by = earlier.manifest.get("versions", {}).get("rag-assay", "of unknown version")
         raise RunFolderError(
-            f"the configuration of the run in {earlier.folder} was written by rag-assay {written_by} and can not be "
+            f"the configuration of the run in {earlier.folder} was written by rag-assay {written_by} and cannot be "
             "used by this one. Evaluate its source again with `assay run`."
         ) from error
 
@@ -182,17 +183,17 @@ def _check_columns(earlier: FinishedRun, plan: Plan) -> None:
 
 
 def _stages_from(request: RerunRequest, plan: Plan) -> frozenset[Stage]:
-    """The stage that the request names and all that read from it; without one, all."""
-    possible = [stage for stage in plan.stages if stage in STAGE_TASKS]
+    """Return the stage that the request names and all that read from it; without one, all."""
+    possible = plan.sharded_stages
     if request.stage is None:
         return frozenset(possible)
     if request.rows == "changed":
         raise ConfigError("rows that have changed are computed in all stages; leave --stage out, or --rows changed")
     if request.stage not in possible:
-        raise ConfigError(f"this run has no stage {request.stage} to compute anew; it has {', '.join(possible)}")
+        raise ConfigError(f"this run has no stage {request.stage} to recompute; it has {', '.join(possible)}")
     found = {request.stage}
     for stage in possible:
-        if found.intersection(BEFORE[stage]):
+        if found.intersection(STAGES[stage].reads):
             found.add(stage)
     return frozenset(found)
 
@@ -200,23 +201,21 @@ def _stages_from(request: RerunRequest, plan: Plan) -> frozenset[Stage]:
 def _missing_stages(
     earlier: FinishedRun, had: tuple[RunConfig, Plan], wanted: tuple[RunConfig, Plan]
 ) -> frozenset[Stage]:
-    """The stages whose tables lack something, and all that read from them: a claim asked for again may be another."""
+    """Return the stages whose tables lack something, and all that read from them: a recomputed claim may differ."""
     before, after = stage_settings(*had), stage_settings(*wanted)
     before[Stage.RATINGS] = _keep_rated(earlier, before[Stage.RATINGS])
     versions = earlier.manifest.get("stage_versions", {})
     found: set[Stage] = set()
-    for stage in wanted[1].stages:
-        if stage not in STAGE_TASKS or stage is Stage.AGGREGATION:
-            continue
-        is_same = versions.get(stage, STAGE_TASKS[stage].version) == STAGE_TASKS[stage].version
+    for stage in wanted[1].cached_stages:
+        is_same = versions.get(stage, STAGES[stage].version) == STAGES[stage].version
         is_held = stage in had[1].stages and is_same and _contains(before[stage], after[stage])
-        if not is_held or found.intersection(wanted[1].before(stage)):
+        if not is_held or found.intersection(wanted[1].inputs_of(stage)):
             found.add(stage)
     return frozenset(found)
 
 
 def _keep_rated(earlier: FinishedRun, settings: Settings) -> Settings:
-    """The settings of the ratings with the code that the metrics had then: another one may ask something else."""
+    """Return the settings of the ratings with the code that the metrics had then: other code may ask otherwise."""
     if not isinstance(settings, RatingsSettings):
         return settings
     codes = earlier.codes
@@ -225,7 +224,7 @@ def _keep_rated(earlier: FinishedRun, settings: Settings) -> Settings:
 
 
 def _contains(had: Settings, wanted: Settings) -> bool:
-    """Whether a table made with these settings has all rows of one made with those."""
+    """Return whether a table that was made with `had` has all rows of one that is made with `wanted`."""
     how = implementation_fields(type(wanted))
     have = had.model_dump(mode="json", exclude=how)
     return all(

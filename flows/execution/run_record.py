@@ -1,4 +1,4 @@
-"""The run folder of a flow: its name, and what run.json says from the beginning to the end."""
+"""Choose the run folder of a flow, and keep its run.json up to date while the run lasts."""
 
 import platform
 import re
@@ -15,24 +15,28 @@ from prefect.runtime import flow_run
 from flows.config.run_config import RunConfig
 from flows.execution.calibration_lookup import calibration_entry
 from flows.execution.plan import Plan
-from flows.execution.stage_settings import STAGE_TASKS, judged_settings, stage_settings
+from flows.execution.stage_settings import judged_settings
 from metric_core.errors import ConfigError, RunFolderError
 from metric_core.judge_questions import QuestionKind
 from tasks.judges.panel import PanelJudge
-from tasks.models.models import open_embedder, open_judges, open_pipeline, open_recognizer
-from tasks.options.judged_settings import JudgedSettings
+from tasks.models.run_models import RunModels
 from tasks.runs import run_folder
 from tasks.sources.location import HUB
+from tasks.stages.registry import STAGES
 
 _VERSIONS = ("rag-assay", "datasets", "onnxruntime", "prefect", "pyarrow", "spacy")
 
 
 def choose_folder(config: RunConfig, ending: str = "") -> Path:
-    """The run folder that the configuration names, or a new one below runs/, whose name ends as told.
+    """Return the run folder that the configuration names, or create a new one below runs/.
+
+    Args:
+        config: Configuration of the run.
+        ending: Ending of a new folder's name.
 
     Raises:
-        ConfigError: the configuration names a folder elsewhere.
-        RunFolderError: the folder can not be made.
+        ConfigError: The configuration names a URL.
+        RunFolderError: The folder cannot be created.
     """
     if config.out is not None:
         if "://" in config.out:
@@ -43,7 +47,7 @@ def choose_folder(config: RunConfig, ending: str = "") -> Path:
         return Path(config.out).expanduser().absolute()
     stem = re.sub(r"\W+", "-", PurePosixPath(config.source or "").stem).strip("-").lower() or "run"
     name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{stem}{ending}"
-    return next(folder for folder in _numbered(Path("runs", name).absolute()) if _make(folder))
+    return next(folder for folder in _numbered(Path("runs", name).absolute()) if _create(folder))
 
 
 def _numbered(folder: Path) -> Iterator[Path]:
@@ -51,42 +55,49 @@ def _numbered(folder: Path) -> Iterator[Path]:
     yield from (folder.with_name(f"{folder.name}-{number}") for number in count(2))
 
 
-def _make(folder: Path) -> bool:
-    """Makes the folder; False if somebody else has: two runs may begin in the same second."""
+def _create(folder: Path) -> bool:
+    """Create the folder; return False if it exists, because two runs may start in the same second."""
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
         return False
     except OSError as error:
-        raise RunFolderError(f"the run folder {folder} can not be made: {error.strerror or error}") from error
+        raise RunFolderError(f"the run folder {folder} cannot be created: {error.strerror or error}") from error
     return True
 
 
 @contextmanager
 def record_run(folder: Path, manifest: Mapping[str, Any]) -> Iterator[None]:
-    """Says in run.json that the run is running and, should the block fail, that it failed and why."""
+    """Write to run.json that the run is running and, if the block fails, that it failed and why."""
     with run_folder.translate_write_errors(folder):
         run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "status": "running"})
     try:
         yield
     except BaseException as error:
         reason = str(error) or type(error).__name__
-        with suppress(OSError):  # what went wrong first is what is told
+        with suppress(OSError):  # the first error is the one to report
             run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "status": "failed", "reason": reason})
         raise
 
 
-def build_manifest(config: RunConfig, plan: Plan) -> dict[str, Any]:
-    """What run.json says from the beginning: what runs, and with what."""
-    judge = open_judges(judged_settings(config))
+def build_manifest(config: RunConfig, plan: Plan, models: RunModels) -> dict[str, Any]:
+    """Return the content of run.json at the start of a run.
+
+    Args:
+        config: Configuration of a run whose judge is running.
+        plan: Plan of the run.
+        models: Models of the run.
+    """
+    selected = models.select(judged_settings(config))
+    judge = selected.judge()
     members = judge.members if isinstance(judge, PanelJudge) else (judge,)
     identities: dict[str, Any] = {
         "judge": judge.identity,
-        "embedder": open_embedder(config.embedder).identity,
-        "language": open_pipeline(config.language).identity,
+        "embedder": selected.embedder().identity,
+        "language": selected.pipeline().identity,
     }
     if config.language.recognizer is not None:
-        identities["recognizer"] = open_recognizer(config.language).identity
+        identities["recognizer"] = selected.recognizer().identity
     return {
         "format": run_folder.FORMAT,
         "run_id": str(flow_run.id),
@@ -95,26 +106,24 @@ def build_manifest(config: RunConfig, plan: Plan) -> dict[str, Any]:
         "config": settings_for_manifest(config),
         **{name: _fields(identity) for name, identity in identities.items()},
         "judge_features": _fields(features) if (features := getattr(members[0], "features", None)) else None,
-        "judge_fingerprints": {kind: judge.fingerprint(kind) for kind in _asked_kinds(config, plan)},
+        "judge_fingerprints": {kind: judge.fingerprint(kind) for kind in _planned_kinds(plan)},
         "panel": [_fields(member.identity) for member in members] if len(members) > 1 else [],
-        "stage_versions": {stage: STAGE_TASKS[stage].version for stage in plan.stages if stage in STAGE_TASKS},
-        "calibration": calibration_entry(config, plan),
+        "stage_versions": {stage: STAGES[stage].version for stage in plan.sharded_stages},
+        "calibration": calibration_entry(config, plan, models),
         "left_out": {metric: list(columns) for metric, columns in plan.left_out.items()},
         "versions": {"python": platform.python_version()} | {package: version(package) for package in _VERSIONS},
     }
 
 
-def _asked_kinds(config: RunConfig, plan: Plan) -> list[QuestionKind]:
-    """The kinds of questions that the stages of a run may ask."""
-    settings = stage_settings(config, plan)
-    stages = [found for stage in plan.stages if isinstance(found := settings.get(stage), JudgedSettings)]
-    return sorted({kind for found in stages for kind in found.asks})
+def _planned_kinds(plan: Plan) -> list[QuestionKind]:
+    """Return the kinds of questions that the stages of a run may ask."""
+    return sorted({kind for stage in plan.sharded_stages for kind in STAGES[stage].asks})
 
 
 def settings_for_manifest(config: RunConfig) -> dict[str, Any]:
-    """The settings of a run as run.json has them: all but when it is started and who hears of it.
+    """Return the configuration as run.json holds it: without schedules and alerts.
 
-    A file of this machine has its whole path, so that whoever runs it again may do so from anywhere.
+    A source on this machine gets its absolute path, so the run can be run again from any folder.
     """
     source = config.source
     if source is not None and "://" not in source and not source.startswith(HUB):

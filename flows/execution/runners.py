@@ -1,4 +1,4 @@
-"""Where the stages of a run are computed: threads of this process, or processes of a Dask or Ray cluster."""
+"""Start the runner of a run's stages: threads of this process, or processes of a Dask or Ray cluster."""
 
 import logging
 from collections.abc import Iterator
@@ -18,29 +18,29 @@ from tasks.runtime.telemetry import RAY, disable_telemetry
 StageRunner: TypeAlias = TaskRunner[PrefectFuture[Any]]
 
 SHARDS_A_WORKER = 2
-"""Shards in hand for each stage that runs at the same time: so many that no worker waits, so few that memory holds."""
+"""Shards in the queue per stage that can run at the same time: enough to keep all workers busy."""
 
-INTERRUPTED_SECONDS = 1.0
-"""How long an interrupted run waits for stages: hanging up on a judge takes a moment, a model's batch seconds."""
+CANCELLED_SECONDS = 1.0
+"""Seconds that a cancelled run waits for stages: closing connections takes a moment, the batch of a model seconds."""
 
 _LOOPBACK = "127.0.0.1:0"
-"""For the page on which a Dask cluster of our own shows itself: any free port, for this machine only."""
+"""Address of the dashboard of a local Dask cluster: any free port, for this machine only."""
 
 _OBJECT_STORE_BYTES = 80 * 1024 * 1024
-"""Shared memory of a Ray cluster of our own, near the least it takes: only references pass through it."""
+"""Shared memory of a local Ray cluster, near its minimum: only references pass through it."""
 
 
 @contextmanager
 def start_runner(config: RunConfig) -> Iterator[None]:
-    """Has the stages that the running flow submits in the block computed where the configuration says.
+    """Compute the stages that the running flow submits in the block where the configuration says.
 
     Args:
-        config: its `runner` and `workers` say where.
+        config: Configuration of the run, with the options `runner` and `workers`.
 
     Raises:
-        ConfigError: a cluster elsewhere, without stores that it can reach.
-        MissingDependencyError: the engine is not installed.
-        AssayError: there is no cluster at the address.
+        ConfigError: The cluster is on other machines, and the cache or the table store is a file of this one.
+        MissingDependencyError: The engine is not installed.
+        AssayError: The cluster cannot be reached.
     """
     context = FlowRunContext.get()
     if context is None:
@@ -51,7 +51,7 @@ def start_runner(config: RunConfig) -> Iterator[None]:
 
 
 def runner_of(config: RunConfig) -> StageRunner:
-    """Runs as many stages at the same time as the configuration allows, where it says."""
+    """Return the runner that the configuration names, for as many stages at the same time as it allows."""
     if config.runner.is_elsewhere:
         _refuse_stores_of_this_machine(config)
     if config.runner.engine == "dask":
@@ -62,9 +62,9 @@ def runner_of(config: RunConfig) -> StageRunner:
 
 
 def max_concurrent_shards(config: RunConfig) -> int:
-    """How many shards are in hand at the same time.
+    """Return the number of shards that are in the queue at the same time.
 
-    Futures, and what the engine keeps for them, are there for these only, however long the run is.
+    Only these have futures, and state in the engine, however long the run is.
     """
     return SHARDS_A_WORKER * config.stages_at_once()
 
@@ -80,8 +80,9 @@ def _enter(runner: StageRunner, config: RunConfig) -> Iterator[None]:
         if config.runner.engine == "dask":
             _ = cast("Any", runner).client  # connects, which the runner itself does at the first stage only
     except (OSError, TimeoutError, RuntimeError, ValueError) as error:
-        where = f"at {config.runner.address}" if config.runner.is_elsewhere else "on this machine"
-        raise AssayError(f"there is no {config.runner.engine} cluster to be had {where}: {error}") from error
+        action = "connect to" if config.runner.is_elsewhere else "start"
+        address = f" at {config.runner.address}" if config.runner.is_elsewhere else ""
+        raise AssayError(f"cannot {action} the {config.runner.engine} cluster{address}: {error}") from error
     try:
         yield
     finally:
@@ -90,23 +91,23 @@ def _enter(runner: StageRunner, config: RunConfig) -> Iterator[None]:
 
 @contextmanager
 def _threads(runner: StageRunner) -> Iterator[None]:
-    """Waits at the end for the stages that have begun; not for long where the run is interrupted.
+    """Wait at the end for the stages that have started, but not for long if the run is cancelled.
 
-    Stages hear of that themselves, but one may be in the middle of a model's work.
+    Stages are cancelled too, but one may be in the middle of a batch.
     """
     runner.__enter__()
-    patience = None
+    timeout = None
     try:
         yield
     except Exception:
         raise
     except BaseException:
-        patience = INTERRUPTED_SECONDS
+        timeout = CANCELLED_SECONDS
         raise
     finally:
         end = Thread(target=runner.__exit__, args=(None, None, None), name="end-of-stages", daemon=True)
         end.start()
-        end.join(patience)
+        end.join(timeout)
 
 
 def _refuse_stores_of_this_machine(config: RunConfig) -> None:

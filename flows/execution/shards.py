@@ -1,9 +1,9 @@
-"""The shards that are on their way through the stages: few at a time, whatever the length of a run."""
+"""Take the shards of a run through its stages, few at a time however long the run is."""
 
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from prefect.futures import PrefectFuture
 
@@ -15,7 +15,7 @@ from tasks.runtime.usage import StageUsage
 from tasks.tables.table_store import StageRef
 
 CACHED = "Cached"
-"""Prefect's name for the state of a task whose result was kept."""
+"""Prefect's name for the state of a task whose result was cached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,75 +23,100 @@ class Submitted:
     """A stage of a shard that has been submitted.
 
     Args:
-        future: of its table.
-        rows: how many samples it is computed for.
+        future: Future of its table.
+        rows: Number of samples that it is computed for.
     """
 
     future: PrefectFuture[StageRef]
     rows: int
 
 
-Way: TypeAlias = Generator[Mapping[Stage, Submitted], Mapping[Stage, StageRef], Sequence[StageRef]]
-"""A shard's way through the stages: gives what it has submitted, goes on with the tables, returns those of the shard.
-
-Nothing is submitted before it is the shard's turn.
-"""
-
-
-class Shards:
-    """The shards in hand, and the references of those that are done.
-
-    A stage that runs in another process can not say how far it is; for it is said here, in rows, shard by shard.
+class Shard(ABC):
+    """A shard on its way through the levels of a run.
 
     Args:
-        config: says how many shards are in hand at the same time, and where stages run.
-        rows: stage -> the rows that it is computed for, of all shards.
+        number: Position of the shard among all shards, from 0.
+        tables: Tables of the shard; `advance` and `collect` add those of later stages.
     """
 
-    def __init__(self, config: RunConfig, rows: Mapping[Stage, int]) -> None:
-        self._most = max_concurrent_shards(config)
-        self._tells = config.runner.engine != "threads"
-        self._in_hand: deque[tuple[int, Way, Mapping[Stage, Submitted]]] = deque()
+    def __init__(self, number: int, tables: Mapping[Stage, StageRef]) -> None:
+        self.number = number
+        self.tables = dict(tables)
+
+    @abstractmethod
+    def submit(self, level: Sequence[Stage]) -> Mapping[Stage, Submitted]:
+        """Submit the stages of a level; called when the tables of the level before are collected."""
+
+    def collect(self, done: Mapping[Stage, StageRef]) -> None:
+        """Take in the tables of the stages that were submitted."""
+        self.tables.update(done)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A shard, the level that it has reached, and what is submitted for that level."""
+
+    shard: Shard
+    level: int
+    submitted: Mapping[Stage, Submitted]
+
+
+class ShardQueue:
+    """A queue of shards and the level that each has reached.
+
+    Results are awaited for the shard at the head, which then rejoins at the tail with its next level. Stages that run
+    in another process cannot report their progress; the queue reports it for them, in rows, shard by shard.
+
+    Args:
+        config: Configuration of the run, which limits the shards in the queue and says where stages run.
+        levels: Stages to submit together, level by level.
+        rows: Number of rows that each stage is computed for, over all shards.
+    """
+
+    def __init__(self, config: RunConfig, levels: Sequence[Sequence[Stage]], rows: Mapping[Stage, int]) -> None:
+        self._levels = levels
+        self._limit = max_concurrent_shards(config)
+        self._reports = config.runner.engine != "threads"
+        self._queue: deque[_Work] = deque()
         self._done: dict[int, Sequence[StageRef]] = {}
-        self._count = 0
-        if self._tells:
+        if self._reports:
             for stage, total in rows.items():
                 progress.advance(stage, 0, total)
 
-    def add(self, way: Way) -> None:
-        """Sends a shard on its way, as soon as there are not too many in hand."""
-        while len(self._in_hand) >= self._most:
-            self._go_on()
-        number, self._count = self._count, self._count + 1
-        self._enter(number, way, None)
+    def run(self, shards: Iterable[Shard]) -> list[StageRef]:
+        """Compute all levels of all shards and return their tables, in the order of the shards.
 
-    def finished(self) -> list[StageRef]:
-        """The tables of all shards, in the order in which they were added, when all are done."""
-        while self._in_hand:
-            self._go_on()
+        Args:
+            shards: The shards. At most one is requested before there is room for it in the queue.
+        """
+        for shard in shards:
+            while len(self._queue) >= self._limit:
+                self._advance()
+            self._submit(shard, 0)
+        while self._queue:
+            self._advance()
         return [ref for number in sorted(self._done) for ref in self._done[number]]
 
-    def _go_on(self) -> None:
-        """Waits for the first shard in hand, and sends it on; it is the last one then."""
-        number, way, submitted = self._in_hand.popleft()
-        tables = {}
-        for stage, running in submitted.items():
-            tables[stage] = wait_for_ref(running.future)
-            if self._tells:
-                progress.advance(stage, running.rows)
-        self._enter(number, way, tables)
-
-    def _enter(self, number: int, way: Way, tables: Mapping[Stage, StageRef] | None) -> None:
-        try:
-            submitted = next(way) if tables is None else way.send(tables)
-        except StopIteration as end:
-            self._done[number] = end.value
+    def _submit(self, shard: Shard, level: int) -> None:
+        if level < len(self._levels):
+            self._queue.append(_Work(shard, level, shard.submit(self._levels[level])))
         else:
-            self._in_hand.append((number, way, submitted))
+            self._done[shard.number] = tuple(shard.tables.values())
+
+    def _advance(self) -> None:
+        """Wait for the work at the head of the queue, and submit the next level of its shard."""
+        work = self._queue.popleft()
+        tables = {}
+        for stage, submitted in work.submitted.items():
+            tables[stage] = wait_for_ref(submitted.future)
+            if self._reports:
+                progress.advance(stage, submitted.rows)
+        work.shard.collect(tables)
+        self._submit(work.shard, work.level + 1)
 
 
 def wait_for_ref(future: PrefectFuture[StageRef]) -> StageRef:
-    """The reference to a stage's table; one that was kept cost this run nothing."""
+    """Return the reference to a stage's table; the usage of a cached table counts every question as answered before."""
     ref = future.result()
     if future.state.name != CACHED:
         return ref

@@ -1,32 +1,21 @@
-"""What every stage of a run is told: its settings, and where and by which identity its tables are kept."""
+"""Narrow the configuration of a run to the settings of its stages."""
 
+from collections.abc import Collection
 from typing import Any
 
 from flows.config.run_config import RunConfig, tables_root
 from flows.execution.plan import Plan
-from metric_core.stages import Product, Stage
+from metric_core.stages import PRODUCTS, Product, Stage
+from tasks.models.run_models import RunModels
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.narrow import narrow
 from tasks.options.retriever_options import RetrieverOptions
 from tasks.options.settings import Settings
-from tasks.stages.aggregation import AggregationSettings, aggregation
-from tasks.stages.base import StageTask, TableStorage
-from tasks.stages.claims import ClaimsSettings, claims
-from tasks.stages.entities import EntitiesSettings, entities
-from tasks.stages.explanations import ExplanationsSettings, explanations
-from tasks.stages.fingerprint import settings_fingerprint
-from tasks.stages.questions import QuestionsSettings, questions
-from tasks.stages.ratings import RatingsSettings, ratings
+from tasks.stages.registry import STAGES
 from tasks.stages.retrieval import RetrievalSettings
 from tasks.stages.samples import SamplesSettings
-from tasks.stages.similarity import SimilaritySettings, similarity
-from tasks.stages.verdicts import VerdictsSettings, verdicts
-
-STAGE_TASKS: dict[Stage, StageTask[Any]] = {
-    task.stage: task for task in (claims, entities, questions, ratings, verdicts, similarity, explanations, aggregation)
-}
-"""The stages that work shard by shard."""
+from tasks.stages.stage_task import STAGE_TASKS, TableStorage
 
 
 def samples_settings(config: RunConfig, plan: Plan) -> SamplesSettings:
@@ -45,47 +34,45 @@ def retrieval_settings(config: RunConfig, retriever: RetrieverOptions) -> Retrie
 
 
 def use_fetched_contexts(config: RunConfig, source: str) -> RunConfig:
-    """The configuration for a question set whose contexts have been fetched: the rows bear their own names and ids."""
+    """Return the configuration for a question set whose contexts have been fetched.
+
+    Args:
+        config: Configuration with a retriever.
+        source: File with the fetched rows, whose columns already have the names of sample columns.
+    """
     read: dict[str, Any] = {"source": source, "retriever": None, "column_map": {}, "id_column": None, "limit": None}
     return config.model_copy(update=read)
 
 
 def stage_settings(config: RunConfig, plan: Plan) -> dict[Stage, Settings]:
-    """Return the settings of every stage that works shard by shard."""
-    rated = tuple(MetricSettings.of(request) for request in plan.requests if Product.RATINGS in request.products)
-    every_context = reads_every_context(config, plan)
-    explained = "all" if config.explain == "all" else "unsupported"
-    # The configuration names stages under `refresh`; the settings of a stage say whether it is one of them.
-    refresh = config.refresh.__contains__
-    return {
-        Stage.CLAIMS: narrow(
-            config, ClaimsSettings, products=plan.products_of(Stage.CLAIMS), refresh=refresh(Stage.CLAIMS)
-        ),
-        Stage.ENTITIES: narrow(config, EntitiesSettings, products=plan.products_of(Stage.ENTITIES)),
-        Stage.QUESTIONS: narrow(config, QuestionsSettings, count=plan.question_count, refresh=refresh(Stage.QUESTIONS)),
-        Stage.RATINGS: narrow(config, RatingsSettings, metrics=rated, refresh=refresh(Stage.RATINGS)),
-        Stage.VERDICTS: narrow(
-            config,
-            VerdictsSettings,
-            products=plan.products_of(Stage.VERDICTS),
-            every_context=every_context,
-            refresh=refresh(Stage.VERDICTS),
-        ),
-        Stage.SIMILARITY: narrow(config, SimilaritySettings, products=plan.products_of(Stage.SIMILARITY)),
-        Stage.EXPLANATIONS: narrow(
-            config, ExplanationsSettings, explained=explained, refresh=refresh(Stage.EXPLANATIONS)
-        ),
-        Stage.AGGREGATION: narrow(config, AggregationSettings, metrics=metrics_of(plan)),
-    }
+    """Return the settings of every stage that works shard by shard.
+
+    A stage receives the fields that its class of settings has: from the plan where the plan decides, else from the
+    configuration.
+    """
+    found: dict[Stage, Settings] = {}
+    for stage, definition in STAGES.items():
+        decided = {
+            "products": plan.products_of(stage),
+            "metrics": _metrics_of_stage(plan, stage),
+            "count": plan.question_count,
+            "every_context": reads_every_context(config, plan),
+            "explained": "all" if config.explain == "all" else "unsupported",
+            "refresh": stage in config.refresh,
+        }
+        fields: Collection[str] = definition.settings.model_fields
+        given = {name: value for name, value in decided.items() if name in fields}
+        found[stage] = narrow(config, definition.settings, **given)
+    return found
 
 
 def reads_every_context(config: RunConfig, plan: Plan) -> bool:
-    """Whether claims are asked against each context even where noise sensitivity does not read the answer.
+    """Return whether claims are judged against each context even if noise sensitivity does not read the verdict.
 
-    With probabilities it reads them all, and what a metric of the user's own reads only that metric knows.
+    With probabilities it reads them all, and only a user-defined metric itself knows what it reads.
     """
-    own = (request for request in plan.requests if request.metric.origin)
-    return config.verdict == "probability" or any(Product.CLAIMS_BY_EACH_CONTEXT in each.products for each in own)
+    custom = (request for request in plan.requests if request.metric.origin)
+    return config.verdict == "probability" or any(Product.CLAIMS_BY_EACH_CONTEXT in each.products for each in custom)
 
 
 def judged_settings(config: RunConfig) -> JudgedSettings:
@@ -93,12 +80,25 @@ def judged_settings(config: RunConfig) -> JudgedSettings:
     return narrow(config, JudgedSettings, refresh=False)
 
 
-def storage_of(stage: Stage, settings: Settings, config: RunConfig) -> TableStorage:
-    """Scores are never kept: computing them costs less than being wrong about a formula that has changed."""
-    identity = None if stage is Stage.AGGREGATION else settings_fingerprint(settings)
+def storage_of(stage: Stage, settings: Settings, config: RunConfig, models: RunModels) -> TableStorage:
+    """Return the place of a stage's tables in the table store.
+
+    Args:
+        stage: The stage.
+        settings: Settings of the stage.
+        config: Configuration of the run.
+        models: Models of the run.
+    """
+    identity = STAGE_TASKS[stage].fingerprint(settings, models) if STAGES[stage].cached else None
     return TableStorage(tables_root(config), identity, refresh=stage in config.refresh)
 
 
 def metrics_of(plan: Plan) -> tuple[MetricSettings, ...]:
-    """The metrics of a plan, as settings."""
+    """Return the metrics of a plan as settings."""
     return tuple(MetricSettings.of(request) for request in plan.requests)
+
+
+def _metrics_of_stage(plan: Plan, stage: Stage) -> tuple[MetricSettings, ...]:
+    """Return the metrics that read a product of the stage; all for a stage without products."""
+    made = {product for product, spec in PRODUCTS.items() if spec.stage is stage}
+    return tuple(MetricSettings.of(request) for request in plan.requests if not made or made & set(request.products))

@@ -14,7 +14,7 @@ from metric_core.errors import ConfigError, SourceError
 from metric_core.evidence import Evidence
 from metric_core.metric import MetricRequest
 from metric_core.records import Status
-from metric_core.stages import Stage
+from metric_core.stages import PRODUCT_STAGES, Stage
 from tasks.calibration.calibration_files import Counts
 from tasks.evidence.sample_evidence import Asked, map_probabilities, read_asked_probabilities, read_evidence
 from tasks.runs.finished_run import FinishedRun
@@ -198,7 +198,7 @@ class _Rescorer:
 
 def _evidence(run: FinishedRun, row_ids: frozenset[str]) -> Iterator[tuple[str, tuple[Evidence, Asked]]]:
     stages = [Stage(name) for name in run.manifest["stages"]]
-    read = [stage for stage in stages if stage not in (Stage.SAMPLES, Stage.AGGREGATION, Stage.EXPLANATIONS)]
+    read = [stage for stage in stages if stage in PRODUCT_STAGES]
     for shard in run.samples():
         samples = [sample for sample in read_samples_table(shard) if sample.row_id in row_ids]
         ids = [sample.row_id for sample in samples]

@@ -1,1 +1,1 @@
-"""Models that answer nothing and count what would be asked."""
+"""Dry runs: judges that count what would be asked and answer nothing."""

@@ -1,8 +1,8 @@
-"""A judge that asks nobody: it counts what a stage would ask, so that a plan can not differ from the run.
+"""Count what a stage would ask a judge.
 
-Stages run as they are, with this judge in place of theirs. What the store of answers knows is answered from it; the
-rest is counted, and answered with a stand-in: for claims, the sentences of the text, so that the stage that judges
-claims has something to count; for anything else, a failure.
+A dry run computes the stages of the run with this judge in place of theirs, so the two cannot differ. Answers come from
+the cache. A question without a cached answer is counted, and gets a stand-in: for claims, the sentences of the text, so
+that there is something to judge; for anything else, a failure.
 """
 
 import re
@@ -37,13 +37,13 @@ from tasks.judges.protocol import (
 from tasks.options.judge_options import JudgeSettings
 
 NOT_ASKED = "not asked"
-"""The reason of a stand-in that fails."""
+"""Reason of a stand-in that fails."""
 
 BYTES_A_TOKEN = 4
-"""Of English; a little more than the tokens of most other languages."""
+"""Bytes per token of English text; most other languages have fewer."""
 
 OUTPUT_TOKENS = {QuestionKind.RELEVANT_SENTENCES: 16, QuestionKind.EXPLANATION: 60}
-"""Tokens of a written reply, where they hardly depend on the question."""
+"""Tokens of a generated reply, where they hardly depend on the question."""
 
 _TOKENS_A_QUESTION = 30
 _TOKENS_OF_FEEDBACK = 80
@@ -54,16 +54,16 @@ A = TypeVar("A", ChoiceAnswer, GenerateAnswer)
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What a stage would ask.
+    """The questions that a stage would ask.
 
     Args:
-        questions: distinct questions of each part of the data.
-        stored: of these, questions that are answered without asking.
-        asked: the others.
-        waiting: of the stored ones, those that another part of the run asks first.
-        requests: requests to the judge's server for the asked ones; 0 for a judge without one.
-        prompt_tokens: estimated tokens of these requests.
-        estimate_output_tokens: estimated tokens of the replies.
+        questions: Number of distinct questions, shard by shard.
+        stored: Number of these questions that are answered without asking.
+        asked: Number of the other questions.
+        waiting: Number of the stored questions that another shard asks first.
+        requests: Requests to the judge's server for the asked questions; 0 for a judge without a server.
+        prompt_tokens: Estimated tokens of these requests.
+        output_tokens: Estimated tokens of the replies.
     """
 
     questions: int = 0
@@ -75,7 +75,7 @@ class Tally:
     output_tokens: int = 0
 
     def __add__(self, other: "Tally") -> "Tally":
-        """The sum of both."""
+        """Return the sum of both."""
         return Tally(
             self.questions + other.questions,
             self.stored + other.stored,
@@ -89,41 +89,41 @@ class Tally:
 
 @dataclass(slots=True)
 class Ledger:
-    """What the stages of one plan would ask, added up. May be used from several threads."""
+    """The sum of what the stages of one dry run would ask. May be used from several threads."""
 
     offline: bool = False
-    """Set it where a judge is known to be out of reach: trying again would take as long again."""
+    """Whether a judge is known to be out of reach; trying again would wait for the timeout again."""
     _tally: Tally = Tally()
     _noted: set[tuple[str, str]] = field(default_factory=set)
     _lock: Lock = field(default_factory=Lock)
 
     def add(self, tally: Tally) -> None:
-        """Counts."""
+        """Add a tally to the sum."""
         with self._lock:
             self._tally += tally
 
     def is_new(self, fingerprint: str, digest: str) -> bool:
-        """Whether a question is noted for the first time: an answer that one shard waits for is there for the next."""
+        """Note a question and return whether it is new: a later shard finds the answer that an earlier one asked."""
         with self._lock:
             note = (fingerprint, digest)
             is_new = note not in self._noted
             self._noted.add(note)
             return is_new
 
-    def taken(self) -> Tally:
-        """What was counted since this was called last."""
+    def take(self) -> Tally:
+        """Return what was counted since the last call, and start from zero."""
         with self._lock:
             tally, self._tally = self._tally, Tally()
             return tally
 
 
 class CountingJudge:
-    """Counts, in the place of a judge.
+    """A judge that counts the questions it would be asked.
 
     Args:
-        ledger: where it counts.
-        settings: of the judge in whose place it is.
-        open_judge: opens that judge, whose server is asked what it can do, and nothing else.
+        ledger: Ledger that it adds to.
+        settings: Settings of the judge that it stands for.
+        open_judge: Function that opens that judge, which probes its server and asks nothing.
     """
 
     def __init__(self, ledger: Ledger, settings: JudgeSettings, open_judge: Callable[[], CachedJudge]) -> None:
@@ -138,35 +138,35 @@ class CountingJudge:
 
     @property
     def identity(self) -> JudgeIdentity:
-        """Who would answer."""
+        """The identity of the judge that would answer."""
         if self._judge is not None:
             return self._judge.identity
         return JudgeIdentity("server", "unknown", "unknown", "The judge could not be reached.", language_model=True)
 
     def can_answer(self, kind: QuestionKind) -> bool:
-        """Whether the judge can be asked questions of this kind; one that is out of reach is taken for able."""
+        """Return whether the judge can answer questions of this kind, assumed of one that is out of reach."""
         return self._judge is None or self._judge.can_answer(kind)
 
     def fingerprint(self, kind: QuestionKind) -> str:
-        """As the judge's."""
+        """Return the fingerprint of the judge, or a stand-in for one that is out of reach."""
         return f"{kind} {self._name}" if self._judge is None else self._judge.fingerprint(kind)
 
     def choose(
         self, questions: Sequence[ChoiceQuestion], on_answer: OnChoiceAnswer | None = None
     ) -> list[ChoiceAnswer]:
-        """Answers that are there, and failures in the place of others."""
+        """Return cached answers, and failures in place of missing ones."""
         known = self._judge.cached_choices(questions) if self._judge else [None] * len(questions)
         stand_in = ChoiceAnswer(AnswerStatus.FAILED, reason=NOT_ASKED)
-        return self._counted(questions, known, lambda _question: stand_in, on_answer)
+        return self._count(questions, known, lambda _question: stand_in, on_answer)
 
     def generate(
         self, questions: Sequence[GenerateQuestion], on_answer: OnGenerateAnswer | None = None
     ) -> list[GenerateAnswer]:
-        """Answers that are there, and stand-ins in the place of others."""
+        """Return cached answers, and stand-ins in place of missing ones."""
         known = self._judge.cached_generations(questions) if self._judge else [None] * len(questions)
-        return self._counted(questions, known, _stand_in_reply, on_answer)
+        return self._count(questions, known, _stand_in_reply, on_answer)
 
-    def _counted(
+    def _count(
         self,
         questions: Sequence[JudgeQuestion],
         known: Sequence[A | None],
@@ -174,14 +174,14 @@ class CountingJudge:
         on_answer: Callable[[int, A], None] | None,
     ) -> list[A]:
         for question, answer in zip(questions, known, strict=True):
-            self._ledger.add(self._missing(question) if answer is None else Tally(1, 1))
+            self._ledger.add(self._count_missing(question) if answer is None else Tally(1, 1))
         answers = [
             stand_in(question) if answer is None else answer for question, answer in zip(questions, known, strict=True)
         ]
         notify_all(answers, on_answer)
         return answers
 
-    def _missing(self, question: JudgeQuestion) -> Tally:
+    def _count_missing(self, question: JudgeQuestion) -> Tally:
         is_new = self._ledger.is_new(self.fingerprint(question.kind), question_digest(question))
         if not is_new and not (self._judge and self._judge.refresh):
             return Tally(1, 1, waiting=1)
@@ -193,7 +193,7 @@ class CountingJudge:
         return Tally(1, 0, 1, 0, requests, requests * (size // BYTES_A_TOKEN), estimate_output_tokens(question))
 
     def _requests(self, question: JudgeQuestion) -> int:
-        """One, or one a vote where the server gives one answer each."""
+        """Return the number of requests: one, or one per vote if the server gives one answer per request."""
         if isinstance(question, GenerateQuestion):
             return 1
         features = self._judge.features if self._judge else None
@@ -203,7 +203,7 @@ class CountingJudge:
 
 
 def estimate_output_tokens(question: JudgeQuestion) -> int:
-    """How many tokens the reply to a question may have, without thoughts.
+    """Return the estimated number of tokens of the reply to a question, without reasoning.
 
     >>> from metric_core.judge_questions import ask_claims, ask_verdict
     >>> estimate_output_tokens(ask_verdict("It rains.", "Rain."))

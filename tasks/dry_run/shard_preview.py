@@ -1,4 +1,4 @@
-"""One shard in a plan: the tables that are kept, and likenesses of those that only the run can make."""
+"""Hold one shard of a dry run: the tables that are cached, and previews of those that only the run can compute."""
 
 from dataclasses import dataclass, field
 
@@ -10,19 +10,24 @@ from tasks.tables.table_store import StageRef, read
 
 @dataclass(slots=True)
 class ShardPreview:
-    """What is known of one shard: tables by reference where the run would have just these, else a likeness."""
+    """One shard of a dry run.
+
+    Args:
+        refs: Tables that the run would have exactly so.
+        previews: Tables with stand-ins for missing answers.
+    """
 
     refs: dict[Stage, StageRef]
-    likenesses: dict[Stage, pa.Table] = field(default_factory=dict)
+    previews: dict[Stage, pa.Table] = field(default_factory=dict)
 
     def refs_of(self, stages: tuple[Stage, ...]) -> list[StageRef] | None:
-        """The tables of stages; None if one is not known for certain."""
+        """Return the tables of stages; None if one is not known for certain."""
         return [self.refs[stage] for stage in stages] if all(stage in self.refs for stage in stages) else None
 
     def tables_of(self, stages: tuple[Stage, ...]) -> dict[Stage, pa.Table]:
-        """What a stage can be run on: tables, and likenesses where there is none."""
+        """Return the tables of stages, and previews in place of tables that are not known."""
         return {
-            stage: read(self.refs[stage]) if stage in self.refs else self.likenesses[stage]
+            stage: read(self.refs[stage]) if stage in self.refs else self.previews[stage]
             for stage in stages
-            if stage in self.refs or stage in self.likenesses
+            if stage in self.refs or stage in self.previews
         }

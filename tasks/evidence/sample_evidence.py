@@ -32,7 +32,13 @@ Asked: TypeAlias = Mapping[tuple[VerdictKind, str, str], float]
 
 
 def read_evidence(samples: Iterable[Sample], tables: Tables, verdict: str) -> Iterable[Evidence]:
-    """The evidence of each sample, read from the stage tables."""
+    """Yield the evidence of each sample from the stage tables.
+
+    Args:
+        samples: Samples of the shard.
+        tables: Stage tables of the shard.
+        verdict: `binary` or `probability`: the value that a verdict counts as.
+    """
     grouped: dict[Stage, dict[str, list[Mapping[str, Any]]]] = {
         name: _by_row(table.to_pylist()) for name, table in tables.items() if name is not Stage.SAMPLES
     }
@@ -42,7 +48,7 @@ def read_evidence(samples: Iterable[Sample], tables: Tables, verdict: str) -> It
 
 
 def read_asked_probabilities(tables: Tables) -> Mapping[str, Asked]:
-    """The probabilities that the judge gave to the verdicts of each row."""
+    """Return the probabilities that the judge gave to the verdicts of each row, by row id."""
     found: dict[str, dict[tuple[VerdictKind, str, str], float]] = defaultdict(dict)
     for row in tables[Stage.VERDICTS].to_pylist() if Stage.VERDICTS in tables else ():
         # A verdict that was known without asking has its reason beside it.
@@ -52,7 +58,7 @@ def read_asked_probabilities(tables: Tables) -> Mapping[str, Asked]:
 
 
 def map_probabilities(evidence: Evidence, asked: Asked, probability_map: ProbabilityMap) -> Evidence:
-    """The evidence of a row with mapped probabilities."""
+    """Return the evidence of a row with mapped probabilities."""
     changed = {key: probability_map(probability) for key, probability in asked.items()}
     return replace(evidence, verdicts={**evidence.verdicts, **changed})
 
@@ -98,7 +104,7 @@ def _evidence(sample: Sample, rows: Mapping[Stage, list[Mapping[str, Any]]], ver
 
 
 def _note_gap(gaps: dict[Product, Score], product: Product, row: Mapping[str, Any]) -> None:
-    """A failed reply, or a question this judge can not be asked, leaves a gap; finding nothing does not."""
+    """Note the gap that a failed or impossible reply leaves; finding nothing is no gap."""
     if row["status"] == AnswerStatus.FAILED:
         gaps[product] = Score.failed(row["reason"] or reasons.NO_USABLE_REPLY)
     elif row["status"] == AnswerStatus.UNDEFINED and row["reason"] not in reasons.NOTHING_FOUND:

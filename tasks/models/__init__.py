@@ -1,1 +1,1 @@
-"""Opens the judge, the embedder and the recognizer that a run uses."""
+"""Open the judges, embedders and recognizers of a run."""

@@ -1,6 +1,6 @@
-"""Judges, embedders and recognisers of the user's own, as the stages see them: held to the protocol of ours.
+"""Check custom judges, embedders and recognizers against the protocols of the built-in ones.
 
-What they are made of (module, version, source, options) is part of their identity, and with it of every key.
+Their module, version, source and options are part of their identity, and so of every key.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,18 +37,18 @@ _REASONS = {
     AnswerStatus.FAILED: reasons.NO_USABLE_REPLY,
     AnswerStatus.UNDEFINED: reasons.NEEDS_LANGUAGE_MODEL,
 }
-"""Why there is no answer, where a judge does not say it."""
+"""Reasons for answers that a judge gives without one."""
 
 
 class CustomJudge:
-    """A judge of the user's own. May be used from several threads, if it may.
+    """A custom judge. May be used from several threads if the judge itself may.
 
     Args:
-        name: `module:attribute` or an entry point's name.
-        options: what it is made with.
+        name: Name as `module:attribute`, or the name of an entry point.
+        options: Keyword arguments of its constructor.
 
     Raises:
-        ExtensionError: it can not be found or made, or is no judge.
+        PluginError: It cannot be found or created, or is no judge.
     """
 
     def __init__(self, name: str, options: Mapping[str, Any]) -> None:
@@ -56,16 +56,16 @@ class CustomJudge:
 
     @property
     def identity(self) -> JudgeIdentity:
-        """Who answers, and by which code."""
+        """The identity of the judge and of its code."""
         own = _identity(self._made, JudgeIdentity)
         return replace(own, backend=self._made.name, revision=_revision(self._made, own.revision))
 
     def can_answer(self, kind: QuestionKind) -> bool:
-        """Whether questions of this kind can be asked at all."""
+        """Return whether the judge can answer questions of this kind."""
         return bool(self._made.call("can_answer", self._made.obj.can_answer, kind))
 
     def fingerprint(self, kind: QuestionKind) -> str:
-        """Digest of the judge's own fingerprint and of its code."""
+        """Return the digest of the judge's own fingerprint and of its code."""
         own = self._made.call("fingerprint", self._made.obj.fingerprint, kind)
         if not isinstance(own, str):
             raise self._made.error(f"gave {own!r} as a fingerprint, wanted a text")
@@ -74,16 +74,16 @@ class CustomJudge:
     def choose(
         self, questions: Sequence[ChoiceQuestion], on_answer: OnChoiceAnswer | None = None
     ) -> list[ChoiceAnswer]:
-        """Answers to choice questions."""
-        return self._asked("choose", questions, ChoiceAnswer, _check_choice, on_answer)
+        """Return answers to choice questions, in their order."""
+        return self._ask("choose", questions, ChoiceAnswer, _check_choice, on_answer)
 
     def generate(
         self, questions: Sequence[GenerateQuestion], on_answer: OnGenerateAnswer | None = None
     ) -> list[GenerateAnswer]:
-        """Answers to generate questions."""
-        return self._asked("generate", questions, GenerateAnswer, _check_value, on_answer)
+        """Return answers to generate questions, in their order."""
+        return self._ask("generate", questions, GenerateAnswer, _check_value, on_answer)
 
-    def _asked(
+    def _ask(
         self,
         method: str,
         questions: Sequence[Q],
@@ -91,7 +91,7 @@ class CustomJudge:
         check: Callable[[Q, A], A],
         on_answer: Callable[[int, A], None] | None,
     ) -> list[A]:
-        def checked(position: int, answer: object) -> A:
+        def check_answer(position: int, answer: object) -> A:
             if not isinstance(answer, kind):
                 raise self._made.error(f"gave {answer!r} in {method}, wanted a {kind.__name__}")
             for name, wanted in _PARTS.items():
@@ -100,33 +100,33 @@ class CustomJudge:
             good: A = self._made.call(method, check, questions[position], answer)
             return good
 
-        def told(position: int, answer: object) -> None:
+        def keep_checked(position: int, answer: object) -> None:
             if on_answer is not None:
-                on_answer(position, checked(position, answer))
+                on_answer(position, check_answer(position, answer))
 
-        answers = self._made.call(method, getattr(self._made.obj, method), questions, told)
+        answers = self._made.call(method, getattr(self._made.obj, method), questions, keep_checked)
         if not isinstance(answers, Sequence) or len(answers) != len(questions):
             raise self._made.error(f"must give {len(questions)} answers in {method}, one a question, in their order")
-        return [checked(position, answer) for position, answer in enumerate(answers)]
+        return [check_answer(position, answer) for position, answer in enumerate(answers)]
 
 
 class CustomEmbedder:
-    """An embedder of the user's own; see `CustomJudge`."""
+    """A custom embedder; see `CustomJudge`."""
 
     def __init__(self, name: str, options: Mapping[str, Any]) -> None:
         self._made = instantiate(Group.EMBEDDERS, name, options)
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """Which model, and by which code."""
+        """The identity of the model and of its code."""
         own = _identity(self._made, EmbedderIdentity)
         return replace(own, backend=self._made.name, revision=_revision(self._made, own.revision))
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of shape (len(texts), dimensions), in the order of the texts.
+        """Return vectors of shape (len(texts), dimensions), in the order of the texts.
 
         Raises:
-            EmbedderError: what it gives has another shape, or is not finite.
+            PluginError: The vectors have another shape, or are not finite.
         """
         given = self._made.call("embed", self._made.obj.embed, texts)
         wanted = (len(texts), self.identity.dimensions)
@@ -140,22 +140,22 @@ class CustomEmbedder:
 
 
 class CustomRecognizer:
-    """A recogniser of entities of the user's own; see `CustomJudge`."""
+    """A custom recognizer of entities; see `CustomJudge`."""
 
     def __init__(self, name: str, options: Mapping[str, Any]) -> None:
         self._made = instantiate(Group.RECOGNIZERS, name, options)
 
     @property
     def identity(self) -> RecognizerIdentity:
-        """Which model, and by which code."""
+        """The identity of the model and of its code."""
         own = _identity(self._made, RecognizerIdentity)
         return replace(own, backend=self._made.name, revision=_revision(self._made, own.revision))
 
     def entities(self, texts: Sequence[str]) -> list[list[Entity]]:
-        """The entities of each text, in the order of the texts.
+        """Return the entities of each text, in the order of the texts.
 
         Raises:
-            ExtensionError: what it gives is no list of entities a text.
+            PluginError: The recognizer does not return one list of entities per text.
         """
         found = self._made.call("entities", self._made.obj.entities, texts)
         lists = [list(entities) for entities in found] if isinstance(found, Sequence) else []
@@ -180,22 +180,22 @@ def _is_entity(found: object) -> bool:
 
 
 def _check_choice(question: ChoiceQuestion, answer: ChoiceAnswer) -> ChoiceAnswer:
-    """A label that the question does not have is no usable answer, and so is none at all."""
+    """Return the answer, or a failure if its labels are not those of the question."""
     if answer.status is not AnswerStatus.ANSWERED:
         return replace(answer, reason=answer.reason or _REASONS[answer.status])
     votes, probabilities = tuple(answer.votes), answer.probabilities
     if probabilities is not None:
         probabilities = {label: float(probability) for label, probability in probabilities.items()}
     is_good = len(votes) == question.votes and {None} != {*votes} <= {None, *question.labels}
-    told = probabilities or {}
-    if is_good and {*told} <= {*question.labels} and all(0 <= p <= 1 for p in told.values()):
+    given = probabilities or {}
+    if is_good and {*given} <= {*question.labels} and all(0 <= p <= 1 for p in given.values()):
         return replace(answer, votes=votes, probabilities=probabilities)
     reply = answer.reply or repr(answer.votes)
     return ChoiceAnswer(AnswerStatus.FAILED, reason=reasons.NO_USABLE_REPLY, reply=reply, usage=answer.usage)
 
 
 def _check_value(question: GenerateQuestion, answer: GenerateAnswer) -> GenerateAnswer:
-    """A value that does not fit the schema, or that can not be stored, is no usable answer."""
+    """Return the answer, or a failure if its value does not fit the schema or cannot be stored."""
     if answer.status is not AnswerStatus.ANSWERED:
         return replace(answer, reason=answer.reason or _REASONS[answer.status])
     if jsonschema.Draft202012Validator(question.schema).is_valid(answer.value) and is_storable(answer.value):

@@ -1,8 +1,7 @@
 """Provide the bases of the settings of stages that use models."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from metric_core.judge_questions import QuestionKind
 from tasks.options.cache_options import CacheOptions
 from tasks.options.embedder_options import EmbedderOptions
 from tasks.options.judge_options import JudgeOptions
@@ -20,9 +19,6 @@ class JudgedSettings(JudgeOptions, EmbedderOptions, LanguageOptions, StoredSetti
     """Base of the settings of stages that ask a judge. The built-in judge uses the embedder and the pipeline."""
 
     only_options = False
-
-    asks: ClassVar[tuple[QuestionKind, ...]]
-    """The kinds of question that the stage may ask."""
 
     refresh: Annotated[
         bool,

@@ -5,13 +5,8 @@ Therefore a secret is never part of a configuration, run folder, key, run parame
 
 import os
 import re
-from collections.abc import Callable
-from typing import TypeAlias
 
 from metric_core.errors import ConfigError
-
-Reader: TypeAlias = Callable[[str], str]
-"""Returns the secret with a name. Raises ConfigError if there is none."""
 
 WANTED = "env:NAME (an environment variable) or block:NAME (a Secret block of the Prefect server)"
 _REFERENCE = re.compile(r"(env|block):([^\s:]+)")
@@ -26,12 +21,10 @@ def _variable(name: str) -> str:
     return secret
 
 
-def _no_blocks(name: str) -> str:
-    raise ConfigError(f"block:{name} names a Secret block, which only runs and commands of rag-assay can read")
+def _block(name: str) -> str:
+    from tasks.prefect_support.secret_blocks import read_secret_block  # noqa: PLC0415 loads Prefect
 
-
-READERS: dict[str, Reader] = {"env": _variable, "block": _no_blocks}
-"""Functions that read a secret, by the kind of its reference."""
+    return read_secret_block(name)
 
 
 def check_reference(text: str) -> str:
@@ -92,4 +85,4 @@ def read_secret(named: str) -> str:
         kind, _, name = check_reference(named).partition(":")
     except ValueError as error:
         raise ConfigError(str(error)) from error
-    return READERS[kind](name)
+    return _block(name) if kind == "block" else _variable(name)

@@ -1,1 +1,1 @@
-"""The stages, one file each, and the wrapper that makes them Prefect tasks."""
+"""Stages, one file each; their registry; the wrapper that makes them Prefect tasks."""

@@ -1,4 +1,4 @@
-"""The stage `aggregation`: from the tables of all stages to one score a row and metric. Asks nothing."""
+"""Compute one score per row and metric from the tables of all stages: the stage `aggregation`."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -8,16 +8,17 @@ from pydantic import Field, field_serializer
 
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.evidence import Evidence
-from metric_core.stages import Stage
+from metric_core.stages import PRODUCT_STAGES, Stage
 from tasks.evidence.sample_evidence import Asked, map_probabilities, read_asked_probabilities, read_evidence
+from tasks.models.protocol import Models
 from tasks.options.metric_options import VerdictOptions
 from tasks.options.metric_settings import MetricSettings
-from tasks.stages.base import StageOutput, Tables, progress_reporter, stage
+from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_samples_table
 
 
 class AggregationSettings(VerdictOptions):
-    """The metrics, and how a verdict counts.
+    """Settings of the stage `aggregation`.
 
     Args:
         metrics: Metrics to score.
@@ -35,18 +36,24 @@ class AggregationSettings(VerdictOptions):
         return [{"metric": key, **asdict(found)} for key, found in maps.items()]
 
 
-@stage(Stage.AGGREGATION, version=1)
-def aggregation(tables: Tables, settings: AggregationSettings) -> StageOutput:
-    """Scores every metric on every row; a cell without a value says why."""
+@stage(
+    Stage.AGGREGATION,
+    version=1,
+    reads=(Stage.SAMPLES, *PRODUCT_STAGES),
+    cached=False,  # computing scores costs less than being wrong about a formula that has changed
+    always=True,
+)
+def aggregation(tables: Tables, settings: AggregationSettings, models: Models, progress: Progress) -> StageOutput:
+    """Score every metric on every row; a cell without a value has a reason."""
+    del models
     samples = read_samples_table(tables[Stage.SAMPLES])
     requests = [metric.request() for metric in settings.metrics]
-    tell = progress_reporter(Stage.AGGREGATION)
-    tell(0, len(samples))
+    progress(0, len(samples))
     asked = read_asked_probabilities(tables) if settings.maps else {}
     rows = []
     for evidence in read_evidence(samples, tables, settings.verdict):
         for request in requests:
-            score = request.score(_mapped(evidence, asked, settings.maps.get(request.key)))
+            score = request.score(_map_evidence(evidence, asked, settings.maps.get(request.key)))
             rows.append(
                 {
                     "row_id": evidence.sample.row_id,
@@ -57,11 +64,11 @@ def aggregation(tables: Tables, settings: AggregationSettings) -> StageOutput:
                     "label": score.label,
                 }
             )
-    tell(len(samples), 0)
+    progress(len(samples), 0)
     return StageOutput(build_table(Stage.AGGREGATION, rows))
 
 
-def _mapped(evidence: Evidence, asked: Mapping[str, Asked], probability_map: ProbabilityMap | None) -> Evidence:
+def _map_evidence(evidence: Evidence, asked: Mapping[str, Asked], probability_map: ProbabilityMap | None) -> Evidence:
     if probability_map is None:
         return evidence
     return map_probabilities(evidence, asked.get(evidence.sample.row_id, {}), probability_map)

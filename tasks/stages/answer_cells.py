@@ -1,4 +1,4 @@
-"""Cells of stage tables that hold what a judge said: its reply, and the votes of a panel."""
+"""Build the cells of stage tables that hold a judge's reply and the votes of a panel."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
 
 
 def panel_cell(answer: ChoiceAnswer, vote: int = 0) -> list[dict[str, Any]] | None:
-    """What each judge of a panel said in one vote, for the column `panel`; None where no panel was asked."""
+    """Return the answers of a panel's judges in one vote, for the column `panel`; None without a panel."""
     votes = [
         {"judge": given.judge, "label": given.label, "probability": given.probability}
         for given in answer.panel
@@ -17,7 +17,7 @@ def panel_cell(answer: ChoiceAnswer, vote: int = 0) -> list[dict[str, Any]] | No
 
 
 def reply_cell(answer: ChoiceAnswer | GenerateAnswer) -> str | None:
-    """The judge's own words, for the column `reply`: their beginning where they are long; None where there are none.
+    """Return the judge's reply for the column `reply`, cut if it is long; None if there is none.
 
     >>> from metric_core.records import AnswerStatus
     >>> reply_cell(ChoiceAnswer(AnswerStatus.FAILED, reason="reply is none of the labels", reply="Perhaps."))

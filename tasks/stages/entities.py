@@ -1,4 +1,4 @@
-"""The stage `entities`: the named entities of references and retrieved contexts, without a judge."""
+"""Find the named entities of references and retrieved contexts, without a judge: the stage `entities`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,23 +6,27 @@ from typing import Any
 from metric_core import reasons
 from metric_core.records import AnswerStatus, Sample, Side
 from metric_core.stages import Product, Stage
-from tasks.models.models import open_recognizer
+from tasks.models.protocol import Models
 from tasks.options.judged_settings import StoredSettings
 from tasks.options.language_options import LanguageOptions
 from tasks.recognizers.protocol import Entity
-from tasks.stages.base import StageOutput, Tables, progress_reporter, stage
+from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_samples_table
 
 
 class EntitiesSettings(StoredSettings, LanguageOptions):
-    """What the stage computes, and with what."""
+    """Settings of the stage `entities`.
+
+    Args:
+        products: Texts whose entities are found.
+    """
 
     products: tuple[Product, ...]
 
 
-@stage(Stage.ENTITIES, version=1)
-def entities(tables: Tables, settings: EntitiesSettings) -> StageOutput:
-    """Finds the entities of each text that a product asks for; equal texts are read once."""
+@stage(Stage.ENTITIES, version=1, reads=(Stage.SAMPLES,))
+def entities(tables: Tables, settings: EntitiesSettings, models: Models, progress: Progress) -> StageOutput:
+    """Find the entities of each text that a product needs; equal texts are read once."""
     samples = read_samples_table(tables[Stage.SAMPLES])
     of_reference = Product.REFERENCE_ENTITIES in settings.products
     of_contexts = Product.CONTEXT_ENTITIES in settings.products
@@ -32,23 +36,21 @@ def entities(tables: Tables, settings: EntitiesSettings) -> StageOutput:
             texts[sample.reference] = None
         if of_contexts:
             texts.update(dict.fromkeys(sample.retrieved_contexts or ()))
-    tell = progress_reporter(Stage.ENTITIES)
-    tell(0, len(texts))
-    recognizer = open_recognizer(settings.language, settings.cache)
-    found = dict(zip(texts, recognizer.entities(list(texts)), strict=True))
-    tell(len(texts), 0)
+    progress(0, len(texts))
+    found = dict(zip(texts, models.recognizer().entities(list(texts)), strict=True))
+    progress(len(texts), 0)
     rows: list[dict[str, Any]] = []
     for sample in samples:
         if of_reference:
             listed = _rows(sample, Side.REFERENCE, None, found.get(sample.reference or "", ()))
-            rows += listed or [_nothing(sample, Side.REFERENCE, reasons.NO_REFERENCE_ENTITIES)]
+            rows += listed or [_row_without_entity(sample, Side.REFERENCE, reasons.NO_REFERENCE_ENTITIES)]
         if of_contexts:
             listed = [
                 row
                 for i, passage in enumerate(sample.retrieved_contexts or ())
                 for row in _rows(sample, Side.CONTEXT, i, found[passage])
             ]
-            rows += listed or [_nothing(sample, Side.CONTEXT, reasons.NO_CONTEXT_ENTITIES)]
+            rows += listed or [_row_without_entity(sample, Side.CONTEXT, reasons.NO_CONTEXT_ENTITIES)]
     return StageOutput(build_table(Stage.ENTITIES, rows))
 
 
@@ -66,5 +68,5 @@ def _rows(sample: Sample, side: Side, passage: int | None, found: Sequence[Entit
     ]
 
 
-def _nothing(sample: Sample, side: Side, reason: str) -> dict[str, Any]:
+def _row_without_entity(sample: Sample, side: Side, reason: str) -> dict[str, Any]:
     return {"row_id": sample.row_id, "side": side, "status": AnswerStatus.UNDEFINED, "reason": reason}

@@ -1,11 +1,11 @@
-"""The stage `explanations`: the judge's words on why a verdict on a claim is what it is.
+"""Ask the judge to explain its verdicts on claims: the stage `explanations`.
 
-A second pass over verdicts that are already given, so that asking why can not change them. Only verdicts that the
-judge was asked for are explained: where a premise is empty there is nothing to say.
+The verdicts are given before, so asking why cannot change them. Verdicts that were known without asking the judge, as
+those against an empty premise, are not explained.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from metric_core import reasons
 from metric_core.evidence import premise_text
@@ -14,34 +14,41 @@ from metric_core.records import AnswerStatus, VerdictKind
 from metric_core.stages import Stage
 from tasks.judges.batching import JudgeBatcher
 from tasks.judges.protocol import GenerateAnswer
-from tasks.models.models import open_judges
+from tasks.models.protocol import Models
 from tasks.options.judged_settings import JudgedSettings
 from tasks.stages.answer_cells import reply_cell
-from tasks.stages.base import StageOutput, Tables, progress_reporter, stage
+from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_samples_table
 
 Explained: TypeAlias = Literal["unsupported", "all"]
-"""Which verdicts on claims are explained: those that say no, or all."""
+"""The verdicts on claims that are explained: those that say no, or all."""
 
-_CAN_NOT = GenerateAnswer(AnswerStatus.UNDEFINED, reason=reasons.NEEDS_LANGUAGE_MODEL)
+_UNANSWERABLE = GenerateAnswer(AnswerStatus.UNDEFINED, reason=reasons.NEEDS_LANGUAGE_MODEL)
 
 
 class ExplanationsSettings(JudgedSettings):
-    """Which verdicts are explained, and by whom."""
+    """Settings of the stage `explanations`.
 
-    asks: ClassVar[tuple[QuestionKind, ...]] = (QuestionKind.EXPLANATION,)
+    Args:
+        explained: Verdicts that are explained.
+    """
 
     explained: Explained = "unsupported"
 
 
-@stage(Stage.EXPLANATIONS, version=2)
-def explanations(tables: Tables, settings: ExplanationsSettings) -> StageOutput:
-    """Asks why, once a verdict."""
-    judge = open_judges(settings)
-    asker = JudgeBatcher(judge, progress_reporter(Stage.EXPLANATIONS))
+@stage(
+    Stage.EXPLANATIONS,
+    version=2,
+    reads=(Stage.SAMPLES, Stage.CLAIMS, Stage.VERDICTS),
+    asks=(QuestionKind.EXPLANATION,),
+)
+def explanations(tables: Tables, settings: ExplanationsSettings, models: Models, progress: Progress) -> StageOutput:
+    """Ask the judge why, once per verdict."""
+    judge = models.judge()
+    batcher = JudgeBatcher(judge, progress)
     samples = {sample.row_id: sample for sample in read_samples_table(tables[Stage.SAMPLES])}
     claims = {(row["row_id"], row["claim_id"]): row["text"] for row in tables[Stage.CLAIMS].to_pylist()}
-    chosen = list(_chosen(tables[Stage.VERDICTS].to_pylist(), settings.explained))
+    chosen = list(_select(tables[Stage.VERDICTS].to_pylist(), settings.explained))
     questions = [
         ask_explanation(
             claims[row["row_id"], row["claim_id"]],
@@ -50,12 +57,14 @@ def explanations(tables: Tables, settings: ExplanationsSettings) -> StageOutput:
         )
         for row in chosen
     ]
-    answers = asker.generate(questions) if judge.can_answer(QuestionKind.EXPLANATION) else [_CAN_NOT] * len(questions)
+    answers = (
+        batcher.generate(questions) if judge.can_answer(QuestionKind.EXPLANATION) else [_UNANSWERABLE] * len(questions)
+    )
     rows = [_row(verdict, answer) for verdict, answer in zip(chosen, answers, strict=True)]
-    return StageOutput(build_table(Stage.EXPLANATIONS, rows), asker.usage)
+    return StageOutput(build_table(Stage.EXPLANATIONS, rows), batcher.usage)
 
 
-def _chosen(verdicts: Iterable[Mapping[str, Any]], explained: Explained) -> Iterator[Mapping[str, Any]]:
+def _select(verdicts: Iterable[Mapping[str, Any]], explained: Explained) -> Iterator[Mapping[str, Any]]:
     for row in verdicts:
         # A verdict that was known without asking has its reason beside it.
         was_asked = row["status"] == AnswerStatus.ANSWERED and row["reason"] is None

@@ -1,39 +1,47 @@
-"""What determines a stage's table besides the tables it is made from, as one digest.
+"""Compute the digest of what determines a stage's table besides the tables it is made from.
 
 Settings say where a judge is and how it is reached; what determines its answers is which model it is, what it is asked
-and how. So the judge's own account of that takes the place of its settings.
+and how. So the digest holds the judge's own fingerprint in place of its settings.
 """
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from metric_core.judge_questions import QuestionKind
 from metric_core.stages import Product
-from tasks.models.models import open_cross_encoder, open_embedder, open_judges, open_pipeline, open_recognizer
+from tasks.models.protocol import Models
+from tasks.options.embedder_options import EmbedderSettings
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.language_options import LanguageSettings
 from tasks.options.option import implementation_fields
 from tasks.options.settings import Settings
 
 
-def settings_fingerprint(settings: Settings) -> str:
-    """Digest of all that a stage's settings determine.
+def settings_fingerprint(settings: Settings, models: Models, asks: Sequence[QuestionKind] = ()) -> str:
+    """Return the digest of all that a stage's settings determine.
+
+    Args:
+        settings: Settings of the stage.
+        models: Models that the settings name.
+        asks: Kinds of questions that the stage may ask the judge.
 
     Raises:
-        AssayError: a model that the settings name can not be opened.
+        AssayError: A model that the settings name cannot be opened.
     """
     content: dict[str, Any] = settings.model_dump(mode="json", exclude=implementation_fields(type(settings)))
     if isinstance(settings, JudgedSettings):
-        judge = open_judges(settings)
-        content["judge"] = {kind: judge.fingerprint(kind) for kind in settings.asks}
-    elif (embedder := getattr(settings, "embedder", None)) is not None:
+        judge = models.judge()
+        content["judge"] = {kind: judge.fingerprint(kind) for kind in asks}
+    elif isinstance(embedder := getattr(settings, "embedder", None), EmbedderSettings):
         content["embedder"] = embedder.model_dump(mode="json", include={"cross_encoder", "revision"})
-        content["embedder"]["identity"] = asdict(open_embedder(embedder).identity)
+        content["embedder"]["identity"] = asdict(models.embedder().identity)
         if Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER in getattr(settings, "products", ()):
-            content["cross_encoder"] = asdict(open_cross_encoder(embedder).identity)
+            content["cross_encoder"] = asdict(models.cross_encoder().identity)
     if isinstance(language := getattr(settings, "language", None), LanguageSettings):
-        content["language"] = asdict(open_pipeline(language).identity)
+        content["language"] = asdict(models.pipeline().identity)
         if language.recognizer is not None:
-            content["recognizer"] = asdict(open_recognizer(language).identity)
+            content["recognizer"] = asdict(models.recognizer().identity)
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

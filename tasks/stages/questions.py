@@ -1,6 +1,6 @@
-"""The stage `questions`: for each response, the questions that it would answer."""
+"""Regenerate the questions that each response would answer: the stage `questions`."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from metric_core import reasons
 from metric_core.judge_questions import QuestionKind, ask_questions
@@ -8,42 +8,44 @@ from metric_core.records import AnswerStatus, Sample
 from metric_core.stages import Stage
 from tasks.judges.batching import JudgeBatcher
 from tasks.judges.protocol import GenerateAnswer
-from tasks.models.models import open_judges
+from tasks.models.protocol import Models
 from tasks.options.judged_settings import JudgedSettings
 from tasks.stages.answer_cells import reply_cell
-from tasks.stages.base import StageOutput, Tables, progress_reporter, stage
+from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_samples_table
 
 
 class QuestionsSettings(JudgedSettings):
-    """How many questions a response, and who writes them."""
+    """Settings of the stage `questions`.
 
-    asks: ClassVar[tuple[QuestionKind, ...]] = (QuestionKind.QUESTIONS,)
+    Args:
+        count: Regenerated questions per response.
+    """
 
     count: int = 3
 
 
-@stage(Stage.QUESTIONS, version=2)
-def questions(tables: Tables, settings: QuestionsSettings) -> StageOutput:
-    """Regenerates questions from each response that is not empty."""
+@stage(Stage.QUESTIONS, version=2, reads=(Stage.SAMPLES,), asks=(QuestionKind.QUESTIONS,))
+def questions(tables: Tables, settings: QuestionsSettings, models: Models, progress: Progress) -> StageOutput:
+    """Regenerate questions from each response that is not empty."""
     samples = read_samples_table(tables[Stage.SAMPLES])
-    asker = JudgeBatcher(open_judges(settings), progress_reporter(Stage.QUESTIONS))
+    batcher = JudgeBatcher(models.judge(), progress)
     asked = [sample for sample in samples if sample.response and sample.response.strip()]
-    answers = asker.generate([ask_questions(sample.response or "", settings.count) for sample in asked])
+    answers = batcher.generate([ask_questions(sample.response or "", settings.count) for sample in asked])
     by_row = {sample.row_id: answer for sample, answer in zip(asked, answers, strict=True)}
     rows = [row for sample in samples for row in _rows(sample, by_row.get(sample.row_id))]
-    return StageOutput(build_table(Stage.QUESTIONS, rows), asker.usage)
+    return StageOutput(build_table(Stage.QUESTIONS, rows), batcher.usage)
 
 
 def _rows(sample: Sample, answer: GenerateAnswer | None) -> list[dict[str, Any]]:
     if answer is None:
         reason = reasons.empty_column("response")
         return [{"row_id": sample.row_id, "status": AnswerStatus.UNDEFINED, "reason": reason}]
-    first, *more = _found(sample, answer)
+    first, *more = _question_rows(sample, answer)
     return [{**first, "reply": reply_cell(answer)}, *more]
 
 
-def _found(sample: Sample, answer: GenerateAnswer) -> list[dict[str, Any]]:
+def _question_rows(sample: Sample, answer: GenerateAnswer) -> list[dict[str, Any]]:
     if answer.status is not AnswerStatus.ANSWERED:
         return [{"row_id": sample.row_id, "status": answer.status, "reason": answer.reason}]
     found = answer.value["questions"]

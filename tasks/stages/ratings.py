@@ -1,35 +1,37 @@
-"""The stage `ratings`: the questions that metrics put to the judge about a sample as a whole."""
+"""Ask the judge to rate samples as a whole, for the metrics that need it: the stage `ratings`."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from metric_core import reasons
-from metric_core.judge_questions import RATING_KINDS, ChoiceQuestion, GenerateQuestion, QuestionKind, RatingRequest
+from metric_core.judge_questions import RATING_KINDS, ChoiceQuestion, GenerateQuestion, RatingRequest
 from metric_core.records import AnswerStatus, Score, finite_number
 from metric_core.stages import Stage
 from tasks.judges.batching import JudgeBatcher
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
-from tasks.models.models import open_judges
+from tasks.models.protocol import Models
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.metric_settings import MetricSettings
 from tasks.stages.answer_cells import panel_cell, reply_cell
-from tasks.stages.base import StageOutput, Tables, progress_reporter, stage
+from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_samples_table
 
 
 class RatingsSettings(JudgedSettings):
-    """Which metrics ask, and whom."""
+    """Settings of the stage `ratings`.
 
-    asks: ClassVar[tuple[QuestionKind, ...]] = RATING_KINDS
+    Args:
+        metrics: Metrics that have rating questions.
+    """
 
     metrics: tuple[MetricSettings, ...]
 
 
-@stage(Stage.RATINGS, version=2)
-def ratings(tables: Tables, settings: RatingsSettings) -> StageOutput:
-    """Asks each metric's rating questions; a sample whose score needs none is not asked about."""
+@stage(Stage.RATINGS, version=2, reads=(Stage.SAMPLES,), asks=RATING_KINDS)
+def ratings(tables: Tables, settings: RatingsSettings, models: Models, progress: Progress) -> StageOutput:
+    """Ask the rating questions of each metric, except about samples whose score needs none."""
     samples = read_samples_table(tables[Stage.SAMPLES])
-    asker = JudgeBatcher(open_judges(settings), progress_reporter(Stage.RATINGS))
+    batcher = JudgeBatcher(models.judge(), progress)
     asked: list[tuple[str, str, RatingRequest]] = []
     for metric in settings.metrics:
         request = metric.request()
@@ -37,29 +39,29 @@ def ratings(tables: Tables, settings: RatingsSettings) -> StageOutput:
             wanted = request.rating_requests(sample)
             if not isinstance(wanted, Score):
                 asked += [(sample.row_id, metric.key, rating) for rating in wanted]
-    answers = _answers([rating for _, _, rating in asked], asker)
+    answers = _ask([rating for _, _, rating in asked], batcher)
     rows = [
         {"row_id": row_id, "metric": metric, "template": rating.template, **row}
         for (row_id, metric, rating), answer in zip(asked, answers, strict=True)
-        for row in _rows(answer)
+        for row in _rating_rows(answer)
     ]
-    return StageOutput(build_table(Stage.RATINGS, rows), asker.usage)
+    return StageOutput(build_table(Stage.RATINGS, rows), batcher.usage)
 
 
-def _answers(requests: Sequence[RatingRequest], asker: JudgeBatcher) -> list[ChoiceAnswer | GenerateAnswer]:
+def _ask(requests: Sequence[RatingRequest], batcher: JudgeBatcher) -> list[ChoiceAnswer | GenerateAnswer]:
     choices = [request.question for request in requests if isinstance(request.question, ChoiceQuestion)]
-    writings = [request.question for request in requests if isinstance(request.question, GenerateQuestion)]
-    chosen, written = iter(asker.choose(choices)), iter(asker.generate(writings))
+    generations = [request.question for request in requests if isinstance(request.question, GenerateQuestion)]
+    chosen, written = iter(batcher.choose(choices)), iter(batcher.generate(generations))
     return [next(chosen) if isinstance(request.question, ChoiceQuestion) else next(written) for request in requests]
 
 
-def _rows(answer: ChoiceAnswer | GenerateAnswer) -> list[dict[str, Any]]:
+def _rating_rows(answer: ChoiceAnswer | GenerateAnswer) -> list[dict[str, Any]]:
     if answer.status is not AnswerStatus.ANSWERED:
         panel = panel_cell(answer) if isinstance(answer, ChoiceAnswer) else None
         outcome = {"status": answer.status, "reason": answer.reason, "reply": reply_cell(answer)}
         return [{"vote": 0, "panel": panel, **outcome}]
     if isinstance(answer, GenerateAnswer):
-        return [_written(answer)]
+        return [_generated_row(answer)]
     probabilities = None
     if answer.probabilities is not None:
         probabilities = [{"label": label, "probability": p} for label, p in answer.probabilities.items()]
@@ -78,7 +80,7 @@ def _rows(answer: ChoiceAnswer | GenerateAnswer) -> list[dict[str, Any]]:
     ]
 
 
-def _written(answer: GenerateAnswer) -> dict[str, Any]:
+def _generated_row(answer: GenerateAnswer) -> dict[str, Any]:
     value = answer.value["score"] if "score" in answer.value else answer.value["value"]
     row = {"vote": 0, "feedback": answer.value.get("feedback"), "reply": reply_cell(answer)}
     if isinstance(value, str):

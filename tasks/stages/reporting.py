@@ -1,4 +1,4 @@
-"""The stage `reporting`: assembles the run folder from the tables of all stages."""
+"""Write the run folder from the tables of all stages: the stage `reporting`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,17 +12,18 @@ from tasks.reports.run.report_page import write_report
 from tasks.runs import run_folder
 from tasks.runs.panel_agreement import measure_panel_agreement
 from tasks.runtime.usage import StageUsage
-from tasks.stages.base import make_prefect_task, progress_reporter
+from tasks.stages.definition import Progress, ignore_progress
+from tasks.stages.prefect_task import make_prefect_task
 from tasks.tables.table_store import StageRef
 
 
 class ReportingSettings(Settings):
-    """What the stage writes, and where.
+    """Settings of the stage `reporting`.
 
     Args:
-        folder: the run folder.
-        metrics: the metrics, in the order in which tables show them.
-        manifest: what run.json says beside what the stage adds: rows, stages, usage.
+        folder: Run folder.
+        metrics: Metrics, in the order of the report.
+        manifest: Content of run.json, to which the stage adds rows, metrics, stages and usage.
     """
 
     folder: str
@@ -30,19 +31,19 @@ class ReportingSettings(Settings):
     manifest: dict[str, Any]
 
 
-def write_run(refs: list[StageRef], settings: ReportingSettings) -> str:
-    """Writes tables, summary, manifest and report into the run folder; returns the folder.
+def write_run(refs: list[StageRef], settings: ReportingSettings, progress: Progress = ignore_progress) -> str:
+    """Write tables, summary, manifest and report into the run folder, and return the folder.
 
     Args:
-        refs: the tables of all stages and shards.
-        settings: what to write, and where.
+        refs: Tables of all stages and shards.
+        settings: Settings of the stage.
+        progress: Called when the folder is written.
     """
-    tell = progress_reporter(Stage.REPORTING)
-    tell(0, 1)
+    progress(0, 1)
     folder = Path(settings.folder)
     with run_folder.translate_write_errors(folder):
         _write(folder, refs, settings)
-    tell(1, 0)
+    progress(1, 0)
     return str(folder)
 
 

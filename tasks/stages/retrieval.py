@@ -1,8 +1,8 @@
-"""The step before `samples` where contexts come from the index itself: a question set in, rows to evaluate out.
+"""Fetch the contexts of a question set from the index, before the stage `samples`.
 
-The rows are written to a file beside the stage tables, which is then evaluated like any other data. Contexts are
-fetched anew in each run: what an index gives today is what is to be evaluated. What was fetched last is kept for plans,
-under a digest of the questions and of what says which index is asked for what.
+The rows are written to a file beside the stage tables, which is then evaluated like any other source. Each run
+refetches the contexts, because it evaluates the index as it is. The last fetch is stored for dry runs, under a digest
+of the user questions and of the options of the retriever.
 """
 
 import hashlib
@@ -37,10 +37,10 @@ _ROWS_AT_ONCE = 1000
 
 
 class RetrievalSettings(DataOptions):
-    """Which user questions are read, and the index that is queried.
+    """Settings of the step that fetches contexts.
 
     Args:
-        retriever: Options of the index.
+        retriever: Options of the retriever.
     """
 
     only_options = False
@@ -49,18 +49,18 @@ class RetrievalSettings(DataOptions):
 
 
 class Retrieval(BaseModel, frozen=True, extra="forbid"):
-    """What was fetched.
+    """The result of fetching contexts.
 
     Args:
-        source: where the rows to evaluate are.
-        questions: the question set.
-        index: the index that was asked.
-        rows_read: rows of the question set.
-        bad_rows: those left out; the list may be cut.
-        bad_row_count: how many those are.
-        without_passages: rows for which the index found nothing; they are evaluated.
-        fetched: when it was done.
-        seconds: how long it took.
+        source: File with the rows to evaluate.
+        questions: Location of the question set.
+        index: Identity of the index.
+        rows_read: Number of rows in the question set.
+        bad_rows: Rows that were left out; a long list is cut.
+        bad_row_count: Number of all rows that were left out.
+        without_passages: Number of rows for which the index found nothing; they are evaluated.
+        fetched: Time of the fetch.
+        seconds: Duration of the fetch.
     """
 
     source: str
@@ -74,7 +74,7 @@ class Retrieval(BaseModel, frozen=True, extra="forbid"):
     seconds: float
 
     def said(self) -> dict[str, Any]:
-        """What run.json says about it; the bad rows are there already."""
+        """Return the entry of run.json, without the bad rows, which have their own."""
         return self.model_dump(mode="json", exclude={"bad_rows", "source"})
 
     def added_to(self, read: SamplesResult) -> SamplesResult:
@@ -92,9 +92,9 @@ class UnfetchedContexts:
     """Contexts that are not there yet.
 
     Args:
-        index: the index that is to be asked.
-        rows: how many questions it is to be asked.
-        bad_row_count: rows of the question set that are no questions.
+        index: Identity of the index.
+        rows: Number of user questions to fetch contexts for.
+        bad_row_count: Number of bad rows in the question set.
     """
 
     index: str
@@ -126,15 +126,15 @@ class _Questions:
 
 
 def fetch_contexts(settings: RetrievalSettings, tables: str) -> Retrieval:
-    """Fetches the contexts of a question set.
+    """Fetch the contexts of a question set.
 
     Args:
-        settings: which questions, and which index.
-        tables: root of the store of stage tables, beside which the rows are written.
+        settings: Settings of the step.
+        tables: Root of the table store, beside which the rows are written.
 
     Raises:
-        SourceError: the questions can not be read, or have no reply while the run is to stop at that.
-        AssayError: the index can not be used at all.
+        SourceError: The question set cannot be read, or the index fails for a row and bad rows stop the run.
+        AssayError: The index cannot be used at all.
     """
     start = time.monotonic()
     fetcher = Fetcher(settings.retriever)
@@ -171,18 +171,18 @@ def fetch_contexts(settings: RetrievalSettings, tables: str) -> Retrieval:
 
 
 def find_fetched_contexts(settings: RetrievalSettings, tables: str) -> Retrieval | UnfetchedContexts:
-    """The contexts that were fetched last for these questions, by this or another run. The index is not asked.
+    """Return the contexts that were fetched last for these user questions, by any run, without asking the index.
 
     Args:
-        settings: as for `fetch_contexts`.
-        tables: as for `fetch_contexts`.
+        settings: Settings of the step.
+        tables: Root of the table store.
 
     Returns:
-        What was fetched; where nothing is kept, what is to be fetched.
+        The last result; without one, the size of the fetch that a run would do.
 
     Raises:
-        SourceError: the questions can not be read.
-        AssayError: the index is named wrongly.
+        SourceError: The question set cannot be read.
+        AssayError: The index is named wrongly.
     """
     index = Fetcher(settings.retriever).identity
     questions = _Questions(settings, index)

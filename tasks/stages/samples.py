@@ -1,4 +1,4 @@
-"""The stage `samples`: the rows to evaluate, checked, with ids, in shards."""
+"""Read the rows to evaluate, check them, and store them in shards: the stage `samples`."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,8 @@ from metric_core.stages import Stage
 from tasks.options.narrow import narrow
 from tasks.options.source_options import DataOptions
 from tasks.sources import BadRow, SourceOptions, read_samples
-from tasks.stages.base import make_prefect_task, progress_reporter
+from tasks.stages.definition import Progress, ignore_progress
+from tasks.stages.prefect_task import make_prefect_task
 from tasks.tables.table_store import StageRef, TableStore
 
 
@@ -29,7 +30,13 @@ class SamplesSettings(DataOptions):
 
 @dataclass(frozen=True, slots=True)
 class BadRowNote:
-    """A row that was left out, for the manifest."""
+    """A row that was left out, for run.json.
+
+    Args:
+        number: Number of the row in the source, from 1.
+        column: Column that is at fault; None for the row as a whole.
+        problem: Description of the problem.
+    """
 
     number: int
     column: str | None
@@ -37,7 +44,7 @@ class BadRowNote:
 
     @classmethod
     def of(cls, bad: BadRow) -> "BadRowNote":
-        """A note of a bad row. The problem ends with what the number alone does not tell: the line, the file."""
+        """Return a note of a bad row, whose problem ends with the line and file."""
         return cls(
             number=bad.number,
             column=bad.column,
@@ -47,14 +54,14 @@ class BadRowNote:
 
 @dataclass(frozen=True, slots=True)
 class SamplesResult:
-    """The shards, and what was found on the way.
+    """The result of reading a source.
 
     Args:
-        refs: the shards' tables.
-        rows_read: rows in the source, bad ones included.
-        bad_rows: the rows left out.
-        bad_row_count: how many those are; the list may be cut.
-        warnings: what a person should know about the data.
+        refs: Tables of the shards.
+        rows_read: Number of rows in the source, including bad rows.
+        bad_rows: Rows that were left out; a long list is cut.
+        bad_row_count: Number of all rows that were left out.
+        warnings: Sentences on the data that the user should know.
     """
 
     refs: tuple[StageRef, ...]
@@ -64,20 +71,20 @@ class SamplesResult:
     warnings: tuple[str, ...]
 
 
-def read_shards(settings: SamplesSettings, tables: str) -> SamplesResult:
-    """Reads the source and stores it in shards.
+def read_shards(settings: SamplesSettings, tables: str, progress: Progress = ignore_progress) -> SamplesResult:
+    """Read the source and store its rows in shards.
 
     Args:
-        settings: where the rows come from and what is asked of them.
-        tables: root of the store of stage tables.
+        settings: Settings of the stage.
+        tables: Root of the table store.
+        progress: Called as rows are read.
     """
     store = TableStore(tables)
     options = narrow(settings, SourceOptions, batch_rows=settings.shard_rows)
     reader = read_samples(settings.source or "", options, settings.required)
-    tell = progress_reporter(Stage.SAMPLES)
     refs = []
     for table in reader:
-        tell(table.num_rows, table.num_rows)
+        progress(table.num_rows, table.num_rows)
         refs.append(store.write(table, SAMPLES))
     return SamplesResult(
         refs=tuple(refs),

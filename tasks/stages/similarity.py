@@ -1,4 +1,7 @@
-"""The stage `similarity`: cosines of question and answer pairs, all texts of a shard embedded in one batch."""
+"""Compute similarities of questions and of responses with references: the stage `similarity`.
+
+All texts of a shard are embedded in one batch.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,25 +13,29 @@ from numpy.typing import NDArray
 from metric_core import reasons
 from metric_core.records import AnswerStatus, Pair, Sample
 from metric_core.stages import Product, Stage
-from tasks.models.models import open_cross_encoder, open_embedder
+from tasks.models.protocol import Models
 from tasks.options.embedder_options import EmbedderOptions
 from tasks.options.judged_settings import StoredSettings
-from tasks.stages.base import StageOutput, Tables, progress_reporter, stage
+from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_samples_table
 
 BLANK = " "
-"""Stands for an empty text: an embedder has no vector for nothing."""
+"""Text that is embedded in place of an empty one, for which embedders have no vector."""
 
 
 class SimilaritySettings(StoredSettings, EmbedderOptions):
-    """What the stage computes, and with what."""
+    """Settings of the stage `similarity`.
+
+    Args:
+        products: Pairs whose similarity is computed.
+    """
 
     products: tuple[Product, ...]
 
 
-@stage(Stage.SIMILARITY, version=2)
-def similarity(tables: Tables, settings: SimilaritySettings) -> StageOutput:
-    """Cosine of each pair that a product asks for, null where a vector is zero or not finite."""
+@stage(Stage.SIMILARITY, version=2, reads=(Stage.SAMPLES, Stage.QUESTIONS))
+def similarity(tables: Tables, settings: SimilaritySettings, models: Models, progress: Progress) -> StageOutput:
+    """Compute the cosine of each pair that a product needs, null if a vector is zero or not finite."""
     samples = read_samples_table(tables[Stage.SAMPLES])
     pairs: list[tuple[str, str, int, str, str]] = []
     if Product.QUESTION_SIMILARITY in settings.products:
@@ -36,15 +43,12 @@ def similarity(tables: Tables, settings: SimilaritySettings) -> StageOutput:
     if Product.ANSWER_SIMILARITY in settings.products:
         pairs += [(s.row_id, Pair.ANSWER, 0, s.response or BLANK, s.reference or BLANK) for s in samples]
     texts = list(dict.fromkeys(text for *_, one, other in pairs for text in (one, other)))
-    tell = progress_reporter(Stage.SIMILARITY)
-    tell(0, len(texts))
-    vectors = (
-        dict(zip(texts, open_embedder(settings.embedder, settings.cache).embed(texts), strict=True)) if texts else {}
-    )
+    progress(0, len(texts))
+    vectors = dict(zip(texts, models.embedder().embed(texts), strict=True)) if texts else {}
     rows = [_row(row_id, pair, k, cosine(vectors[one], vectors[other])) for row_id, pair, k, one, other in pairs]
-    tell(len(texts), 0)
+    progress(len(texts), 0)
     if Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER in settings.products:
-        scored = open_cross_encoder(settings.embedder).similarity(
+        scored = models.cross_encoder().similarity(
             [(sample.response or BLANK, sample.reference or BLANK) for sample in samples]
         )
         rows += [
@@ -55,7 +59,7 @@ def similarity(tables: Tables, settings: SimilaritySettings) -> StageOutput:
 
 
 def cosine(one: NDArray[np.float32], other: NDArray[np.float32]) -> float | None:
-    """Cosine of two vectors in [-1, 1]; None if one of them is zero, NaN if one is not finite.
+    """Return the cosine of two vectors in [-1, 1]; None if one of them is zero, NaN if one is not finite.
 
     >>> cosine(np.array([3.0, 4.0], np.float32), np.array([40.0, 30.0], np.float32))
     0.96

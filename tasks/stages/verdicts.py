@@ -1,13 +1,13 @@
-"""The stage `verdicts`: does a premise support a claim, is a passage useful, which context sentences are relevant.
+"""Judge claims against premises, the usefulness of passages and the relevance of sentences: the stage `verdicts`.
 
-One verdict a (claim, premise), each asked by itself. Claims against each single context are asked in three
-rounds, because noise sensitivity reads few of them: contexts only for response claims that the reference does not
-support, and a context's relevance only where such a claim was found in it; none where the reference claims nothing.
+Each pair of claim and premise is one judge question. Claims are judged against single contexts in three rounds, because
+noise sensitivity reads few of these verdicts: response claims only if the reference does not support them, and
+reference claims only against contexts that support such a response claim. A reference without claims needs none.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 from metric_core.evidence import BY_REFERENCE, BY_USER_INPUT, SUPPORTS, context_premise, premise_text
 from metric_core.judge_questions import (
@@ -23,33 +23,27 @@ from metric_core.records import AnswerStatus, Sample, Side, VerdictKind
 from metric_core.stages import Product, Stage
 from tasks.judges.batching import JudgeBatcher
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
-from tasks.models.models import open_judges
+from tasks.models.protocol import Models
 from tasks.options.judged_settings import JudgedSettings
 from tasks.stages.answer_cells import panel_cell, reply_cell
-from tasks.stages.base import StageOutput, Tables, progress_reporter, stage
+from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_samples_table
 
 EMPTY_PREMISE = "empty premise"
 EMPTY_TARGET = "nothing to be useful for"
 
 Claims: TypeAlias = Mapping[Side, Mapping[str, str]]
-"""Claim id -> text, a side."""
+"""The claims of a sample: side -> claim id -> text."""
 
 
 class VerdictsSettings(JudgedSettings):
-    """What the stage computes, and with what.
+    """Settings of the stage `verdicts`.
 
     Args:
-        products: the verdicts to give.
-        every_context: ask every claim against each context, not only where noise sensitivity reads a 0/1 verdict.
+        products: Verdicts to ask for.
+        every_context: True to judge every claim against each context, not only the pairs that noise sensitivity
+            reads with binary verdicts.
     """
-
-    asks: ClassVar[tuple[QuestionKind, ...]] = (
-        QuestionKind.VERDICT,
-        QuestionKind.USEFULNESS_FOR_REFERENCE,
-        QuestionKind.USEFULNESS_FOR_RESPONSE,
-        QuestionKind.RELEVANT_SENTENCES,
-    )
 
     products: tuple[Product, ...]
     every_context: bool = False
@@ -57,7 +51,7 @@ class VerdictsSettings(JudgedSettings):
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A verdict to be asked for, or already known because there is nothing to ask."""
+    """A verdict to ask for, or one that is known because there is nothing to ask."""
 
     row_id: str
     kind: VerdictKind
@@ -67,19 +61,28 @@ class _Pending:
     known: str | None = None
 
 
-@stage(Stage.VERDICTS, version=3)
-def verdicts(tables: Tables, settings: VerdictsSettings) -> StageOutput:
-    """Gives every verdict that a product asks for."""
+@stage(
+    Stage.VERDICTS,
+    version=3,
+    reads=(Stage.SAMPLES, Stage.CLAIMS),
+    asks=(
+        QuestionKind.VERDICT,
+        QuestionKind.USEFULNESS_FOR_REFERENCE,
+        QuestionKind.USEFULNESS_FOR_RESPONSE,
+        QuestionKind.RELEVANT_SENTENCES,
+    ),
+)
+def verdicts(tables: Tables, settings: VerdictsSettings, models: Models, progress: Progress) -> StageOutput:
+    """Ask for every verdict that a product needs."""
     samples = read_samples_table(tables[Stage.SAMPLES])
     claims = _claims_by_row(tables[Stage.CLAIMS].to_pylist() if Stage.CLAIMS in tables else ())
-    judge = open_judges(settings)
-    asker = JudgeBatcher(judge, progress_reporter(Stage.VERDICTS))
-    rows = _ask([p for s in samples for p in _first_round(s, claims.get(s.row_id, {}), settings.products)], asker)
+    batcher = JudgeBatcher(models.judge(), progress)
+    rows = _ask([p for s in samples for p in _first_round(s, claims.get(s.row_id, {}), settings.products)], batcher)
     if Product.CLAIMS_BY_EACH_CONTEXT in settings.products:
-        rows += _each_context_rows(samples, claims, rows, asker, settings.every_context)
+        rows += _each_context_rows(samples, claims, rows, batcher, settings.every_context)
     if Product.SENTENCE_RELEVANCE in settings.products:
-        rows += _relevance_rows(samples, claims, asker)
-    return StageOutput(build_table(Stage.VERDICTS, rows), asker.usage)
+        rows += _relevance_rows(samples, claims, batcher)
+    return StageOutput(build_table(Stage.VERDICTS, rows), batcher.usage)
 
 
 def _claims_by_row(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[Side, dict[str, str]]]:
@@ -94,25 +97,27 @@ def _first_round(sample: Sample, claims: Claims, products: Sequence[Product]) ->
     pending: list[_Pending] = []
     for side, premise in (SUPPORTS[product] for product in products if product in SUPPORTS):
         text = premise_text(sample, premise)
-        pending += [_support(sample, claim_id, claim, premise, text) for claim_id, claim in _claims_of(claims, side)]
+        pending += [
+            _pending_support(sample, claim_id, claim, premise, text) for claim_id, claim in _list_claims(claims, side)
+        ]
     if Product.USEFULNESS_FOR_REFERENCE in products:
-        pending += _usefulness(sample, VerdictKind.USEFULNESS_FOR_REFERENCE, sample.reference or "")
+        pending += _pending_usefulness(sample, VerdictKind.USEFULNESS_FOR_REFERENCE, sample.reference or "")
     if Product.USEFULNESS_FOR_RESPONSE in products:
-        pending += _usefulness(sample, VerdictKind.USEFULNESS_FOR_RESPONSE, sample.response or "")
+        pending += _pending_usefulness(sample, VerdictKind.USEFULNESS_FOR_RESPONSE, sample.response or "")
     return pending
 
 
-def _claims_of(claims: Claims, side: Side) -> list[tuple[str, str]]:
+def _list_claims(claims: Claims, side: Side) -> list[tuple[str, str]]:
     return list(claims.get(side, {}).items())
 
 
-def _support(sample: Sample, claim_id: str, claim: str, premise: str, text: str) -> _Pending:
+def _pending_support(sample: Sample, claim_id: str, claim: str, premise: str, text: str) -> _Pending:
     if not text.strip():
         return _Pending(sample.row_id, VerdictKind.SUPPORT, claim_id, premise, None, EMPTY_PREMISE)
     return _Pending(sample.row_id, VerdictKind.SUPPORT, claim_id, premise, ask_verdict(claim, text))
 
 
-def _usefulness(sample: Sample, kind: VerdictKind, target: str) -> list[_Pending]:
+def _pending_usefulness(sample: Sample, kind: VerdictKind, target: str) -> list[_Pending]:
     ask = ask_usefulness_for_reference if kind is VerdictKind.USEFULNESS_FOR_REFERENCE else ask_usefulness_for_response
     pending = []
     for i, passage in enumerate(sample.retrieved_contexts or ()):
@@ -126,7 +131,7 @@ def _each_context_rows(
     samples: Sequence[Sample],
     claims: Mapping[str, Claims],
     first: Sequence[Mapping[str, Any]],
-    asker: JudgeBatcher,
+    batcher: JudgeBatcher,
     every: bool,
 ) -> list[dict[str, Any]]:
     by_reference = {
@@ -135,28 +140,28 @@ def _each_context_rows(
         if row["kind"] == VerdictKind.SUPPORT and row["premise"] == BY_REFERENCE
     }
     if not every:
-        samples = [sample for sample in samples if _claims_of(claims.get(sample.row_id, {}), Side.REFERENCE)]
+        samples = [sample for sample in samples if _list_claims(claims.get(sample.row_id, {}), Side.REFERENCE)]
     second = [
-        _support(sample, claim_id, claim, context_premise(i), passage)
+        _pending_support(sample, claim_id, claim, context_premise(i), passage)
         for sample in samples
         for i, passage in enumerate(sample.retrieved_contexts or ())
-        for claim_id, claim in _claims_of(claims.get(sample.row_id, {}), Side.RESPONSE)
+        for claim_id, claim in _list_claims(claims.get(sample.row_id, {}), Side.RESPONSE)
         if every or by_reference.get((sample.row_id, claim_id)) == 0
     ]
-    rows = _ask(second, asker)
+    rows = _ask(second, batcher)
     found_in = {(row["row_id"], row["premise"]) for row in rows if every or row["verdict"] == 1}
     third = [
-        _support(sample, claim_id, claim, context_premise(i), passage)
+        _pending_support(sample, claim_id, claim, context_premise(i), passage)
         for sample in samples
         for i, passage in enumerate(sample.retrieved_contexts or ())
         if (sample.row_id, context_premise(i)) in found_in
-        for claim_id, claim in _claims_of(claims.get(sample.row_id, {}), Side.REFERENCE)
+        for claim_id, claim in _list_claims(claims.get(sample.row_id, {}), Side.REFERENCE)
     ]
-    return rows + _ask(third, asker)
+    return rows + _ask(third, batcher)
 
 
-def _ask(pending: Sequence[_Pending], asker: JudgeBatcher) -> list[dict[str, Any]]:
-    answers = iter(asker.choose([verdict.question for verdict in pending if verdict.question is not None]))
+def _ask(pending: Sequence[_Pending], batcher: JudgeBatcher) -> list[dict[str, Any]]:
+    answers = iter(batcher.choose([verdict.question for verdict in pending if verdict.question is not None]))
     return [_known_row(verdict) if verdict.question is None else _row(verdict, next(answers)) for verdict in pending]
 
 
@@ -189,14 +194,14 @@ def _key(row_id: str, kind: VerdictKind, claim_id: str, premise: str) -> dict[st
 
 
 def _relevance_rows(
-    samples: Sequence[Sample], claims: Mapping[str, Claims], asker: JudgeBatcher
+    samples: Sequence[Sample], claims: Mapping[str, Claims], batcher: JudgeBatcher
 ) -> list[dict[str, Any]]:
     asked = [
         (sample, sentences)
         for sample in samples
-        if (sentences := _claims_of(claims.get(sample.row_id, {}), Side.CONTEXT_SENTENCE))
+        if (sentences := _list_claims(claims.get(sample.row_id, {}), Side.CONTEXT_SENTENCE))
     ]
-    answers = asker.generate(
+    answers = batcher.generate(
         [ask_relevant_sentences([text for _, text in sentences], s.user_input or "") for s, sentences in asked]
     )
     return [

@@ -4,6 +4,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,9 @@ import pytest
 
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
-from flows.execution.stage_settings import STAGE_TASKS
 from metric_core.stages import Stage
 from tasks.judges.openai import openai_judge
+from tasks.stages.stage_task import STAGE_TASKS
 from tests.tasks.embedders.embedding_server import EmbeddingServer
 from tests.tasks.judges.openai.fake_server import FakeServer
 
@@ -200,7 +201,8 @@ def test_another_embedder_or_version_of_a_stage_computes_what_depends_on_it(
     bench.embedder.models = ("another-embedder",)
     bench.run()
     assert (bench.asked, set(bench.embedded)) == ({}, texts)
-    monkeypatch.setattr(STAGE_TASKS[Stage.VERDICTS], "version", 99)
+    task = STAGE_TASKS[Stage.VERDICTS]
+    monkeypatch.setattr(task, "definition", replace(task.definition, version=99))
     before = set((bench.folder / "tables" / "results").iterdir())
     bench.run()
     assert (bench.asked, bench.embedded) == ({}, [])

@@ -15,8 +15,9 @@ from flows.execution.stage_settings import stage_settings
 from metric_core.errors import ConfigError
 from metric_core.stages import Stage
 from tasks.cache.maintenance import statistics
-from tasks.models.models import open_cache
-from tasks.stages.fingerprint import settings_fingerprint
+from tasks.models.caches import open_cache
+from tasks.models.run_models import RunModels
+from tasks.stages.stage_task import STAGE_TASKS
 from tests.tasks.builders import says, script
 
 ROW = {
@@ -66,7 +67,9 @@ def test_it_travels_in_the_settings_and_changes_no_key(tmp_path: Path) -> None:
     for stage, settings in stage_settings(here, plan_run(here)).items():
         if stage is not Stage.AGGREGATION:
             assert getattr(settings, "cache", None) == here.cache
-            assert settings_fingerprint(settings) == settings_fingerprint(stage_settings(there, plan_run(there))[stage])
+            other = stage_settings(there, plan_run(there))[stage]
+            task, models = STAGE_TASKS[stage], RunModels()
+            assert task.fingerprint(settings, models) == task.fingerprint(other, models)
 
 
 @pytest.mark.prefect

@@ -23,7 +23,7 @@ from metric_core.judge_questions import JudgeQuestion
 from metric_core.stages import Stage
 from tasks.judges.scripted import ScriptedJudge
 from tasks.runs.finished_run import FinishedRun
-from tasks.stages.base import StageTask
+from tasks.stages.stage_task import StageTask
 from tests.tasks.builders import fails, says, script
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
@@ -256,7 +256,7 @@ def test_few_stages_are_on_their_way_at_a_time(bench: Bench, monkeypatch: pytest
     counts = {"waiting": 0, "most": 0, "all": 0}
     submit, ref_of = StageTask.submit, shards.wait_for_ref
 
-    def submitted(task: StageTask[Any], *arguments: Any) -> Any:
+    def submitted(task: StageTask, *arguments: Any) -> Any:
         counts["all"] += 1
         counts["waiting"] += 1
         counts["most"] = max(counts["most"], counts["waiting"])

@@ -12,7 +12,6 @@ from pydantic import ValidationError
 from deployments.registry.specs import as_parameter
 from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
-from flows.execution.stage_settings import STAGE_TASKS
 from metric_core.errors import ConfigError
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.judge_server_options import ServerJudgeOptions
@@ -28,6 +27,7 @@ from tasks.options.option import (
     scoring_options,
 )
 from tasks.options.settings import Settings
+from tasks.stages.stage_task import STAGE_TASKS
 from tests.structure.house import modules, text_of
 
 OPTIONS = tuple(declarations(RunConfig))

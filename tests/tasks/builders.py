@@ -2,13 +2,22 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from metric_core.stages import Stage
+from tasks.embedders.protocol import CrossEncoder, Embedder
+from tasks.judges.protocol import Judge
+from tasks.models.protocol import Models
+from tasks.models.run_models import RunModels
 from tasks.options.judge_options import JudgeSettings
+from tasks.options.settings import Settings
+from tasks.recognizers.protocol import EntityRecognizer
+from tasks.recognizers.spacy_pipeline import SpacyPipeline
+from tasks.stages.definition import StageDefinition, StageOutput, Tables
 from tasks.tables.records import build_table
 
 
@@ -33,6 +42,44 @@ def says(kind: str, *texts: str, answer: Any) -> dict[str, Any]:
 def fails(kind: str, *texts: str, reason: str = "the reply was cut off") -> dict[str, Any]:
     """An entry of a script: questions of a kind that carry the texts get no usable answer."""
     return {"kind": kind, "texts": list(texts), "failed": reason}
+
+
+@dataclass(frozen=True)
+class GivenModels:
+    """The models that a test gives to a stage; a stage that wants another one fails."""
+
+    given_judge: Judge | None = None
+    given_embedder: Embedder | None = None
+    given_cross_encoder: CrossEncoder | None = None
+    given_recognizer: EntityRecognizer | None = None
+    given_pipeline: SpacyPipeline | None = None
+
+    def judge(self) -> Judge:
+        assert self.given_judge is not None
+        return self.given_judge
+
+    def embedder(self) -> Embedder:
+        assert self.given_embedder is not None
+        return self.given_embedder
+
+    def cross_encoder(self) -> CrossEncoder:
+        assert self.given_cross_encoder is not None
+        return self.given_cross_encoder
+
+    def recognizer(self) -> EntityRecognizer:
+        assert self.given_recognizer is not None
+        return self.given_recognizer
+
+    def pipeline(self) -> SpacyPipeline:
+        assert self.given_pipeline is not None
+        return self.given_pipeline
+
+
+def run_stage(
+    definition: StageDefinition[Any], tables: Tables, settings: Settings, models: Models | None = None
+) -> StageOutput:
+    """The output of a stage; without models, those that the settings name are opened."""
+    return definition.compute(tables, settings, models or RunModels().select(settings))
 
 
 def cells(table: pa.Table, *columns: str) -> Sequence[tuple[Any, ...]]:

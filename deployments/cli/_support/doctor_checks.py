@@ -89,7 +89,7 @@ def check_home() -> Iterator[Check]:
 def check_cache(config: "RunConfig | None") -> Iterator[Check]:
     """Check that the answer cache can be opened."""
     from tasks.cache.maintenance import statistics  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.models.models import open_cache  # noqa: PLC0415
+    from tasks.models.caches import open_cache  # noqa: PLC0415
 
     cache = open_cache(None if config is None else config.cache)
     count = sum(step.count for step in statistics(cache))
@@ -98,20 +98,20 @@ def check_cache(config: "RunConfig | None") -> Iterator[Check]:
 
 def check_entities(config: "RunConfig | None") -> Iterator[Check]:
     """Check that the entity recognizer works."""
-    from tasks.models.models import open_pipeline  # noqa: PLC0415 loads spaCy and onnxruntime
+    from tasks.models.local_models import load_pipeline  # noqa: PLC0415 loads spaCy and onnxruntime
     from tasks.options.language_options import LanguageSettings  # noqa: PLC0415
 
-    pipeline = open_pipeline(config.language if config else LanguageSettings())
+    pipeline = load_pipeline((config.language if config else LanguageSettings()).pipeline)
     pipeline.entities(["Ada Lovelace lived in London."])
     yield Check("entities", Level.OK, f"{pipeline.identity.model} {pipeline.identity.revision}")
 
 
 def check_embedder(config: "RunConfig | None") -> Iterator[Check]:
     """Check that the embedder works."""
-    from tasks.models.models import open_embedder  # noqa: PLC0415 loads spaCy and onnxruntime
+    from tasks.models.run_models import RunModels  # noqa: PLC0415 loads spaCy and onnxruntime
     from tasks.options.embedder_options import EmbedderSettings  # noqa: PLC0415
 
-    embedder = open_embedder(config.embedder if config else EmbedderSettings())
+    embedder = RunModels().open_embedder(config.embedder if config else EmbedderSettings())
     embedder.embed(["one sentence"])
     yield Check("embedder", Level.OK, f"{embedder.identity.model}, {embedder.identity.dimensions} dimensions")
 
@@ -144,17 +144,17 @@ def check_prefect() -> Iterator[Check]:
 
 def check_judge(config: "RunConfig | None") -> Iterator[Check]:
     """Check that the judge can be reached, and report its features."""
-    from tasks.models.models import open_judge  # noqa: PLC0415 loads spaCy and onnxruntime
-    from tasks.options.embedder_options import EmbedderSettings  # noqa: PLC0415
-    from tasks.options.judge_options import JudgeSettings  # noqa: PLC0415
-    from tasks.options.language_options import LanguageSettings  # noqa: PLC0415
+    from tasks.models.run_models import RunModels  # noqa: PLC0415 loads spaCy and onnxruntime
+    from tasks.options.judged_settings import JudgedSettings  # noqa: PLC0415
 
-    settings = config.judge if config else JudgeSettings()
+    chosen = JudgedSettings()
+    if config is not None:
+        chosen = JudgedSettings(judge=config.judge, embedder=config.embedder, language=config.language)
+    settings = chosen.judge
     if settings.launch is not None and (settings.server is None or not settings.server.urls):
         yield Check("judge", Level.OK, "is launched with the run")
         return
-    embedder = config.embedder if config else EmbedderSettings()
-    judge = open_judge(settings, embedder, config.language if config else LanguageSettings())
+    judge = RunModels().open_judge(settings, chosen)
     identity = judge.identity
     advice = None
     if not identity.language_model:

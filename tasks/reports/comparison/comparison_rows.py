@@ -7,7 +7,7 @@ from typing import Any
 
 from metric_core.errors import RunFolderError
 from metric_core.records import Direction
-from metric_core.stages import Stage
+from metric_core.stages import EVIDENCE_STAGES, Stage
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching, RunRows
 from tasks.reports.comparison.comparison_evidence import evidence_groups
@@ -15,7 +15,7 @@ from tasks.reports.comparison.comparison_passages import passages_side_by_side
 from tasks.reports.comparison.comparison_words import format_signed
 from tasks.reports.comparison.word_diff import diff_words
 from tasks.reports.run.evidence_view import row_view
-from tasks.reports.run.row_tables import EVIDENCE_STAGES, RowTables, entity_match
+from tasks.reports.run.row_tables import RowTables, entity_match
 from tasks.reports.run.score_table import Yardstick, read_rows
 from tasks.reports.run.summary_view import format_fixed
 from tasks.reports.truncation import LONGEST_TEXT

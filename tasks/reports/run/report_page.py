@@ -14,12 +14,12 @@ from typing import Any
 from markupsafe import Markup
 
 from metric_core.errors import ConfigError, RunFolderError
-from metric_core.stages import Stage
+from metric_core.stages import EVIDENCE_STAGES, Stage
 from tasks.calibration.bias_correction import read_corrected_means
 from tasks.reports.page import render_page
 from tasks.reports.run.evidence_view import row_view
 from tasks.reports.run.judge_view import judge_view
-from tasks.reports.run.row_tables import EVIDENCE_STAGES, RowTables, entity_match
+from tasks.reports.run.row_tables import RowTables, entity_match
 from tasks.reports.run.score_table import Yardstick, read_cells, read_rows, worst_first
 from tasks.reports.run.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH, metric_view
 from tasks.reports.timestamps import format_timestamp

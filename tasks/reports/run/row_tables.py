@@ -8,9 +8,6 @@ from metric_core.metrics.context_entity_recall import CONTEXT_ENTITY_RECALL, NOR
 from metric_core.stages import Stage
 from tasks.reports.truncation import Row
 
-EVIDENCE_STAGES = tuple(stage for stage in Stage if stage not in {Stage.SAMPLES, Stage.AGGREGATION, Stage.REPORTING})
-"""Stages whose tables hold the evidence of a row."""
-
 
 def entity_match(metrics: Iterable[Mapping[str, Any]]) -> str:
     """Return how entities are compared in a run: the parameter `match` of context entity recall.

@@ -3,11 +3,12 @@
 import pytest
 
 from flows.config.run_config import RunConfig
-from flows.execution.plan import BEFORE, LEVELS, Plan, make_plan
+from flows.execution.plan import Plan, make_plan
 from metric_core.columns import COLUMNS
 from metric_core.errors import ConfigError, SourceError
 from metric_core.registry import METRICS
 from metric_core.stages import PRODUCTS, Product, Stage
+from tasks.stages.registry import LEVELS, STAGES
 
 REFERENCE_DATA = ("user_input", "response", "retrieved_contexts", "reference")
 JUDGED = {Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS, Stage.VERDICTS}
@@ -21,7 +22,7 @@ def test_a_metric_brings_what_its_products_are_made_from() -> None:
     made = plan("faithfulness")
     assert made.stages == (Stage.SAMPLES, Stage.CLAIMS, Stage.VERDICTS, Stage.AGGREGATION, Stage.REPORTING)
     assert made.products_of(Stage.CLAIMS) == (Product.RESPONSE_CLAIMS,)
-    assert made.before(Stage.VERDICTS) == (Stage.SAMPLES, Stage.CLAIMS)
+    assert made.inputs_of(Stage.VERDICTS) == (Stage.SAMPLES, Stage.CLAIMS)
 
 
 def test_a_shared_product_is_in_the_plan_once() -> None:
@@ -54,8 +55,8 @@ def test_judging_has_two_levels_whatever_is_asked() -> None:
 
 def test_a_stage_reads_only_stages_of_earlier_levels() -> None:
     order = {stage: number for number, level in enumerate(LEVELS) for stage in level}
-    for stage, earlier in BEFORE.items():
-        assert all(order[before] < order[stage] for before in earlier), stage
+    for stage, definition in STAGES.items():
+        assert all(order[before] < order[stage] for before in definition.reads), stage
 
 
 def test_every_product_is_made_from_products_of_earlier_or_the_same_stages() -> None:
@@ -95,8 +96,8 @@ def test_explanations_are_planned_where_they_are_wanted_and_there_are_verdicts_o
     wanted = RunConfig(metrics=("faithfulness",), explain="unsupported")
     made = make_plan(wanted, REFERENCE_DATA)
     assert Stage.EXPLANATIONS in made.stages
-    assert made.before(Stage.EXPLANATIONS) == (Stage.SAMPLES, Stage.CLAIMS, Stage.VERDICTS)
-    assert Stage.EXPLANATIONS not in made.before(Stage.AGGREGATION)
+    assert made.inputs_of(Stage.EXPLANATIONS) == (Stage.SAMPLES, Stage.CLAIMS, Stage.VERDICTS)
+    assert Stage.EXPLANATIONS not in made.inputs_of(Stage.AGGREGATION)
     assert Stage.EXPLANATIONS not in plan("faithfulness").stages
     for metric in ("context_precision", "context_relevancy", "answer_similarity"):
         without = make_plan(wanted.model_copy(update={"metrics": (metric,)}), REFERENCE_DATA)

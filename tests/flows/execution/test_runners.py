@@ -26,7 +26,7 @@ class Stuck(ThreadPoolTaskRunner[None]):
 
 
 def test_an_interrupted_run_does_not_wait_for_a_stage_that_computes_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runners, "INTERRUPTED_SECONDS", 0.01)
+    monkeypatch.setattr(runners, "CANCELLED_SECONDS", 0.01)
     runner: Any = Stuck()
     with suppress(KeyboardInterrupt), runners._enter(runner, RunConfig()):
         raise KeyboardInterrupt
@@ -37,7 +37,7 @@ def test_an_interrupted_run_does_not_wait_for_a_stage_that_computes_for_long(mon
 
 @pytest.mark.parametrize("error", [None, ValueError])
 def test_any_other_run_waits(monkeypatch: pytest.MonkeyPatch, error: type[Exception] | None) -> None:
-    monkeypatch.setattr(runners, "INTERRUPTED_SECONDS", 0.01)
+    monkeypatch.setattr(runners, "CANCELLED_SECONDS", 0.01)
     runner: Any = Stuck()
     begun = Event()
 

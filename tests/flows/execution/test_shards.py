@@ -1,6 +1,6 @@
 """Few shards are on their way at a time; each goes on in its turn, and their tables come in the order of the shards."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +9,7 @@ import pytest
 from flows.config.run_config import RunConfig
 from flows.execution import shards
 from flows.execution.runners import max_concurrent_shards
-from flows.execution.shards import Shards, Submitted, Way
+from flows.execution.shards import Shard, ShardQueue, Submitted
 from metric_core.stages import Stage
 from tasks.runtime import progress
 from tasks.runtime.usage import StageUsage
@@ -34,21 +34,29 @@ class Engine:
         return StageRef(stage=stage, path=str(number), digest="", rows=1, schema_version=1, usage=usage)
 
 
-def way(engine: Engine, number: int, *levels: tuple[Stage, ...]) -> Way:
-    found: list[StageRef] = []
-    for level in levels:
-        done = yield {stage: Submitted(engine.submit(stage, number), 3) for stage in level}
-        assert tuple(done) == level
-        found += done.values()
-    return found
+class Work(Shard):
+    """A shard that submits those stages of each level that it has."""
+
+    def __init__(self, engine: Engine, number: int, *stages: Stage) -> None:
+        super().__init__(number, {})
+        self._engine = engine
+        self._stages = stages
+        self._level: tuple[Stage, ...] = ()
+
+    def submit(self, level: Sequence[Stage]) -> Mapping[Stage, Submitted]:
+        self._level = tuple(stage for stage in level if stage in self._stages)
+        return {stage: Submitted(self._engine.submit(stage, self.number), 3) for stage in self._level}
+
+    def collect(self, done: Mapping[Stage, StageRef]) -> None:
+        assert tuple(done) == self._level
+        super().collect(done)
 
 
 def test_a_window_moves_over_the_shards_whatever_their_number() -> None:
     engine, config = Engine(), RunConfig(workers=2)
-    window = Shards(config, {})
-    for number in range(50):
-        window.add(way(engine, number, (Stage.CLAIMS, Stage.RATINGS), (Stage.VERDICTS,)))
-    refs = window.finished()
+    stages = (Stage.CLAIMS, Stage.RATINGS, Stage.VERDICTS)
+    queue = ShardQueue(config, [stages[:2], stages[2:]], {})
+    refs = queue.run(Work(engine, number, *stages) for number in range(50))
     assert engine.most == 2 * max_concurrent_shards(config) < 50
     assert [(int(ref.path), ref.stage) for ref in refs] == [
         (number, stage) for number in range(50) for stage in (Stage.CLAIMS, Stage.RATINGS, Stage.VERDICTS)
@@ -57,12 +65,16 @@ def test_a_window_moves_over_the_shards_whatever_their_number() -> None:
 
 def test_a_shard_with_little_to_do_does_not_wait_for_those_before_it_and_keeps_its_place() -> None:
     engine = Engine()
-    window = Shards(RunConfig(workers=2), {})
-    window.add(way(engine, 0, (Stage.CLAIMS,), (), (Stage.VERDICTS,)))
-    window.add(way(engine, 1))
-    window.add(way(engine, 2, (Stage.CLAIMS,)))
-    assert engine.waiting == 2
-    assert [int(ref.path) for ref in window.finished()] == [0, 0, 2]
+    queue = ShardQueue(RunConfig(workers=2), [(Stage.CLAIMS,), (Stage.RATINGS,), (Stage.VERDICTS,)], {})
+    shards = [Work(engine, 0, Stage.CLAIMS, Stage.VERDICTS), Work(engine, 1), Work(engine, 2, Stage.CLAIMS)]
+    waiting: list[int] = []
+
+    def in_turn() -> Iterator[Shard]:
+        yield from shards
+        waiting.append(engine.waiting)
+
+    assert [int(ref.path) for ref in queue.run(in_turn())] == [0, 0, 2]
+    assert waiting == [2]
 
 
 def test_what_was_kept_cost_this_run_nothing() -> None:
@@ -79,9 +91,7 @@ def told() -> Iterator[list[tuple[Stage, int, int | None]]]:
 
 @pytest.mark.parametrize("engine", ["threads", "dask"])
 def test_stages_of_other_processes_are_reported_here(engine: str, told: list[tuple[Stage, int, int | None]]) -> None:
-    window = Shards(RunConfig.model_validate({"runner": engine}), {Stage.CLAIMS: 6})
-    for number in range(2):
-        window.add(way(Engine(), number, (Stage.CLAIMS,)))
-    window.finished()
+    queue = ShardQueue(RunConfig.model_validate({"runner": engine}), [(Stage.CLAIMS,)], {Stage.CLAIMS: 6})
+    queue.run(Work(Engine(), number, Stage.CLAIMS) for number in range(2))
     expected = [(Stage.CLAIMS, 0, 6), (Stage.CLAIMS, 3, None), (Stage.CLAIMS, 3, None)]
     assert told == ([] if engine == "threads" else expected)

@@ -14,7 +14,7 @@ from metric_core.stages import Stage
 from tasks.options.metric_settings import MetricSettings
 from tasks.stages.aggregation import AggregationSettings, aggregation
 from tasks.tables.records import build_table
-from tests.tasks.builders import samples_table
+from tests.tasks.builders import run_stage, samples_table
 
 CLAIM = {"row_id": "row-1", "side": "response", "claim_id": "response:0", "text": "It rains.", "status": "answered"}
 VERDICT = {
@@ -33,7 +33,7 @@ def score(metric: str, tables: Mapping[Stage, pa.Table], verdict: str = "binary"
     settings = AggregationSettings.model_validate(
         {"metrics": (MetricSettings.of(parse_request(metric)),), "verdict": verdict}
     )
-    (row,) = aggregation.compute(tables, settings).table.to_pylist()
+    (row,) = run_stage(aggregation, tables, settings).table.to_pylist()
     return row["value"], row["status"], row["reason"]
 
 
@@ -145,8 +145,8 @@ def test_a_map_changes_the_probabilities_that_the_judge_gave_and_no_others() -> 
     given[Stage.VERDICTS] = build_table(Stage.VERDICTS, [VERDICT, known])
     maps = {"faithfulness": ProbabilityMap(1.0, -math.log(3))}  # 0.75 has the odds 3 : 1
     settings = AggregationSettings.model_validate({"metrics": metrics, "verdict": "probability", "maps": maps})
-    mapped, _ = aggregation.compute(given, settings).table.to_pylist()
-    plain, _ = aggregation.compute(given, settings.model_copy(update={"maps": {}})).table.to_pylist()
+    mapped, _ = run_stage(aggregation, given, settings).table.to_pylist()
+    plain, _ = run_stage(aggregation, given, settings.model_copy(update={"maps": {}})).table.to_pylist()
     assert (plain["value"], mapped["value"]) == pytest.approx((0.375, 0.25))
 
 

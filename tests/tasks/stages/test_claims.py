@@ -7,7 +7,7 @@ import pytest
 from metric_core import reasons
 from metric_core.stages import Product, Stage
 from tasks.stages.claims import ClaimsSettings, claims
-from tests.tasks.builders import cells, fails, samples_table, says, script
+from tests.tasks.builders import cells, fails, run_stage, samples_table, says, script
 
 
 def test_claims_are_numbered_by_side(tmp_path: Path) -> None:
@@ -17,7 +17,7 @@ def test_claims_are_numbered_by_side(tmp_path: Path) -> None:
         says("claims", "C.", answer={"claims": ["C."]}),
     )
     settings = ClaimsSettings(products=(Product.RESPONSE_CLAIMS, Product.REFERENCE_CLAIMS), judge=judge)
-    output = claims.compute({Stage.SAMPLES: samples_table({"response": "A and B.", "reference": "C."})}, settings)
+    output = run_stage(claims, {Stage.SAMPLES: samples_table({"response": "A and B.", "reference": "C."})}, settings)
     assert cells(output.table, "row_id", "side", "claim_id", "text") == [
         ("row-1", "response", "response:0", "A."),
         ("row-1", "response", "response:1", "B."),
@@ -31,7 +31,7 @@ def test_a_text_without_claims_a_blank_text_and_a_failed_reply_are_told_apart(tm
     )
     table = samples_table({"response": "Hello!"}, {"response": " \n"}, {"response": "Long."})
     settings = ClaimsSettings(products=(Product.RESPONSE_CLAIMS,), judge=judge)
-    output = claims.compute({Stage.SAMPLES: table}, settings)
+    output = run_stage(claims, {Stage.SAMPLES: table}, settings)
     assert cells(output.table, "row_id", "claim_id", "status", "reason") == [
         ("row-1", None, "undefined", reasons.NO_RESPONSE_CLAIMS),
         ("row-2", None, "undefined", reasons.empty_column("response")),
@@ -43,7 +43,7 @@ def test_a_text_without_claims_a_blank_text_and_a_failed_reply_are_told_apart(tm
 def test_an_equal_answer_to_an_equal_question_is_asked_about_once(tmp_path: Path) -> None:
     judge = script(tmp_path, says("claims", "A.", answer={"claims": ["A."]}))
     table = samples_table(*[{"user_input": "Q?", "response": "A."}] * 3)
-    output = claims.compute({Stage.SAMPLES: table}, ClaimsSettings(products=(Product.RESPONSE_CLAIMS,), judge=judge))
+    output = run_stage(claims, {Stage.SAMPLES: table}, ClaimsSettings(products=(Product.RESPONSE_CLAIMS,), judge=judge))
     assert output.table.num_rows == 3
     assert output.usage.questions == 1
 
@@ -55,7 +55,7 @@ def test_sentences_need_no_judge_and_are_numbered_by_context(tmp_path: Path) -> 
         {"reference": "", "retrieved_contexts": []},
     )
     settings = ClaimsSettings(products=(Product.REFERENCE_SENTENCES, Product.CONTEXT_SENTENCES), judge=script(tmp_path))
-    output = claims.compute({Stage.SAMPLES: table}, settings)
+    output = run_stage(claims, {Stage.SAMPLES: table}, settings)
     assert cells(output.table, "claim_id", "text", "reason") == [
         ("reference_sentence:0", "Dogs bark.", None),
         ("reference_sentence:1", "Cats meow.", None),

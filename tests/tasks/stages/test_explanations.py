@@ -11,7 +11,7 @@ from metric_core.stages import Stage
 from tasks.options.judge_options import JudgeSettings
 from tasks.stages.explanations import ExplanationsSettings, explanations
 from tasks.tables.records import build_table
-from tests.tasks.builders import cells, fails, samples_table, says, script
+from tests.tasks.builders import cells, fails, run_stage, samples_table, says, script
 
 SAMPLE = {"retrieved_contexts": ["It rains.", "It snows."], "reference": "It is dry.", "response": "It pours."}
 CLAIMS = {"response:0": "It is wet.", "response:1": "It is warm."}
@@ -58,7 +58,7 @@ def test_the_verdicts_that_do_not_support_a_claim_are_explained_with_their_premi
         says("explanation", "It is wet.", "It is dry.", answer={"explanation": "Dry is not wet."}),
         says("explanation", "It is warm.", "It snows.", answer={"explanation": "Snow is cold."}),
     )
-    output = explanations.compute(tables(), ExplanationsSettings(judge=judge))
+    output = run_stage(explanations, tables(), ExplanationsSettings(judge=judge))
     assert cells(output.table, "claim_id", "premise", "text", "status") == [
         (*UNSUPPORTED[0], "Rain says nothing of heat.", "answered"),
         (*UNSUPPORTED[1], "Dry is not wet.", "answered"),
@@ -69,7 +69,7 @@ def test_the_verdicts_that_do_not_support_a_claim_are_explained_with_their_premi
 
 def test_all_explains_every_verdict_on_a_claim_that_was_asked_for(tmp_path: Path) -> None:
     judge = script(tmp_path, says("explanation", answer={"explanation": "So it is."}))
-    output = explanations.compute(tables(), ExplanationsSettings(judge=judge, explained="all"))
+    output = run_stage(explanations, tables(), ExplanationsSettings(judge=judge, explained="all"))
     assert cells(output.table, "claim_id", "premise") == [("response:0", "contexts"), *UNSUPPORTED]
 
 
@@ -79,7 +79,7 @@ def test_a_failed_reply_is_no_explanation(tmp_path: Path) -> None:
         says("explanation", answer={"explanation": "Why not."}),
         fails("explanation", "It is wet.", "It is dry."),
     )
-    output = explanations.compute(tables(), ExplanationsSettings(judge=judge))
+    output = run_stage(explanations, tables(), ExplanationsSettings(judge=judge))
     assert cells(output.table, "text", "status", "reason") == [
         ("Why not.", "answered", None),
         (None, "failed", "the reply was cut off"),
@@ -90,7 +90,7 @@ def test_a_failed_reply_is_no_explanation(tmp_path: Path) -> None:
 
 @pytest.mark.models
 def test_a_judge_that_writes_no_texts_is_not_asked() -> None:
-    output = explanations.compute(tables(), ExplanationsSettings(judge=JudgeSettings()))
+    output = run_stage(explanations, tables(), ExplanationsSettings(judge=JudgeSettings()))
     outcome = (None, "undefined", reasons.NEEDS_LANGUAGE_MODEL)
     assert cells(output.table, "text", "status", "reason") == [outcome] * 3
     assert output.usage.questions == 0
@@ -104,5 +104,5 @@ def test_shards_change_nothing(tmp_path: Path) -> None:
         {stage: table.filter(pa.compute.equal(table["row_id"], f"row-{number}")) for stage, table in whole.items()}
         for number in (1, 2, 3)
     ]
-    parts = pa.concat_tables([explanations.compute(shard, settings).table for shard in shards])
-    assert explanations.compute(whole, settings).table.equals(parts)
+    parts = pa.concat_tables([run_stage(explanations, shard, settings).table for shard in shards])
+    assert run_stage(explanations, whole, settings).table.equals(parts)

@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import spacy
@@ -10,10 +11,11 @@ import spacy
 from metric_core.stages import Product
 from tasks.embedders.huggingface_embedder import HuggingFaceEmbedder
 from tasks.embedders.protocol import EmbedderIdentity
+from tasks.models.protocol import Models
+from tasks.models.run_models import RunModels
 from tasks.options.embedder_options import EmbedderSettings
 from tasks.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.runtime.model_folder import folder_revision
-from tasks.stages import fingerprint as identity
 from tasks.stages.fingerprint import settings_fingerprint
 from tasks.stages.similarity import SimilaritySettings
 
@@ -53,20 +55,22 @@ def test_an_embedder_trained_anew_in_its_folder_is_another(tmp_path: Path, monke
     assert HuggingFaceEmbedder("owner/model", "v2").identity.revision == "v2"
 
 
-def test_a_cross_encoder_counts_by_its_commit_where_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cross_encoder_counts_by_its_commit_where_it_is_used() -> None:
     commit = ["one"]
 
-    def opened(_settings: EmbedderSettings) -> SimpleNamespace:
-        return SimpleNamespace(identity=EmbedderIdentity("huggingface", "cross", commit[0], 1))
+    def models(settings: SimilaritySettings) -> Models:
+        found: Any = RunModels().select(settings)
+        identity = EmbedderIdentity("huggingface", "cross", commit[0], 1)
+        found.cross_encoder = lambda: SimpleNamespace(identity=identity)
+        selected: Models = found
+        return selected
 
-    monkeypatch.setattr(identity, "open_cross_encoder", opened)
     embedder = EmbedderSettings(cross_encoder="cross")
 
     def keys() -> list[str]:
         products = (Product.ANSWER_SIMILARITY, Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER)
-        return [
-            settings_fingerprint(SimilaritySettings(products=products[:count], embedder=embedder)) for count in (1, 2)
-        ]
+        wanted = [SimilaritySettings(products=products[:count], embedder=embedder) for count in (1, 2)]
+        return [settings_fingerprint(settings, models(settings)) for settings in wanted]
 
     before = keys()
     commit[0] = "two"

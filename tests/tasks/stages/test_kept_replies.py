@@ -1,7 +1,7 @@
 """The judge's own words in the stage tables: once a reply, never too long, and only where the row does not say it."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pytest
@@ -13,11 +13,16 @@ from metric_core.schemas import LONGEST_REPLY, SCHEMAS
 from metric_core.stages import Product, Stage
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
 from tasks.judges.scripted import ScriptedJudge
+from tasks.models.local_models import load_pipeline
+from tasks.options.language_options import LanguageSettings
 from tasks.options.metric_settings import MetricSettings
 from tasks.stages import claims, explanations, questions, ratings, verdicts
 from tasks.stages.answer_cells import reply_cell
+from tasks.stages.registry import STAGES
 from tasks.tables.records import build_table
-from tests.tasks.builders import cells, samples_table
+from tests.tasks.builders import GivenModels, cells, run_stage, samples_table
+
+Script: TypeAlias = Callable[[JudgeQuestion], Any]
 
 VALUES: dict[str, Any] = {
     "claims": {"claims": ["It rains.", "It pours."]},
@@ -50,39 +55,47 @@ def failure(question: JudgeQuestion) -> Any:
 
 
 @pytest.fixture(params=[answer, failure])
-def judge(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The words that the judge of all stages begins its replies with."""
-    for module in (claims, explanations, questions, ratings, verdicts):
-        monkeypatch.setattr(module, "open_judges", lambda _: ScriptedJudge(request.param))
-    return ">" if request.param is answer else ""
+def judge(request: pytest.FixtureRequest) -> Script:
+    """The answers of the judge of all stages."""
+    given: Script = request.param
+    return given
 
 
-def replies(stage: Stage, tables: dict[Stage, pa.Table], settings: Any) -> Sequence[Any]:
-    module = {Stage.CLAIMS: claims.claims, Stage.QUESTIONS: questions.questions, Stage.RATINGS: ratings.ratings}
-    task = {**module, Stage.VERDICTS: verdicts.verdicts, Stage.EXPLANATIONS: explanations.explanations}[stage]
-    return [reply for (reply,) in cells(task.compute(tables, settings).table, "reply")]  # type: ignore[attr-defined]
+def end_of(judge: Script) -> str:
+    """The words that the judge ends its replies with."""
+    return ">" if judge is answer else ""
 
 
-def test_a_list_of_claims_or_questions_has_its_reply_once(judge: str) -> None:
+def replies(stage: Stage, tables: dict[Stage, pa.Table], settings: Any, judge: Script) -> Sequence[Any]:
+    models = GivenModels(ScriptedJudge(judge), given_pipeline=load_pipeline(LanguageSettings().pipeline))
+    return [reply for (reply,) in cells(run_stage(STAGES[stage], tables, settings, models).table, "reply")]
+
+
+def test_a_list_of_claims_or_questions_has_its_reply_once(judge: Script) -> None:
+    end = end_of(judge)
     tables = {Stage.SAMPLES: samples_table(SAMPLE)}
     settings = claims.ClaimsSettings(products=(Product.RESPONSE_CLAIMS,))
-    assert replies(Stage.CLAIMS, tables, settings) == [f"<claims{judge}", None][: 2 if judge else 1]
+    assert replies(Stage.CLAIMS, tables, settings, judge) == [f"<claims{end}", None][: 2 if end else 1]
     settings_of_questions = questions.QuestionsSettings(count=2)
-    assert replies(Stage.QUESTIONS, tables, settings_of_questions) == [f"<questions{judge}", None][: 2 if judge else 1]
+    assert (
+        replies(Stage.QUESTIONS, tables, settings_of_questions, judge) == [f"<questions{end}", None][: 2 if end else 1]
+    )
 
 
-def test_a_written_rating_and_an_explanation_have_their_reply(judge: str) -> None:
+def test_a_written_rating_and_an_explanation_have_their_reply(judge: Script) -> None:
+    end = end_of(judge)
     metrics = (MetricSettings.of(resolve("rubrics").request({}, key="rubrics")),)
     tables = {Stage.SAMPLES: samples_table(SAMPLE)}
-    assert replies(Stage.RATINGS, tables, ratings.RatingsSettings(metrics=metrics)) == [f"<rubric{judge}"]
+    assert replies(Stage.RATINGS, tables, ratings.RatingsSettings(metrics=metrics), judge) == [f"<rubric{end}"]
     claim = {"row_id": "row-1", "claim_id": "response:0", "status": "answered"}
     tables[Stage.CLAIMS] = build_table(Stage.CLAIMS, [{**claim, "side": "response", "text": "It rains."}])
     verdict = {**claim, "kind": "support", "premise": "contexts", "verdict": 0}
     tables[Stage.VERDICTS] = build_table(Stage.VERDICTS, [verdict])
-    assert replies(Stage.EXPLANATIONS, tables, explanations.ExplanationsSettings()) == [f"<explanation{judge}"]
+    assert replies(Stage.EXPLANATIONS, tables, explanations.ExplanationsSettings(), judge) == [f"<explanation{end}"]
 
 
-def test_a_label_is_its_own_reply_and_a_failed_one_is_kept(judge: str) -> None:
+def test_a_label_is_its_own_reply_and_a_failed_one_is_kept(judge: Script) -> None:
+    end = end_of(judge)
     found = [
         {"row_id": "row-1", "side": side, "claim_id": f"{side}:{number}", "text": text, "status": "answered"}
         for side, number, text in (
@@ -93,16 +106,16 @@ def test_a_label_is_its_own_reply_and_a_failed_one_is_kept(judge: str) -> None:
     ]
     tables = {Stage.SAMPLES: samples_table(SAMPLE), Stage.CLAIMS: build_table(Stage.CLAIMS, found)}
     products = (Product.RESPONSE_CLAIMS_BY_CONTEXTS, Product.SENTENCE_RELEVANCE)
-    label, first, second = replies(Stage.VERDICTS, tables, verdicts.VerdictsSettings(products=products))
-    assert label == (None if judge else "<verdict")
-    assert (first, second) == (f"<relevant_sentences{judge}", None)
+    label, first, second = replies(Stage.VERDICTS, tables, verdicts.VerdictsSettings(products=products), judge)
+    assert label == (None if end else "<verdict")
+    assert (first, second) == (f"<relevant_sentences{end}", None)
 
 
-def test_votes_without_a_label_keep_the_words_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_votes_without_a_label_keep_the_words_once() -> None:
     votes = ChoiceAnswer(AnswerStatus.ANSWERED, ("1", None, None), reply="1\nPerhaps.\nWho knows.")
-    monkeypatch.setattr(ratings, "open_judges", lambda _: ScriptedJudge(lambda _: votes))
     metrics = (MetricSettings.of(resolve("aspect_critic").request({"definition": "Kind?", "strictness": 3}, "kind")),)
-    found = replies(Stage.RATINGS, {Stage.SAMPLES: samples_table(SAMPLE)}, ratings.RatingsSettings(metrics=metrics))
+    tables = {Stage.SAMPLES: samples_table(SAMPLE)}
+    found = replies(Stage.RATINGS, tables, ratings.RatingsSettings(metrics=metrics), lambda _: votes)
     assert found == [None, votes.reply, None]
 
 

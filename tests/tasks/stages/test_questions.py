@@ -5,7 +5,7 @@ from pathlib import Path
 from metric_core import reasons
 from metric_core.stages import Stage
 from tasks.stages.questions import QuestionsSettings, questions
-from tests.tasks.builders import cells, fails, samples_table, says, script
+from tests.tasks.builders import cells, fails, run_stage, samples_table, says, script
 
 
 def test_each_outcome_has_its_row(tmp_path: Path) -> None:
@@ -17,7 +17,7 @@ def test_each_outcome_has_its_row(tmp_path: Path) -> None:
         fails("questions", "Long.", reason="cut off"),
     )
     table = samples_table({"response": "Because."}, {"response": "Hm."}, {"response": "Long."}, {"response": ""})
-    output = questions.compute({Stage.SAMPLES: table}, QuestionsSettings(count=2, judge=judge))
+    output = run_stage(questions, {Stage.SAMPLES: table}, QuestionsSettings(count=2, judge=judge))
     assert cells(output.table, "row_id", "k", "text", "noncommittal", "status", "reason") == [
         ("row-1", 0, "Why?", False, "answered", None),
         ("row-1", 1, "Who?", True, "answered", None),

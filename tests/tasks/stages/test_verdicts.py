@@ -10,7 +10,7 @@ from metric_core.stages import Product, Stage
 from tasks.options.judge_options import JudgeSettings
 from tasks.stages.verdicts import VerdictsSettings, verdicts
 from tasks.tables.records import build_table
-from tests.tasks.builders import cells, fails, samples_table, says, script
+from tests.tasks.builders import cells, fails, run_stage, samples_table, says, script
 
 
 def claims_table(**claims: str) -> pa.Table:
@@ -29,7 +29,7 @@ def given(
 ) -> dict[tuple[str, str, str], tuple[int | None, str]]:
     """(kind, claim, premise) -> (verdict, status) of a stage run."""
     tables = {Stage.SAMPLES: samples_table(sample), Stage.CLAIMS: claims}
-    output = verdicts.compute(tables, VerdictsSettings(products=products, judge=judge, every_context=every_context))
+    output = run_stage(verdicts, tables, VerdictsSettings(products=products, judge=judge, every_context=every_context))
     rows = cells(output.table, "kind", "claim_id", "premise", "verdict", "status")
     return {(kind, claim, premise): (verdict, status) for kind, claim, premise, verdict, status in rows}
 
@@ -107,7 +107,9 @@ def test_every_context_is_asked_where_probabilities_count(tmp_path: Path) -> Non
 def test_the_probability_of_yes_is_kept(tmp_path: Path) -> None:
     judge = script(tmp_path, says("verdict", answer={"yes": 0.25, "no": 0.75}))
     tables = {Stage.SAMPLES: samples_table({"reference": "truth"}), Stage.CLAIMS: claims_table(response_0="claim")}
-    output = verdicts.compute(tables, VerdictsSettings(products=(Product.RESPONSE_CLAIMS_BY_REFERENCE,), judge=judge))
+    output = run_stage(
+        verdicts, tables, VerdictsSettings(products=(Product.RESPONSE_CLAIMS_BY_REFERENCE,), judge=judge)
+    )
     assert cells(output.table, "verdict", "probability") == [(0, 0.25)]
 
 

@@ -6,19 +6,17 @@ import pytest
 
 from metric_core.judge_questions import ask_verdict
 from tasks.judges.openai.openai_judge import OpenAIJudge
-from tasks.models import models
-from tasks.options.embedder_options import EmbedderSettings
+from tasks.models.run_models import models_for
 from tasks.options.judge_options import JudgeSettings
 from tasks.options.judge_server_options import ServerJudgeOptions
-from tasks.options.language_options import LanguageSettings
+from tasks.options.judged_settings import JudgedSettings
 from tests.tasks.judges.openai.conftest import Serve
 
 
 def ask(url: str, answers: str, claim: str) -> None:
     """Ask as a stage does, for a run that is new to this process."""
-    models.reset_clients_for_run(claim)
     settings = JudgeSettings(backend="server", server=ServerJudgeOptions(urls=(url,)))
-    judge = models.open_judge(settings, EmbedderSettings(), LanguageSettings(), answers)
+    judge = models_for(claim).select(JudgedSettings(judge=settings, cache=answers)).judge()
     assert judge.choose([ask_verdict(claim, "premise")])[0].label == "yes"
 
 

@@ -1,0 +1,33 @@
+"""Open the models of a dry run: judges that count in place of judges that answer."""
+
+from functools import partial
+
+from tasks.dry_run.counting_judge import CountingJudge, Ledger
+from tasks.judges.panel import PanelJudge
+from tasks.judges.protocol import Judge
+from tasks.models.run_models import RunModels
+from tasks.options.judge_options import JudgeSettings
+from tasks.options.judged_settings import JudgedSettings
+
+
+class DryRunModels(RunModels):
+    """The models of a dry run; all but the judges are those of a run.
+
+    Args:
+        ledger: Ledger of what would be asked.
+        models: Models of the run that is counted. Their judges answer from the cache, and nothing else.
+    """
+
+    def __init__(self, ledger: Ledger, models: RunModels) -> None:
+        super().__init__()
+        self._ledger = ledger
+        self._models = models
+
+    def open_judges(self, settings: JudgedSettings) -> Judge:
+        """Return the counting judge of a stage; a panel may repeat judges, for those out of reach look alike."""
+        lead, *others = [self.open_judge(member, settings) for member in (settings.judge, *settings.panel)]
+        return PanelJudge([lead, *others]) if others else lead
+
+    def open_judge(self, judge: JudgeSettings, settings: JudgedSettings) -> Judge:
+        """Return a judge that counts in place of one that answers."""
+        return CountingJudge(self._ledger, judge, partial(self._models.open_cached_judge, judge, settings))

@@ -1,0 +1,181 @@
+"""Open the models of a run: the only place that turns settings into judges, embedders and recognizers."""
+
+import os
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from functools import lru_cache
+from threading import RLock
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from metric_core.errors import AssayError, ConfigError
+from tasks.embedders.protocol import CrossEncoder, Embedder
+from tasks.judges.builtin import BuiltinJudge
+from tasks.judges.panel import PanelJudge
+from tasks.judges.protocol import Judge
+from tasks.judges.scripted import ScriptedJudge
+from tasks.models.caches import open_cache
+from tasks.models.custom_models import CustomJudge, CustomRecognizer
+from tasks.models.local_models import load_cross_encoder, load_embedder, load_pipeline
+from tasks.models.protocol import Models
+from tasks.models.server_models import connect_embedder, connect_judge
+from tasks.options.embedder_options import EmbedderSettings
+from tasks.options.judge_options import JudgeSettings
+from tasks.options.judged_settings import JudgedSettings
+from tasks.options.language_options import LanguageSettings
+from tasks.options.narrow import narrow
+from tasks.options.settings import Settings
+from tasks.recognizers.protocol import EntityRecognizer
+from tasks.recognizers.spacy_pipeline import SpacyPipeline
+
+if TYPE_CHECKING:
+    from tasks.cache.cached_judge import CachedJudge
+    from tasks.cache.cached_models import CachedEmbedder
+
+_RUNS = 8
+"""Runs whose connections a process holds; one that runs longer than eight later ones connects again."""
+
+T = TypeVar("T")
+
+
+class RunModels:
+    """The judges and embedding servers that one run has opened in this process. May be used from several threads.
+
+    Each run opens its own, because the model at an address, or a prompt, may have changed since the run before.
+    Models that are loaded into the process are shared by all runs.
+    """
+
+    def __init__(self) -> None:
+        self._opened: dict[Hashable, Any] = {}
+        self._lock = RLock()
+
+    def select(self, settings: Settings) -> Models:
+        """Return the models that settings name, none of them opened yet.
+
+        Args:
+            settings: Settings of a stage.
+        """
+        return _SelectedModels(self, narrow(settings, JudgedSettings))
+
+    def open_judges(self, settings: JudgedSettings) -> Judge:
+        """Return the judge of a stage; with a panel, all its judges as one.
+
+        Raises:
+            AssayError: A judge cannot be opened, or two judges of the panel are the same.
+        """
+        lead, *others = [self.open_judge(member, settings) for member in (settings.judge, *settings.panel)]
+        if not others:
+            return lead
+        panel = PanelJudge([lead, *others])
+        panel.reject_duplicates()
+        return panel
+
+    def open_judge(self, judge: JudgeSettings, settings: JudgedSettings) -> Judge:
+        """Return one judge, which answers from the cache what was asked before.
+
+        Args:
+            judge: The judge to open. How it is launched makes no difference.
+            settings: The models that a builtin judge works with, and the address of the cache.
+        """
+        return self.open_cached_judge(judge, settings)
+
+    def open_cached_judge(self, judge: JudgeSettings, settings: JudgedSettings) -> "CachedJudge":
+        """Return one judge with its cache; see `open_judge`."""
+        from tasks.cache.cached_judge import CachedJudge  # noqa: PLC0415 loads the database driver
+
+        if judge.backend == "scripted":  # read each time: a script is short, and may change while the process lives
+            return CachedJudge(_read_script(judge), open_cache(settings.cache), refresh=settings.refresh)
+        reached = judge.model_copy(update={"launch": None, "max_concurrent_stages": None})
+        key = ("judge", reached, settings.embedder, settings.language, settings.cache)
+        opened = self._open_once(key, lambda: self._open_judge(reached, settings))
+        return CachedJudge(opened, open_cache(settings.cache), refresh=settings.refresh)
+
+    def open_embedder(self, settings: EmbedderSettings, cache: str | None = None) -> "CachedEmbedder":
+        """Return the embedder, which takes from the cache what was embedded before.
+
+        Args:
+            settings: The embedder to open.
+            cache: Address of the cache; None for a file in ASSAY_HOME.
+        """
+        from tasks.cache.cached_models import CachedEmbedder  # noqa: PLC0415 loads the database driver
+
+        if settings.backend == "server":
+            embedder = self._open_once(("embedder", settings), lambda: connect_embedder(settings))
+        else:
+            embedder = load_embedder(settings)
+        return CachedEmbedder(embedder, open_cache(cache))
+
+    def _open_judge(self, judge: JudgeSettings, settings: JudgedSettings) -> Judge:
+        if judge.backend == "builtin":
+            embedder = self.open_embedder(settings.embedder, settings.cache)
+            return BuiltinJudge(embedder, load_pipeline(settings.language.pipeline))
+        if judge.is_own:
+            return CustomJudge(judge.backend, judge.options)
+        return connect_judge(judge)
+
+    def _open_once(self, key: Hashable, connect: Callable[[], T]) -> T:
+        with self._lock:
+            if key not in self._opened:
+                self._opened[key] = connect()
+            found: T = self._opened[key]
+            return found
+
+
+class _SelectedModels:
+    """The models that settings name.
+
+    Args:
+        run: Opens them.
+        settings: Names them.
+    """
+
+    def __init__(self, run: RunModels, settings: JudgedSettings) -> None:
+        self._run = run
+        self._settings = settings
+
+    def judge(self) -> Judge:
+        return self._run.open_judges(self._settings)
+
+    def embedder(self) -> Embedder:
+        return self._run.open_embedder(self._settings.embedder, self._settings.cache)
+
+    def cross_encoder(self) -> CrossEncoder:
+        return load_cross_encoder(self._settings.embedder)
+
+    def recognizer(self) -> EntityRecognizer:
+        from tasks.cache.cached_models import CachedRecognizer  # noqa: PLC0415 loads the database driver
+
+        language = self._settings.language
+        custom = None if language.recognizer is None else CustomRecognizer(language.recognizer, language.options)
+        return CachedRecognizer(custom or self.pipeline(), open_cache(self._settings.cache))
+
+    def pipeline(self) -> SpacyPipeline:
+        return load_pipeline(self._settings.language.pipeline)
+
+
+def models_for(run_id: str) -> RunModels:
+    """Return the models of a run in this process: the same for every stage of the run that this process computes.
+
+    Args:
+        run_id: Id of the flow run.
+    """
+    return _models_for(run_id, os.getpid())
+
+
+@lru_cache(maxsize=_RUNS)
+def _models_for(run_id: str, process: int) -> RunModels:
+    del run_id, process  # only keys: a forked process must not use the connections of its parent
+    return RunModels()
+
+
+def preload(embedder: EmbedderSettings, language: LanguageSettings) -> None:
+    """Load the models that almost every run uses. The run itself reports a model that cannot be loaded."""
+    with suppress(AssayError):
+        load_pipeline(language.pipeline).entities([""])
+        if embedder.backend != "server" and not embedder.is_own:
+            RunModels().open_embedder(embedder).embed([""])
+
+
+def _read_script(settings: JudgeSettings) -> Judge:
+    if settings.script is None:
+        raise ConfigError("judge.backend is 'scripted', but judge.script names no file with answers")
+    return ScriptedJudge.from_file(settings.script)

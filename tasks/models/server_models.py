@@ -1,0 +1,42 @@
+"""Connect to the servers of judges and embedders."""
+
+from metric_core.errors import ConfigError
+from tasks.embedders.protocol import Embedder
+from tasks.judges.protocol import Judge
+from tasks.options.embedder_options import EmbedderSettings
+from tasks.options.judge_options import JudgeSettings
+
+
+def connect_judge(settings: JudgeSettings) -> Judge:
+    """Return a judge behind a server, which is probed for what it can do.
+
+    Raises:
+        ConfigError: The settings do not say where the server is.
+        JudgeError: No replica can be used.
+    """
+    from tasks.judges.openai.openai_judge import OpenAIJudge  # noqa: PLC0415 loads the client
+
+    if settings.server is None:
+        raise ConfigError("judge.backend is 'server', but judge.server does not say where it is; set judge.server.urls")
+    return OpenAIJudge(settings.server)
+
+
+def connect_embedder(settings: EmbedderSettings) -> Embedder:
+    """Return an embedder behind a server.
+
+    Raises:
+        ConfigError: The settings do not say where the server is, or name the model in the wrong place.
+        EmbedderError: No replica can be used.
+    """
+    from tasks.embedders.openai_embedder import OpenAIEmbedder  # noqa: PLC0415 loads the client
+
+    if settings.server is None:
+        raise ConfigError(
+            "embedder.backend is 'server', but embedder.server does not say where it is; set embedder.server.urls"
+        )
+    if settings.model is not None:
+        raise ConfigError(
+            f"embedder.backend is 'server', but embedder.model, which names {settings.model!r}, is for huggingface; "
+            "name the server's model in embedder.server.model, or leave it out if the server has only one"
+        )
+    return OpenAIEmbedder(settings.server)

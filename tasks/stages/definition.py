@@ -1,0 +1,100 @@
+"""Declare a stage: the tables it reads, the questions it asks, and the function that computes its table."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeAlias, TypeVar, get_type_hints
+
+import pyarrow as pa
+
+from metric_core.judge_questions import QuestionKind
+from metric_core.stages import JUDGED, Stage
+from tasks.models.protocol import Models
+from tasks.options.settings import Settings
+from tasks.runtime.usage import StageUsage
+
+Tables: TypeAlias = Mapping[Stage, pa.Table]
+"""The tables that a stage reads, by the stage that computed them."""
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with the units that are done, and with the growth of their total."""
+
+S = TypeVar("S", bound=Settings)
+
+
+@dataclass(frozen=True, slots=True)
+class StageOutput:
+    """The result of a stage.
+
+    Args:
+        table: Table in the schema of the stage.
+        usage: Cost of the table, without the seconds.
+    """
+
+    table: pa.Table
+    usage: StageUsage = field(default_factory=StageUsage)
+
+
+def ignore_progress(done: int, total: int) -> None:
+    """Do nothing: the reporter of a stage that nobody watches."""
+
+
+@dataclass(frozen=True)
+class StageDefinition(Generic[S]):
+    """A stage that works shard by shard.
+
+    Args:
+        stage: Name of the stage.
+        version: Number that is raised whenever equal inputs would give another table.
+        reads: Stages whose tables it reads, as far as they are planned.
+        asks: Kinds of questions that it may ask the judge; none for a stage without a judge.
+        cached: True for a stage whose tables are cached.
+        always: True for a stage that runs even if no metric needs a product of it.
+        settings: Class of its settings.
+        function: Function that computes its table from tables, settings, models and a progress reporter alone.
+    """
+
+    stage: Stage
+    version: int
+    reads: tuple[Stage, ...]
+    asks: tuple[QuestionKind, ...]
+    cached: bool
+    always: bool
+    settings: type[S]
+    function: Callable[[Tables, S, Models, Progress], StageOutput]
+
+    def compute(self, tables: Tables, settings: S, models: Models, progress: Progress = ignore_progress) -> StageOutput:
+        """Compute the table of one shard.
+
+        Args:
+            tables: Tables of the stages that it reads.
+            settings: Settings of the stage.
+            models: Models that the settings name.
+            progress: Called as the work advances.
+        """
+        return self.function(tables, settings, models, progress)
+
+
+def stage(  # noqa: PLR0913 a declaration
+    name: Stage,
+    *,
+    version: int,
+    reads: tuple[Stage, ...],
+    asks: tuple[QuestionKind, ...] = (),
+    cached: bool = True,
+    always: bool = False,
+) -> Callable[[Callable[[Tables, S, Models, Progress], StageOutput]], StageDefinition[S]]:
+    """Return a decorator that turns a function into a stage; see `StageDefinition` for the arguments.
+
+    The class of the settings is the annotation of the function's parameter `settings`.
+
+    Raises:
+        TypeError: `asks` contradicts `metric_core.stages.JUDGED`.
+    """
+    if bool(asks) != (name in JUDGED):
+        raise TypeError(f"the stage {name} asks {', '.join(asks) or 'nothing'}, which metric_core.stages.JUDGED denies")
+
+    def declare(function: Callable[[Tables, S, Models, Progress], StageOutput]) -> StageDefinition[S]:
+        settings = get_type_hints(function)["settings"]
+        return StageDefinition(name, version, reads, asks, cached, always, settings, function)
+
+    return declare

@@ -1,0 +1,159 @@
+"""Run stages as Prefect tasks.
+
+A task takes references to tables and returns one, so that tables never pass through Prefect: it reads the inputs,
+measures, and stores the output.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version as version_of
+from typing import Any
+
+from prefect import Task
+from prefect.cache_policies import CachePolicy
+from prefect.context import TaskRunContext
+from prefect.futures import PrefectFuture
+
+from metric_core.schemas import SCHEMAS
+from metric_core.stages import Stage
+from tasks.models.run_models import RunModels, models_for
+from tasks.options.settings import Settings
+from tasks.prefect_support.concurrency_limits import hold_slot
+from tasks.prefect_support.locks import ProcessLocks
+from tasks.prefect_support.stage_results import StageRefSerializer, StageResults
+from tasks.runtime import progress
+from tasks.runtime.usage import StageUsage
+from tasks.stages.definition import StageDefinition
+from tasks.stages.fingerprint import settings_fingerprint
+from tasks.stages.prefect_task import make_prefect_task
+from tasks.stages.registry import STAGES
+from tasks.tables.table_store import StageRef, TableStore, read
+
+
+@dataclass(frozen=True, slots=True)
+class TableStorage:
+    """The place of a stage's tables in the table store.
+
+    Args:
+        tables: Root of the table store.
+        identity: Digest of all that determines the table besides the tables it is made from; None for a stage that
+            is always computed.
+        refresh: True to compute the table even if it is stored.
+    """
+
+    tables: str
+    identity: str | None = None
+    refresh: bool = False
+
+
+class StageTask:
+    """A stage as a Prefect task.
+
+    Args:
+        definition: Declaration of the stage.
+    """
+
+    def __init__(self, definition: StageDefinition[Any]) -> None:
+        self.definition = definition
+        self._task = make_prefect_task(definition.stage, definition.version, self._run, f"{definition.stage}-{{shard}}")
+
+    def submit(
+        self, refs: Sequence["StageRef | PrefectFuture[Any]"], settings: Settings, storage: TableStorage, shard: int
+    ) -> "PrefectFuture[Any]":
+        """Start the stage for one shard, unless its table is stored.
+
+        Args:
+            refs: Tables that it reads, as references or as futures of references.
+            settings: Settings of the stage.
+            storage: Place of its table.
+            shard: Number of the shard, which names the task run.
+
+        Returns:
+            A future of the StageRef of its table.
+        """
+        task = self._task if storage.identity is None else self._cached_task(storage)
+        return task.submit(list(refs), settings, storage.tables, shard)
+
+    def __reduce__(self) -> tuple[Callable[[Stage], "StageTask"], tuple[Stage]]:
+        """Pickle the name of the stage only: another process has the code itself."""
+        return _stage_task, (self.definition.stage,)
+
+    def fingerprint(self, settings: Settings, models: RunModels) -> str:
+        """Return the digest of all that the settings determine.
+
+        Args:
+            settings: Settings of the stage.
+            models: Models of the run, which the settings select from.
+
+        Raises:
+            AssayError: A model that the settings name cannot be opened.
+        """
+        return settings_fingerprint(settings, models.select(settings), self.definition.asks)
+
+    def key(self, refs: Sequence[StageRef], identity: str) -> str:
+        """Return the key of the table that is made from these tables; equal keys mean equal tables.
+
+        Args:
+            refs: Tables that the stage reads.
+            identity: Digest of all else that determines the table.
+        """
+        stage, version = self.definition.stage, self.definition.version
+        content = [stage, version, SCHEMAS[stage].version, version_of("rag-assay"), identity]
+        content += [[ref.stage, ref.digest] for ref in refs]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+    def _cached_task(self, storage: TableStorage) -> Task[..., Any]:
+        policy = _StageKey(self, storage.identity or "")
+        task = self._task.with_options(
+            persist_result=True,
+            result_serializer=StageRefSerializer(),
+            cache_policy=policy.configure(isolation_level="SERIALIZABLE", lock_manager=ProcessLocks()),
+            refresh_cache=storage.refresh,
+        )
+        # As an option, Prefect takes only storage that is saved on its server, where it would outlive the folder.
+        task.result_storage = StageResults(root=storage.tables)
+        return task
+
+    def _run(self, refs: list[StageRef], settings: Settings, tables: str, shard: int) -> StageRef:
+        del shard  # only names the task run
+        stage = self.definition.stage
+        start = time.monotonic()
+        models = _models_of_run().select(settings)
+        with hold_slot(settings):
+            inputs = {ref.stage: read(ref) for ref in refs}
+            output = self.definition.compute(inputs, settings, models, partial(progress.advance, stage))
+        usage = output.usage + StageUsage(seconds=time.monotonic() - start)
+        return TableStore(tables).write(output.table, SCHEMAS[stage], usage)
+
+
+class _StageKey(CachePolicy):
+    """Prefect's way to ask for the key of a task's result."""
+
+    def __init__(self, stage_task: StageTask, identity: str) -> None:
+        super().__init__()
+        self._stage_task = stage_task
+        self._identity = identity
+
+    def compute_key(
+        self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **kwargs: Any
+    ) -> str:
+        """Return the key of the table."""
+        del task_ctx, flow_parameters, kwargs
+        return self._stage_task.key(inputs["refs"], self._identity)
+
+
+def _stage_task(stage: Stage) -> StageTask:
+    return STAGE_TASKS[stage]
+
+
+def _models_of_run() -> RunModels:
+    context = TaskRunContext.get()
+    return RunModels() if context is None else models_for(str(context.task_run.flow_run_id))
+
+
+STAGE_TASKS: dict[Stage, StageTask] = {stage: StageTask(definition) for stage, definition in STAGES.items()}
+"""The stages that work shard by shard, as Prefect tasks."""
