@@ -1,4 +1,4 @@
-"""What tests of all packages share: a Prefect server for flows, and a home that is nobody's own."""
+"""Fixtures for the tests of all packages: a Prefect server, a PostgreSQL server and a temporary home."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,14 +10,14 @@ from prefect.logging.handlers import APILogWorker
 from deployments.local_server import ensure_server, stop_server, use_server
 from tests.postgres import new_database, running_postgres
 
-# How long a machine takes to make up an example is no finding.
+# The time that a machine takes to generate an example says nothing about the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Stores and caches of tests lie in a folder of their own."""
+    """Put the table store and the cache of all tests into a temporary folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASSAY_HOME", str(tmp_path_factory.mktemp("own-home")))
         yield
@@ -25,32 +25,32 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[Path]:
-    """The folder of a running PostgreSQL server, stopped when the tests end."""
+    """Yield the folder of a running PostgreSQL server; stop it when the tests end."""
     with running_postgres() as server:
         yield server
 
 
 @pytest.fixture
 def postgres_url(postgres_server: Path) -> str:
-    """The URL of an empty PostgreSQL database."""
+    """Return the URL of an empty PostgreSQL database."""
     return new_database(postgres_server)
 
 
 @pytest.fixture(scope="session")
 def server_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A home with a running kept server, stopped when the tests end."""
+    """Yield a home with a running local Prefect server; stop it when the tests end."""
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PREFECT_API_URL", raising=False)
         ensure_server(home)
     yield home
-    APILogWorker.drain_all()  # or the log of the last flow would look for the server after its end
+    APILogWorker.drain_all()  # otherwise the logs of the last flow would be sent to a stopped server
     stop_server(home)
 
 
 @pytest.fixture
 def prefect_server(server_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The API URL of a real Prefect server that flows in this test use; ASSAY_HOME is its home."""
+    """Yield the API URL of the real Prefect server that flows of the test use; ASSAY_HOME is its home."""
     monkeypatch.setenv("ASSAY_HOME", str(server_home))
     monkeypatch.setenv("PREFECT_LOGGING_LEVEL", "CRITICAL")
     with pytest.MonkeyPatch.context() as patch:

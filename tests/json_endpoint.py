@@ -1,4 +1,4 @@
-"""A place behind HTTP that takes JSON: an index to search, a webhook; its replies are for a test to choose."""
+"""An HTTP endpoint that accepts JSON, such as an index or a webhook; tests choose its replies."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -8,21 +8,21 @@ from types import TracebackType
 from typing import Any, Self
 
 Reply = Callable[[Mapping[str, Any], int], tuple[int, Any]]
-"""What was sent, and how often that was sent before -> status, and what is replied as JSON (bytes as they are)."""
+"""Maps the content and the number of times it was sent before to a status and a JSON value or raw bytes."""
 
 
-def _nothing(_content: Mapping[str, Any], _before: int) -> tuple[int, Any]:
+def _reply_nothing(_content: Mapping[str, Any], _before: int) -> tuple[int, Any]:
     return 204, b""
 
 
 class JsonEndpoint:
-    """Serves while it is entered.
+    """An endpoint that serves while its context is entered.
 
     Args:
-        reply: decides the replies; without it, there is nothing in them.
+        reply: Function that returns the reply to a request; by default, replies are empty.
     """
 
-    def __init__(self, reply: Reply = _nothing) -> None:
+    def __init__(self, reply: Reply = _reply_nothing) -> None:
         self.received: list[dict[str, Any]] = []
         self.keys: set[str | None] = set()
         lock = Lock()
@@ -42,7 +42,7 @@ class JsonEndpoint:
                 self.end_headers()
                 self.wfile.write(body)
 
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 the name that the base class has
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 the name in the base class
                 del format, args
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -1,7 +1,7 @@
-"""A PostgreSQL server for tests: real, of our own, on a Unix socket in a folder that goes away with it.
+"""A real PostgreSQL server for tests, on a Unix socket in a temporary folder.
 
 The programs come from a package of the extra `test`, or from the machine where that package does not run. PostgreSQL
-refuses to run as root, so root lends it another user.
+refuses to run as root, so tests of root start it as another user.
 """
 
 import os
@@ -20,7 +20,7 @@ from typing import Any
 import psycopg
 import pytest
 
-_PATIENCE_SECONDS = 60.0
+_TIMEOUT_SECONDS = 60.0
 _OTHER_USER = 65534
 _numbers = count(1)
 
@@ -29,9 +29,9 @@ class PostgresServer:
     """A server that can be stopped and started again.
 
     Args:
-        folder: of its socket, which is its address.
-        command: what starts it.
-        identity: who runs it, as `subprocess` takes it.
+        folder: Folder of the socket, which is the address of the server.
+        command: Command that starts the server.
+        identity: Arguments of `subprocess.Popen` that set the user; empty means the user of the tests.
     """
 
     def __init__(self, folder: Path, command: list[str | Path], identity: dict[str, Any]) -> None:
@@ -41,29 +41,29 @@ class PostgresServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Starts it, and waits until it serves."""
+        """Start the server, and wait until it accepts connections."""
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(self._command, cwd=self.folder, stderr=log, **self._identity)
         _wait(self._process, self.folder)
 
     def stop(self) -> None:
-        """Stops it at once, as a machine that goes down does."""
+        """Stop the server immediately, as if its machine went down."""
         if self._process is not None:
             self._process.send_signal(signal.SIGQUIT)
-            self._process.wait(_PATIENCE_SECONDS)
+            self._process.wait(_TIMEOUT_SECONDS)
             self._process = None
 
 
 @contextmanager
 def running_postgres() -> Iterator[Path]:
-    """Runs a server while the block lasts; the folder of its socket is its address. Skips where there is none."""
-    with postgres_at_hand() as server:
+    """Run a server and yield the folder of its socket, which is its address; skip if PostgreSQL is not installed."""
+    with start_postgres() as server:
         yield server.folder
 
 
 @contextmanager
-def postgres_at_hand() -> Iterator[PostgresServer]:
-    """As `running_postgres`, with the server itself."""
+def start_postgres() -> Iterator[PostgresServer]:
+    """Run a server and yield it; skip if PostgreSQL is not installed."""
     programs = _programs()
     if programs is None:
         pytest.skip("no PostgreSQL: neither the package of the extra `test` nor the machine has its programs")
@@ -71,9 +71,9 @@ def postgres_at_hand() -> Iterator[PostgresServer]:
     try:
         identity = _identity(folder)
         if identity:
-            programs = _lent(programs, folder / "programs")
+            programs = _readable_copy(programs, folder / "programs")
         data = folder / "data"
-        making: list[str | Path] = [
+        initdb: list[str | Path] = [
             programs / "initdb",
             "-D",
             data,
@@ -85,7 +85,7 @@ def postgres_at_hand() -> Iterator[PostgresServer]:
             "UTF8",
             "--no-sync",
         ]
-        subprocess.run(making, check=True, capture_output=True, cwd=folder, **identity)
+        subprocess.run(initdb, check=True, capture_output=True, cwd=folder, **identity)
         options = ["-k", str(folder), "-h", "", "-F", "-c", "max_connections=50"]
         server = PostgresServer(folder, [programs / "postgres", "-D", data, *options], identity)
         try:
@@ -98,7 +98,7 @@ def postgres_at_hand() -> Iterator[PostgresServer]:
 
 
 def new_database(server: Path) -> str:
-    """The URL of a new, empty database."""
+    """Create an empty database, and return its URL."""
     name = f"test{next(_numbers)}"
     with psycopg.connect(_conninfo(server), autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
@@ -106,15 +106,15 @@ def new_database(server: Path) -> str:
 
 
 def new_schema(url: str) -> str:
-    """The URL of a new, empty corner of a database: made in a fraction of the time of a database."""
-    name = f"corner{next(_numbers)}"
+    """Create an empty schema, which takes a fraction of the time of a database, and return its URL."""
+    name = f"schema{next(_numbers)}"
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {name}")
     return f"{url}&options=-csearch_path%3D{name}"
 
 
 def lose_connections(server: Path) -> None:
-    """Ends the connections of all databases of tests, as a server that restarts does."""
+    """End the connections to all databases of tests, as a server that restarts does."""
     with psycopg.connect(_conninfo(server), autocommit=True) as connection:
         connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname LIKE 'test%'")
 
@@ -127,15 +127,15 @@ def _programs() -> Path | None:
 
 
 def _identity(folder: Path) -> dict[str, Any]:
-    """Who runs the server, where it is not the user of the tests."""
+    """Return arguments of `subprocess.Popen` that run the server as another user; empty unless tests run as root."""
     if os.geteuid() != 0:
         return {}
     os.chown(folder, _OTHER_USER, _OTHER_USER)
     return {"user": _OTHER_USER, "group": _OTHER_USER, "extra_groups": []}
 
 
-def _lent(programs: Path, copy: Path) -> Path:
-    """The programs where another user may read them: an environment below a home may be closed to others."""
+def _readable_copy(programs: Path, copy: Path) -> Path:
+    """Copy the programs if another user may be unable to read them, as in an environment below a home."""
     if programs.is_relative_to("/usr"):
         return programs
     package = programs.parents[1]
@@ -145,7 +145,7 @@ def _lent(programs: Path, copy: Path) -> Path:
 
 
 def _wait(server: "subprocess.Popen[Any]", folder: Path) -> None:
-    deadline = time.monotonic() + _PATIENCE_SECONDS
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
     while time.monotonic() < deadline:
         if server.poll() is not None:
             break

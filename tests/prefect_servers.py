@@ -1,7 +1,7 @@
-"""A whole Prefect server and a worker for tests: processes of our own, on the loopback interface, in a test's folder.
+"""A complete Prefect server and a worker for tests: separate processes on the loopback interface.
 
-The kept server that single runs share serves runs, nothing else. Deployments, schedules, events and workers need the
-real thing: `prefect server start` with its services, and `prefect worker start` on a process work pool.
+The local server that single runs share has no services. Deployments, schedules, events and workers
+need `prefect server start` with its services, and `prefect worker start` on a process work pool.
 """
 
 import os
@@ -18,22 +18,22 @@ import httpx
 
 from tests.tasks.judges.openai.fake_server import free_port
 
-PATIENCE_SECONDS = 120.0
-"""For a start; the database of a new home is made by some hundred migrations."""
+START_SECONDS = 120.0
+"""Time limit for a start: the database of a new home takes about a hundred migrations."""
 
 ROOT = Path(__file__).parents[1]
 
 
 @contextmanager
 def prefect_server(folder: Path, database_url: str | None = None) -> Iterator[str]:
-    """Runs a Prefect server with all its services while the block lasts.
+    """Run a Prefect server with all its services.
 
     Args:
-        folder: its PREFECT_HOME and its log lie below.
-        database_url: a database for it, as Prefect takes it; by default a SQLite file in its home.
+        folder: Parent folder of PREFECT_HOME and the log.
+        database_url: Database URL in Prefect's form; by default a SQLite file in PREFECT_HOME.
 
     Yields:
-        Its API URL. To talk to it, enter `deployments.local_server.use_server` with it.
+        The API URL. Enter `deployments.local_server.use_server` with it to use the server.
     """
     port = free_port()
     url = f"http://127.0.0.1:{port}/api"
@@ -57,16 +57,16 @@ def prefect_server(folder: Path, database_url: str | None = None) -> Iterator[st
 
 @contextmanager
 def worker(api_url: str, pool: str, folder: Path, environment: Mapping[str, str]) -> Iterator[int]:
-    """Runs a worker of a process work pool while the block lasts; the pool is made if it is not there.
+    """Run a worker of a process work pool; create the pool if it does not exist.
 
     Args:
-        api_url: of the Prefect server.
-        pool: name of the work pool.
-        folder: its PREFECT_HOME and its log lie below.
-        environment: further variables, for the flow runs too: ASSAY_HOME, PREFECT_LOGGING_LEVEL.
+        api_url: API URL of the Prefect server.
+        pool: Name of the work pool.
+        folder: Parent folder of PREFECT_HOME and the log.
+        environment: Further variables of the worker and its flow runs, such as ASSAY_HOME and PREFECT_LOGGING_LEVEL.
 
     Yields:
-        Its process id, once it takes flow runs. The processes of its flow runs end with it.
+        The process id, once the worker accepts flow runs. The processes of its flow runs end with it.
     """
     settings = {"PREFECT_API_URL": api_url, "PREFECT_WORKER_QUERY_SECONDS": "1"} | dict(environment)
     name = f"worker-{free_port()}"
@@ -77,7 +77,7 @@ def worker(api_url: str, pool: str, folder: Path, environment: Mapping[str, str]
 
 
 def clean_environment() -> dict[str, str]:
-    """The environment of this process, without what is set for Prefect and rag-assay."""
+    """Return the environment of this process without the variables of Prefect and rag-assay."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "ASSAY_"))}
     return kept | {"DO_NOT_TRACK": "1"}
 
@@ -93,7 +93,7 @@ def _running(command: list[str], home: Path, settings: Mapping[str, str]) -> "It
     try:
         yield process
     finally:
-        # The processes of flow runs are sessions of their own, so that they would outlive the group.
+        # Each flow run starts a session, so it would survive the end of the worker's process group.
         for pid in [process.pid, *_descendants(process.pid)]:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -107,16 +107,16 @@ def _descendants(pid: int) -> list[int]:
         child, parent = map(int, line.split())
         children.setdefault(parent, []).append(child)
     found: list[int] = []
-    to_see = [pid]
-    while to_see:
-        below = children.get(to_see.pop(), [])
+    remaining = [pid]
+    while remaining:
+        below = children.get(remaining.pop(), [])
         found += below
-        to_see += below
+        remaining += below
     return found
 
 
 def _wait(process: "subprocess.Popen[bytes]", home: Path, is_ready: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         with suppress(httpx.TransportError):
             if is_ready():

@@ -1,1 +1,1 @@
-"""Tests that look at the report in a real browser."""
+"""Tests of the report in a real browser."""

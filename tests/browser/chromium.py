@@ -1,10 +1,10 @@
-"""Gets a Chromium for tests into the user's cache, from a registry package, without root and without a download site.
+"""Install a Chromium for tests into the user's cache, from a registry package and without root.
 
     python tests/browser/chromium.py
 
-The npm package @sparticuz/chromium ships a headless Chromium for Linux on x86-64, and the few libraries that it needs
-beyond the C library. The folder is ASSAY_CHROMIUM_DIR, or rag-assay/chromium in the user's cache. A Chromium that is
-installed (`apt-get install chromium`) is used as it is, and then nothing is fetched.
+The npm package @sparticuz/chromium contains a headless Chromium for Linux on x86-64, and the libraries that it needs
+beyond the C library. The folder is ASSAY_CHROMIUM_DIR, or rag-assay/chromium in the user's cache. An installed
+Chromium (`apt-get install chromium`) is used instead, and nothing is fetched.
 """
 
 import fcntl
@@ -40,8 +40,8 @@ class Chromium:
     """A Chromium that tests can start.
 
     Args:
-        program: its executable.
-        environment: variables that it needs.
+        program: Path of the executable.
+        environment: Environment variables that it needs.
     """
 
     program: Path
@@ -49,7 +49,7 @@ class Chromium:
 
 
 def find_chromium() -> Chromium | None:
-    """The Chromium that ASSAY_CHROMIUM names, an installed one, or the one in the cache; None if there is none."""
+    """Return the Chromium named by ASSAY_CHROMIUM, an installed one, or the one in the cache; None if there is none."""
     named = os.environ.get("ASSAY_CHROMIUM")
     if named:
         return Chromium(Path(named).expanduser())
@@ -61,7 +61,7 @@ def find_chromium() -> Chromium | None:
 
 
 def build() -> Chromium:
-    """Fetches and unpacks the packaged Chromium, unless that has been done; waits while another process does it."""
+    """Fetch and unpack the packaged Chromium unless the cache has it; wait while another process does so."""
     folder = _folder()
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("ab") as lock:

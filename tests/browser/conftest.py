@@ -1,4 +1,4 @@
-"""A browser with a page of the report: whatever a page does wrong beside what a test looks at fails the test too."""
+"""A browser that opens reports, and fails a test if a page sends requests or logs errors."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ OpenPage = Callable[..., "Page"]
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator["Browser"]:
-    """A Chromium without a window; while it runs, its event loop is that of the thread of the tests."""
+    """Yield a headless Chromium; its event loop runs in the thread of the tests."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install -e '.[browser]'")
     chromium = find_chromium()
     if chromium is None:
@@ -37,24 +37,24 @@ def browser() -> Iterator["Browser"]:
 
 @pytest.fixture(scope="session")
 def hostile_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of a small run with every kind of evidence, whose texts try to break out of the page."""
+    """Return the report of a small run with every kind of evidence and with texts that attack the page."""
     return write_report(folders.write_hostile_run(tmp_path_factory.mktemp("hostile") / "run"))
 
 
 @pytest.fixture(scope="session")
 def large_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of 1,000 rows, of which the page carries 450."""
+    """Return the report of a run of 1,000 rows, with 450 rows on the page."""
     return write_report(folders.write_large_run(tmp_path_factory.mktemp("large") / "run", rows=1000), worst_rows=450)
 
 
 @pytest.fixture
 def open_page(browser: "Browser") -> Iterator[OpenPage]:
-    """Opens a report; afterwards, no request may have left the page, and nothing may have gone wrong in it."""
+    """Yield a function that opens a report; afterwards, fail if a page sent requests or logged errors."""
     pages: list[Page] = []
     requests: list[str] = []
     errors: list[str] = []
 
-    def opened(report: Path, width: int = 1280, scheme: str = "light", fragment: str = "") -> "Page":
+    def open_report(report: Path, width: int = 1280, scheme: str = "light", fragment: str = "") -> "Page":
         page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
         page.on("request", lambda request: requests.append(request.url))
         page.on("pageerror", lambda error: errors.append(str(error)))
@@ -64,7 +64,7 @@ def open_page(browser: "Browser") -> Iterator[OpenPage]:
         pages.append(page)
         return page
 
-    yield opened
+    yield open_report
     broken = [page.evaluate("window.broken") for page in pages]
     addresses = {page.url.partition("#")[0] for page in pages}
     for page in pages:

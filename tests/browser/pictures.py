@@ -1,8 +1,8 @@
-"""Makes the pictures of the documentation anew: evaluates the two examples, and photographs report and comparison.
+"""Create the screenshots in the documentation from evaluations of the two examples.
 
     python -m tests.browser.pictures
 
-Pictures are made, not edited, so that they show what a user of the examples sees.
+Screenshots are never edited, so they show what a user of the examples sees.
 """
 
 import os
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"
 WIDTH = 1280
 COMPARED = "faithfulness,context_recall,answer_correctness,noise_sensitivity"
-"""Metrics of the comparison's picture: few, so that a row fits in as well."""
+"""Metrics of the screenshot of the comparison: few, to leave space for a row."""
 
 
 def _assay(folder: Path, *arguments: str) -> None:
@@ -32,7 +32,7 @@ def _assay(folder: Path, *arguments: str) -> None:
 
 
 def _evaluate(folder: Path) -> None:
-    """Fills `folder`; what the pages name are paths relative to it, as in the documentation."""
+    """Evaluate into `folder`, with relative paths so that pages show the paths of the documentation."""
     (folder / "examples").symlink_to(ROOT / "examples", target_is_directory=True)
     try:
         _assay(folder, "run", "examples/handbook.jsonl", "--out", "runs/all")
@@ -43,8 +43,8 @@ def _evaluate(folder: Path) -> None:
     _assay(folder, "compare", "runs/first", "runs/second", "--html", "comparison.html")
 
 
-def _opened_row(page: "Page") -> int:
-    """Opens a row whose answer has a wrong name, follows a claim to its passage, and says where the row begins."""
+def _open_row(page: "Page") -> int:
+    """Open a row whose response has a wrong name, go to the passage of a claim, and return the row's top offset."""
     row = page.locator("tr.row", has_text="Whom do I have to tell about my parental leave")
     row.first.locator("button.toggle").click()
     page.locator("button.step").first.click()
@@ -52,12 +52,12 @@ def _opened_row(page: "Page") -> int:
 
 
 def main() -> None:
-    """Makes every picture."""
+    """Create all screenshots."""
     from playwright.sync_api import sync_playwright
 
     pictures: tuple[tuple[str, str, int, Callable[[Page], int]], ...] = (
         ("report.png", "runs/all/report.html", 1010, lambda _: 0),
-        ("report-row.png", "runs/all/report.html", 1010, _opened_row),
+        ("report-row.png", "runs/all/report.html", 1010, _open_row),
         ("comparison.png", "comparison.html", 1560, lambda _: 0),
     )
     chromium = find_chromium() or build()

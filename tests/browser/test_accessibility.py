@@ -1,4 +1,4 @@
-"""What axe-core, the rules engine for accessibility, says about the report."""
+"""Accessibility of the report, checked by axe-core."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
-def test_axe_finds_no_barrier(open_page: OpenPage, hostile_report: Path, scheme: str, width: int) -> None:
+def test_axe_finds_no_violation(open_page: OpenPage, hostile_report: Path, scheme: str, width: int) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     page = open_page(hostile_report, width=width, scheme=scheme)
     page.locator("tr.row", has_text="When did the Taj Mahal").locator("button.toggle").click()

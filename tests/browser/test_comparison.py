@@ -1,4 +1,4 @@
-"""The page of a comparison in a browser: hostile rows do nothing but show, nothing overflows, axe finds no barrier."""
+"""Comparison pages in a browser: hostile texts are inert, nothing overflows, axe finds no violation."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ GATE = GateSettings.model_validate({"absolute": ["faithfulness >= 0.99"], "cover
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The comparison of two runs whose texts try to break out of the page, held against a gate."""
+    """Return the page of a comparison with a gate, of two runs with texts that attack the page."""
     folder = tmp_path_factory.mktemp("compared")
     path = folder / "comparison.html"
     found = compare_runs(*compared.write_hostile_pair(folder), CompareOptions(gate=GATE))
@@ -28,7 +28,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_hostile_rows_are_shown_as_text_and_do_nothing(open_page: OpenPage, page_file: Path) -> None:
+def test_hostile_rows_are_shown_as_inert_text(open_page: OpenPage, page_file: Path) -> None:
     page = open_page(page_file)
     page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
     assert page.locator("script, img, iframe, object, form, [onerror], [onload], [onclick]").count() == 0
@@ -74,7 +74,7 @@ def test_the_long_name_of_a_metric_leaves_room_for_its_numbers(open_page: OpenPa
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 360), ("dark", 1280)])
-def test_axe_finds_no_barrier(open_page: OpenPage, page_file: Path, scheme: str, width: int) -> None:
+def test_axe_finds_no_violation(open_page: OpenPage, page_file: Path, scheme: str, width: int) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     page = open_page(page_file, width=width, scheme=scheme)
     page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")

@@ -1,4 +1,4 @@
-"""From a claim to its passage and back; and hostile texts, which do nothing but show."""
+"""Evidence of a row in a browser: links between claims and passages, and hostile texts."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,18 +17,18 @@ HANDLERS = "[...document.querySelectorAll('*')].flatMap(e => e.getAttributeNames
 FOCUSED = "document.activeElement.textContent"
 
 
-def opened(page: "Page", question: str) -> None:
+def open_row(page: "Page", question: str) -> None:
     page.locator("tr.row", has_text=question).locator("button.toggle").click()
 
 
 @pytest.mark.parametrize("width", [360, 1280])
 def test_a_claim_leads_to_its_passage_and_back(open_page: OpenPage, hostile_report: Path, width: int) -> None:
     page = open_page(hostile_report, width=width)
-    opened(page, "When did the Taj Mahal")
+    open_row(page, "When did the Taj Mahal")
     step = page.locator("button.step")
     assert step.inner_text().startswith("supported by passage 1: show")
     step.click()
-    assert str(page.text_content("mark")).endswith("The taj mahal\n  opened in 1653.")
+    assert str(page.text_content("mark")).endswith("The taj mahal\n  open_row in 1653.")
     assert page.locator("mark").is_visible()
     assert page.locator("mark").evaluate("mark => mark.getBoundingClientRect().bottom <= innerHeight")
     assert page.text_content(".passage.current h4") == "Passage 1 of 2"
@@ -38,9 +38,9 @@ def test_a_claim_leads_to_its_passage_and_back(open_page: OpenPage, hostile_repo
     assert str(page.evaluate(FOCUSED)).startswith("supported by passage 1")
 
 
-def test_the_judges_own_words_are_closed_until_somebody_opens_them(open_page: OpenPage, hostile_report: Path) -> None:
+def test_raw_answers_of_the_judge_are_collapsed(open_page: OpenPage, hostile_report: Path) -> None:
     page = open_page(hostile_report)
-    opened(page, "When did the Taj Mahal")
+    open_row(page, "When did the Taj Mahal")
     words = page.locator(".evidence details.own-words")
     summaries = [text.split(", ")[1] for text in words.locator("summary").all_inner_texts()]
     assert summaries == ["by the passages", "claims of the answer", "relevant sentences of all passages"]
@@ -57,7 +57,7 @@ def test_the_judges_own_words_are_closed_until_somebody_opens_them(open_page: Op
 
 def test_one_mark_at_a_time(open_page: OpenPage, hostile_report: Path) -> None:
     page = open_page(hostile_report)
-    opened(page, "When did the Taj Mahal")
+    open_row(page, "When did the Taj Mahal")
     for button in page.locator("button.step, .closest button").all():
         button.click()
         assert page.locator("mark").count() == 1
@@ -89,12 +89,12 @@ def test_everything_works_with_the_keyboard_alone(open_page: OpenPage, hostile_r
     press("Enter")
     tab_to("button.step")
     press("Space")
-    assert str(page.text_content("mark")).endswith("The taj mahal\n  opened in 1653.")
+    assert str(page.text_content("mark")).endswith("The taj mahal\n  open_row in 1653.")
     press("Enter")
     assert page.evaluate("document.activeElement.matches('button.step')")
 
 
-def test_hostile_texts_only_show(open_page: OpenPage, hostile_report: Path) -> None:
+def test_hostile_texts_are_shown_as_inert_text(open_page: OpenPage, hostile_report: Path) -> None:
     page = open_page(hostile_report)
     for toggle in page.locator("button.toggle").all():
         toggle.click()
@@ -110,7 +110,7 @@ def test_hostile_texts_only_show(open_page: OpenPage, hostile_report: Path) -> N
     assert folders.ATTACK.replace("\x07", "") in {text.replace("\x07", "") for text in answer.all_text_contents()}
 
 
-def test_a_text_of_100_kilobytes_shows_its_beginning_and_says_so(open_page: OpenPage, hostile_report: Path) -> None:
+def test_long_text_is_truncated_with_a_note(open_page: OpenPage, hostile_report: Path) -> None:
     page = open_page(hostile_report, fragment="#row-long")
     shown = page.locator(".evidence").inner_text()
     assert f"Shortened: the first 20,000 of {len(folders.LONG):,} characters" in shown

@@ -1,4 +1,4 @@
-"""What a person does with the table of rows: search, sort, filter, open a row."""
+"""Use of the table of rows in a browser: search, sort, filter and open a row."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,23 +18,23 @@ FAITHFULNESS = list(folders.METRICS).index("faithfulness")
 
 
 def ids(page: "Page") -> list[str]:
-    """The rows in view, by the beginning of their question."""
+    """Return the visible rows as the first words of their questions."""
     return [text.strip()[:12] for text in page.locator("tr.row .question").all_inner_texts()]
 
 
 def chips(page: "Page", metric: int) -> list[str]:
-    """The values of a metric, from top to bottom, of the rows that have one."""
+    """Return the values of a metric in the visible rows that have one, from top to bottom."""
     return page.locator(f"tr.row td[data-metric='{metric}'] .chip").all_inner_texts()
 
 
-def test_the_worst_row_stands_first(open_page: OpenPage, hostile_report: Path) -> None:
+def test_worst_row_comes_first(open_page: OpenPage, hostile_report: Path) -> None:
     page = open_page(hostile_report)
     assert page.locator("tr.row").count() == len(folders.SAMPLES)
     assert ids(page)[0] == folders.ATTACK[:12]
     assert ids(page)[-1] == "When did the"
 
 
-def test_a_search_finds_words_in_every_text_of_a_row(open_page: OpenPage, hostile_report: Path) -> None:
+def test_search_covers_all_texts_of_a_row(open_page: OpenPage, hostile_report: Path) -> None:
     page = open_page(hostile_report)
     for words in ("taj mahal open in", "it is WHITE", "Marble is white", "it is in agra.", "topic: history"):
         page.fill("#search", words)
@@ -45,7 +45,7 @@ def test_a_search_finds_words_in_every_text_of_a_row(open_page: OpenPage, hostil
     assert page.locator("tr.row").count() == len(folders.SAMPLES)
 
 
-def test_a_click_on_a_column_sorts_its_worst_end_first(open_page: OpenPage, hostile_report: Path) -> None:
+def test_click_on_a_column_sorts_its_worst_values_first(open_page: OpenPage, hostile_report: Path) -> None:
     page = open_page(hostile_report)
     head = page.locator(f"th[data-sort='{FAITHFULNESS}']")
     head.locator("button").click()
@@ -58,7 +58,7 @@ def test_a_click_on_a_column_sorts_its_worst_end_first(open_page: OpenPage, host
     assert chips(page, NOISE) == ["1.00", "0.75", "0.00"]
 
 
-def test_colours_follow_the_direction_of_a_metric(open_page: OpenPage, hostile_report: Path) -> None:
+def test_colors_follow_the_direction_of_a_metric(open_page: OpenPage, hostile_report: Path) -> None:
     page = open_page(hostile_report)
     row = page.locator("tr.row", has_text="When did the Taj Mahal")
     tones = {metric: row.locator(f"td[data-metric='{metric}'] .chip") for metric in (FAITHFULNESS, NOISE)}
@@ -84,7 +84,7 @@ def test_rows_are_filtered_by_status(open_page: OpenPage, hostile_report: Path) 
     assert page.locator("tr.row").count() == 0
 
 
-def test_the_summary_leads_to_the_worst_rows_of_a_metric(open_page: OpenPage, hostile_report: Path) -> None:
+def test_summary_links_to_the_worst_rows_of_a_metric(open_page: OpenPage, hostile_report: Path) -> None:
     page = open_page(hostile_report)
     page.click(f"a[data-worst='{NOISE}']")
     assert chips(page, NOISE)[0] == "1.00"
@@ -110,7 +110,7 @@ def test_the_address_of_a_row_opens_it(open_page: OpenPage, hostile_report: Path
     assert page.evaluate("location.hash") == "#row-good"
 
 
-def test_a_long_table_is_shown_in_parts(open_page: OpenPage, large_report: Path) -> None:
+def test_long_table_is_shown_in_pages(open_page: OpenPage, large_report: Path) -> None:
     page = open_page(large_report)
     assert page.locator("tr.row").count() == 200
     assert "450 rows of 450 on this page, 200 shown" in page.inner_text("#shown")

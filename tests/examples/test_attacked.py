@@ -1,4 +1,4 @@
-"""The attacked example differs from the handbook by its attacks alone, and none of them leaves its fence."""
+"""The attacked example differs from the handbook only in its attacks, and no attack leaves its fence."""
 
 import json
 from collections import Counter
@@ -40,7 +40,7 @@ def test_each_row_with_passages_has_one_attack_before_or_after_one_of_them() -> 
     assert all(passage.startswith(f"{plain}\n\n") or passage.endswith(f"\n\n{plain}") for _, plain, passage in ATTACKS)
 
 
-def test_each_kind_of_attack_is_one_text_and_comes_more_than_once() -> None:
+def test_each_kind_of_attack_has_one_text_and_several_rows() -> None:
     texts = {(row["attack"], passage.replace(plain, "").strip()) for row, plain, passage in ATTACKS}
     kinds = Counter(row["attack"] for row, _, _ in ATTACKS)
     assert len(texts) == len(kinds) == 16

@@ -1,4 +1,4 @@
-"""The example data keep their promises: passages from the handbook, honest labels, comparable pairs and versions."""
+"""The example data are consistent: passages are from the handbook, labels are right, pairs and versions compare."""
 
 import json
 from collections import Counter, defaultdict
@@ -73,7 +73,7 @@ def test_every_row_has_every_field(name: str) -> None:
         assert len(set(row["retrieved_contexts"])) == len(row["retrieved_contexts"])
 
 
-def test_as_many_of_each_kind_as_the_readme_says(first: list[Row]) -> None:
+def test_readme_has_the_number_of_rows_of_each_kind(first: list[Row]) -> None:
     assert Counter(row["planted"] for row in first) == PLANTED
     readme = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     for planted, count in PLANTED.items():
@@ -92,7 +92,7 @@ def test_passages_are_cut_from_the_handbook(name: str) -> None:
         assert len(row["retrieved_contexts"]) in (3, 4) or row["planted"] == "missing_context"
 
 
-def test_rows_of_a_pair_ask_the_same_and_begin_with_a_good_answer(groups: dict[str, list[Row]]) -> None:
+def test_pairs_share_a_question_and_start_with_a_good_answer(groups: dict[str, list[Row]]) -> None:
     assert sum(len(rows) > 1 for rows in groups.values()) >= 12
     for rows in groups.values():
         assert len({(row["user_input"], row["reference"], row["topic"]) for row in rows}) == 1
@@ -109,7 +109,7 @@ def test_the_planted_span_is_in_the_answer_where_something_is_wrong(name: str) -
         assert not row["planted_span"] or row["planted_span"] not in row["reference"]
 
 
-def test_invented_answers_are_in_no_section_of_the_handbook() -> None:
+def test_invented_answers_are_not_in_the_handbook() -> None:
     handbook = "\n".join(path.read_text(encoding="utf-8") for path in HANDBOOK.glob("*.md"))
     for name in ("handbook.jsonl", "handbook_v2.jsonl"):
         for row in _labelled(_rows(name), "unsupported"):
@@ -133,7 +133,7 @@ def test_a_shuffled_row_is_its_good_partner_with_the_best_passage_last(
         assert row["retrieved_contexts"][-1] == good["retrieved_contexts"][0]
 
 
-def test_other_partners_differ_in_the_answer_alone(first: list[Row], groups: dict[str, list[Row]]) -> None:
+def test_other_partners_differ_only_in_the_answer(first: list[Row], groups: dict[str, list[Row]]) -> None:
     for planted in ("partly_wrong", "unsupported", "off_topic", "near_miss"):
         for row in _labelled(first, planted):
             good = groups[row["pair"]][0]
@@ -153,7 +153,7 @@ def test_the_second_version_answers_the_same_questions(versions: list[tuple[Row,
     assert Counter(new["change"] for _, new in versions) == CHANGES
 
 
-def test_the_rebuilt_index_changed_one_passage_in_a_twentieth_of_the_rows(versions: list[tuple[Row, Row]]) -> None:
+def test_rebuilt_index_changed_one_passage_in_5_percent_of_rows(versions: list[tuple[Row, Row]]) -> None:
     changed = 0
     for old, new in versions:
         pairs = zip(old["retrieved_contexts"], new["retrieved_contexts"], strict=True)
@@ -163,7 +163,7 @@ def test_the_rebuilt_index_changed_one_passage_in_a_twentieth_of_the_rows(versio
     assert changed == round(0.05 * len(versions))
 
 
-def test_improved_answers_become_good_and_worse_ones_stop_being_so(versions: list[tuple[Row, Row]]) -> None:
+def test_improved_answers_become_good_and_worse_answers_were_good(versions: list[tuple[Row, Row]]) -> None:
     for old, new in versions:
         if new["change"] == "improved":
             assert (old["planted"] != "good", new["planted"]) == (True, "good")

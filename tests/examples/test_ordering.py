@@ -1,4 +1,4 @@
-"""On the example data the metrics find what was planted: worse answers score lower than their good partners."""
+"""Metrics find the planted faults of the example data: worse answers score lower than their good partners."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ ROWS = [json.loads(line) for line in EXAMPLE.read_text(encoding="utf-8").splitli
 
 @pytest.fixture(scope="module")
 def scores(server_home: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], float]:
-    """(row id, metric) -> value, by the builtin judge."""
+    """Return the scores of the builtin judge by row id and metric."""
     folder = tmp_path_factory.mktemp("ordering")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASSAY_HOME", str(server_home))
@@ -30,7 +30,7 @@ def scores(server_home: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[
 
 
 def partners(planted: str) -> list[tuple[str, str]]:
-    """(id of a planted row, id of the good answer to the same question)."""
+    """Return pairs of ids: a planted row, and the good answer to the same question."""
     good = {row["pair"]: row["id"] for row in reversed(ROWS) if row["planted"] == "good"}
     return [(row["id"], good[row["pair"]]) for row in ROWS if row["planted"] == planted]
 

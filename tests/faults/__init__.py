@@ -1,1 +1,1 @@
-"""Faults in the middle of an evaluation: real processes, real Prefect, nothing mocked."""
+"""Faults during an evaluation, with real processes and a real Prefect server."""

@@ -1,4 +1,4 @@
-"""Judge servers as processes, and whole evaluations in homes of their own."""
+"""Judge servers as processes, and evaluations that share no store."""
 
 import faulthandler
 import json
@@ -37,28 +37,28 @@ METRICS = (
     "aspect_critic(definition=Is the answer polite?)",
 )
 MOST_SECONDS = 300.0
-"""What no test needs: a run that hangs ends the process, with a traceback of every thread."""
+"""Time limit per test: a run that hangs ends the process with a traceback of every thread."""
 
 Cells = dict[tuple[str, str], tuple[Any, ...]]
 
 
-def no_hang() -> None:
-    """Ends the process, if it is not told so again in time."""
+def restart_timer() -> None:
+    """Restart the timer that ends the process when it runs out."""
     faulthandler.dump_traceback_later(MOST_SECONDS, exit=True)
 
 
 @pytest.fixture(autouse=True)
-def _no_hang() -> Iterator[None]:
-    no_hang()
+def _time_limit() -> Iterator[None]:
+    restart_timer()
     yield
     faulthandler.cancel_dump_traceback_later()
 
 
 class Server:
-    """A judge server in a process of its own, on one port for all its lives.
+    """A judge server in a separate process, which keeps its port when it is restarted.
 
     Args:
-        command: what starts it, without its port.
+        command: Arguments of the Python interpreter that start the server, without the port.
     """
 
     def __init__(self, *command: str) -> None:
@@ -71,7 +71,7 @@ class Server:
         return f"http://127.0.0.1:{self.port}/v1"
 
     def start(self, *options: str) -> None:
-        """Starts it, and waits until it serves."""
+        """Start the server, and wait until it accepts requests."""
         command = [sys.executable, *self._command, "--port", str(self.port), *options]
         self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
         for _ in range(600):
@@ -85,12 +85,12 @@ class Server:
         raise AssertionError("the judge server does not start")
 
     def wait(self) -> int:
-        """Waits for its end; returns its exit code."""
+        """Wait until the process ends, and return its exit code."""
         assert self.process is not None
         return self.process.wait()
 
     def stop(self) -> None:
-        """Kills it, if it lives."""
+        """Kill the process if it runs."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
@@ -98,7 +98,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def serve() -> Iterator[Callable[..., Server]]:
-    """Makes servers, and stops them at the end."""
+    """Yield a function that creates servers; stop them at the end."""
     made: list[Server] = []
 
     def make(*command: str) -> Server:
@@ -115,7 +115,7 @@ class Run:
     """A finished run.
 
     Args:
-        folder: its run folder.
+        folder: Path of the run folder.
     """
 
     folder: Path
@@ -126,7 +126,7 @@ class Run:
 
     @property
     def cells(self) -> Cells:
-        """(row, metric) -> (value, status, reason)."""
+        """Value, status and reason of each cell, by row id and metric."""
         rows = pq.read_table(self.folder / "scores.parquet").to_pylist()
         return {(row["row_id"], row["metric"]): (row["value"], row["status"], row["reason"]) for row in rows}
 
@@ -136,7 +136,7 @@ Evaluate = Callable[..., Run]
 
 @pytest.fixture(scope="module")
 def prefect_url(server_home: Path) -> str:
-    """The API URL of the Prefect server that all runs share."""
+    """Return the API URL of the Prefect server that all runs share."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PREFECT_API_URL", raising=False)
         return ensure_server(server_home)
@@ -144,7 +144,7 @@ def prefect_url(server_home: Path) -> str:
 
 @pytest.fixture(scope="module")
 def evaluate(prefect_url: str) -> Iterator[Evaluate]:
-    """Evaluates the example; the stores of a run are its own, so that nothing is known from another one."""
+    """Yield a function that evaluates the example; runs in different folders share no cache and no tables."""
 
     def run(folder: Path, server: Server, **options: Any) -> Run:
         with pytest.MonkeyPatch.context() as patch:
@@ -158,12 +158,12 @@ def evaluate(prefect_url: str) -> Iterator[Evaluate]:
 
 
 def configuration(folder: Path, server: Server, **options: Any) -> dict[str, Any]:
-    """The configuration of a run.
+    """Return the configuration of a run.
 
     Args:
-        folder: where its results and stores go.
-        server: who judges.
-        **options: of the judge's server; `shard_rows` of the run.
+        folder: Folder of the results, the cache and the tables.
+        server: Judge server of the run.
+        **options: Options of the judge server; `shard_rows` is an option of the run.
     """
     shard_rows = options.pop("shard_rows", ROWS // 2)
     return {
@@ -177,6 +177,6 @@ def configuration(folder: Path, server: Server, **options: Any) -> dict[str, Any
 
 
 def environment(folder: Path, prefect_url: str) -> dict[str, str]:
-    """The environment of a run that is a process of its own."""
+    """Return the environment of a run in a separate process."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "ASSAY_"))}
     return kept | {"ASSAY_HOME": str(folder / "home"), "PREFECT_API_URL": prefect_url, "COLUMNS": "120"}

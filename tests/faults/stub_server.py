@@ -1,8 +1,8 @@
-"""A judge server as a process of its own, whose answers follow from the prompt alone, and that fails as it is told.
+"""A judge server in a separate process: answers depend on the prompt alone, and faults are options.
 
     python -m tests.faults.stub_server --port 8123 --log requests.jsonl --fail-every 10 --fail-status 500
 
-Every chat request but those of probing is a line of the log: its prompt, and the fault it met.
+Each line of the log is a chat request, with its prompt and its fault; requests of the probe are left out.
 """
 
 import argparse
@@ -17,14 +17,14 @@ from typing import Any
 from tests.tasks.judges.openai.fake_server import FakeServer, Fault, step
 
 MOST_SECONDS = 300
-"""A server whose test was killed ends by itself."""
+"""Time limit: a server whose test was killed ends by itself."""
 
 
 class Answers:
-    """Decides the answer to each request.
+    """A function that chooses the answer or the fault for each request.
 
     Args:
-        options: the command line.
+        options: Parsed command line.
     """
 
     def __init__(self, options: argparse.Namespace) -> None:
@@ -59,7 +59,7 @@ class Answers:
 
 
 def _chosen(labels: list[str], prompt: str) -> dict[str, Any]:
-    """A label, with probabilities for all of them."""
+    """Return a choice of a label, with probabilities of all labels."""
     weights = {label: 1 + _number(prompt, label) % 50 for label in labels}
     top = {label: weight / sum(weights.values()) for label, weight in weights.items()}
     label = max(top, key=lambda label: top[label])
@@ -67,7 +67,7 @@ def _chosen(labels: list[str], prompt: str) -> dict[str, Any]:
 
 
 def _value(schema: dict[str, Any], key: str) -> Any:
-    """A value that fits the schema; another prompt has another one."""
+    """Return a value that fits the schema and depends on the prompt."""
     if "enum" in schema:
         return schema["enum"][_number(key) % len(schema["enum"])]
     if schema["type"] == "object":
@@ -87,7 +87,7 @@ def _number(*parts: str) -> int:
 
 
 def main() -> None:
-    """Serves until it is killed."""
+    """Serve until the process is killed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--log", type=Path, required=True)

@@ -1,6 +1,6 @@
-"""A judge server that fails in the middle of an evaluation: the scores are those of an undisturbed run, or it says why.
+"""Judge servers that fail during an evaluation: scores equal those of a run without faults, or the run says why.
 
-The server answers each prompt in one way only, so scores are compared bit for bit.
+The server always gives the same answer to a prompt, so scores are compared bit for bit.
 """
 
 import json
@@ -25,46 +25,46 @@ ASSAY = Path(sys.executable).with_name("assay")
 QUOTED = re.compile(r"<quoted (\w+)>\n(.*?)\n</quoted>", re.DOTALL)
 
 
-def log_of(folder: Path) -> list[dict[str, Any]]:
-    """The requests that a server got, those of probing left out."""
+def read_log(folder: Path) -> list[dict[str, Any]]:
+    """Return the requests that a server received, without those of the probe."""
     return [json.loads(line) for line in (folder / "requests.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.fixture(scope="module")
 def stub(serve: Callable[..., Server]) -> Callable[[Path], Server]:
-    """Makes a stub server that logs into a folder."""
+    """Return a function that creates a stub server that logs into a folder."""
     return lambda folder: serve("-m", "tests.faults.stub_server", "--log", str(folder / "requests.jsonl"))
 
 
 @pytest.fixture(scope="module")
-def undisturbed(stub: Callable[[Path], Server], evaluate: Evaluate, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """The run that nothing disturbs."""
-    folder = tmp_path_factory.mktemp("undisturbed")
+def faultless_run(stub: Callable[[Path], Server], evaluate: Evaluate, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Return a run without faults."""
+    folder = tmp_path_factory.mktemp("faultless")
     server = stub(folder)
     server.start()
     return evaluate(folder, server)
 
 
-def test_the_undisturbed_run_has_many_different_scores_and_no_gap(undisturbed: Run) -> None:
-    cells = undisturbed.cells
+def test_run_without_faults_has_varied_scores_and_no_failed_cell(faultless_run: Run) -> None:
+    cells = faultless_run.cells
     assert len({row for row, _ in cells}) == ROWS
     assert not [cell for cell in cells.values() if cell[1] == "failed"]
     assert len({value for value, *_ in cells.values()}) > 40
-    asked = log_of(undisturbed.folder.parent)
-    assert len(asked) == undisturbed.manifest["usage"]["requests"] > 20 * ROWS
+    asked = read_log(faultless_run.folder.parent)
+    assert len(asked) == faultless_run.manifest["usage"]["requests"] > 20 * ROWS
 
 
 @pytest.mark.parametrize("status", [429, 500])
-def test_every_tenth_request_is_refused(
-    status: int, stub: Callable[[Path], Server], evaluate: Evaluate, undisturbed: Run, tmp_path: Path
+def test_scores_are_unaffected_by_refused_requests(
+    status: int, stub: Callable[[Path], Server], evaluate: Evaluate, faultless_run: Run, tmp_path: Path
 ) -> None:
     server = stub(tmp_path)
     server.start("--fail-every", "10", "--fail-status", str(status))
     run = evaluate(tmp_path, server)
-    assert run.cells == undisturbed.cells
-    faults = Counter(line["fault"] for line in log_of(tmp_path))
+    assert run.cells == faultless_run.cells
+    faults = Counter(line["fault"] for line in read_log(tmp_path))
     assert faults[str(status)] == sum(faults.values()) // 10
-    usage, wanted = run.manifest["usage"], undisturbed.manifest["usage"]
+    usage, wanted = run.manifest["usage"], faultless_run.manifest["usage"]
     assert usage["requests"] == sum(faults.values()) == wanted["requests"] + faults[str(status)]
     assert usage["failed"] == {}
     assert {name: usage[name] for name in ("questions", "prompt_tokens", "output_tokens")} == {
@@ -72,30 +72,30 @@ def test_every_tenth_request_is_refused(
     }
 
 
-def test_every_tenth_reply_is_bad_json(
-    stub: Callable[[Path], Server], evaluate: Evaluate, undisturbed: Run, tmp_path: Path
+def test_invalid_json_fails_only_the_cells_of_its_rows(
+    stub: Callable[[Path], Server], evaluate: Evaluate, faultless_run: Run, tmp_path: Path
 ) -> None:
     server = stub(tmp_path)
     server.start("--bad-json-every", "10")
     run = evaluate(tmp_path, server, shard_rows=ROWS)
-    bad = [line["prompt"] for line in log_of(tmp_path) if line["fault"] is not None]
+    bad = [line["prompt"] for line in read_log(tmp_path) if line["fault"] is not None]
     assert len(bad) > 3
     failed = {key: cell for key, cell in run.cells.items() if cell[1] == "failed"}
     assert {reason for _, _, reason in failed.values()} == {NO_JSON}
     assert {row for row, _ in failed} == rows_in(bad)
-    assert without(run.cells, failed) == without(undisturbed.cells, failed)
+    assert without(run.cells, failed) == without(faultless_run.cells, failed)
     assert run.manifest["usage"]["failed"] == {NO_JSON: len(bad)}
-    assert run.manifest["usage"]["requests"] == len(log_of(tmp_path))
+    assert run.manifest["usage"]["requests"] == len(read_log(tmp_path))
     for metric in json.loads((run.folder / "summary.json").read_text(encoding="utf-8"))["metrics"]:
         assert metric["failed"] == sum(name == metric["metric"] for _, name in failed)
         assert metric["scored"] + metric["undefined"] + metric["failed"] == ROWS
 
 
-def test_the_server_is_killed_and_comes_back(
-    stub: Callable[[Path], Server], evaluate: Evaluate, undisturbed: Run, tmp_path: Path
+def test_run_survives_a_restart_of_the_server(
+    stub: Callable[[Path], Server], evaluate: Evaluate, faultless_run: Run, tmp_path: Path
 ) -> None:
     server = stub(tmp_path)
-    server.start("--die-at", str(len(log_of(undisturbed.folder.parent)) // 2))
+    server.start("--die-at", str(len(read_log(faultless_run.folder.parent)) // 2))
     ends: list[int] = []
 
     def restart() -> None:
@@ -107,17 +107,17 @@ def test_the_server_is_killed_and_comes_back(
     run = evaluate(tmp_path, server)
     revive.join()
     assert ends == [-signal.SIGKILL]
-    assert run.cells == undisturbed.cells
+    assert run.cells == faultless_run.cells
     assert run.manifest["status"] == "completed"
     assert run.manifest["usage"]["failed"] == {}
-    assert run.manifest["usage"]["questions"] == undisturbed.manifest["usage"]["questions"]
+    assert run.manifest["usage"]["questions"] == faultless_run.manifest["usage"]["questions"]
 
 
-def test_the_server_is_killed_and_does_not_come_back(
-    stub: Callable[[Path], Server], prefect_url: str, undisturbed: Run, tmp_path: Path
+def test_run_ends_with_an_error_if_the_server_stays_down(
+    stub: Callable[[Path], Server], prefect_url: str, faultless_run: Run, tmp_path: Path
 ) -> None:
     server = stub(tmp_path)
-    server.start("--die-at", str(len(log_of(undisturbed.folder.parent)) // 2))
+    server.start("--die-at", str(len(read_log(faultless_run.folder.parent)) // 2))
     config = tmp_path / "assay.yaml"
     config.write_text(json.dumps(configuration(tmp_path, server, unavailable_timeout=2)), encoding="utf-8")
     done = subprocess.run(
@@ -142,14 +142,14 @@ def test_the_server_is_killed_and_does_not_come_back(
 
 
 def rows_in(prompts: list[str]) -> set[str]:
-    """The rows whose claims, questions or context sentences these prompts ask for."""
+    """Return the ids of the rows whose claims, questions or context sentences the prompts ask for."""
     asked = [dict(QUOTED.findall(prompt)) for prompt in prompts]
     rows = map(json.loads, EXAMPLE.read_text(encoding="utf-8").splitlines()[:ROWS])
     return {row["id"] for row in rows for quoted in asked if is_about(quoted, row)}
 
 
 def is_about(quoted: dict[str, str], row: dict[str, Any]) -> bool:
-    """Whether texts that a prompt quotes are a row's."""
+    """Return whether the texts quoted by a prompt belong to a row."""
     if "response" in quoted:
         return quoted["response"] in (row["response"], row["reference"])
     sentences = re.sub(r"^\[\d+\] ", "", quoted["context"], flags=re.MULTILINE)
@@ -157,5 +157,5 @@ def is_about(quoted: dict[str, str], row: dict[str, Any]) -> bool:
 
 
 def without(cells: Cells, left_out: Cells) -> Cells:
-    """The other cells."""
+    """Return the cells that are not left out."""
     return {key: cell for key, cell in cells.items() if key not in left_out}

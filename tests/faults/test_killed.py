@@ -1,6 +1,6 @@
-"""A run that is killed continues where it was: equal scores, and almost nothing asked twice.
+"""Killed runs resume: scores are equal, and almost no question is asked twice.
 
-The server's own log of requests is the witness. `ASSAY_TEST_KILLS` and `ASSAY_TEST_ROWS` make the series longer.
+Questions are counted in the log of the judge server. `ASSAY_TEST_KILLS` and `ASSAY_TEST_ROWS` lengthen the test.
 """
 
 import json
@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.conftest import Run, Server, environment, no_hang
+from tests.faults.conftest import Run, Server, environment, restart_timer
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
@@ -26,19 +26,19 @@ KILLS = int(os.environ.get("ASSAY_TEST_KILLS", "2"))
 ROWS = int(os.environ.get("ASSAY_TEST_ROWS", "40"))
 METRICS = ("faithfulness", "answer_relevancy", "context_precision", "context_recall", "factual_correctness")
 IN_FLIGHT = 16
-"""Requests at once: what is on its way when a run is killed is lost, however small the batches of the store."""
-MOST_TWICE = 0.02
-"""Share of requests that may be asked twice over a long series; a short series has the same loss a kill."""
-LOST_A_KILL = 2 * IN_FLIGHT + 64
+"""Concurrent requests: those in flight when a run is killed are lost, whatever the batch size of the cache."""
+MAX_ASKED_TWICE = 0.02
+"""Maximum share of requests asked twice over many kills; for few kills, LOST_PER_KILL is the limit."""
+LOST_PER_KILL = 2 * IN_FLIGHT + 64
 
 
 class Killable:
-    """A run as a process group of its own, with a judge server and stores of its own.
+    """A run in a separate process group, which shares neither judge server nor stores with another one.
 
     Args:
-        folder: where everything of this run lies.
-        server: its judge.
-        prefect_url: the Prefect server that all share.
+        folder: Folder of all files of the run.
+        server: Judge server of the run.
+        prefect_url: API URL of the Prefect server that all runs share.
     """
 
     def __init__(self, folder: Path, server: Server, prefect_url: str) -> None:
@@ -47,24 +47,24 @@ class Killable:
         (folder / "config.yaml").write_text(json.dumps(configuration(folder, server)), encoding="utf-8")
 
     def start(self, out: str) -> subprocess.Popen[bytes]:
-        """Starts a run into a folder."""
+        """Start the run, which writes into a folder."""
         command = [str(ASSAY), "run", str(self.folder / "config.yaml"), "--out", str(self.folder / out)]
         with (self.folder / f"{out}.log").open("wb") as log:
             return subprocess.Popen(command, env=self._environment, stdout=log, stderr=log, start_new_session=True)
 
     def finish(self, out: str) -> Run:
-        """Runs to the end."""
+        """Start the run, wait until it ends, and return it."""
         code = self.start(out).wait()
         assert code == 0, (self.folder / f"{out}.log").read_text(encoding="utf-8")
         return Run(self.folder / out)
 
     @property
     def asked(self) -> list[str]:
-        """The prompts that the server was asked, in their order."""
+        """Prompts that the server received, in order."""
         return asked_prompts(self.folder)
 
     def kill_after(self, requests: int, out: str) -> None:
-        """Starts a run and kills its whole process group when the server has seen so many requests."""
+        """Start the run, and kill its process group once the server has received this number of requests."""
         process = self.start(out)
         for _ in wait_for_requests(self.folder, requests):
             assert process.poll() is None, (self.folder / f"{out}.log").read_text(encoding="utf-8")
@@ -85,7 +85,7 @@ def configuration(folder: Path, server: Server) -> dict[str, Any]:
 
 
 def wait_for_requests(folder: Path, count: int) -> Iterator[None]:
-    """Yield now and then until the judge has logged so many requests."""
+    """Yield at intervals until the judge server has logged this number of requests."""
     log = folder / "requests.jsonl"
     log.touch()
     with log.open("rb") as lines:
@@ -96,7 +96,7 @@ def wait_for_requests(folder: Path, count: int) -> Iterator[None]:
 
 
 def asked_prompts(folder: Path) -> list[str]:
-    """Return the prompts that the judge was asked, in their order; a line that was cut off does not count."""
+    """Return the prompts that the judge server received, in order; skip a line that was cut off."""
     try:
         lines = (folder / "requests.jsonl").read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
@@ -105,7 +105,7 @@ def asked_prompts(folder: Path) -> list[str]:
 
 
 def rows(count: int) -> list[dict[str, object]]:
-    """Rows that have nothing in common, so that every question is asked of one row only."""
+    """Return rows without common texts, so each question belongs to one row."""
     return [
         {
             "id": f"r{number}",
@@ -122,7 +122,7 @@ def rows(count: int) -> list[dict[str, object]]:
 def killable(
     serve: Callable[..., Server], prefect_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[], Killable]:
-    """Makes runs, each with a server of its own."""
+    """Return a function that creates runs, each with a separate judge server."""
 
     def make() -> Killable:
         folder = tmp_path_factory.mktemp("killable")
@@ -134,21 +134,21 @@ def killable(
 
 
 @pytest.fixture(scope="module")
-def undisturbed(killable: Callable[[], Killable]) -> tuple[Run, list[str]]:
-    """The run that nobody kills, and what it asked."""
+def uninterrupted_run(killable: Callable[[], Killable]) -> tuple[Run, list[str]]:
+    """Return a run that is not killed, and its prompts."""
     process = killable()
     return process.finish("run"), process.asked
 
 
-def test_killed_runs_end_with_the_scores_of_an_undisturbed_one(
-    killable: Callable[[], Killable], undisturbed: tuple[Run, list[str]]
+def test_resumed_runs_have_the_scores_of_an_uninterrupted_run(
+    killable: Callable[[], Killable], uninterrupted_run: tuple[Run, list[str]]
 ) -> None:
-    whole, asked = undisturbed
+    whole, asked = uninterrupted_run
     assert max(Counter(asked).values()) == 1
     chance = random.Random(20)
     twice = 0
     for _ in range(KILLS):
-        no_hang()
+        restart_timer()
         process = killable()
         process.kill_after(chance.randrange(1, len(asked)), "run")
         resumed = process.finish("run")
@@ -156,11 +156,11 @@ def test_killed_runs_end_with_the_scores_of_an_undisturbed_one(
         assert resumed.manifest["status"] == "completed"
         assert set(process.asked) == set(asked)
         twice += len(process.asked) - len(asked)
-    sys.stderr.write(f"{KILLS} kills, {len(asked)} requests a run, {twice} asked twice\n")
-    assert twice <= max(LOST_A_KILL * KILLS, MOST_TWICE * KILLS * len(asked))
+    sys.stderr.write(f"{KILLS} kills, {len(asked)} requests per run, {twice} asked twice\n")
+    assert twice <= max(LOST_PER_KILL * KILLS, MAX_ASKED_TWICE * KILLS * len(asked))
 
 
-def test_the_same_run_again_asks_nothing(killable: Callable[[], Killable]) -> None:
+def test_second_run_asks_nothing(killable: Callable[[], Killable]) -> None:
     process = killable()
     first = process.finish("run")
     asked = len(process.asked)
@@ -170,7 +170,7 @@ def test_the_same_run_again_asks_nothing(killable: Callable[[], Killable]) -> No
     assert second.manifest["usage"]["requests"] == 0
 
 
-def test_of_a_changed_passage_only_its_own_questions_are_asked(killable: Callable[[], Killable]) -> None:
+def test_changed_passage_asks_only_its_own_questions(killable: Callable[[], Killable]) -> None:
     process = killable()
     process.finish("run")
     cold = len(process.asked)

@@ -1,6 +1,6 @@
-"""A flow run of a worker is killed, by itself or with its worker, and continues where it was.
+"""Flow runs of a worker resume after they are killed, alone or together with the worker.
 
-The judge's own log of requests is the witness. `ASSAY_TEST_KILLS` and `ASSAY_TEST_ROWS` make the series longer.
+Questions are counted in the log of the judge server. `ASSAY_TEST_KILLS` and `ASSAY_TEST_ROWS` lengthen the test.
 """
 
 import os
@@ -25,8 +25,8 @@ from prefect.states import Scheduled
 from deployments.local_server import use_server
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
-from tests.faults.conftest import ROOT, Run, Server, no_hang
-from tests.faults.test_killed import LOST_A_KILL, MOST_TWICE, asked_prompts, configuration, wait_for_requests
+from tests.faults.conftest import ROOT, Run, Server, restart_timer
+from tests.faults.test_killed import LOST_PER_KILL, MAX_ASKED_TWICE, asked_prompts, configuration, wait_for_requests
 from tests.prefect_servers import prefect_server, worker
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
@@ -35,14 +35,14 @@ KILLS = int(os.environ.get("ASSAY_TEST_KILLS", "1"))
 POOL = "processes"
 
 
-class Deployed:
-    """A flow run of a deployment, with a judge server and stores of its own.
+class DeployedRun:
+    """A flow run of a deployment, which shares neither judge server nor stores with another one.
 
     Args:
-        folder: where everything of it lies.
-        server: its judge.
-        client: of the Prefect server.
-        deployment: of the flow `evaluate`.
+        folder: Folder of all files of the flow run.
+        server: Judge server of the flow run.
+        client: Client of the Prefect server.
+        deployment: Id of the deployment of the flow `evaluate`.
     """
 
     def __init__(self, folder: Path, server: Server, client: SyncPrefectClient, deployment: UUID) -> None:
@@ -58,31 +58,31 @@ class Deployed:
 
     @property
     def asked(self) -> list[str]:
-        """The prompts that the judge was asked, in their order."""
+        """Prompts that the judge server received, in order."""
         return asked_prompts(self.folder)
 
     def start(self) -> UUID:
-        """Has the worker begin a flow run."""
+        """Create a flow run for the worker, and return its id."""
         return self._client.create_flow_run_from_deployment(self._deployment, parameters={"config": self.config}).id
 
     def wait_for(self, requests: int) -> None:
-        """Waits until the judge has seen so many requests."""
+        """Wait until the judge server has received this number of requests."""
         for _ in wait_for_requests(self.folder, requests):
             pass
 
     def kill(self, flow_run_id: UUID) -> None:
-        """Kills a flow run's whole process group; its worker reports that."""
+        """Kill the process group of a flow run, and wait until the worker reports the crash."""
         process = self._wait(flow_run_id, lambda run: run.infrastructure_pid is not None).infrastructure_pid or ""
         os.killpg(int(process.rpartition(":")[2]), signal.SIGKILL)
         killed = self._wait(flow_run_id, lambda run: run.state is not None and run.state.is_final())
         assert killed.state_name == "Crashed"
 
     def retry(self, flow_run_id: UUID) -> None:
-        """Prefect's own retry of a flow run."""
+        """Schedule a flow run again, as Prefect's retry does."""
         self._client.set_flow_run_state(flow_run_id, Scheduled(), force=True)
 
     def finish(self, flow_run_id: UUID) -> Run:
-        """Waits for the end of a flow run."""
+        """Wait until a flow run ends, and return it."""
         ended = self._wait(flow_run_id, lambda run: run.state is not None and run.state.is_final())
         assert ended.state_name == "Completed", ended.state and ended.state.message
         return Run(self.folder / "run")
@@ -97,8 +97,8 @@ class Worker:
     """The worker of all flow runs.
 
     Args:
-        folder: where its files go, and what its flow runs keep.
-        url: of the Prefect server.
+        folder: Folder of the files of the worker and the home of its flow runs.
+        url: API URL of the Prefect server.
     """
 
     def __init__(self, folder: Path, url: str) -> None:
@@ -107,26 +107,26 @@ class Worker:
         self._running = ExitStack()
 
     def start(self) -> None:
-        """Starts it, and waits until it takes flow runs."""
+        """Start the worker, and wait until it accepts flow runs."""
         environment = {"ASSAY_HOME": str(self._folder / "home"), "PREFECT_LOGGING_LEVEL": "CRITICAL"}
         self._running.enter_context(worker(self._url, POOL, self._folder, environment))
 
     def kill(self) -> None:
-        """Kills it, and the processes of its flow runs."""
+        """Kill the worker and the processes of its flow runs."""
         self._running.close()
 
 
 @pytest.fixture(scope="module")
 def prefect_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The API URL of a Prefect server that works with workers."""
+    """Yield the API URL of a Prefect server that supports workers."""
     with prefect_server(tmp_path_factory.mktemp("server")) as url, use_server(url):
         yield url
         APILogWorker.drain_all()
 
 
 @pytest.fixture(scope="module")
-def worked(prefect_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
-    """A worker."""
+def running_worker(prefect_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    """Yield a running worker."""
     one = Worker(tmp_path_factory.mktemp("worker"), prefect_url)
     one.start()
     yield one
@@ -134,49 +134,49 @@ def worked(prefect_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.fixture(scope="module")
-def deployed(
-    serve: Callable[..., Server], worked: Worker, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[], Deployed]]:
-    """Makes flow runs, each with a judge of its own."""
-    del worked  # makes the work pool
+def new_flow_run(
+    serve: Callable[..., Server], running_worker: Worker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[], DeployedRun]]:
+    """Yield a function that creates flow runs, each with a separate judge server."""
+    del running_worker  # creates the work pool
     with get_client(sync_client=True) as client:
         flow: Any = Flow.from_source(str(ROOT), entrypoint="flows/evaluate.py:evaluate")
         deployment = flow.deploy("killed", work_pool_name=POOL, print_next_steps=False, ignore_warnings=True)
 
-        def make() -> Deployed:
-            no_hang()
+        def make() -> DeployedRun:
+            restart_timer()
             place = tmp_path_factory.mktemp("deployed")
             server = serve("-m", "tests.faults.stub_server", "--log", str(place / "requests.jsonl"))
             server.start()
-            return Deployed(place, server, client, deployment)
+            return DeployedRun(place, server, client, deployment)
 
         yield make
 
 
-def test_flow_runs_killed_under_a_worker_end_with_the_scores_of_an_undisturbed_one(
-    deployed: Callable[[], Deployed], worked: Worker
+def test_resumed_flow_runs_have_the_scores_of_an_uninterrupted_run(
+    new_flow_run: Callable[[], DeployedRun], running_worker: Worker
 ) -> None:
-    undisturbed = deployed()
-    run_evaluation(RunConfig.model_validate(undisturbed.config))
-    whole, asked = Run(undisturbed.folder / "run"), undisturbed.asked
+    uninterrupted_run = new_flow_run()
+    run_evaluation(RunConfig.model_validate(uninterrupted_run.config))
+    whole, asked = Run(uninterrupted_run.folder / "run"), uninterrupted_run.asked
     assert max(Counter(asked).values()) == 1
     chance = random.Random(21)
     twice = 0
     for number in range(KILLS):
-        one = deployed()
+        one = new_flow_run()
         flow_run_id = one.start()
         one.wait_for(chance.randrange(1, len(asked)))
         if number % 2:
             one.kill(flow_run_id)
             flow_run_id = one.start()
         else:
-            worked.kill()
-            worked.start()
+            running_worker.kill()
+            running_worker.start()
             one.retry(flow_run_id)
         resumed = one.finish(flow_run_id)
         assert resumed.cells == whole.cells
         assert resumed.manifest["status"] == "completed"
         assert set(one.asked) == set(asked)
         twice += len(one.asked) - len(asked)
-    sys.stderr.write(f"{KILLS} kills under a worker, {len(asked)} requests a run, {twice} asked twice\n")
-    assert twice <= max(LOST_A_KILL * KILLS, MOST_TWICE * KILLS * len(asked))
+    sys.stderr.write(f"{KILLS} kills under a worker, {len(asked)} requests per run, {twice} asked twice\n")
+    assert twice <= max(LOST_PER_KILL * KILLS, MAX_ASKED_TWICE * KILLS * len(asked))

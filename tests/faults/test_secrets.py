@@ -1,4 +1,4 @@
-"""Secrets stay where they are: planted wherever a user may put one, they are in nothing that is written or printed."""
+"""Secrets are neither written nor printed, wherever a user may configure them."""
 
 import json
 import os
@@ -36,12 +36,12 @@ COMMAND = "from deployments.cli.main import main; main()"
 
 @dataclass(frozen=True)
 class Place:
-    """A machine of somebody who has secrets: a folder for what is written, and an environment.
+    """A machine with secrets: a folder of all written files, and an environment.
 
     Args:
-        folder: everything that a run writes lies here.
-        prefect: home of the Prefect server.
-        environment: of commands.
+        folder: Folder of everything that a run writes.
+        prefect: Home of the Prefect server.
+        environment: Environment of commands.
     """
 
     folder: Path
@@ -49,9 +49,9 @@ class Place:
     environment: dict[str, str]
 
     def run(self, *arguments: str, **config: Any) -> subprocess.CompletedProcess[str]:
-        """Runs `assay run` as somebody who looks into a problem would: with everything logged."""
+        """Run `assay run` with every message logged, as a user who looks into a problem does."""
         values = {"source": str(EXAMPLE), "limit": 3, "metrics": ["faithfulness", "answer_similarity"], **config}
-        file = self.folder.with_name("assay.yaml")  # may hold a secret of the user's own, so it is not looked into
+        file = self.folder.with_name("assay.yaml")  # written by the user and not searched: it may hold a secret
         file.write_text(json.dumps(values), encoding="utf-8")
         command = [sys.executable, "-c", COMMAND, "run", str(file), "--verbose", *arguments]
         done = subprocess.run(
@@ -61,7 +61,7 @@ class Place:
         return done
 
     def find_secrets(self, shown: str) -> None:
-        """Fails if a secret is in what was printed, or in a file that was written, whatever it is."""
+        """Fail if a secret was printed, or is in any file that was written."""
         found = [f"printed: {secret}" for secret in PLANTED if secret in shown]
         for root in (self.folder, self.prefect):
             for path in root.rglob("*"):
@@ -103,7 +103,7 @@ def serve() -> Iterator[Callable[..., FakeServer]]:
 
 @pytest.fixture
 def bucket_url() -> Iterator[str]:
-    """The URL of an S3 server with the bucket `planted`."""
+    """Yield the URL of an S3 server with the bucket `planted`."""
     moto_server = pytest.importorskip("moto.server")
     boto = pytest.importorskip("botocore.session")
     server = moto_server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -122,11 +122,11 @@ def judge(url: str, **options: Any) -> dict[str, Any]:
 
 @pytest.mark.prefect
 @pytest.mark.models
-def test_a_run_that_uses_every_secret_writes_none(
+def test_run_writes_none_of_its_secrets(
     place: Place, serve: Callable[..., FakeServer], postgres_url: str, prefect_server: str, bucket_url: str
 ) -> None:
     def say(body: dict[str, Any]) -> Fault | None:
-        """One claim is met with an error that repeats the key, as careless proxies do."""
+        """Return an error that repeats the key for one claim, as careless proxies do."""
         text = str(body["messages"][-1]["content"])
         return Fault(400, {"error": {"message": f"bad request with Bearer {KEY}"}}) if "parental" in text else None
 
@@ -146,7 +146,7 @@ def test_a_run_that_uses_every_secret_writes_none(
 
 @pytest.mark.prefect
 @pytest.mark.models
-def test_a_run_that_fails_tells_no_secret(place: Place, serve: Callable[..., FakeServer]) -> None:
+def test_failing_run_prints_no_secret(place: Place, serve: Callable[..., FakeServer]) -> None:
     refusing = serve(key="another key")
     runs = [
         ("refuses the key", 4, judge(refusing.url, api_key_env="JUDGE_KEY")),
@@ -201,7 +201,7 @@ def test_a_run_that_fails_tells_no_secret(place: Place, serve: Callable[..., Fak
         {"tables": "s3://key:hunter2@bucket/tables"},
     ],
 )
-def test_a_configuration_with_a_secret_in_it_is_refused_without_repeating_it(config: dict[str, Any]) -> None:
+def test_configuration_with_a_secret_is_refused_without_repeating_it(config: dict[str, Any]) -> None:
     with pytest.raises(ConfigError) as caught:
         load_config(None, config)
     assert "hunter2" not in str(caught.value)
@@ -211,5 +211,5 @@ def test_a_configuration_with_a_secret_in_it_is_refused_without_repeating_it(con
     "address",
     ["s3://bucket/a@b:c.jsonl", "https://host:8443/me@home/a.jsonl", "sftp://me@host/a.jsonl", "hub:owner/name#test"],
 )
-def test_addresses_without_secrets_are_taken(address: str) -> None:
+def test_addresses_without_secrets_are_accepted(address: str) -> None:
     assert load_config(None, {"source": address}).source == address

@@ -1,6 +1,6 @@
-"""Places that cannot be written and files that say something else: a clear message or a recomputation, no wrong score.
+"""Folders that cannot be written and files that were changed: a clear message or a recomputation, no wrong score.
 
-Limits on the size of files stand for a full disk: they fail in the same calls.
+A limit on the size of files stands for a full disk, because both fail in the same calls.
 """
 
 import json
@@ -52,22 +52,22 @@ except AssayError as error:
 
 @pytest.fixture
 def server(serve: Callable[..., Server], tmp_path: Path) -> Server:
-    """A judge whose answers follow from the prompts, with a log of them."""
+    """Return a running judge server that logs its prompts and answers each one in one way only."""
     server = serve("-m", "tests.faults.stub_server", "--log", str(tmp_path / "requests.jsonl"))
     server.start()
     return server
 
 
-def asked(folder: Path) -> int:
-    """How many questions the judge was asked."""
+def count_questions(folder: Path) -> int:
+    """Return the number of questions that the judge received."""
     log = folder / "requests.jsonl"
     return len(log.read_bytes().splitlines()) if log.exists() else 0
 
 
-def outcomes(
+def run_with_limits(
     folder: Path, prefect_url: str, runs: Sequence[tuple[int | None, Mapping[str, Any]]]
 ) -> list[list[str] | None]:
-    """Runs in a process of its own, each with a limit on the size of files; the errors, None for a run without one."""
+    """Run in a separate process, each run with a limit on the size of files, and return its error or None."""
     done = subprocess.run(
         [sys.executable, "-c", RUNS],
         input=json.dumps(runs),
@@ -84,13 +84,13 @@ def outcomes(
 
 @pytest.mark.prefect
 @pytest.mark.models
-def test_a_full_disk_ends_a_run_with_a_message_and_the_next_one_completes_it(
+def test_next_run_completes_a_run_that_a_full_disk_ended(
     server: Server, prefect_url: str, evaluate: Evaluate, tmp_path: Path
 ) -> None:
     config = configuration(tmp_path, server)
     behind_a_file = str(tmp_path / "requests.jsonl" / "tables")
     (tmp_path / "requests.jsonl").touch()
-    barred, no_table, no_report, last = outcomes(
+    barred, no_table, no_report, last = run_with_limits(
         tmp_path,
         prefect_url,
         [(None, config | {"tables": behind_a_file}), (7_000, config), (100_000, config), (None, config)],
@@ -105,14 +105,14 @@ def test_a_full_disk_ends_a_run_with_a_message_and_the_next_one_completes_it(
     assert last is None
     assert not list(tmp_path.rglob("*.tmp"))
     whole = Run(tmp_path / "run")
-    assert whole.manifest["usage"]["requests"] == 0  # all of it was kept when the report could not be written
-    before = asked(tmp_path)
-    assert evaluate(tmp_path / "undisturbed", server).cells == whole.cells
-    # The store of answers did not fit on the disk either, so that what two shards have in common was asked twice.
-    assert 0 <= before - (asked(tmp_path) - before) < ROWS
+    assert whole.manifest["usage"]["requests"] == 0  # all tables were written before the report failed
+    before = count_questions(tmp_path)
+    assert evaluate(tmp_path / "complete", server).cells == whole.cells
+    # The cache did not fit on the disk either, so questions that two shards share were asked twice.
+    assert 0 <= before - (count_questions(tmp_path) - before) < ROWS
 
 
-def test_a_read_only_folder_is_told_and_left_as_it_was() -> None:
+def test_read_only_folder_is_reported_and_unchanged() -> None:
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)
         closed = Path(name, "closed")
@@ -125,7 +125,7 @@ def test_a_read_only_folder_is_told_and_left_as_it_was() -> None:
 
 
 class Planted:
-    """What a pickle of this runs when it is read."""
+    """An object whose pickle creates a file when it is loaded."""
 
     def __init__(self, trace: Path) -> None:
         self._trace = trace
@@ -135,7 +135,7 @@ class Planted:
 
 
 def plant(record: Path, trace: Path) -> None:
-    """Makes a pickle of a record, named as such."""
+    """Replace the result in a record by a pickle, and name the pickle serializer."""
     content = json.loads(record.read_text(encoding="utf-8"))
     content["metadata"]["serializer"] = {"type": "pickle", "picklelib": "cloudpickle"}
     content["result"] = PickleSerializer().dumps(Planted(trace)).decode()
@@ -144,11 +144,11 @@ def plant(record: Path, trace: Path) -> None:
 
 @pytest.mark.prefect
 @pytest.mark.models
-def test_what_was_damaged_or_planted_is_computed_anew_and_never_run(
+def test_damaged_or_planted_results_are_recomputed_and_never_executed(
     server: Server, evaluate: Evaluate, tmp_path: Path
 ) -> None:
     first = evaluate(tmp_path, server, shard_rows=ROWS)
-    cells, questions = first.cells, asked(tmp_path)
+    cells, questions = first.cells, count_questions(tmp_path)
     tables = tmp_path / "home" / "tables"
     for number, path in enumerate(sorted(tables.glob("*/*.parquet"))):
         if path.parent.name == "samples":
@@ -166,12 +166,12 @@ def test_what_was_damaged_or_planted_is_computed_anew_and_never_run(
     again = evaluate(tmp_path, server, shard_rows=ROWS)
     assert again.cells == cells
     assert not trace.exists()
-    assert asked(tmp_path) == questions  # all of it was in the store of answers
+    assert count_questions(tmp_path) == questions  # all answers were cached
 
 
 @pytest.mark.prefect
 @pytest.mark.models
-def test_a_table_of_a_finished_run_that_was_changed_is_no_basis_of_another(
+def test_changed_table_of_a_finished_run_is_refused_by_a_rerun(
     server: Server, prefect_url: str, evaluate: Evaluate, tmp_path: Path
 ) -> None:
     run = evaluate(tmp_path, server, shard_rows=ROWS)

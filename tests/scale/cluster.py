@@ -1,4 +1,4 @@
-"""A Dask cluster as a process of its own: prints its address, and ends when its input does."""
+"""A Dask cluster in a separate process, which prints its address and ends when its input is closed."""
 
 import sys
 
@@ -6,8 +6,8 @@ from distributed import LocalCluster
 
 
 def main() -> None:
-    """Serves until the input ends."""
-    with LocalCluster(  # type: ignore[no-untyped-call] # dask is typed by halves
+    """Serve until the input is closed."""
+    with LocalCluster(  # type: ignore[no-untyped-call] # dask is only partly typed
         n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0"
     ) as cluster:
         print(cluster.scheduler_address, flush=True)

@@ -1,4 +1,4 @@
-"""Judge servers and the Prefect server, as for tests of faults."""
+"""Judge servers and the Prefect server, shared with the tests of faults."""
 
 from tests.faults.conftest import prefect_url, serve
 

@@ -1,4 +1,4 @@
-"""An S3 server for tests: moto's, as a process of its own on the loopback interface, empty and gone afterwards."""
+"""A temporary S3 server for tests: moto in a separate process on the loopback interface."""
 
 import subprocess
 import sys
@@ -15,22 +15,22 @@ import pytest
 from tests.tasks.judges.openai.fake_server import free_port
 
 BUCKET = "assay"
-_PATIENCE_SECONDS = 60.0
+_TIMEOUT_SECONDS = 60.0
 
 
 @contextmanager
 def running_object_store(folder: Path) -> Iterator[dict[str, str]]:
-    """Runs a server with an empty bucket while the block lasts. Skips where it is not installed.
+    """Run a server with an empty bucket; skip if it is not installed.
 
     Args:
-        folder: its log lies there.
+        folder: Folder of the log.
 
     Yields:
-        The environment that leads S3 clients to it.
+        The environment variables that point S3 clients to the server.
     """
     missing = [name for name in ("moto", "s3fs") if find_spec(name) is None]
     if missing:
-        pytest.skip(f"no S3 server: {' and '.join(missing)} of the extra `test` can not be imported")
+        pytest.skip(f"no S3 server: {' and '.join(missing)} of the extra `test` cannot be imported")
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     with (folder / "s3.log").open("wb") as log:
@@ -53,7 +53,7 @@ def running_object_store(folder: Path) -> Iterator[dict[str, str]]:
 
 
 def _make_bucket(process: "subprocess.Popen[bytes]", url: str, log: Path) -> None:
-    deadline = time.monotonic() + _PATIENCE_SECONDS
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         try:
             urlopen(Request(f"{url}/{BUCKET}", method="PUT"), timeout=10).close()

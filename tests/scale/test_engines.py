@@ -1,6 +1,6 @@
-"""The same rows on threads, on Dask and on Ray: equal scores, bit for bit, and nothing asked twice.
+"""Evaluations on threads, Dask and Ray: scores are equal, bit for bit, and no question is asked twice.
 
-The plain run has SQLite and a local folder; the others have PostgreSQL and S3. `ASSAY_TEST_ROWS` makes the runs longer.
+The run on threads uses SQLite and a local folder, the others use PostgreSQL and S3. `ASSAY_TEST_ROWS` sets the size.
 """
 
 import json
@@ -43,7 +43,7 @@ METRICS = (
 
 
 def rows(count: int) -> list[dict[str, Any]]:
-    """Rows that share texts with rows of other shards, so that shards want the same vectors and entities."""
+    """Return rows that share texts across shards, so several shards need the same vectors and entities."""
     return [
         {
             "id": f"r{number}",
@@ -61,10 +61,10 @@ class Finished:
     """A finished run.
 
     Args:
-        cells: its scores.
-        manifest: its run.json.
-        asked: the prompts that the judge's server was asked.
-        seconds: from the start of its process to its end.
+        cells: Scores by row id and metric.
+        manifest: Content of run.json.
+        asked: Number of requests per prompt that the judge server received.
+        seconds: Duration of the process.
     """
 
     cells: Cells
@@ -74,23 +74,23 @@ class Finished:
 
     @property
     def digests(self) -> dict[str, list[str]]:
-        """Digests of the tables of every stage, shard by shard."""
+        """Digests of the tables of each stage, in the order of the shards."""
         return {stage: entry["digests"] for stage, entry in self.manifest["stages"].items()}
 
     @property
     def questions(self) -> dict[str, int]:
-        """Questions of every stage."""
+        """Number of questions per stage."""
         return {stage: entry["questions"] for stage, entry in self.manifest["stages"].items()}
 
 
 @dataclass
 class Runs:
-    """Runs over the same rows, as processes of their own, each with a judge server of its own.
+    """Runs over the same rows in separate processes, each with a separate judge server.
 
     Args:
-        folder: where everything lies.
-        serve: makes judge servers.
-        environment: of the processes.
+        folder: Folder of all files.
+        serve: Function that creates judge servers.
+        environment: Environment of the processes.
     """
 
     folder: Path
@@ -135,7 +135,7 @@ class Runs:
 
 @pytest.fixture(scope="module")
 def runs(serve: Callable[..., Server], prefect_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
-    """Makes runs; S3 is there for those that want it."""
+    """Yield a function that runs evaluations, with S3 available to them."""
     folder = tmp_path_factory.mktemp("scale")
     with running_object_store(folder) as s3:
         yield Runs(folder, serve, environment(folder, prefect_url) | s3)
@@ -143,44 +143,51 @@ def runs(serve: Callable[..., Server], prefect_url: str, tmp_path_factory: pytes
 
 @pytest.fixture(scope="module")
 def plain(runs: Runs) -> Finished:
-    """The run that the others are held against: threads, SQLite, a local folder."""
+    """Return the run that the others are compared with: threads, SQLite and a local folder."""
     return runs("plain")
 
 
 @pytest.fixture(scope="module")
 def databases(postgres_server: Path) -> dict[str, str]:
-    """An empty database for each engine."""
+    """Return the URL of an empty database for each engine."""
     return {engine: new_database(postgres_server) for engine in ("dask", "ray")}
 
 
 @pytest.fixture(scope="module")
 def on_dask(runs: Runs, databases: dict[str, str]) -> Finished:
-    """The run on Dask, with stores that other machines can reach."""
-    needs("dask")
+    """Return a run on Dask, with stores that other machines can reach."""
+    skip_without("dask")
     return runs("dask", runner="dask", cache=databases["dask"], tables=f"s3://{BUCKET}/dask")
 
 
 @pytest.fixture(scope="module")
 def on_ray(runs: Runs, databases: dict[str, str]) -> Finished:
-    """The run on Ray, with stores of its own."""
-    needs("ray")
+    """Return a run on Ray, which shares no store with the run on Dask."""
+    skip_without("ray")
     return runs("ray", runner="ray", cache=databases["ray"], tables=f"s3://{BUCKET}/ray")
 
 
-def needs(engine: str) -> None:
-    """Skips where an engine is not installed."""
+def skip_without(engine: str) -> None:
+    """Skip the test if an engine is not installed."""
     module = {"dask": "prefect_dask", "ray": "prefect_ray"}[engine]
     if find_spec(module) is None:
-        pytest.skip(f"no {engine}: {module} of the extra `{engine}` can not be imported")
+        pytest.skip(f"no {engine}: {module} of the extra `{engine}` cannot be imported")
 
 
 @contextmanager
 def dask_cluster(environment: dict[str, str]) -> Iterator[str]:
-    """The address of a Dask cluster that runs while the block lasts."""
+    """Run a Dask cluster, and yield its address."""
     command = [sys.executable, "-m", "tests.scale.cluster"]
-    alien = {name: value for name, value in environment.items() if not name.startswith(("PREFECT_", "ASSAY_"))}
+    plain_environment = {
+        name: value for name, value in environment.items() if not name.startswith(("PREFECT_", "ASSAY_"))
+    }
     process = subprocess.Popen(
-        command, cwd=ROOT, env=alien, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        command,
+        cwd=ROOT,
+        env=plain_environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     )
     assert process.stdin is not None
     assert process.stdout is not None
@@ -193,9 +200,7 @@ def dask_cluster(environment: dict[str, str]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("engine", ["dask", "ray"])
-def test_an_engine_gives_the_scores_of_a_plain_run(
-    engine: str, plain: Finished, request: pytest.FixtureRequest
-) -> None:
+def test_engines_give_the_scores_of_threads(engine: str, plain: Finished, request: pytest.FixtureRequest) -> None:
     run: Finished = request.getfixturevalue(f"on_{engine}")
     assert run.cells == plain.cells
     assert run.digests == plain.digests
@@ -204,10 +209,10 @@ def test_an_engine_gives_the_scores_of_a_plain_run(
     assert run.questions == plain.questions
 
 
-def test_another_engine_finds_what_one_has_computed(
+def test_results_of_one_engine_are_reused_by_another(
     runs: Runs, plain: Finished, on_dask: Finished, databases: dict[str, str]
 ) -> None:
-    """Tables and their records lie in S3, answers in PostgreSQL; the new run's home is empty."""
+    """Run with tables in S3, answers in PostgreSQL and an empty home."""
     after = runs("after", cache=databases["dask"], tables=f"s3://{BUCKET}/dask")
     assert after.cells == on_dask.cells == plain.cells
     assert not after.asked
@@ -215,10 +220,10 @@ def test_another_engine_finds_what_one_has_computed(
 
 
 @pytest.mark.skipif("ASSAY_TEST_ROWS" not in os.environ, reason="one more cluster: set ASSAY_TEST_ROWS")
-def test_a_cluster_that_is_running_is_used_and_answers_suffice(
+def test_running_cluster_reuses_cached_answers_without_tables(
     runs: Runs, plain: Finished, on_dask: Finished, databases: dict[str, str]
 ) -> None:
-    """The workers know neither ASSAY_HOME nor the Prefect server, and no table is there."""
+    """Run on workers without ASSAY_HOME and Prefect settings, with cached answers and no tables."""
     assert on_dask.asked
     with dask_cluster(runs.environment) as address:
         run = runs("cluster", runner=address, cache=databases["dask"], tables=f"s3://{BUCKET}/other")
@@ -226,14 +231,14 @@ def test_a_cluster_that_is_running_is_used_and_answers_suffice(
     assert not run.asked
 
 
-def test_a_cluster_elsewhere_needs_stores_that_it_can_reach() -> None:
+def test_cluster_on_another_machine_needs_stores_that_it_can_reach() -> None:
     config = RunConfig.model_validate({"runner": "tcp://scheduler.example:8786", "tables": "s3://bucket/assay"})
     with pytest.raises(ConfigError, match="answers would be files of this machine"):
         runner_of(config)
 
 
 @pytest.mark.parametrize("engine", ["dask", "ray"])
-def test_an_engine_that_is_not_installed_is_named_with_its_command(
+def test_missing_engine_is_reported_with_the_command_that_installs_it(
     engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, engine, None)

@@ -16,7 +16,7 @@ REPEATABLE_NAMES = ("__init__", "__main__", "protocol")
 MOST_LINES = 400
 MEDIAN_LINES = 150
 
-# Put together from parts, so that this file does not mention them either.
+# Assembled from parts because this file is searched too.
 _HOSTS = (r"py" + r"pi\.org", r"python" + r"hosted\.org", r"npm" + r"js\.(?:org|com)", r"deb" + r"ian\.org")
 _FOLDERS = ("root", "home", "opt", "work", "Users", "mnt")
 UNMENTIONABLE = {
@@ -27,7 +27,7 @@ OPTIONAL_DATA = "../" + "shared"
 READERS_OF_OPTIONAL_DATA = {".ci", "benchmarks", "tests"}
 
 
-def test_only_the_agreed_entries_lie_at_the_top() -> None:
+def test_top_level_has_only_the_listed_entries() -> None:
     assert {path.parts[0] for path in files()} <= TOP_LEVEL
 
 
@@ -41,12 +41,12 @@ def test_no_file_mentions_a_registry_or_a_path_of_one_machine() -> None:
     assert found == []
 
 
-def test_only_tests_and_benchmarks_know_of_data_beside_the_repository() -> None:
+def test_only_tests_and_benchmarks_read_data_outside_the_repository() -> None:
     readers = {path.parts[0] for path in files() if OPTIONAL_DATA in text_of(path)}
     assert readers <= READERS_OF_OPTIONAL_DATA
 
 
-def test_every_module_says_what_it_is_for() -> None:
+def test_every_module_has_a_docstring() -> None:
     paths = modules(*PACKAGES, "tests", "benchmarks", "docs")
     assert [str(path) for path in paths if not ast.get_docstring(ast.parse(text_of(path)))] == []
 
@@ -57,7 +57,7 @@ def test_every_folder_of_modules_is_a_package() -> None:
     assert {str(folder) for folder in folders if folder / "__init__.py" not in paths} == set()
 
 
-def test_the_top_of_tasks_holds_folders_only() -> None:
+def test_tasks_has_no_flat_modules() -> None:
     assert [str(path) for path in modules("tasks") if len(path.parts) == 2] == ["tasks/__init__.py"]
 
 

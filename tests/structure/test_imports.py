@@ -1,4 +1,4 @@
-"""Imports beyond the contracts of pyproject.toml: the contracts name every adapter, and imports are cheap."""
+"""Import checks beyond the contracts of pyproject.toml: contracts name every adapter, and imports are cheap."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ def test_the_contract_names_every_adapter() -> None:
 @pytest.mark.parametrize(
     "module", ["deployments.cli.main", "metric_core.registry", "tasks.sources", "tasks.models.run_models"]
 )
-def test_an_import_loads_no_heavy_package(module: str) -> None:
+def test_import_loads_no_heavy_package(module: str) -> None:
     command = [sys.executable, "-c", f"import {module}; {NAMES_OF_THE_LOADED}"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -38,7 +38,7 @@ def import_names() -> set[str]:
     return {name for name, owned in owners if needed & {canonicalize_name(owner) for owner in owned}}
 
 
-def test_no_module_is_named_like_another_one_on_the_path() -> None:
+def test_no_module_shadows_another_one_on_the_path() -> None:
     taken = sys.stdlib_module_names | import_names() | set(PACKAGES)
     paths = modules("flows", "deployments")
     names = {part: path for path in paths for part in (*path.parts[1:-1], path.stem)}

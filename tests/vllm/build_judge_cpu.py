@@ -1,11 +1,10 @@
-"""Builds a judge for tests on a machine without a GPU: vLLM for CPUs in an environment of its own, and a tiny model.
+"""Build a judge for tests on machines without a GPU: vLLM for CPUs in a virtual environment, and a tiny model.
 
     python3.11 tests/vllm/build_judge_cpu.py
 
 Needs Linux on x86-64 with AVX2, Python 3.11, 6 GB of disk, and a package index that offers the CPU build of torch. The
-folder is ASSAY_JUDGE_CPU_DIR, or rag-assay/judge-cpu in the user's cache. A folder that is complete and of the same
-versions is left as it is; anything else is built anew. The model's verdicts are at chance level: it is there to show
-that requests and replies fit, nothing else.
+folder is ASSAY_JUDGE_CPU_DIR, or rag-assay/judge-cpu in the user's cache. A complete folder of the same versions is
+reused; anything else is rebuilt. The verdicts of the model are at chance level: it serves to test requests and replies.
 """
 
 import fcntl
@@ -30,27 +29,27 @@ CONVERTER = HERE / "gguf_to_folder.py"
 
 @dataclass(frozen=True)
 class JudgeCpu:
-    """The folder that is built."""
+    """The folder of the judge."""
 
     path: Path
 
     @property
     def python(self) -> Path:
-        """The Python that has vLLM."""
+        """Python interpreter of the environment with vLLM."""
         return self.path / "venv" / "bin" / "python"
 
     @property
     def model(self) -> Path:
-        """The model's folder."""
+        """Folder of the model."""
         return self.path / "model"
 
     @property
     def marker(self) -> Path:
-        """Written last: says which recipe has been followed to its end."""
+        """File that names the recipe of a complete build; it is written last."""
         return self.path / "complete.json"
 
     def is_complete(self) -> bool:
-        """Whether it has been built to its end, by the recipe as it is now."""
+        """Return whether the folder is complete and follows the current recipe."""
         try:
             return bool(json.loads(self.marker.read_text(encoding="utf-8"))["recipe"] == recipe())
         except (OSError, ValueError, KeyError, TypeError):
@@ -58,22 +57,22 @@ class JudgeCpu:
 
 
 def judge_cpu() -> JudgeCpu:
-    """The folder in use."""
+    """Return the folder that the environment sets, or the one in the user's cache."""
     named = os.environ.get("ASSAY_JUDGE_CPU_DIR")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
     return JudgeCpu(Path(named).expanduser().absolute() if named else cache / "rag-assay" / "judge-cpu")
 
 
 def recipe() -> str:
-    """Digest of everything that determines what is built."""
+    """Return the digest of everything that determines the build."""
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in (REQUIREMENTS, UPLOADS, CONVERTER))).hexdigest()
 
 
 def build(judge: JudgeCpu) -> None:
-    """Builds the folder, unless it is complete; waits while another process builds it."""
+    """Build the folder unless it is complete; wait while another process builds it."""
     judge.path.mkdir(parents=True, exist_ok=True)
     with (judge.path / "lock").open("ab") as lock:
-        # The commands below inherit the lock, so it is held until they have ended, even if this process is killed.
+        # The commands below inherit the lock, which is therefore held until they end even if this process is killed.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if judge.is_complete():
             print(f"complete already: {judge.path}")
@@ -105,7 +104,7 @@ def _run(lock: IO[bytes], what: str, command: list[str]) -> None:
 
 
 def main() -> None:
-    """Checks the platform, then builds."""
+    """Check the platform, then build."""
     if (platform.system(), platform.machine()) != ("Linux", "x86_64") or sys.version_info[:2] != PYTHON:
         sys.exit(
             f"the judge on a CPU needs Linux on x86-64 and Python {PYTHON[0]}.{PYTHON[1]}; "

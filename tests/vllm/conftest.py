@@ -1,4 +1,4 @@
-"""A real vLLM, launched once for all tests as a user would launch it, and stopped after them."""
+"""A real vLLM, launched once for all tests as a user would launch it, and stopped at the end."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,12 +16,12 @@ MODEL = "smollm2-135m"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers the marker of these tests."""
+    """Register the marker of these tests."""
     config.addinivalue_line("markers", f"{MARKER}: needs a real vLLM, which `just judge-cpu` builds (minutes)")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks these tests, and skips them unless they are asked for and can be run."""
+    """Mark these tests, and skip them unless they are selected and the judge is built."""
     reason = None
     if MARKER not in str(config.option.markexpr):
         reason = "takes minutes and 5 GB of memory: run it with `just test-vllm`"
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def vllm_settings() -> LaunchSettings:
-    """What launches vLLM on two cores, with a model that answers at chance level."""
+    """Return launch settings for vLLM on two cores, with a model that answers at chance level."""
     return LaunchSettings.model_validate(
         {
             "python": str(judge_cpu().python),
@@ -44,7 +44,7 @@ def vllm_settings() -> LaunchSettings:
             "served_name": MODEL,
             "dtype": "float32",
             "max_model_len": 2048,
-            # On a CPU, vLLM ends at a seeded request whose prompt is computed in chunks.
+            # On a CPU, a seeded request with chunked prefill ends vLLM.
             "extra_args": ["--enforce-eager", "--max-num-seqs", "32", "--no-enable-chunked-prefill"],
             "environment": {"HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "0-1"},
             "start_timeout": 600,
@@ -54,7 +54,7 @@ def vllm_settings() -> LaunchSettings:
 
 @pytest.fixture(scope="session")
 def vllm_home() -> Iterator[Path]:
-    """The home of the judge, one for all test runs, which wait for each other: two judges would not fit into memory."""
+    """Yield the home of the judge, locked against other test runs because two judges do not fit into memory."""
     home = judge_cpu().path / "home"
     with FileLock(judge_cpu().path / "tests.lock"):
         yield home
@@ -62,7 +62,7 @@ def vllm_home() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def vllm_judge(vllm_settings: LaunchSettings, vllm_home: Path) -> Iterator[RunningJudge]:
-    """The launched vLLM: it ends with the process of the tests, however that comes to its end."""
+    """Yield the launched vLLM, which ends with the process of the tests, however that process ends."""
     with launch_for_scope(vllm_settings, vllm_home) as judge:
         yield judge
     assert not has_members(judge.pid)
@@ -70,5 +70,5 @@ def vllm_judge(vllm_settings: LaunchSettings, vllm_home: Path) -> Iterator[Runni
 
 @pytest.fixture(scope="session")
 def vllm_url(vllm_judge: RunningJudge) -> str:
-    """The `/v1` URL of the launched vLLM."""
+    """Return the `/v1` URL of the launched vLLM."""
     return vllm_judge.url

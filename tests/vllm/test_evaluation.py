@@ -1,7 +1,6 @@
-"""A whole evaluation judged by a real vLLM: whatever a metric asks is answered, counted, and asked only once.
+"""An evaluation judged by a real vLLM: each question of a metric is answered, counted, and asked only once.
 
-The model is too small for its judgement to mean anything, and small enough to break off a reply now and then: those
-cells fail and are counted, and no others.
+The model is too small for meaningful verdicts, and some of its completions are cut off: only the cells of those fail.
 """
 
 import json
@@ -43,14 +42,14 @@ METRICS = (
 
 
 SAMPLING = {"temperature": 1.0, "votes_temperature": 1.0, "questions_temperature": 1.0, "seed": 3}
-"""At temperature 0 the model repeats its first claim for ever."""
+"""Sampling parameters: at temperature 0 the model repeats its first claim forever."""
 
 
 class Run:
     """A finished run.
 
     Args:
-        folder: its run folder.
+        folder: Path of the run folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -62,7 +61,7 @@ class Run:
 
 @pytest.fixture(scope="module")
 def home(server_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A home with nothing in its stores, and a Prefect server at hand."""
+    """Yield an empty home, with a running Prefect server."""
     folder = tmp_path_factory.mktemp("evaluation")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PREFECT_API_URL", raising=False)
@@ -87,17 +86,17 @@ def evaluate(home: Path, vllm_url: str, name: str) -> Run:
 
 @pytest.fixture(scope="module")
 def run(home: Path, vllm_url: str) -> Run:
-    """The first run."""
+    """Return the first run."""
     return evaluate(home, vllm_url, "first")
 
 
-def test_it_is_complete_and_says_who_judged(run: Run) -> None:
+def test_manifest_is_complete_and_names_the_judge(run: Run) -> None:
     assert (run.manifest["status"], run.manifest["rows"]) == ("completed", ROWS)
     assert run.manifest["judge"]["model"] == MODEL
     assert run.manifest["judge_features"]["json"] == "response_format"
 
 
-def test_what_it_cost_is_counted(run: Run) -> None:
+def test_usage_is_counted(run: Run) -> None:
     usage = run.manifest["usage"]
     assert usage["requests"] >= usage["questions"] > 12 * ROWS
     assert usage["stored"] == 0
@@ -127,7 +126,7 @@ def test_verdicts_have_probabilities(run: Run) -> None:
     assert len({row["probability"] for row in verdicts}) > 3 * ROWS
 
 
-def test_replies_that_can_not_be_used_fail_few_cells_and_are_counted(run: Run) -> None:
+def test_unusable_replies_fail_few_cells_and_are_counted(run: Run) -> None:
     failed = Counter(row["metric"] for row in run.scores if row["status"] == "failed")
     assert len(run.scores) == ROWS * len(run.summary["metrics"]) == ROWS * len(METRICS)
     assert {metric["metric"]: metric["failed"] for metric in run.summary["metrics"] if metric["failed"]} == failed
@@ -135,7 +134,7 @@ def test_replies_that_can_not_be_used_fail_few_cells_and_are_counted(run: Run) -
     assert bool(failed) == bool(run.manifest["usage"]["failed"])
 
 
-def test_a_second_run_asks_only_what_had_no_answer(run: Run, home: Path, vllm_url: str) -> None:
+def test_second_run_asks_only_unanswered_questions(run: Run, home: Path, vllm_url: str) -> None:
     again = evaluate(home, vllm_url, "second")
     assert again.manifest["status"] == "completed"
     assert again.manifest["usage"]["questions"] - again.manifest["usage"]["stored"] <= sum(

@@ -1,4 +1,4 @@
-"""The launched vLLM serves what the server judge builds upon: constrained replies with log-probabilities."""
+"""The launched vLLM supports what the server judge needs: constrained replies with log-probabilities."""
 
 import json
 import math
@@ -26,19 +26,19 @@ def post(url: str, body: dict[str, Any]) -> dict[str, Any]:
     return dict(response.json())
 
 
-def test_it_serves_the_model_by_its_name(vllm_url: str) -> None:
+def test_server_lists_the_model_by_name(vllm_url: str) -> None:
     [model] = httpx.get(f"{vllm_url}/models").json()["data"]
     assert (model["id"], model["max_model_len"]) == (MODEL, 2048)
 
 
-def test_its_status_is_known(vllm_judge: RunningJudge, vllm_home: Path) -> None:
+def test_status_reports_the_running_judge(vllm_judge: RunningJudge, vllm_home: Path) -> None:
     status = judge_status(vllm_home)
     assert status.healthy
     assert status.record is not None
     assert (status.record.url, status.record.model) == (vllm_judge.url, MODEL)
 
 
-def test_it_belongs_to_the_process_that_launched_it(
+def test_judge_belongs_to_the_process_that_launched_it(
     vllm_judge: RunningJudge, vllm_settings: LaunchSettings, vllm_home: Path
 ) -> None:
     assert find_process(vllm_judge.pid) is not None
@@ -80,7 +80,7 @@ def test_a_reply_fits_its_schema(vllm_url: str) -> None:
     assert all(isinstance(claim, str) for claim in value["claims"])
 
 
-def test_equal_beginnings_are_found_in_the_prefix_cache(vllm_url: str) -> None:
+def test_shared_prefixes_are_found_in_the_prefix_cache(vllm_url: str) -> None:
     context = "The ferry crosses the sound in forty minutes, every hour. " * 20
     replies = [
         post(vllm_url, {"messages": [{"role": "user", "content": f"{context}{end}"}], "max_completion_tokens": 1})

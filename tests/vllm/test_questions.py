@@ -1,4 +1,4 @@
-"""Every kind of question, put to a real vLLM by the server judge."""
+"""Every kind of judge question, sent to a real vLLM by the server judge."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from tests.metric_core.prompts.questions import QUESTIONS
 from tests.vllm.conftest import MODEL
 
 
-def of_type(kind: type[JudgeQuestion]) -> list[JudgeQuestion]:
+def questions_of_type(kind: type[JudgeQuestion]) -> list[JudgeQuestion]:
     return [question for question in QUESTIONS.values() if isinstance(question, kind)]
 
 
@@ -30,7 +30,7 @@ def check_cost(usage: Usage) -> None:
     assert usage.seconds > 0
 
 
-def test_the_server_is_recognised(judge: OpenAIJudge) -> None:
+def test_features_of_the_server_are_detected(judge: OpenAIJudge) -> None:
     features = judge.features
     assert features.model == judge.identity.model == MODEL
     assert features.window == 2048
@@ -43,7 +43,7 @@ def test_the_server_is_recognised(judge: OpenAIJudge) -> None:
     assert features.cached_tokens
 
 
-@pytest.mark.parametrize("question", of_type(ChoiceQuestion), ids=lambda question: question.kind)
+@pytest.mark.parametrize("question", questions_of_type(ChoiceQuestion), ids=lambda question: question.kind)
 def test_a_choice_has_a_label_and_probabilities(judge: OpenAIJudge, question: ChoiceQuestion) -> None:
     [answer] = judge.choose([question])
 
@@ -57,8 +57,8 @@ def test_a_choice_has_a_label_and_probabilities(judge: OpenAIJudge, question: Ch
     check_cost(answer.usage)
 
 
-@pytest.mark.parametrize("question", of_type(GenerateQuestion), ids=lambda question: question.kind)
-def test_a_reply_fits_its_schema_or_says_why_not(judge: OpenAIJudge, question: GenerateQuestion) -> None:
+@pytest.mark.parametrize("question", questions_of_type(GenerateQuestion), ids=lambda question: question.kind)
+def test_reply_fits_its_schema_or_has_a_reason(judge: OpenAIJudge, question: GenerateQuestion) -> None:
     [answer] = judge.generate([question])
 
     check_cost(answer.usage)

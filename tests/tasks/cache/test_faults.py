@@ -23,7 +23,7 @@ from tasks.cache.cache_address import engine_url
 from tasks.cache.cache_tables import ANSWERS, FORMATS
 from tasks.cache.cached_judge import CachedJudge
 from tasks.judges.protocol import ChoiceAnswer
-from tests.postgres import lose_connections, new_database, postgres_at_hand
+from tests.postgres import lose_connections, new_database, start_postgres
 from tests.tasks.cache.helpers import CountingJudge, key_of, numbered, wait_until
 
 COUNT = 1500
@@ -183,7 +183,7 @@ def test_a_server_that_goes_down_while_the_judge_works_keeps_what_was_cached(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = tmp_path / "asked"
-    with postgres_at_hand() as server:
+    with start_postgres() as server:
         url = engine_url(new_database(server.folder))
         judge = CachedJudge(CountingJudge(log, seconds=0.01), AnswerCache(url))
         results: list[list[ChoiceAnswer]] = []
