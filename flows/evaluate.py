@@ -120,8 +120,8 @@ def _evaluate(
     else:
         fetched = retrieval(retrieval_settings(config, config.retriever), tables)
         config = use_fetched_contexts(config, fetched.source)
-        read = fetched.added_to(_read_samples(config, plan))
-        findings |= {"config": settings_for_manifest(config), "retrieval": fetched.said()}
+        read = fetched.add_to(_read_samples(config, plan))
+        findings |= {"config": settings_for_manifest(config), "retrieval": fetched.manifest_entry()}
     refs = _run_shards(read, config, plan, models_for(manifest["run_id"]))
     findings["seconds"] = round(time.monotonic() - started, 3)
     if baseline is not None:

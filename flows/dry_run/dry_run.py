@@ -59,7 +59,7 @@ def make_dry_run(config: RunConfig, plan: Plan, *, fetch: bool = False) -> DryRu
     if isinstance(found, UnfetchedContexts):
         return _without_contexts(config, plan, found)
     config = use_fetched_contexts(config, found.source)
-    read = found.added_to(read_shards(samples_settings(config, plan), root))
+    read = found.add_to(read_shards(samples_settings(config, plan), root))
     forecast = _DryRun(config, plan).forecast(read)
     for stage in forecast.stages:
         stage.certainty = least_certain((stage.certainty, Certainty.ESTIMATED))

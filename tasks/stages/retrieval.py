@@ -73,12 +73,12 @@ class Retrieval(BaseModel, frozen=True, extra="forbid"):
     fetched: datetime
     seconds: float
 
-    def said(self) -> dict[str, Any]:
+    def manifest_entry(self) -> dict[str, Any]:
         """Return the entry of run.json, without the bad rows, which have their own."""
         return self.model_dump(mode="json", exclude={"bad_rows", "source"})
 
-    def added_to(self, read: SamplesResult) -> SamplesResult:
-        """The rows that were read, with the bad rows of the question set beside them."""
+    def add_to(self, read: SamplesResult) -> SamplesResult:
+        """Return the result of reading the rows, with the bad rows of the question set added."""
         return replace(
             read,
             rows_read=self.rows_read,
@@ -89,7 +89,7 @@ class Retrieval(BaseModel, frozen=True, extra="forbid"):
 
 @dataclass(frozen=True, slots=True)
 class UnfetchedContexts:
-    """Contexts that are not there yet.
+    """The size of a fetch that has not been done.
 
     Args:
         index: Identity of the index.
@@ -153,7 +153,7 @@ def fetch_contexts(settings: RetrievalSettings, tables: str) -> Retrieval:
     source = save_rows(rows, tables)
     _check(rows, problems, settings, fetcher.identity, source)
     reader = questions.reader
-    bad = map(BadRowNote.of, reader.bad_rows)
+    bad = map(BadRowNote.from_bad_row, reader.bad_rows)
     found = Retrieval(
         source=source,
         questions=settings.source or "",

@@ -15,7 +15,7 @@ from tasks.tables.table_store import StageRef, TableStore
 
 
 class SamplesSettings(DataOptions):
-    """Which rows are read, and how.
+    """Settings of the stage `samples`.
 
     Args:
         shard_rows: Number of rows per shard.
@@ -43,7 +43,7 @@ class BadRowNote:
     problem: str
 
     @classmethod
-    def of(cls, bad: BadRow) -> "BadRowNote":
+    def from_bad_row(cls, bad: BadRow) -> "BadRowNote":
         """Return a note of a bad row, whose problem ends with the line and file."""
         return cls(
             number=bad.number,
@@ -89,7 +89,7 @@ def read_shards(settings: SamplesSettings, tables: str, progress: Progress = ign
     return SamplesResult(
         refs=tuple(refs),
         rows_read=reader.rows_read,
-        bad_rows=tuple(map(BadRowNote.of, reader.bad_rows)),
+        bad_rows=tuple(map(BadRowNote.from_bad_row, reader.bad_rows)),
         bad_row_count=reader.bad_row_count,
         warnings=tuple(reader.warnings),
     )
