@@ -17,7 +17,7 @@ from tasks.runtime.telemetry import RAY, disable_telemetry
 
 StageRunner: TypeAlias = TaskRunner[PrefectFuture[Any]]
 
-SHARDS_A_WORKER = 2
+SHARDS_PER_WORKER = 2
 """Shards in the queue per stage that can run at the same time: enough to keep all workers busy."""
 
 CANCELLED_SECONDS = 1.0
@@ -66,7 +66,7 @@ def max_concurrent_shards(config: RunConfig) -> int:
 
     Only these have futures, and state in the engine, however long the run is.
     """
-    return SHARDS_A_WORKER * config.stages_at_once()
+    return SHARDS_PER_WORKER * config.stages_at_once()
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Of what was asked before, only what a change touches is asked again, and all of that: the servers' counts say so."""
+"""A change asks exactly the questions that depend on it, as counted by the judge server and the embedding server."""
 
 import json
 import shutil
@@ -37,7 +37,7 @@ COLD = {"claims": 3, "verdicts": 6, "questions": 3, "ratings": 6}
 
 
 def kind_of(body: Mapping[str, Any]) -> str:
-    """What a request asks for."""
+    """Return the kind of question of a request."""
     if labels := body.get("structured_outputs", {}).get("choice"):
         kinds = {frozenset({"yes", "no"}): "verdicts", frozenset({"1", "0"}): "votes"}
         return kinds.get(frozenset(labels), "ratings")
@@ -50,7 +50,7 @@ def schema_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def say(body: dict[str, Any]) -> dict[str, Any] | None:
-    """Two claims a response, and questions that name its hall."""
+    """Return two claims per response, or questions that name its hall; None for other questions."""
     if (kind := kind_of(body)) not in ("claims", "questions"):
         return None
     text = body["messages"][-1]["content"]
@@ -64,7 +64,7 @@ def say(body: dict[str, Any]) -> dict[str, Any] | None:
 
 
 class Bench:
-    """Runs with stores of their own, and what the two servers were asked in each of them."""
+    """Runs that share stores, and the requests of the last run to both servers."""
 
     def __init__(self, folder: Path, judge: FakeServer, embedder: EmbeddingServer) -> None:
         self.folder = folder
@@ -75,12 +75,12 @@ class Bench:
     def run(
         self, rows: Sequence[Mapping[str, Any]] = ROWS, options: Mapping[str, Any] | None = None, **more: Any
     ) -> Any:
-        """Runs; returns the table of scores.
+        """Run the flow, and return the table of scores.
 
         Args:
-            rows: of the source.
-            options: of the judge's server.
-            **more: further keys of the configuration.
+            rows: Rows of the source.
+            options: Options of the judge server.
+            **more: Further keys of the configuration.
         """
         source = self.folder / "rows.jsonl"
         source.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
@@ -97,14 +97,14 @@ class Bench:
         run = Path(run_evaluation(RunConfig.model_validate(config | more)).folder)
         self.asked: dict[str, int] = dict(Counter(kind_of(body) for body in self.judge.asked[judged:]))
         texts = [text for body in self.embedder.bodies[embedded:] for text in body["input"]]
-        self.embedded = [text for text in texts if text != "hello"]  # by which the server is looked at
+        self.embedded = [text for text in texts if text != "hello"]  # the text that probes the server
         self.stages: dict[str, dict[str, Any]] = json.loads((run / "run.json").read_text(encoding="utf-8"))["stages"]
         return pq.read_table(run / "scores.parquet")
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    """A bench whose first run has been."""
+    """Yield a bench after its first run."""
     embedder = EmbeddingServer()
     with FakeServer(say=say) as judge:
         bench = Bench(tmp_path, judge, embedder)
@@ -114,14 +114,14 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     embedder.stop()
 
 
-def test_what_is_new_in_the_data_or_in_the_metrics_is_asked_and_nothing_else(bench: Bench) -> None:
+def test_new_data_and_metrics_ask_only_new_questions(bench: Bench) -> None:
     first = bench.scores
     assert bench.run().equals(first)
     assert (bench.asked, bench.embedded) == ({}, [])
     bench.run(tables=str(bench.folder / "other-tables"))
     assert (bench.asked, bench.embedded) == ({}, [])
     bench.run(metrics=[*METRICS, "nv_context_relevance", "context_recall"])
-    # Claims of the references with their verdicts, and two ratings a row.
+    # Claims of the references with their verdicts, and two ratings per row.
     assert bench.asked == {"claims": 3, "verdicts": 6, "ratings": 6}
     assert bench.embedded == []
     bench.run([{**ROWS[0], "response": "Hall 7 does."}, *ROWS[1:]])
@@ -130,24 +130,22 @@ def test_what_is_new_in_the_data_or_in_the_metrics_is_asked_and_nothing_else(ben
     assert "Hall 7 does." in bench.embedded
 
 
-def test_a_changed_prompt_asks_the_questions_that_it_puts(bench: Bench) -> None:
+def test_changed_prompt_asks_its_questions_again(bench: Bench) -> None:
     prompts = bench.folder / "prompts"
     with as_file(files("metric_core.prompts") / "en") as packaged:
         shutil.copytree(packaged, prompts)
-    own = {"language": str(prompts)}
-    bench.run(options=own)
+    custom = {"language": str(prompts)}
+    bench.run(options=custom)
     assert bench.asked == {}
     for name, asked in (("verdict", {"verdicts": 6}), ("accuracy_1", {"ratings": 3}), ("system", COLD)):
         path = prompts / f"{name}.txt"
         path.write_text(path.read_text(encoding="utf-8") + "\nBe fair.\n", encoding="utf-8")
-        bench.run(options=own)
+        bench.run(options=custom)
         assert bench.asked == asked
         assert bench.embedded == []
 
 
-def test_another_judge_or_another_way_to_ask_it_asks_what_depends_on_that(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_changed_judge_or_options_ask_the_dependent_questions(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     others = {kind: count for kind, count in COLD.items() if kind != "questions"}
     for options, asked in (
         ({"revision": "2"}, COLD),
@@ -157,7 +155,7 @@ def test_another_judge_or_another_way_to_ask_it_asks_what_depends_on_that(
     ):
         bench.run(options=options)
         assert bench.asked == asked
-    # At the same address, in the same process: nobody may be taken for the model that was there before.
+    # The same address in the same process must not be taken for the previous model.
     bench.judge.models = ["another-model"]
     bench.run()
     assert bench.asked == COLD
@@ -167,12 +165,12 @@ def test_another_judge_or_another_way_to_ask_it_asks_what_depends_on_that(
     assert bench.embedded == []
 
 
-def test_of_the_sampling_only_what_reaches_a_request_asks_it_again(bench: Bench) -> None:
+def test_sampling_options_ask_only_requests_that_use_them(bench: Bench) -> None:
     voted = {"metric": "aspect_critic", "parameters": {"definition": "Is it kind?", "strictness": 3}}
     counted = {"metric": "discrete_criteria", "parameters": {"definition": "How kind?", "strictness": 3}}
     metrics = [*METRICS, voted, counted]
     bench.run(metrics=metrics)
-    # Three votes on a label are one request, on a number three.
+    # Three votes on a label take one request, on a number three.
     votes = {"votes": 3, "counts": 9}
     assert bench.asked == votes
     once = {kind: count for kind, count in COLD.items() if kind != "questions"}
@@ -194,7 +192,7 @@ def test_of_the_sampling_only_what_reaches_a_request_asks_it_again(bench: Bench)
     assert (bench.asked, bench.embedded) == ({}, [])
 
 
-def test_another_embedder_or_version_of_a_stage_computes_what_depends_on_it(
+def test_changed_embedder_or_stage_version_recomputes_what_depends_on_it(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = set(bench.embedded)
@@ -206,6 +204,6 @@ def test_another_embedder_or_version_of_a_stage_computes_what_depends_on_it(
     before = set((bench.folder / "tables" / "results").iterdir())
     bench.run()
     assert (bench.asked, bench.embedded) == ({}, [])
-    # A record of its own, of a table that was made of stored answers.
+    # A new record, of a table computed from cached answers.
     assert len(set((bench.folder / "tables" / "results").iterdir()) - before) == 1
     assert bench.stages["verdicts"]["stored"] == bench.stages["verdicts"]["questions"] == 6

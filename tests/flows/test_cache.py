@@ -1,4 +1,4 @@
-"""The store of answers in runs: how it is named, that it is used, and that it gives nothing away."""
+"""The cache in runs: its option, its use, and passwords in its address."""
 
 import json
 from pathlib import Path
@@ -34,8 +34,8 @@ ANSWERS = (
 METRICS = ("faithfulness", "context_recall", "answer_similarity", "context_entity_recall")
 
 
-def configured(folder: Path, **options: Any) -> RunConfig:
-    """The configuration of a run over one row with a scripted judge, whose stage tables nobody has computed."""
+def config_of(folder: Path, **options: Any) -> RunConfig:
+    """Return the configuration of a run over one row with a scripted judge and without stage tables."""
     source = folder / "rows.jsonl"
     source.write_text(json.dumps(ROW), encoding="utf-8")
     judge = script(folder, *ANSWERS).model_dump()
@@ -43,7 +43,7 @@ def configured(folder: Path, **options: Any) -> RunConfig:
     return RunConfig.model_validate(values)
 
 
-def test_a_file_is_relative_to_the_configuration_and_a_url_is_not(
+def test_file_is_relative_to_the_configuration_and_a_url_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "assay.toml"
@@ -55,15 +55,15 @@ def test_a_file_is_relative_to_the_configuration_and_a_url_is_not(
 
 def test_a_password_is_refused_and_not_repeated() -> None:
     url = "postgresql://assay:hunter2@db.example/answers"
-    with pytest.raises(ConfigError, match="PGPASSWORD") as told_by_file:
+    with pytest.raises(ConfigError, match="PGPASSWORD") as error_of_file:
         load_config(overrides={"cache": url})
-    with pytest.raises(ConfigError, match="PGPASSWORD") as told_by_model:
+    with pytest.raises(ConfigError, match="PGPASSWORD") as error_of_model:
         RunConfig(cache=url)
-    assert "hunter2" not in f"{told_by_file.value}{told_by_model.value}"
+    assert "hunter2" not in f"{error_of_file.value}{error_of_model.value}"
 
 
-def test_it_travels_in_the_settings_and_changes_no_key(tmp_path: Path) -> None:
-    here, there = (configured(tmp_path, cache=str(tmp_path / name)) for name in ("here.db", "there.db"))
+def test_cache_is_in_the_settings_and_in_no_fingerprint(tmp_path: Path) -> None:
+    here, there = (config_of(tmp_path, cache=str(tmp_path / name)) for name in ("here.db", "there.db"))
     for stage, settings in stage_settings(here, plan_run(here)).items():
         if stage is not Stage.AGGREGATION:
             assert getattr(settings, "cache", None) == here.cache
@@ -74,12 +74,12 @@ def test_it_travels_in_the_settings_and_changes_no_key(tmp_path: Path) -> None:
 
 @pytest.mark.prefect
 @pytest.mark.models
-def test_what_was_answered_costs_nothing_again(prefect_server: str, tmp_path: Path) -> None:  # noqa: ARG001
+def test_cached_answers_cost_nothing(prefect_server: str, tmp_path: Path) -> None:  # noqa: ARG001
     answers = str(tmp_path / "answers.db")
     usages, scores = [], []
     for number in (1, 2):
         out, tables = tmp_path / f"run-{number}", tmp_path / f"tables-{number}"
-        run_evaluation(configured(tmp_path, cache=answers, out=str(out), tables=str(tables)))
+        run_evaluation(config_of(tmp_path, cache=answers, out=str(out), tables=str(tables)))
         usages.append(json.loads((out / "run.json").read_text(encoding="utf-8"))["usage"])
         scores.append(pq.read_table(out / "scores.parquet"))
     assert usages[0]["stored"] < usages[0]["questions"] == usages[1]["questions"] == usages[1]["stored"]
@@ -88,19 +88,19 @@ def test_what_was_answered_costs_nothing_again(prefect_server: str, tmp_path: Pa
 
 
 @pytest.mark.prefect
-def test_a_store_that_was_asked_for_and_can_not_be_used_stops_the_run(
+def test_unusable_cache_stops_the_run(
     prefect_server: str,  # noqa: ARG001
     tmp_path: Path,
 ) -> None:
     nowhere = f"postgresql://assay@/answers?host={tmp_path}"
     with pytest.raises(ConfigError, match=r"answer cache .* cannot be used"):
-        run_evaluation(configured(tmp_path, cache=nowhere))
+        run_evaluation(config_of(tmp_path, cache=nowhere))
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.prefect
 @pytest.mark.models
 def test_a_run_on_postgresql(prefect_server: str, postgres_url: str, tmp_path: Path) -> None:  # noqa: ARG001
-    run_evaluation(configured(tmp_path, cache=postgres_url))
+    run_evaluation(config_of(tmp_path, cache=postgres_url))
     assert sum(kind.count for kind in statistics(open_cache(postgres_url))) > 0
     assert not list(tmp_path.glob("*.db"))

@@ -1,4 +1,4 @@
-"""The flow `calibrate` on a real Prefect server: labels beside a scripted judge, and what later runs make of it."""
+"""The flow `calibrate` on a real Prefect server: a scripted judge compared with labels, and its use in later runs."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ def config_of(folder: Path, *answers: Mapping[str, Any], **options: Any) -> RunC
     return RunConfig.model_validate({"source": str(source), "judge": judge, **options})
 
 
-def calibrated(folder: Path, label: str = "faithful", **options: Any) -> CalibrationResult:
+def calibrate_by(folder: Path, label: str = "faithful", **options: Any) -> CalibrationResult:
     config = config_of(folder, out=str(folder / "labelled"))
     return calibrate(CalibrationRequest(config=config, label=label, **options))
 
@@ -58,15 +58,15 @@ def manifest_of(folder: str | Path) -> Any:
 
 @pytest.fixture
 def home(prefect_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:  # noqa: ARG001
-    """A home without calibrations, while the Prefect server keeps its own."""
+    """Return a home without calibrations, separate from the home of the Prefect server."""
     monkeypatch.setenv("ASSAY_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
 
 
 @pytest.mark.prefect
 @pytest.mark.models
-def test_a_judge_is_compared_with_people_and_later_runs_know_it(home: Path, tmp_path: Path) -> None:
-    result = calibrated(tmp_path)
+def test_calibration_is_applied_by_later_runs(home: Path, tmp_path: Path) -> None:
+    result = calibrate_by(tmp_path)
     found = result.calibration
     counts = found.counts
     assert (counts.rows, counts.unlabelled, counts.failed, counts.compared, counts.positive) == (12, 1, 1, 10, 5)
@@ -89,7 +89,7 @@ def test_a_judge_is_compared_with_people_and_later_runs_know_it(home: Path, tmp_
     entry = manifest_of(later.folder)["calibration"]
     assert entry["not_covered"] == []
     summary = json.loads((Path(later.folder) / "summary.json").read_text(encoding="utf-8"))
-    whole = {"value": None, "low": 0.0, "high": 1.0}  # ten labels, three of them against the judge, tell nothing
+    whole = {"value": None, "low": 0.0, "high": 1.0}  # ten labels, of which three contradict the judge, are too few
     assert summary["bias_corrected"] == {"faithfulness": {"label": "faithful", "span": None, **whole}}
     assert "No bias-corrected mean" in (Path(later.folder) / "report.html").read_text(encoding="utf-8")
     assert entry["metrics"]["faithfulness"]["applied"] is False
@@ -119,8 +119,8 @@ def test_a_judge_is_compared_with_people_and_later_runs_know_it(home: Path, tmp_
 
 @pytest.mark.prefect
 @pytest.mark.models
-def test_grades_are_put_on_the_metric_s_range_and_nothing_is_kept_unasked(home: Path, tmp_path: Path) -> None:
-    result = calibrated(tmp_path, "stars", metric="faithfulness", keep=False, span=(1, 5), by="user_input")
+def test_grades_are_scaled_to_the_range_and_keep_false_saves_nothing(home: Path, tmp_path: Path) -> None:
+    result = calibrate_by(tmp_path, "stars", metric="faithfulness", keep=False, span=(1, 5), by="user_input")
     found = result.calibration
     assert (found.scale, found.span, found.counts.positive) == ("graded", (1, 5), None)
     assert {"spearman", "kendall", "mae", "brier", "ece", "mae_mapped"} <= set(found.figures)
@@ -132,7 +132,7 @@ def test_grades_are_put_on_the_metric_s_range_and_nothing_is_kept_unasked(home: 
 @pytest.mark.models
 @pytest.mark.skipif(not PEOPLE.is_file(), reason="the labelled data are not beside this checkout")
 @pytest.mark.usefixtures("home")
-def test_the_builtin_judge_agrees_with_people_better_than_chance(tmp_path: Path) -> None:
+def test_builtin_judge_agrees_with_people_better_than_chance(tmp_path: Path) -> None:
     table = pq.read_table(PEOPLE)
     chosen = pa.concat_tables([table.slice(start, 15) for start in range(0, table.num_rows, table.num_rows // 6)])
     pq.write_table(chosen, tmp_path / "people.parquet")
@@ -154,7 +154,9 @@ def test_the_builtin_judge_agrees_with_people_better_than_chance(tmp_path: Path)
         ("stars", {"metric": "faithfull"}, "Did you mean faithfulness"),
     ],
 )
-def test_the_metric_is_named_or_meant(tmp_path: Path, label: str, options: dict[str, Any], words: str | None) -> None:
+def test_metric_is_named_or_inferred_from_the_label(
+    tmp_path: Path, label: str, options: dict[str, Any], words: str | None
+) -> None:
     config = config_of(tmp_path)
     rows = [{**row, "label_faithfulness": row["faithful"]} for row in ROWS]
     Path(str(config.source)).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
@@ -168,20 +170,20 @@ def test_the_metric_is_named_or_meant(tmp_path: Path, label: str, options: dict[
         prepare(request)
 
 
-def test_of_named_metrics_the_one_that_the_label_means_keeps_its_parameters(tmp_path: Path) -> None:
+def test_metric_inferred_from_the_label_keeps_its_parameters(tmp_path: Path) -> None:
     metrics = ("answer_relevancy", {"metric": "faithfulness", "key": "mine"})
     ready = prepare(CalibrationRequest(config=config_of(tmp_path, metrics=metrics), label="faithful"))
     assert [metric.key for metric in ready.config.requests() or ()] == ["mine"]
 
 
-def test_labels_are_looked_at_before_anything_is_asked(tmp_path: Path) -> None:
+def test_labels_are_checked_before_any_question_is_asked(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"no column 'fathful'\. Did you mean 'faithful'"):
         prepare(CalibrationRequest(config=config_of(tmp_path), label="fathful", metric="faithfulness"))
     with pytest.raises(ConfigError, match="there is nothing to calibrate on"):
         prepare(CalibrationRequest(config=RunConfig(), label="faithful"))
 
 
-def test_a_calibration_in_a_configuration_file_is_a_path_unless_it_is_a_word(tmp_path: Path) -> None:
+def test_calibration_option_is_a_word_or_a_relative_path(tmp_path: Path) -> None:
     file = tmp_path / "assay.toml"
     for said, meant in (("latest", "latest"), ("none", "none"), ("c.json", str(tmp_path / "c.json"))):
         file.write_text(f'calibration = "{said}"\n', encoding="utf-8")

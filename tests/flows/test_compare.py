@@ -1,4 +1,4 @@
-"""Two run folders compared: by the plain function, and by the flow on a real Prefect server."""
+"""Comparisons of two run folders, by function and by the flow on a real Prefect server."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ ABSOLUTE = GateSettings.model_validate({"absolute": ["faithfulness >= 0.5"]})
 
 @pytest.fixture
 def runs(tmp_path: Path) -> tuple[Path, Path, Path]:
-    """A good run, a poor one, and a good one of another judge."""
+    """Return a good run, a poor run, and a good run with a different judge."""
     judge = {"backend": "server", "model": "other", "revision": "", "note": "", "language_model": True}
     good, poor = compared.write_run(tmp_path / "good", 0.8), compared.write_run(tmp_path / "poor", 0.2)
     return good, poor, compared.write_run(tmp_path / "other", 0.8, judge=judge)
@@ -36,7 +36,7 @@ def verdicts(found: RunComparison) -> dict[str, ChangeOutcome]:
     return {metric.metric: metric.verdict for metric in found.metrics}
 
 
-def test_a_worse_run_is_worse_in_every_direction(runs: Sequence[Path]) -> None:
+def test_worse_run_is_worse_for_metrics_of_either_direction(runs: Sequence[Path]) -> None:
     found = compare_runs(runs[0], runs[1], CompareOptions())
     expected = {
         "faithfulness": ChangeOutcome.WORSE,
@@ -48,7 +48,7 @@ def test_a_worse_run_is_worse_in_every_direction(runs: Sequence[Path]) -> None:
     assert set(verdicts(back).values()) == {ChangeOutcome.BETTER, ChangeOutcome.NOT_COMPARED}
 
 
-def test_the_content_is_json_without_nan(runs: Sequence[Path]) -> None:
+def test_content_is_json_without_nan(runs: Sequence[Path]) -> None:
     options = CompareOptions(gate=REGRESSION, matching=Matching(by="topic"))
     content = json.loads(json.dumps(comparison_to_dict(compare_runs(runs[0], runs[1], options)), allow_nan=False))
     assert content["like_for_like"] is True
@@ -56,7 +56,7 @@ def test_the_content_is_json_without_nan(runs: Sequence[Path]) -> None:
     assert content["metrics"][0]["difference"]["groups"] == 10
 
 
-def test_regression_is_refused_for_runs_that_are_not_alike(runs: Sequence[Path]) -> None:
+def test_regression_is_refused_for_incomparable_runs(runs: Sequence[Path]) -> None:
     with pytest.raises(NotComparableError, match=r"judge model: linear in A, other in B(.|\n)*--allow-different"):
         compare_runs(runs[0], runs[2], CompareOptions(gate=REGRESSION))
     allowed = compare_runs(runs[0], runs[2], CompareOptions(gate=REGRESSION, allow_different=True))
@@ -65,13 +65,13 @@ def test_regression_is_refused_for_runs_that_are_not_alike(runs: Sequence[Path])
     assert allowed.not_alike
 
 
-def test_rules_about_one_run_are_applied_whatever_the_baseline_was(runs: Sequence[Path]) -> None:
+def test_absolute_rules_do_not_depend_on_the_baseline(runs: Sequence[Path]) -> None:
     found = compare_runs(runs[0], runs[2], CompareOptions(gate=ABSOLUTE))
     assert found.gate is not None
     assert found.gate.outcome is Outcome.PASSED
 
 
-def test_a_gate_can_look_at_one_run(runs: Sequence[Path]) -> None:
+def test_gate_of_absolute_rules_needs_one_run(runs: Sequence[Path]) -> None:
     outcomes = [apply_gate(run, CompareOptions(gate=ABSOLUTE)).gate for run in runs[:2]]
     assert [gate.outcome for gate in outcomes if gate] == [Outcome.PASSED, Outcome.FAILED]
     with pytest.raises(ConfigError, match="assay compare BASELINE RUN --gate FILE"):
@@ -81,14 +81,14 @@ def test_a_gate_can_look_at_one_run(runs: Sequence[Path]) -> None:
 
 
 @pytest.mark.parametrize("outcome", ["passed", "failed", "inconclusive"])
-def test_what_can_not_be_told_counts_as_the_gate_says(runs: Sequence[Path], outcome: str) -> None:
+def test_inconclusive_checks_count_as_the_gate_specifies(runs: Sequence[Path], outcome: str) -> None:
     gate = GateSettings.model_validate({"absolute": ["faithfulness >= 0.5"], "min_rows": 99, "inconclusive": outcome})
     found = apply_gate(runs[0], CompareOptions(gate=gate)).gate
     assert found is not None
     assert (found.outcome.value, found.checks[0].outcome) == (outcome, Outcome.INCONCLUSIVE)
 
 
-def test_a_comparison_shows_itself_in_a_notebook(runs: Sequence[Path], tmp_path: Path) -> None:
+def test_comparison_is_shown_in_a_notebook(runs: Sequence[Path], tmp_path: Path) -> None:
     gate = tmp_path / "gate.toml"
     gate.write_text("regression = { max_drop = 0.02 }", encoding="utf-8")
     found = comparison_result.compare(runs[0], RunResult(runs[1]), gate=gate, by="topic")
@@ -102,13 +102,13 @@ def test_a_comparison_shows_itself_in_a_notebook(runs: Sequence[Path], tmp_path:
         found.report(tmp_path / "nowhere" / "page.html")
 
 
-def test_a_folder_that_is_no_run_is_told(tmp_path: Path, runs: Sequence[Path]) -> None:
+def test_folder_without_a_run_is_refused(tmp_path: Path, runs: Sequence[Path]) -> None:
     with pytest.raises(RunFolderError, match="is not a run folder"):
         compare_runs(tmp_path, runs[0], CompareOptions())
 
 
-def measured(kappa: float) -> dict[str, Any]:
-    """What run.json says of a judge that was measured in faithfulness."""
+def calibration_of(kappa: float) -> dict[str, Any]:
+    """Return the entry in run.json of a judge that was calibrated on faithfulness."""
     figures = {"kappa": {"value": kappa, "low": kappa - 0.1, "high": kappa + 0.1}}
     facts = {"created": "2026-11-21T16:04:00+00:00", "source": "labels.jsonl", "compared": 150, "figures": figures}
     return {"metrics": {"faithfulness": facts}, "not_covered": []}
@@ -119,10 +119,14 @@ TRUSTED: dict[str, Any] = {"absolute": ["faithfulness >= 0.5"], "judge": {"min_a
 
 @pytest.mark.parametrize(
     ("calibration", "outcome"),
-    [(None, Outcome.INCONCLUSIVE), (measured(0.65), Outcome.INCONCLUSIVE), (measured(0.75), Outcome.PASSED)],
+    [
+        (None, Outcome.INCONCLUSIVE),
+        (calibration_of(0.65), Outcome.INCONCLUSIVE),
+        (calibration_of(0.75), Outcome.PASSED),
+    ],
 )
 @pytest.mark.parametrize("otherwise", ["inconclusive", "passed"])
-def test_a_gate_passes_only_by_a_judge_that_agrees_with_people(
+def test_gate_passes_only_if_the_judge_agrees_with_people(
     tmp_path: Path, calibration: dict[str, Any] | None, outcome: Outcome, otherwise: str
 ) -> None:
     run = compared.write_run(tmp_path / "run", 0.8, calibration=calibration)
@@ -132,29 +136,29 @@ def test_a_gate_passes_only_by_a_judge_that_agrees_with_people(
     assert found.outcome is outcome
 
 
-def test_rows_that_are_too_few_may_pass_where_the_judge_is_trusted(tmp_path: Path) -> None:
-    run = compared.write_run(tmp_path / "run", 0.8, calibration=measured(0.75))
+def test_too_few_rows_may_pass_if_the_judge_is_trusted(tmp_path: Path) -> None:
+    run = compared.write_run(tmp_path / "run", 0.8, calibration=calibration_of(0.75))
     gate = GateSettings.model_validate({**TRUSTED, "min_rows": 99, "inconclusive": "passed"})
     found = apply_gate(run, CompareOptions(gate=gate)).gate
     assert found is not None
     assert found.outcome is Outcome.PASSED
 
 
-def test_a_baseline_by_the_same_judge_needs_no_measure_of_its_own_and_one_by_another_does(tmp_path: Path) -> None:
+def test_baseline_needs_a_calibration_only_if_its_judge_differs(tmp_path: Path) -> None:
     rules = {"regression": {"max_drop": 0.02, "metrics": ["faithfulness"]}, "judge": {"min_agreement": 0.6}}
     options = CompareOptions(gate=GateSettings.model_validate(rules), allow_different=True)
     judge = {"backend": "server", "model": "other", "revision": "", "note": "", "language_model": True}
-    run = compared.write_run(tmp_path / "run", 0.8, calibration=measured(0.75))
+    run = compared.write_run(tmp_path / "run", 0.8, calibration=calibration_of(0.75))
     same = compared.write_run(tmp_path / "same", 0.8)
     unknown = compared.write_run(tmp_path / "unknown", 0.8, judge=judge)
-    known = compared.write_run(tmp_path / "known", 0.8, judge=judge, calibration=measured(0.8))
+    known = compared.write_run(tmp_path / "known", 0.8, judge=judge, calibration=calibration_of(0.8))
     gates = [compare_runs(baseline, run, options).gate for baseline in (same, unknown, known)]
     assert [gate.outcome for gate in gates if gate] == [Outcome.PASSED, Outcome.INCONCLUSIVE, Outcome.PASSED]
     assert [len(gate.checks) for gate in gates if gate] == [2, 3, 3]
 
 
 @pytest.mark.prefect
-def test_the_flow_leaves_an_artifact_and_fails_where_the_gate_does(
+def test_flow_creates_an_artifact_and_fails_with_the_gate(
     prefect_server: str, runs: Sequence[Path], tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate.toml"

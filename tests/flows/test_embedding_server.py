@@ -1,4 +1,4 @@
-"""An evaluation whose embeddings come from a server."""
+"""Evaluations with an embedding server."""
 
 import json
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def evaluate(folder: Path, embedder: object) -> Path:
 
 @pytest.mark.prefect
 @pytest.mark.usefixtures("prefect_server")
-def test_similarities_are_those_of_the_servers_vectors(server: EmbeddingServer, tmp_path: Path) -> None:
+def test_similarities_follow_from_the_vectors_of_the_server(server: EmbeddingServer, tmp_path: Path) -> None:
     run = evaluate(tmp_path, server.url)
     manifest = json.loads((run / "run.json").read_text(encoding="utf-8"))
     assert (manifest["embedder"]["backend"], manifest["embedder"]["model"]) == ("server", "embedder")
@@ -46,7 +46,7 @@ def test_similarities_are_those_of_the_servers_vectors(server: EmbeddingServer, 
 @pytest.mark.prefect
 @pytest.mark.models
 @pytest.mark.usefixtures("prefect_server")
-def test_a_server_that_is_not_there_ends_the_run_with_one_message(tmp_path: Path) -> None:
+def test_missing_server_ends_the_run_with_one_message(tmp_path: Path) -> None:
     with pytest.raises(EmbedderError, match=r"^the embedding server cannot be used: http://127.0.0.1:9/v1 cannot be"):
         evaluate(tmp_path, "http://127.0.0.1:9")
 
@@ -64,12 +64,12 @@ def test_a_server_that_is_not_there_ends_the_run_with_one_message(tmp_path: Path
         ),
     ],
 )
-def test_what_is_missing_or_in_the_wrong_place_is_named(embedder: object, message: str, tmp_path: Path) -> None:
+def test_missing_or_misplaced_options_are_named(embedder: object, message: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=message):
         evaluate(tmp_path, embedder)
 
 
-def test_an_embedder_is_named_by_a_word_or_by_the_url_of_its_server(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_embedder_may_be_a_word_or_a_server_url(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_EMBEDDER", "http://localhost:8001")
     embedder = load_config().embedder
     assert embedder.server is not None
@@ -78,7 +78,7 @@ def test_an_embedder_is_named_by_a_word_or_by_the_url_of_its_server(monkeypatch:
 
 
 @pytest.mark.parametrize("url", ["http://me:hunter2@localhost:8001/v1", "http://localhost:8001/v1?key=hunter2"])
-def test_a_secret_in_an_embedders_url_is_refused_and_not_repeated(url: str) -> None:
+def test_secret_in_an_embedder_url_is_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(ConfigError, match="must hold no user, password") as caught:
         load_config(overrides={"embedder": url})
     assert "hunter2" not in str(caught.value)

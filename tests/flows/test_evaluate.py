@@ -1,4 +1,4 @@
-"""The flow `evaluate` on a real Prefect server: stages by their names, shards, run folders, and honest failures."""
+"""The flow `evaluate` on a real Prefect server: names of stages, shards, run folders and failures."""
 
 import json
 import time
@@ -51,7 +51,7 @@ METRICS = (
 
 
 def evaluate(folder: Path, *answers: Mapping[str, Any], **options: Any) -> Path:
-    """Runs the flow over ROWS with a scripted judge; returns the run folder."""
+    """Run the flow over ROWS with a scripted judge, and return the run folder."""
     source = folder / "rows.jsonl"
     source.write_text("\n".join(json.dumps(row) for row in ROWS), encoding="utf-8")
     values = {"source": str(source), "metrics": METRICS, "out": str(folder / "run")} | options
@@ -66,7 +66,7 @@ def scores(run: Path) -> dict[tuple[str, str], tuple[Any, ...]]:
 
 @pytest.fixture
 def run(prefect_server: str, tmp_path: Path) -> Path:  # noqa: ARG001 the flow needs the server
-    """A finished run."""
+    """Return the folder of a finished run."""
     return evaluate(tmp_path)
 
 
@@ -87,7 +87,7 @@ def test_every_table_opens_as_a_data_set(run: Path, tmp_path: Path) -> None:
         assert len(loaded) == pq.read_metadata(table).num_rows
 
 
-def test_the_manifest_says_what_ran_and_what_it_cost(run: Path) -> None:
+def test_manifest_has_stages_and_usage(run: Path) -> None:
     manifest = json.loads((run / "run.json").read_text())
     assert (manifest["status"], manifest["rows"], manifest["rows_read"]) == ("completed", 5, 5)
     assert manifest["judge"]["backend"] == "scripted"
@@ -105,7 +105,7 @@ def test_the_summary_has_means_intervals_and_counts(run: Path) -> None:
     assert accuracy["distribution"]["interval"] == {"low": 0.75, "high": 0.75}
 
 
-def test_the_report_is_there(run: Path) -> None:
+def test_report_is_written(run: Path) -> None:
     assert (run / "report.html").read_text().lstrip().lower().startswith("<!doctype html>")
 
 
@@ -127,7 +127,7 @@ def test_stages_have_their_names_in_prefect(run: Path) -> None:
 
 
 @pytest.mark.usefixtures("prefect_server")
-def test_shards_change_nothing_but_the_number_of_tables(tmp_path: Path) -> None:
+def test_shards_change_only_the_number_of_tables(tmp_path: Path) -> None:
     (tmp_path / "whole").mkdir()
     (tmp_path / "shards").mkdir()
     whole, shards = evaluate(tmp_path / "whole"), evaluate(tmp_path / "shards", shard_rows=2)
@@ -137,7 +137,7 @@ def test_shards_change_nothing_but_the_number_of_tables(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("prefect_server")
-def test_a_verdict_may_count_by_its_probability(tmp_path: Path) -> None:
+def test_verdicts_may_count_by_probability(tmp_path: Path) -> None:
     assert scores(evaluate(tmp_path, verdict="probability"))["r0", "faithfulness"] == (0.8, "scored", None)
 
 
@@ -179,7 +179,7 @@ def test_a_smaller_run_into_the_same_folder_leaves_no_table_of_the_larger_one(tm
     assert {path.stem for path in (run / "stages").iterdir()} == {"samples", "similarity"}
 
 
-def test_runs_of_the_same_second_have_folders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_of_the_same_second_have_different_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     folders = {choose_folder(RunConfig(source="data/My log.jsonl")) for _ in range(3)}
     assert len(folders) == 3
@@ -192,7 +192,7 @@ def test_a_run_folder_elsewhere_is_refused() -> None:
 
 
 @pytest.mark.usefixtures("prefect_server")
-def test_a_folder_that_another_run_is_writing_into_is_refused(tmp_path: Path) -> None:
+def test_folder_in_use_by_another_run_is_refused(tmp_path: Path) -> None:
     with run_folder.lock_folder(tmp_path / "run"), pytest.raises(RunFolderError, match="another run is writing"):
         evaluate(tmp_path)
 

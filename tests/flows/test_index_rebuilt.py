@@ -1,4 +1,4 @@
-"""The flow `index-rebuilt`: what is accepted, what is not, and who hears of it."""
+"""The flow `index-rebuilt`: accepted and rejected versions, and alerts."""
 
 import json
 import time
@@ -35,7 +35,7 @@ def row(number: int, answer: str) -> dict[str, Any]:
 
 
 def write(path: Path, *, wrong: int = 0, reworded: int = 0) -> str:
-    """A data set of answers that the contexts support, but for so many, and so many in other words."""
+    """Write a data set of supported responses, of which some are wrong or reworded, and return its path."""
     answers = [f"Hall {number} repairs bikes." for number in range(ROWS)]
     answers[:wrong] = [f"The moon of planet {number} is made of cheese." for number in range(wrong)]
     answers[:reworded] = [f"Bikes are what hall {number} repairs." for number in range(reworded)]
@@ -45,10 +45,10 @@ def write(path: Path, *, wrong: int = 0, reworded: int = 0) -> str:
 
 
 class Index:
-    """An index whose versions are evaluated.
+    """An index with a baseline, whose versions are evaluated.
 
     Args:
-        folder: where everything of it lies.
+        folder: Folder of all files of the index.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -66,8 +66,8 @@ class Index:
             "cache": str(folder / "answers.db"),
         }
 
-    def version(self, version: str, dataset: str, **more: Any) -> tuple[str, str]:
-        """Name and message of the state in which the run of a version ends."""
+    def evaluate_version(self, version: str, dataset: str, **more: Any) -> tuple[str, str]:
+        """Evaluate a version, and return the name and the message of the final state of its run."""
         config = RunConfig.model_validate({**self.config, "deploy": self.settings})
         state = index_rebuilt(config, index="handbook", version=version, dataset=dataset, return_state=True, **more)
         return state.name or "", state.message or ""
@@ -95,9 +95,9 @@ def webhook() -> Iterator[JsonEndpoint]:
         yield running
 
 
-def test_the_first_version_becomes_the_baseline_and_a_good_one_follows_it(index: Index) -> None:
-    assert index.version("v1.9", index.good)[0] == "Accepted"
-    name, message = index.version("v1.10", write(index.folder / "next.jsonl", reworded=2))
+def test_first_version_and_good_successor_become_the_baseline(index: Index) -> None:
+    assert index.evaluate_version("v1.9", index.good)[0] == "Accepted"
+    name, message = index.evaluate_version("v1.10", write(index.folder / "next.jsonl", reworded=2))
     assert (name, index.baseline) == ("Accepted", "v1.10")
     assert message == "version v1.10 is the baseline of index handbook now: the gate passed beside version v1.9"
     current = Baselines(index.settings["baselines"]).current("handbook")
@@ -109,7 +109,7 @@ def test_the_first_version_becomes_the_baseline_and_a_good_one_follows_it(index:
     assert index.alerts == []
 
 
-def test_a_worse_version_is_not_accepted_and_the_alert_says_what_got_worse(
+def test_worse_version_is_rejected_with_an_alert_that_names_the_metrics(
     index: Index, webhook: JsonEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ALERTS", webhook.url)
@@ -121,8 +121,8 @@ def test_a_worse_version_is_not_accepted_and_the_alert_says_what_got_worse(
         "block": "custom-webhook/team",
         "link": "https://reports.example/{name}",
     }
-    index.version("1", index.good)
-    name, message = index.version("2", index.bad)
+    index.evaluate_version("1", index.good)
+    name, message = index.evaluate_version("2", index.bad)
     assert (name, index.baseline) == ("Failed", "1")
     alert, block = webhook.received
     assert block == {"outcome": "block", "said": "index handbook, version 2 was not accepted: the gate failed"}
@@ -135,18 +135,16 @@ def test_a_worse_version_is_not_accepted_and_the_alert_says_what_got_worse(
     assert webhook.url not in json.dumps(index.alerts)
 
 
-def test_an_older_version_does_not_overtake_a_newer_one(index: Index) -> None:
-    index.version("10", index.good)
+def test_older_version_is_superseded_by_the_baseline(index: Index) -> None:
+    index.evaluate_version("10", index.good)
     runs = len(list(Path("runs").iterdir()))
-    name, message = index.version("9", index.good)
+    name, message = index.evaluate_version("9", index.good)
     assert (name, index.baseline) == ("Superseded", "10")
     assert message == "version 9 of index handbook is older than its baseline, version 10"
     assert len(list(Path("runs").iterdir())) == runs
 
 
-def test_a_version_that_was_overtaken_while_it_ran_is_not_accepted(
-    index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_version_superseded_during_its_run_is_not_accepted(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     from flows import index_rebuilt as module
 
     evaluated = module._evaluate
@@ -154,16 +152,16 @@ def test_a_version_that_was_overtaken_while_it_ran_is_not_accepted(
     def slowly(*arguments: Any) -> Path:
         found = evaluated(*arguments)
         monkeypatch.setattr(module, "_evaluate", evaluated)
-        assert index.version("3", index.good)[0] == "Accepted"
+        assert index.evaluate_version("3", index.good)[0] == "Accepted"
         return found
 
     monkeypatch.setattr(module, "_evaluate", slowly)
-    assert index.version("2", index.good)[0] == "Superseded"
+    assert index.evaluate_version("2", index.good)[0] == "Superseded"
     assert index.baseline == "3"
 
 
-def test_what_can_not_be_evaluated_is_told_too(index: Index) -> None:
-    name, message = index.version("1", "nowhere.jsonl")
+def test_failed_evaluation_sends_an_alert(index: Index) -> None:
+    name, message = index.evaluate_version("1", "nowhere.jsonl")
     assert name == "Failed"
     assert "nowhere.jsonl does not exist" in message
     (alert,) = index.alerts
@@ -172,7 +170,7 @@ def test_what_can_not_be_evaluated_is_told_too(index: Index) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "dataset", "more", "told"),
+    ("version", "dataset", "more", "expected"),
     [
         ("", "data.jsonl", {}, "the event rag.index.rebuilt lacks version"),
         ("1", "", {}, "lacks dataset"),
@@ -180,16 +178,16 @@ def test_what_can_not_be_evaluated_is_told_too(index: Index) -> None:
         ("1", "data.jsonl", {"announced": "yesterday"}, "announced must be a time"),
     ],
 )
-def test_a_payload_that_can_not_be_used_is_a_failed_run_that_says_so(
-    index: Index, version: str, dataset: str, more: dict[str, str], told: str
+def test_invalid_payload_fails_the_run_with_a_message(
+    index: Index, version: str, dataset: str, more: dict[str, str], expected: str
 ) -> None:
-    name, message = index.version(version, dataset, **more)
+    name, message = index.evaluate_version(version, dataset, **more)
     assert name == "Failed"
-    assert told in message
-    assert told in index.alerts[0]["text"]
+    assert expected in message
+    assert expected in index.alerts[0]["text"]
 
 
-def test_an_event_that_can_not_be_used_does_not_take_the_others_of_its_burst_with_it(index: Index) -> None:
+def test_invalid_event_does_not_drop_other_events_of_its_burst(index: Index) -> None:
     emit_index_rebuilt("handbook", "2", index.good)
     emit_index_rebuilt("handbook", "1", index.bad)
     now = datetime.now(UTC)
@@ -202,29 +200,29 @@ def test_an_event_that_can_not_be_used_does_not_take_the_others_of_its_burst_wit
     event = Event.model_validate(bad)
     with get_client(sync_client=True) as client:
         client.request("POST", "/events", json=[event.model_dump(mode="json")])
-    name, _ = index.version("", "", announced=now.isoformat(), event=str(event.id))
+    name, _ = index.evaluate_version("", "", announced=now.isoformat(), event=str(event.id))
     assert (name, index.baseline) == ("Accepted", "2")
     assert "lacks version, dataset" in index.alerts[0]["text"]
 
 
-def test_a_run_leaves_alone_what_another_one_has_taken_up(index: Index) -> None:
+def test_run_skips_events_taken_by_another_run(index: Index) -> None:
     since = datetime.now(UTC)
     first, second = (emit_index_rebuilt("handbook", version, index.good) for version in ("1", "2"))
     now = datetime.now(UTC).isoformat()
-    assert index.version("2", index.good, announced=now, event=str(second))[0] == "Accepted"
+    assert index.evaluate_version("2", index.good, announced=now, event=str(second))[0] == "Accepted"
     while not any(each.event.startswith("rag.index.taken.") for each in debounce._read("handbook", since)):
         time.sleep(0.2)
-    name, message = index.version("1", index.good, announced=now, event=str(first))
+    name, message = index.evaluate_version("1", index.good, announced=now, event=str(first))
     assert (name, index.baseline) == ("Superseded", "2")
     assert message == "version 1 of index handbook was taken up by another run, with others of its burst"
 
 
-def test_an_alert_that_nobody_can_be_told_is_in_the_home(
+def test_undeliverable_alert_is_written_to_the_home(
     index: Index, server_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ALERTS", "http://127.0.0.1:9/secret-path")
     index.settings["alerts"] = {"webhook": "env:ALERTS", "block": "slack-webhook/none"}
-    index.version("", index.good)
+    index.evaluate_version("", index.good)
     (line,) = (server_home / "alerts.jsonl").read_text(encoding="utf-8").splitlines()
     assert "lacks version" in line
     assert "secret-path" not in line

@@ -1,4 +1,4 @@
-"""What a run says about its judging: explanations, a panel's agreement, and a cost that is what the server counted."""
+"""Judging in runs: explanations, panel agreement, and usage that matches the counts of the server."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ EXPLAINED = says("explanation", answer={"explanation": "The passage says so."})
 
 
 def evaluation_of(folder: Path, **options: Any) -> Evaluation:
-    """Runs the flow over ROWS with stores of its own."""
+    """Run the flow over ROWS with the stores of a folder."""
     folder.mkdir(exist_ok=True)
     source = folder / "rows.jsonl"
     source.write_text("\n".join(json.dumps(row) for row in ROWS), encoding="utf-8")
@@ -48,11 +48,11 @@ def evaluation_of(folder: Path, **options: Any) -> Evaluation:
 
 
 def evaluate(folder: Path, **options: Any) -> Path:
-    """As `evaluation_of`; returns the run folder."""
+    """Run the flow as `evaluation_of` does, and return the run folder."""
     return Path(evaluation_of(folder, **options).folder)
 
 
-def scripted(folder: Path, *answers: Mapping[str, Any]) -> dict[str, Any]:
+def judge_of(folder: Path, *answers: Mapping[str, Any]) -> dict[str, Any]:
     folder.mkdir(parents=True)
     return script(folder, *answers).model_dump()
 
@@ -67,7 +67,7 @@ def table(run: Path, stage: str) -> list[dict[str, Any]]:
 
 
 def artifacts_of(run: Path) -> dict[str | None, Artifact]:
-    """What Prefect's server has about a run, by key."""
+    """Return the artifacts of a run on the Prefect server, by key."""
     wanted = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[read(run, "run.json")["run_id"]]))
     with get_client(sync_client=True) as client:
         return {artifact.key: artifact for artifact in client.read_artifacts(artifact_filter=wanted)}
@@ -80,9 +80,9 @@ def test_explanations_are_written_after_the_verdicts_and_change_no_score(tmp_pat
         says("verdict", answer="yes"),
         says("verdict", "Repairs 2 happen in Dublin.", answer="no"),
     )
-    plain = evaluate(tmp_path / "plain", judge=scripted(tmp_path / "a", *answers))
-    some = evaluate(tmp_path / "some", judge=scripted(tmp_path / "b", *answers), explain="unsupported", shard_rows=2)
-    everything = evaluate(tmp_path / "all", judge=scripted(tmp_path / "c", *answers), explain="all")
+    plain = evaluate(tmp_path / "plain", judge=judge_of(tmp_path / "a", *answers))
+    some = evaluate(tmp_path / "some", judge=judge_of(tmp_path / "b", *answers), explain="unsupported", shard_rows=2)
+    everything = evaluate(tmp_path / "all", judge=judge_of(tmp_path / "c", *answers), explain="all")
     assert not (plain / "stages" / "explanations.parquet").exists()
     assert [(row["row_id"], row["text"]) for row in table(some, "explanations")] == [("r2", "The passage says so.")]
     assert [row["row_id"] for row in table(everything, "explanations")] == ["r0", "r1", "r2", "r3"]
@@ -90,10 +90,10 @@ def test_explanations_are_written_after_the_verdicts_and_change_no_score(tmp_pat
     assert read(everything, "run.json")["stages"]["explanations"]["questions"] == 4
 
 
-def test_a_panel_decides_by_majority_and_says_how_far_it_agrees(tmp_path: Path) -> None:
+def test_panel_decides_by_majority_and_reports_its_agreement(tmp_path: Path) -> None:
     third = "Repairs 2 happen in Dublin."
-    lead = scripted(tmp_path / "lead", CLAIMS, says("verdict", answer="yes"), says("verdict", third, answer="no"))
-    other = scripted(tmp_path / "other", says("verdict", answer={"yes": 0.75, "no": 0.25}))
+    lead = judge_of(tmp_path / "lead", CLAIMS, says("verdict", answer="yes"), says("verdict", third, answer="no"))
+    other = judge_of(tmp_path / "other", says("verdict", answer={"yes": 0.75, "no": 0.25}))
     run = evaluate(tmp_path / "panel", judge=lead, panel=[other])
     verdicts = {row["row_id"]: row for row in table(run, "verdicts")}
     assert [verdicts[row]["verdict"] for row in ("r0", "r1", "r2", "r3")] == [1, 1, 0, 1]
@@ -111,15 +111,15 @@ def test_a_panel_decides_by_majority_and_says_how_far_it_agrees(tmp_path: Path) 
     assert agreement_line(summary) == "agreement of 2 judges: support 0.75 (kappa -0.14, 4 answers)"
 
 
-def test_without_a_panel_nothing_is_said_about_agreement(tmp_path: Path) -> None:
-    run = evaluate(tmp_path / "one", judge=scripted(tmp_path / "j", CLAIMS, says("verdict", answer="yes")))
+def test_single_judge_has_no_agreement(tmp_path: Path) -> None:
+    run = evaluate(tmp_path / "one", judge=judge_of(tmp_path / "j", CLAIMS, says("verdict", answer="yes")))
     assert "agreement" not in read(run, "summary.json")
     assert {row["panel"] for row in table(run, "verdicts")} == {None}
 
 
 @pytest.fixture
 def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., FakeServer]]:
-    """Starts a fake server that wants a key; its judge does not wait long between tries."""
+    """Yield a function that starts a fake server with an API key, with a short backoff of its judge."""
     monkeypatch.setenv("JUDGE_KEY", KEY)
     monkeypatch.setattr("tasks.model_clients.backoff.FIRST", 0.01)
     servers: list[FakeServer] = []
@@ -133,20 +133,20 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., FakeServer]
         server.__exit__(None, None, None)
 
 
-def served(server: FakeServer, **options: Any) -> dict[str, Any]:
+def judge_options(server: FakeServer, **options: Any) -> dict[str, Any]:
     return {"backend": "server", "server": {"urls": [server.url], "api_key_env": "JUDGE_KEY", **options}}
 
 
-class Stumbling:
-    """Says what a fake server says: tokens from a cache, one server error, one reply that was cut off."""
+class FaultyReplies:
+    """Replies of a fake server: cached tokens, one server error, and one completion that is cut off."""
 
     def __init__(self) -> None:
         self.prompt_tokens = 0
-        self._stumbles = True
+        self._fails_next = True
 
     def __call__(self, body: dict[str, Any]) -> dict[str, Any] | Fault:
-        if self._stumbles:
-            self._stumbles = False
+        if self._fails_next:
+            self._fails_next = False
             return Fault(500)
         text = body["messages"][-1]["content"]
         tokens = len(text.split())
@@ -156,10 +156,10 @@ class Stumbling:
         return {"usage": usage} | ({"content": '{"claims": ["Bi', "finish_reason": "length"} if is_cut_off else {})
 
 
-def test_the_cost_of_a_run_is_what_the_server_counted(tmp_path: Path, serve: Callable[..., FakeServer]) -> None:
-    say = Stumbling()
+def test_usage_of_a_run_matches_the_counts_of_the_server(tmp_path: Path, serve: Callable[..., FakeServer]) -> None:
+    say = FaultyReplies()
     server = serve(say=say)
-    run = evaluate(tmp_path / "run", judge=served(server), metrics=("faithfulness", "nv_accuracy"))
+    run = evaluate(tmp_path / "run", judge=judge_options(server), metrics=("faithfulness", "nv_accuracy"))
     manifest = read(run, "run.json")
     usage, stages = manifest["usage"], manifest["stages"]
     answered = len(server.asked) - 1
@@ -180,11 +180,11 @@ def test_the_cost_of_a_run_is_what_the_server_counted(tmp_path: Path, serve: Cal
     ]
 
 
-def test_the_same_run_again_asks_nothing_and_says_so(tmp_path: Path, serve: Callable[..., FakeServer]) -> None:
+def test_second_run_asks_nothing_and_says_so(tmp_path: Path, serve: Callable[..., FakeServer]) -> None:
     server = serve()
-    evaluate(tmp_path / "run", judge=served(server))
+    evaluate(tmp_path / "run", judge=judge_options(server))
     before = len(server.asked)
-    manifest = read(evaluate(tmp_path / "run", judge=served(server)), "run.json")
+    manifest = read(evaluate(tmp_path / "run", judge=judge_options(server)), "run.json")
     usage = manifest["usage"]
     assert len(server.asked) == before
     assert (usage["questions"], usage["stored"], usage["requests"]) == (before, before, 0)
@@ -192,10 +192,8 @@ def test_the_same_run_again_asks_nothing_and_says_so(tmp_path: Path, serve: Call
     assert list(usage_lines(manifest)) == [f"{before} questions to the judge, {before} of them cached"]
 
 
-def test_cost_summary_and_the_place_of_the_report_are_on_the_page_of_the_run(
-    tmp_path: Path, serve: Callable[..., FakeServer]
-) -> None:
-    run = evaluate(tmp_path / "run", judge=served(serve()))
+def test_run_has_artifacts_for_usage_summary_and_report(tmp_path: Path, serve: Callable[..., FakeServer]) -> None:
+    run = evaluate(tmp_path / "run", judge=judge_options(serve()))
     manifest = read(run, "run.json")
     found = artifacts_of(run)
     usage = json.loads(str(found["usage"].data))
@@ -208,16 +206,16 @@ def test_cost_summary_and_the_place_of_the_report_are_on_the_page_of_the_run(
     assert KEY not in str([artifact.model_dump() for artifact in found.values()])
 
 
-def test_a_long_stage_shows_how_far_it_is(
+def test_long_stage_shows_its_progress(
     tmp_path: Path, serve: Callable[..., FakeServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(artifacts, "PERIOD", 0.1)
     monkeypatch.setattr(artifacts, "LONGEST_WAIT", 120.0)
     shown = {stage: Event() for stage in ("claims", "verdicts")}
 
-    def create_and_tell(percent: float, key: str, description: str) -> Any:
+    def create_and_signal(percent: float, key: str, description: str) -> Any:
         made = create_progress_artifact(percent, key, description)
-        if (stage := key.removeprefix("progress-")) in shown:  # on a busy machine, short stages are shown too
+        if (stage := key.removeprefix("progress-")) in shown:  # on a busy machine, short stages have progress too
             shown[stage].set()
         return made
 
@@ -225,20 +223,20 @@ def test_a_long_stage_shows_how_far_it_is(
         is_choice = "choice" in str(body.get("structured_outputs"))
         assert shown["verdicts" if is_choice else "claims"].wait(120)
 
-    monkeypatch.setattr(artifacts, "create_progress_artifact", create_and_tell)
-    found = artifacts_of(evaluate(tmp_path / "run", judge=served(serve(say=answer_when_shown))))
+    monkeypatch.setattr(artifacts, "create_progress_artifact", create_and_signal)
+    found = artifacts_of(evaluate(tmp_path / "run", judge=judge_options(serve(say=answer_when_shown))))
     assert {(key, found[key].type, found[key].data) for key in ("progress-claims", "progress-verdicts")} == {
         ("progress-claims", "progress", 100.0),
         ("progress-verdicts", "progress", 100.0),
     }
 
 
-def test_an_artifact_that_can_not_be_written_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_artifact_that_cannot_be_written_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_arguments: Any) -> None:
-        raise ConnectionError("http://me:hunter2@prefect.example can not be reached")
+        raise ConnectionError("http://me:hunter2@prefect.example cannot be reached")
 
     monkeypatch.setattr(artifacts, "create_table_artifact", fail)
-    judge = scripted(tmp_path / "j", CLAIMS, says("verdict", answer="yes"))
+    judge = judge_of(tmp_path / "j", CLAIMS, says("verdict", answer="yes"))
     evaluation = evaluation_of(tmp_path / "run", judge=judge)
     assert evaluation.warnings == (
         "the artifact 'usage' could not be written to Prefect: ConnectionError",

@@ -1,4 +1,4 @@
-"""The flow `rerun` and the baseline of a run: who is asked what, and that nothing else becomes of the tables."""
+"""The flow `rerun` and baselines: the questions that are asked, and tables that stay equal."""
 
 import json
 import shutil
@@ -16,7 +16,7 @@ from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution import shards
 from flows.execution.rerun_plan import RerunRequest, parse_request, prepare
-from flows.execution.runners import SHARDS_A_WORKER
+from flows.execution.runners import SHARDS_PER_WORKER
 from flows.rerun import run_rerun
 from metric_core.errors import AssayError, ConfigError, RunFolderError, SourceError
 from metric_core.judge_questions import JudgeQuestion
@@ -51,7 +51,7 @@ def row(number: int, **other: Any) -> dict[str, Any]:
 
 
 class Bench:
-    """Runs over a source of five rows in three shards, with stores of its own."""
+    """Runs over a source of five rows in three shards, with shared stores."""
 
     def __init__(self, folder: Path, asked: list[JudgeQuestion]) -> None:
         self.folder = folder
@@ -82,7 +82,7 @@ class Bench:
         self.asked.clear()
 
     def empty_stores(self) -> None:
-        """All that is left of a run is its folder."""
+        """Delete all tables and cached answers, but no run folder."""
         shutil.rmtree(self.folder / "tables")
         with closing(sqlite3.connect(self.folder / "answers.db")) as answers, answers:
             for (name,) in answers.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
@@ -90,7 +90,7 @@ class Bench:
 
     @property
     def halls(self) -> dict[str, set[str]]:
-        """Kind of question -> the halls that were asked about."""
+        """Halls in the questions since the last run, by kind of question."""
         found: dict[str, set[str]] = {}
         for question in self.asked:
             words = " ".join(question.texts.values()).replace(".", " ").lower().split()
@@ -104,11 +104,11 @@ def bench(prefect_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     asked: list[JudgeQuestion] = []
     answer = ScriptedJudge._answer
 
-    def noted(judge: ScriptedJudge, question: JudgeQuestion) -> Any:
+    def record(judge: ScriptedJudge, question: JudgeQuestion) -> Any:
         asked.append(question)
         return answer(judge, question)
 
-    monkeypatch.setattr(ScriptedJudge, "_answer", noted)
+    monkeypatch.setattr(ScriptedJudge, "_answer", record)
     made = Bench(tmp_path, asked)
     made.write(*map(row, range(5)))
     return made
@@ -120,7 +120,7 @@ def manifest(run: Path) -> dict[str, Any]:
 
 
 def content(run: Path) -> dict[str, list[str]]:
-    """Every table of a run, its rows in an order that does not depend on shards and products."""
+    """Return the tables of a run, with rows in an order that does not depend on shards and products."""
     tables = {path.stem: pq.read_table(path) for path in (*(run / "stages").glob("*.parquet"), run / "scores.parquet")}
     return {name: sorted(map(json.dumps, table.to_pylist())) for name, table in tables.items()}
 
@@ -133,7 +133,7 @@ def status(run: Path) -> dict[tuple[str, str], str]:
 CUT = fails("claims", "Bikes are repaired in hall 3.")
 
 
-def test_only_rows_that_failed_are_asked_about_even_without_any_store(bench: Bench) -> None:
+def test_only_failed_rows_are_asked_even_without_stores(bench: Bench) -> None:
     whole = bench.run("whole")
     bench.empty_stores()
     broken = bench.run("broken", CUT)
@@ -147,18 +147,18 @@ def test_only_rows_that_failed_are_asked_about_even_without_any_store(bench: Ben
     assert said["parent"] == {"run_id": manifest(broken)["run_id"], "folder": str(broken)}
     assert said["rerun"] == {"rows": "failed", "stage": None, "rows_anew": 1, "notes": said["warnings"][-1:]}
     assert (said["status"], said["rows"], said["rows_read"]) == ("completed", 5, 5)
-    assert "--rows all" in said["warnings"][-1]  # the mended script is another judge
+    assert "--rows all" in said["warnings"][-1]  # the corrected script is a different judge
     assert (mended / "report.html").is_file()
 
 
-def test_rows_of_tables_stand_in_the_order_of_the_samples(bench: Bench) -> None:
+def test_rows_of_tables_follow_the_order_of_the_samples(bench: Bench) -> None:
     mended = bench.rerun(bench.run("broken", CUT))
     for path in (mended / "stages").glob("*.parquet"):
         ids = pq.read_table(path)["row_id"].to_pylist()
         assert ids == sorted(ids)
 
 
-def test_a_later_stage_takes_the_stages_before_it_from_the_run(bench: Bench) -> None:
+def test_rerun_of_a_late_stage_reuses_earlier_stages(bench: Bench) -> None:
     broken = bench.run("broken", fails("verdict", "Hall 1 repairs bikes."))
     bench.empty_stores()
     mended = bench.rerun(broken, stage="verdicts")
@@ -170,13 +170,13 @@ def test_a_later_stage_takes_the_stages_before_it_from_the_run(bench: Bench) -> 
     assert bench.asked == []
 
 
-def test_only_failures_of_the_metrics_chosen_count(bench: Bench) -> None:
+def test_only_failures_of_the_chosen_metrics_count(bench: Bench) -> None:
     broken = bench.run("broken", CUT)
     with pytest.raises(ConfigError, match="nothing to do"):
         bench.rerun(broken, metrics="nv_accuracy")
 
 
-def test_all_rows_are_asked_again_from_a_stage_on(bench: Bench) -> None:
+def test_rerun_of_all_rows_asks_again_from_a_stage_on(bench: Bench) -> None:
     run = bench.run("run")
     again = bench.rerun(run, says("verdict", answer={"yes": 0.1, "no": 0.9}), rows="all", stage="verdicts")
     assert bench.halls == {"verdict": set("01234")}
@@ -187,7 +187,7 @@ def test_all_rows_are_asked_again_from_a_stage_on(bench: Bench) -> None:
     assert all(halls == set("01234") for halls in bench.halls.values())
 
 
-def test_scores_alone_cost_no_question(bench: Bench) -> None:
+def test_aggregation_alone_asks_nothing(bench: Bench) -> None:
     run = bench.run("run")
     bench.empty_stores()
     again = bench.rerun(run, rows="all", stage="aggregation")
@@ -195,13 +195,13 @@ def test_scores_alone_cost_no_question(bench: Bench) -> None:
     assert content(again) == content(run)
 
 
-def test_changed_rows_are_evaluated_and_vanished_ones_left_out(bench: Bench) -> None:
+def test_changed_rows_are_evaluated_and_removed_rows_dropped(bench: Bench) -> None:
     run = bench.run("run")
     bench.empty_stores()
     bench.write(row(0), row(2, response="Bikes are repaired in hall 8."), row(3, ticket=7), row(4), row(5))
     changed = bench.rerun(run, rows="changed")
     assert bench.halls["claims"] == {"8", "5"}
-    assert bench.halls["verdict"] == {"8", "2", "5"}  # the context of row 2 still speaks of hall 2
+    assert bench.halls["verdict"] == {"8", "2", "5"}  # the context of row 2 still names hall 2
     assert {row_id for row_id, _ in status(changed)} == {"r0", "r2", "r3", "r4", "r5"}
     assert set(status(changed).values()) == {"scored"}
     assert manifest(changed)["rerun"]["rows_anew"] == 2
@@ -209,7 +209,7 @@ def test_changed_rows_are_evaluated_and_vanished_ones_left_out(bench: Bench) -> 
     assert content(changed) == content(bench.run("whole"))
 
 
-def test_a_source_is_found_again_from_another_folder(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_source_is_found_from_another_folder(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(bench.folder)
     run = bench.run("run", source="rows.jsonl")
     assert manifest(run)["source"] == "rows.jsonl"
@@ -230,7 +230,7 @@ def test_bad_rows_of_a_changed_source_can_be_left_out(bench: Bench) -> None:
     assert manifest(changed)["bad_row_count"] == 1
 
 
-def test_another_metric_is_computed_from_what_is_there(bench: Bench) -> None:
+def test_new_metric_is_computed_from_existing_tables(bench: Bench) -> None:
     run = bench.run("run")
     bench.empty_stores()
     stores = {"cache": str(bench.folder / "other.db"), "tables": str(bench.folder / "other")}
@@ -242,7 +242,7 @@ def test_another_metric_is_computed_from_what_is_there(bench: Bench) -> None:
     assert {metric for _, metric in status(more)} == {"faithfulness", "string_similarity"}
 
 
-def test_what_another_metric_needs_is_computed_for_all_rows(bench: Bench) -> None:
+def test_new_products_of_a_metric_are_computed_for_all_rows(bench: Bench) -> None:
     run = bench.run("run", metrics=["answer_similarity"])
     bench.empty_stores()
     more = bench.rerun(run, metrics="answer_similarity,faithfulness")
@@ -251,7 +251,7 @@ def test_what_another_metric_needs_is_computed_for_all_rows(bench: Bench) -> Non
     assert content(more) == content(bench.run("whole", metrics=["answer_similarity", "faithfulness"]))
 
 
-def test_few_stages_are_on_their_way_at_a_time(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_stages_in_flight_is_limited(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.write(*(row(number % 9, id=f"r{number}") for number in range(10)))
     counts = {"waiting": 0, "most": 0, "all": 0}
     submit, ref_of = StageTask.submit, shards.wait_for_ref
@@ -270,13 +270,13 @@ def test_few_stages_are_on_their_way_at_a_time(bench: Bench, monkeypatch: pytest
     monkeypatch.setattr(shards, "wait_for_ref", received)
     options = {"metrics": ["faithfulness"], "shard_rows": 1, "workers": 1}
     run = bench.run("run", **options)
-    assert counts == {"waiting": 0, "most": 3 * SHARDS_A_WORKER, "all": 30}
+    assert counts == {"waiting": 0, "most": 3 * SHARDS_PER_WORKER, "all": 30}
     counts.update(most=0, all=0)
     bench.rerun(run, rows="all")
-    assert counts == {"waiting": 0, "most": SHARDS_A_WORKER, "all": 30}
+    assert counts == {"waiting": 0, "most": SHARDS_PER_WORKER, "all": 30}
 
 
-def test_a_run_names_the_rows_that_changed_since_its_baseline(bench: Bench) -> None:
+def test_run_names_the_rows_that_changed_since_its_baseline(bench: Bench) -> None:
     monday = bench.run("monday")
     bench.write(row(0), row(1, retrieved_contexts=["Hall 7 is closed."]), row(2), row(3), row(6))
     tuesday = bench.run("tuesday", baseline=str(monday))
@@ -290,24 +290,24 @@ def test_a_run_names_the_rows_that_changed_since_its_baseline(bench: Bench) -> N
     assert said["stored"] == 15
 
 
-def test_a_baseline_that_is_no_run_stops_before_anything_is_asked(bench: Bench) -> None:
+def test_invalid_baseline_stops_the_run_before_any_question(bench: Bench) -> None:
     with pytest.raises(RunFolderError, match="is not a run folder"):
         bench.run("run", baseline=str(bench.folder))
     assert bench.asked == []
 
 
-def edited(run: Path, **entries: Any) -> str:
+def edit_manifest(run: Path, **entries: Any) -> str:
     (run / "run.json").write_text(json.dumps({**manifest(run), **entries}), encoding="utf-8")
     return str(run)
 
 
-def test_what_can_not_be_run_again_is_said_plainly(bench: Bench) -> None:
+def test_rerun_errors_have_clear_messages(bench: Bench) -> None:
     run = bench.run("run", CUT, metrics=["faithfulness"])
     known = manifest(run)
     cases: list[tuple[Mapping[str, Any], Mapping[str, Any], type[AssayError], str]] = [
         ({"format": 99}, {}, RunFolderError, "has the format 99, this rag-assay reads"),
         ({"status": "failed"}, {}, RunFolderError, "is not finished"),
-        ({"config": {"colour": "red"}}, {}, RunFolderError, "written by rag-assay .* can not be used"),
+        ({"config": {"colour": "red"}}, {}, RunFolderError, "written by rag-assay .* cannot be used"),
         ({}, {"stage": "similarity"}, ConfigError, "has no stage similarity .*; it has claims, verdicts, aggregation"),
         ({}, {"stage": "claims", "rows": "changed"}, ConfigError, "leave --stage out"),
         ({}, {"metrics": "context_recall,nv_accuracy", "model": "m"}, ConfigError, "give --judge too"),
@@ -316,10 +316,10 @@ def test_what_can_not_be_run_again_is_said_plainly(bench: Bench) -> None:
         ({}, {"rows": "some"}, ConfigError, "rows: Input should be 'failed', 'changed' or 'all'"),
     ]
     for entries, said, kind, message in cases:
-        edited(run, **{**known, **entries})
+        edit_manifest(run, **{**known, **entries})
         with pytest.raises(kind, match=message):
             prepare(parse_request(run=str(run), **said))
-    edited(run, **known)
+    edit_manifest(run, **known)
     with pytest.raises(RunFolderError, match="is the run itself"):
         bench.rerun(run, out=str(run))
     with pytest.raises(RunFolderError, match=r"is not a run folder: it has no run\.json"):
@@ -329,25 +329,25 @@ def test_what_can_not_be_run_again_is_said_plainly(bench: Bench) -> None:
         bench.rerun(run)
 
 
-def test_stages_that_were_computed_in_another_way_are_computed_for_all_rows(bench: Bench) -> None:
+def test_stages_of_another_version_are_recomputed_for_all_rows(bench: Bench) -> None:
     run = bench.run("run", CUT)
     known = manifest(run)
     assert prepare(parse_request(run=str(run))).whole == frozenset()
-    edited(run, stage_versions={**known["stage_versions"], "claims": 0})
+    edit_manifest(run, stage_versions={**known["stage_versions"], "claims": 0})
     assert prepare(parse_request(run=str(run))).whole == {Stage.CLAIMS, Stage.VERDICTS}
     other_code = [{**metric, "code": "another"} for metric in known["metrics"]]
-    edited(run, **{**known, "metrics": other_code})
+    edit_manifest(run, **{**known, "metrics": other_code})
     assert prepare(parse_request(run=str(run))).whole == {Stage.RATINGS}
 
 
-def test_whose_answers_kept_rows_have_is_said_as_long_as_they_are_kept(bench: Bench) -> None:
+def test_warnings_name_the_models_of_reused_rows_while_they_are_reused(bench: Bench) -> None:
     first = bench.rerun(bench.run("run", CUT), out=str(bench.folder / "first"))
     (note,) = manifest(first)["warnings"]
     assert note.startswith("reused rows have answers of scripted")
     bench.write(*map(row, range(6)))
     second = bench.rerun(first, rows="changed", out=str(bench.folder / "second"))
     assert manifest(second)["warnings"] == [note]
-    edited(second, embedder={**manifest(second)["embedder"], "revision": "another"})
+    edit_manifest(second, embedder={**manifest(second)["embedder"], "revision": "another"})
     third = bench.rerun(second, rows="all", stage="verdicts", out=str(bench.folder / "third"))
     assert [words.split(" of ")[0] for words in manifest(third)["warnings"]] == [
         "reused rows have answers",
@@ -356,14 +356,14 @@ def test_whose_answers_kept_rows_have_is_said_as_long_as_they_are_kept(bench: Be
     assert manifest(bench.rerun(third, rows="all"))["warnings"] == []
 
 
-def test_a_metric_that_the_rows_have_no_column_for_is_refused(bench: Bench) -> None:
+def test_metric_without_its_columns_is_refused(bench: Bench) -> None:
     bench.write(*({name: value for name, value in row(n).items() if name != "reference"} for n in range(2)))
     run = bench.run("run", metrics=["faithfulness"])
     with pytest.raises(SourceError, match="context_recall needs reference, which no row"):
         prepare(RerunRequest(run=str(run), metrics=("context_recall",)))
 
 
-def test_a_source_that_is_gone_matters_only_where_it_is_read(bench: Bench) -> None:
+def test_missing_source_matters_only_if_it_is_read(bench: Bench) -> None:
     run = bench.run("run", CUT)
     (bench.folder / "rows.jsonl").unlink()
     with pytest.raises(SourceError, match=r"rows\.jsonl"):

@@ -1,4 +1,4 @@
-"""Contexts that come from the index itself: fetched, evaluated, and told about in run.json."""
+"""Contexts fetched from an index: evaluations, records in run.json and dry runs."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ SPEAKER = "tests.tasks.retrievers.own_index:Speaker"
 
 @pytest.fixture
 def questions(tmp_path: Path) -> Path:
-    """A question set with old contexts, under names of its own; nobody knows hall 13."""
+    """Return a file of user questions with outdated contexts and custom column names; no passage covers hall 13."""
     rows = [
         {"ticket": f"t{hall}", "asked": f"What does hall {hall} do?", "contexts": ["old"], "answer": "?", "team": "x"}
         for hall in (11, 12, 13)
@@ -54,7 +54,7 @@ def config(questions: Path, **more: Any) -> RunConfig:
     )
 
 
-def test_contexts_and_answers_are_those_of_the_index(questions: Path) -> None:
+def test_contexts_and_responses_come_from_the_index(questions: Path) -> None:
     evaluation = run_evaluation(config(questions))
     assert (evaluation.rows, evaluation.bad_rows) == (2, 1)
     folder = Path(evaluation.folder)
@@ -73,17 +73,17 @@ def test_contexts_and_answers_are_those_of_the_index(questions: Path) -> None:
     assert manifest["config"]["retriever"] is None
 
 
-def test_rows_without_a_reply_stop_the_run_unless_told_otherwise(questions: Path) -> None:
+def test_rows_without_a_reply_stop_the_run_by_default(questions: Path) -> None:
     with pytest.raises(
         SourceError, match=r"gave nothing usable for 1 of 3 rows[\s\S]*row 3: ValueError: there is no"
-    ) as told:
+    ) as caught:
         run_evaluation(config(questions, on_bad_row="fail"))
     (fetched,) = (questions.parent / "tables" / "sources").glob("*.jsonl")
-    assert f"what it gave for the others is in {fetched}:" in str(told.value)
+    assert f"what it gave for the others is in {fetched}:" in str(caught.value)
     assert [json.loads(line)["row_id"] for line in fetched.read_text(encoding="utf-8").splitlines()] == ["t11", "t12"]
 
 
-def test_an_index_is_evaluated_from_itself(questions: Path) -> None:
+def test_index_is_evaluated_with_its_retriever(questions: Path) -> None:
     settings = {"baselines": str(questions.parent / "baselines")}
     chain = config(questions, deploy=settings)
     state = index_rebuilt(chain, index="halls", version="1", dataset="retriever:", return_state=True)
@@ -93,53 +93,53 @@ def test_an_index_is_evaluated_from_itself(questions: Path) -> None:
     assert current.dataset == "retriever:"
 
 
-def test_questions_are_needed(tmp_path: Path) -> None:
+def test_source_without_user_questions_is_refused(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text('{"response": "x"}', encoding="utf-8")
     with pytest.raises(SourceError, match="the source has no user_input"):
         plan_run(RunConfig(source=str(tmp_path / "rows.jsonl"), retriever=RetrieverOptions(index=HALLS)))
 
 
-def test_one_word_in_the_configuration_is_enough(tmp_path: Path) -> None:
+def test_retriever_may_be_a_single_url(tmp_path: Path) -> None:
     (tmp_path / "assay.toml").write_text('source = "q.jsonl"\nretriever = "http://localhost:9/q"', encoding="utf-8")
     retriever = load_config(tmp_path / "assay.toml").retriever
     assert retriever is not None
     assert retriever.index == "http://localhost:9/q"
 
 
-def forecast(chain: RunConfig, *, fetch: bool = False) -> DryRun:
+def dry_run_of(chain: RunConfig, *, fetch: bool = False) -> DryRun:
     return make_dry_run(chain, plan_run(chain), fetch=fetch)
 
 
 @pytest.fixture
 def queries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the index was asked."""
+    """Return the list of queries that the index receives."""
     asked: list[str] = []
     retrieve = Halls.retrieve
 
-    def noted(index: Halls, query: str) -> Any:
+    def record(index: Halls, query: str) -> Any:
         asked.append(query)
         return retrieve(index, query)
 
-    monkeypatch.setattr(Halls, "retrieve", noted)
+    monkeypatch.setattr(Halls, "retrieve", record)
     return asked
 
 
-def test_a_plan_without_contexts_says_how_many_are_to_be_fetched(questions: Path, queries: list[str]) -> None:
-    told = forecast(config(questions, shard_rows=2))
-    assert told.contexts == PendingContexts("halls 1", 3, None)
-    assert (told.rows, told.shards, told.certainty) == (3, 2, Certainty.AT_LEAST)
-    assert {(stage.kept, stage.missing, stage.unknown) for stage in told.stages} == {(0, 0, 2)}
+def test_dry_run_counts_contexts_that_have_not_been_fetched(questions: Path, queries: list[str]) -> None:
+    dry_run = dry_run_of(config(questions, shard_rows=2))
+    assert dry_run.contexts == PendingContexts("halls 1", 3, None)
+    assert (dry_run.rows, dry_run.shards, dry_run.certainty) == (3, 2, Certainty.AT_LEAST)
+    assert {(stage.kept, stage.missing, stage.unknown) for stage in dry_run.stages} == {(0, 0, 2)}
     assert queries == []
 
 
-def test_a_plan_takes_the_contexts_of_the_last_run(questions: Path, queries: list[str]) -> None:
+def test_dry_run_uses_the_contexts_of_the_last_run(questions: Path, queries: list[str]) -> None:
     run_evaluation(config(questions))
     queries.clear()
-    told = forecast(config(questions))
-    assert told.contexts is not None
-    assert told.contexts.fetched is not None
-    assert (told.rows, told.bad_rows, told.tally.asked, told.certainty) == (2, 1, 0, Certainty.ESTIMATED)
-    assert all((stage.kept, stage.unknown) == (1, 0) for stage in told.stages)
+    dry_run = dry_run_of(config(questions))
+    assert dry_run.contexts is not None
+    assert dry_run.contexts.fetched is not None
+    assert (dry_run.rows, dry_run.bad_rows, dry_run.tally.asked, dry_run.certainty) == (2, 1, 0, Certainty.ESTIMATED)
+    assert all((stage.kept, stage.unknown) == (1, 0) for stage in dry_run.stages)
     assert queries == []
 
 
@@ -153,42 +153,42 @@ def test_a_plan_takes_the_contexts_of_the_last_run(questions: Path, queries: lis
         {"tables": "elsewhere"},
     ],
 )
-def test_contexts_of_other_questions_or_of_another_index_are_not_taken(questions: Path, other: dict[str, Any]) -> None:
-    forecast(config(questions), fetch=True)
+def test_contexts_of_other_questions_or_another_index_are_not_reused(questions: Path, other: dict[str, Any]) -> None:
+    dry_run_of(config(questions), fetch=True)
     for same in ({}, {"retriever": {"index": HALLS, "generator": SPEAKER, "top_k": 1, "concurrency": 1}}):
-        kept = forecast(config(questions, **same)).contexts
+        kept = dry_run_of(config(questions, **same)).contexts
         assert kept is not None
         assert kept.fetched is not None
     if "tables" in other:
         other = {"tables": str(questions.parent / "elsewhere")}
-    found = forecast(config(questions, **other)).contexts
+    found = dry_run_of(config(questions, **other)).contexts
     assert found is not None
     assert found.fetched is None
 
 
-def test_a_changed_question_or_a_lost_file_is_fetched_again(questions: Path) -> None:
-    forecast(config(questions), fetch=True)
+def test_changed_question_or_lost_file_is_fetched_again(questions: Path) -> None:
+    dry_run_of(config(questions), fetch=True)
     for path in (questions.parent / "tables" / "sources").glob("*.jsonl"):
         path.unlink()
-    lost = forecast(config(questions)).contexts
-    forecast(config(questions), fetch=True)
+    lost = dry_run_of(config(questions)).contexts
+    dry_run_of(config(questions), fetch=True)
     questions.write_text(questions.read_text(encoding="utf-8").replace("hall 11", "hall 10"), encoding="utf-8")
-    changed = forecast(config(questions)).contexts
+    changed = dry_run_of(config(questions)).contexts
     assert lost == changed == PendingContexts("halls 1", 3, None)
 
 
-def test_a_plan_with_contexts_fetched_now_is_what_the_run_then_asks(questions: Path, queries: list[str]) -> None:
+def test_dry_run_that_fetches_contexts_predicts_the_run(questions: Path, queries: list[str]) -> None:
     chain = config(questions, cache=str(questions.parent / "answers.db"))
-    told = forecast(chain, fetch=True)
+    dry_run = dry_run_of(chain, fetch=True)
     assert len(queries) == 3
     run = Path(run_evaluation(chain).folder)
     usage = json.loads((run / "run.json").read_text(encoding="utf-8"))["usage"]
-    claims = next(stage for stage in told.stages if stage.stage is Stage.CLAIMS)
+    claims = next(stage for stage in dry_run.stages if stage.stage is Stage.CLAIMS)
     assert claims.tally.questions == 2
-    assert told.tally.asked == usage["questions"] > 2
+    assert dry_run.tally.asked == usage["questions"] > 2
 
 
-def test_there_is_nothing_to_fetch_without_an_index(questions: Path) -> None:
+def test_fetching_without_an_index_is_refused(questions: Path) -> None:
     plain = config(questions, retriever=None, column_map={"asked": "user_input", "answer": "response"})
     with pytest.raises(ConfigError, match="has no retriever; leave --fetch out"):
-        forecast(plain, fetch=True)
+        dry_run_of(plain, fetch=True)

@@ -1,4 +1,4 @@
-"""A stage's table is computed once under its key, and anew when anything changes that it depends on."""
+"""Stage tables are reused until something changes that they depend on."""
 
 import json
 import time
@@ -39,11 +39,11 @@ ANSWERS = (
     says("usefulness_for_reference", answer="yes"),
 )
 METRICS = ("faithfulness", "answer_relevancy", "context_precision")
-KEPT = {"claims", "questions", "verdicts", "similarity"}
+REUSABLE = {"claims", "questions", "verdicts", "similarity"}
 
 
 class Runs:
-    """Runs over ROWS with a scripted judge and a home of their own."""
+    """Runs over ROWS with a scripted judge and shared tables."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -52,7 +52,7 @@ class Runs:
     def evaluate(
         self, rows: Sequence[Mapping[str, Any]] = ROWS, answers: Iterable[Mapping[str, Any]] = ANSWERS, **options: Any
     ) -> Path:
-        """Runs the flow; returns the run folder."""
+        """Run the flow, and return the run folder."""
         self._number += 1
         source = self._folder / "rows.jsonl"
         source.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
@@ -66,47 +66,47 @@ class Runs:
         }
         return Path(run_evaluation(RunConfig.model_validate(values | options)).folder)
 
-    def computed(self, *arguments: Any, **options: Any) -> set[str]:
-        """The stages whose tables the next run computes although they could be kept."""
+    def recomputed_stages(self, *arguments: Any, **options: Any) -> set[str]:
+        """Run the flow, and return the reusable stages whose tables were computed."""
         folder = self.evaluate(*arguments, **options)
         manifest = json.loads((folder / "run.json").read_text())
         expected = len(manifest["stages"]) + len(("reporting",))
         with get_client(sync_client=True) as client:
-            for _ in range(300):  # the server learns of the states of task runs a little later
+            for _ in range(300):  # states of task runs reach the server with a delay
                 chosen = FlowRunFilter(id=FlowRunFilterId(any_=[manifest["run_id"]]))
                 task_runs = client.read_task_runs(flow_run_filter=chosen)
                 if len(task_runs) == expected and all(run.state and run.state.is_final() for run in task_runs):
-                    return {run.name.split("-")[0] for run in task_runs if run.state_name != "Cached"} & KEPT
+                    return {run.name.split("-")[0] for run in task_runs if run.state_name != "Cached"} & REUSABLE
                 time.sleep(0.1)
         raise AssertionError(f"the server knows {[(run.name, run.state_name) for run in task_runs]}")
 
 
 @pytest.fixture
 def runs(prefect_server: str, tmp_path: Path) -> Runs:
-    """Runs with their own tables."""
+    """Return runs with a new folder of tables."""
     del prefect_server
     return Runs(tmp_path)
 
 
-def test_the_same_run_again_computes_nothing_and_scores_the_same(runs: Runs) -> None:
+def test_second_run_computes_nothing_and_has_the_same_scores(runs: Runs) -> None:
     first = runs.evaluate()
-    assert runs.computed() == set()
+    assert runs.recomputed_stages() == set()
     second = first.with_name("run-2")
     assert pq.read_table(first / "scores.parquet").equals(pq.read_table(second / "scores.parquet"))
 
 
-def test_another_judge_computes_what_it_answers(runs: Runs) -> None:
+def test_changed_judge_recomputes_its_stages(runs: Runs) -> None:
     runs.evaluate()
     changed = (*ANSWERS[:2], says("verdict", answer="no"), ANSWERS[3])
-    assert runs.computed(answers=changed) >= {"verdicts"}
+    assert runs.recomputed_stages(answers=changed) >= {"verdicts"}
 
 
-def test_a_metric_more_leaves_the_stages_that_it_does_not_use(runs: Runs) -> None:
+def test_new_metric_recomputes_only_its_stages(runs: Runs) -> None:
     runs.evaluate(metrics=("faithfulness",))
-    assert runs.computed(metrics=("faithfulness", "answer_relevancy")) == {"questions", "similarity"}
+    assert runs.recomputed_stages(metrics=("faithfulness", "answer_relevancy")) == {"questions", "similarity"}
 
 
-def test_of_a_changed_row_only_what_changed_is_asked(runs: Runs) -> None:
+def test_changed_row_asks_only_changed_questions(runs: Runs) -> None:
     runs.evaluate(shard_rows=2)
     changed = [*ROWS[:3], {**ROWS[3], "response": "At the north gate."}]
     folder = runs.evaluate(changed, shard_rows=2)
@@ -115,26 +115,26 @@ def test_of_a_changed_row_only_what_changed_is_asked(runs: Runs) -> None:
     assert stages["claims"]["questions"] == 4
 
 
-def test_refresh_computes_the_named_stage_anew(runs: Runs) -> None:
+def test_refresh_recomputes_the_named_stage(runs: Runs) -> None:
     runs.evaluate()
-    assert runs.computed(refresh=("claims",)) == {"claims"}
+    assert runs.recomputed_stages(refresh=("claims",)) == {"claims"}
 
 
-def test_what_failed_is_asked_again_by_the_next_run(runs: Runs) -> None:
+def test_failed_questions_are_asked_again_by_the_next_run(runs: Runs) -> None:
     broken = (*ANSWERS[:2], fails("verdict", reason="cut off"), ANSWERS[3])
     runs.evaluate(answers=broken)
-    assert runs.computed(answers=broken) == {"verdicts"}
+    assert runs.recomputed_stages(answers=broken) == {"verdicts"}
 
 
-def test_a_damaged_table_is_computed_anew(runs: Runs, tmp_path: Path) -> None:
+def test_damaged_table_is_recomputed(runs: Runs, tmp_path: Path) -> None:
     first = runs.evaluate()
     (damaged,) = (tmp_path / "tables" / "verdicts").glob("*.parquet")
     damaged.write_bytes(damaged.read_bytes()[:-30])
-    assert runs.computed() == {"verdicts"}
+    assert runs.recomputed_stages() == {"verdicts"}
     assert pq.read_table(first / "scores.parquet").equals(pq.read_table(tmp_path / "run-2" / "scores.parquet"))
 
 
-def test_answers_that_wait_are_kept_at_the_end_even_of_a_run_that_fails(tmp_path: Path) -> None:
+def test_pending_answers_are_cached_even_if_the_run_fails(tmp_path: Path) -> None:
     path = tmp_path / "answers.db"
     config = RunConfig(cache=str(path))
     path.mkdir()

@@ -1,4 +1,4 @@
-"""A run folder that an earlier version wrote opens: the earlier names of options are read in its manifest only."""
+"""Run folders of earlier versions open: earlier names of options are accepted in their manifests only."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ from tests.tasks import compared
 EARLIER: dict[str, Any] = json.loads(Path(__file__).with_name("earlier_names.json").read_text(encoding="utf-8"))
 
 
-def test_the_configuration_of_an_earlier_run_has_the_current_names(tmp_path: Path) -> None:
+def test_configuration_of_an_earlier_run_is_read_under_current_names(tmp_path: Path) -> None:
     run = FinishedRun(compared.write_run(tmp_path / "run", 0.5, config=EARLIER))
     config = RunConfig.model_validate(run.config)
     assert config.cache == "postgresql://assay@db.example/answers"
@@ -33,14 +33,14 @@ def test_the_configuration_of_an_earlier_run_has_the_current_names(tmp_path: Pat
     assert config.embedder.server.unavailable_timeout == 6.0
 
 
-def test_an_earlier_run_runs_again(tmp_path: Path) -> None:
+def test_earlier_run_can_be_rerun(tmp_path: Path) -> None:
     config = {"source": "rows.jsonl", "answers": str(tmp_path / "answers.db"), "judge": {"slots": 4}}
     run = compared.write_run(tmp_path / "run", 0.5, config=config)
     ready = prepare(parse_request(run=str(run), rows="all"))
     assert (ready.config.cache, ready.config.judge.max_concurrent_stages) == (str(tmp_path / "answers.db"), 4)
 
 
-def test_names_make_no_difference_between_two_runs(tmp_path: Path) -> None:
+def test_renamed_options_are_no_difference_between_runs(tmp_path: Path) -> None:
     current = RunConfig.model_validate(
         FinishedRun(compared.write_run(tmp_path / "a", 0.5, config=EARLIER)).config
     ).model_dump(mode="json", exclude_unset=True)
@@ -49,7 +49,7 @@ def test_names_make_no_difference_between_two_runs(tmp_path: Path) -> None:
     assert found.settings == ()
 
 
-def test_a_new_configuration_is_refused_with_the_current_names(tmp_path: Path) -> None:
+def test_new_configuration_with_earlier_names_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "assay.yaml"
     file.write_text(json.dumps(EARLIER), encoding="utf-8")
     with pytest.raises(ConfigError) as refused:

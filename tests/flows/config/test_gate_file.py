@@ -1,4 +1,4 @@
-"""Gate files: both ways to write a rule, and what is told about mistakes."""
+"""Gate files: the two forms of a rule, and messages about mistakes."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ def gate_file(folder: Path, text: str) -> Path:
     return path
 
 
-def test_a_rule_can_be_written_short_or_long(tmp_path: Path) -> None:
+def test_rules_have_a_short_and_a_long_form(tmp_path: Path) -> None:
     gate = load_gate(
         gate_file(
             tmp_path,
@@ -54,7 +54,7 @@ def test_tables_may_be_repeated(tmp_path: Path) -> None:
     assert len(load_gate(gate_file(tmp_path, text)).gate().regression) == 2
 
 
-def test_a_gate_may_ask_for_a_judge_that_agrees_with_people(tmp_path: Path) -> None:
+def test_gate_may_require_agreement_of_the_judge_with_people(tmp_path: Path) -> None:
     rule = 'absolute = ["faithfulness >= 0.8"]\n'
     gate = load_gate(gate_file(tmp_path, f"{rule}[judge]\nmin_agreement = 0.6\nmetrics = ['faithfulness']")).gate()
     assert gate.judge == JudgeRule(("faithfulness",), Threshold(0.6), 100)
@@ -65,12 +65,12 @@ def test_a_gate_may_ask_for_a_judge_that_agrees_with_people(tmp_path: Path) -> N
         load_gate(gate_file(tmp_path, "[judge]\nmin_agreement = 0.6"))
 
 
-def test_a_ceiling_of_0_is_a_ceiling() -> None:
+def test_zero_is_a_valid_ceiling() -> None:
     [rule] = GateSettings.model_validate({"absolute": [{"metric": "m", "at_most": 0.0}]}).gate().absolute
     assert rule.threshold == Threshold(0.0, is_floor=False)
 
 
-def test_the_example_can_be_used() -> None:
+def test_example_is_valid() -> None:
     assert load_gate(EXAMPLE).gate().needs_baseline
 
 
@@ -92,11 +92,11 @@ def test_the_example_can_be_used() -> None:
         ("absolute = [", "cannot be read"),
     ],
 )
-def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+def test_mistakes_are_reported_with_their_location(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load_gate(gate_file(tmp_path, text))
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"there is no gate file .*gate\.toml"):
         load_gate(tmp_path / "gate.toml")

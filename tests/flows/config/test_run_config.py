@@ -1,4 +1,4 @@
-"""The configuration: file, environment and command line in rising order, and errors that name the option."""
+"""The configuration: precedence of command line, environment and file, and errors that name the option."""
 
 import json
 import re
@@ -22,7 +22,7 @@ def write(folder: Path, text: str, name: str = "assay.toml") -> Path:
     return path
 
 
-def test_the_command_line_wins_over_the_environment_and_that_over_the_file(
+def test_command_line_overrides_environment_which_overrides_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = write(tmp_path, 'limit = 1\non_bad_row = "skip"\nshard_rows = 7')
@@ -42,7 +42,7 @@ def test_the_command_line_wins_over_the_environment_and_that_over_the_file(
         ({"judge": "http://localhost:8000/v1", "shard_rows": 700}, 700),
     ],
 )
-def test_shards_are_small_where_a_server_judges(said: dict[str, object], rows: int) -> None:
+def test_shards_are_smaller_for_a_judge_server(said: dict[str, object], rows: int) -> None:
     assert load_config(None, said).rows_a_shard() == rows
 
 
@@ -55,7 +55,7 @@ def test_shards_are_small_where_a_server_judges(said: dict[str, object], rows: i
         ({"judge": "http://localhost:8000/v1", "workers": 3}, 3),
     ],
 )
-def test_more_stages_run_at_once_where_a_server_judges(said: dict[str, object], stages: int) -> None:
+def test_more_stages_run_concurrently_for_a_judge_server(said: dict[str, object], stages: int) -> None:
     assert load_config(None, said).stages_at_once() == stages
 
 
@@ -74,7 +74,7 @@ def test_metrics_are_split_at_commas_outside_parentheses(monkeypatch: pytest.Mon
     assert requests[1].parameters["beta"] == 2
 
 
-def test_a_metric_may_be_a_table_with_a_key_of_its_own(tmp_path: Path) -> None:
+def test_metric_may_be_a_table_with_a_custom_key(tmp_path: Path) -> None:
     text = 'metrics = [{metric = "aspect_critic", key = "kind", parameters = {definition = "Is it kind?"}}]'
     requests = load_config(write(tmp_path, text)).requests()
     assert requests is not None
@@ -88,7 +88,7 @@ def test_columns_are_mapped_by_pairs_or_json(monkeypatch: pytest.MonkeyPatch) ->
     assert load_config().column_map == {"prompt": "user_input"}
 
 
-def test_yaml_is_read_too_and_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+def test_yaml_is_read_with_paths_relative_to_the_file(tmp_path: Path) -> None:
     config = load_config(write(tmp_path, "source: data.jsonl\nmetrics: [faithfulness]\n", "assay.yaml"))
     assert config.source == str(tmp_path / "data.jsonl")
     assert config.metrics == ("faithfulness",)
@@ -106,7 +106,7 @@ def test_every_path_of_a_file_is_relative_to_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("source", ["s3://bucket/data.jsonl", "hub:owner/name", "~/data.jsonl"])
-def test_urls_stay_as_they_are(tmp_path: Path, source: str) -> None:
+def test_urls_are_left_unchanged(tmp_path: Path, source: str) -> None:
     assert load_config(write(tmp_path, f'source = "{source}"')).source == source
 
 
@@ -120,39 +120,37 @@ def test_urls_stay_as_they_are(tmp_path: Path, source: str) -> None:
         ("limit = ", "cannot be read"),
     ],
 )
-def test_what_can_not_be_used_is_named(tmp_path: Path, text: str, message: str) -> None:
+def test_invalid_options_are_named(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load_config(write(tmp_path, text))
 
 
-def test_a_file_that_is_not_there_is_an_error_that_says_how_to_get_one(tmp_path: Path) -> None:
+def test_missing_file_is_an_error_that_names_assay_init(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="assay init"):
         load_config(tmp_path / "nowhere.toml")
 
 
-def test_an_unknown_metric_suggests_the_nearest() -> None:
+def test_unknown_metric_suggests_a_similar_name() -> None:
     with pytest.raises(UnknownMetricError, match="Did you mean faithfulness"):
         RunConfig(metrics=("faithfulnes",)).requests()
 
 
-def test_an_unknown_parameter_lists_the_known_ones() -> None:
+def test_unknown_parameter_lists_the_known_ones() -> None:
     with pytest.raises(MetricParameterError, match="it has: mode"):
         RunConfig(metrics=("noise_sensitivity(modus=relevant)",)).requests()
 
 
-def test_the_home_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_home_is_set_by_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ASSAY_HOME", str(tmp_path))
     assert assay_home() == tmp_path
 
 
-def test_the_published_schema_is_the_configurations() -> None:
+def test_published_schema_matches_the_configuration() -> None:
     assert json.loads(SCHEMA.read_text(encoding="utf-8")) == RunConfig.model_json_schema()
 
 
 @pytest.mark.parametrize("source", [None, "examples/handbook.jsonl"])
-def test_a_starter_configuration_is_valid_as_written_and_with_every_line_uncommented(
-    source: str | None, tmp_path: Path
-) -> None:
+def test_config_template_is_valid_as_written_and_uncommented(source: str | None, tmp_path: Path) -> None:
     written = config_template(source, Path())
     assert load_config(write(tmp_path, written)).source is not None
     uncommented = re.sub(r"^# (?=\w+ = |\[)", "", written, flags=re.MULTILINE)
@@ -160,14 +158,14 @@ def test_a_starter_configuration_is_valid_as_written_and_with_every_line_uncomme
     RunConfig.model_validate(tomllib.loads(uncommented))
 
 
-def test_a_starter_configuration_names_the_metrics_that_the_data_allows() -> None:
+def test_config_template_names_the_metrics_that_the_data_allows() -> None:
     config = RunConfig.model_validate(tomllib.loads(config_template("examples/handbook.jsonl", Path())))
     assert config.metrics is not None
     assert "faithfulness" in config.metrics
     assert "id_context_recall" not in config.metrics
 
 
-def test_a_judge_is_named_by_a_word_or_by_the_url_of_its_server(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_judge_may_be_a_word_or_a_server_url(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_JUDGE", "http://localhost:8000")
     judge = load_config().judge
     assert judge.server is not None
@@ -175,13 +173,13 @@ def test_a_judge_is_named_by_a_word_or_by_the_url_of_its_server(monkeypatch: pyt
     assert load_config(overrides={"judge": {"backend": "builtin"}}).judge.backend == "builtin"
 
 
-def test_a_password_in_a_judges_url_is_refused_and_not_repeated() -> None:
+def test_password_in_a_judge_url_is_refused_and_not_repeated() -> None:
     with pytest.raises(ConfigError, match="must hold no user, password") as caught:
         load_config(overrides={"judge": "http://me:hunter2@localhost:8000/v1"})
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_panel_is_named_by_words_urls_and_tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_panel_members_may_be_words_urls_or_tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ASSAY_PANEL", "builtin, http://gpu2:8000/v1")
     assert [judge.backend for judge in load_config().panel] == ["builtin", "server"]
     monkeypatch.delenv("ASSAY_PANEL")
@@ -189,13 +187,13 @@ def test_a_panel_is_named_by_words_urls_and_tables(monkeypatch: pytest.MonkeyPat
     assert [judge.script for judge in load_config(file).panel] == [None, "answers.json"]
 
 
-def test_a_password_in_a_panels_url_is_refused_and_not_repeated() -> None:
+def test_password_in_a_panel_url_is_refused_and_not_repeated() -> None:
     with pytest.raises(ConfigError, match=r"panel\.0\.server\.urls.*must hold no user, password") as caught:
         load_config(overrides={"panel": ["http://me:hunter2@localhost:8000/v1"]})
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_panels_further_judges_are_not_launched_by_the_run() -> None:
+def test_only_the_first_judge_of_a_panel_may_be_launched() -> None:
     launched = {"backend": "server", "launch": {"python": "python", "model": "m"}}
     with pytest.raises(ConfigError, match="launches its lead judge only"):
         load_config(overrides={"panel": [launched]})

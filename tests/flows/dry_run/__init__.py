@@ -1,1 +1,1 @@
-"""Tests."""
+"""Tests of flows.dry_run."""

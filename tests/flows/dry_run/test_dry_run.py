@@ -1,4 +1,4 @@
-"""What a plan tells is what the run then does: a judge server that counts is the witness."""
+"""Dry runs predict the requests of the run, which a fake judge server counts."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ METRICS = ("faithfulness", "answer_relevancy", "nv_accuracy")
 
 
 def say(body: dict[str, Any]) -> dict[str, Any] | None:
-    """Claims are the sentences of the response that is asked about."""
+    """Return the sentences of the response in the prompt as claims; None for other questions."""
     constraint = body.get("structured_outputs") or {}
     schema = body.get("response_format", {}).get("json_schema", {}).get("schema") or constraint.get("json") or {}
     if "claims" not in schema.get("properties", {}):
@@ -62,18 +62,18 @@ def config(judge: FakeServer, folder: Path, rows: Sequence[Mapping[str, Any]] = 
     return RunConfig.model_validate({"judge": judge.url} | values)
 
 
-def told_and_done(judge: FakeServer, options: RunConfig) -> tuple[DryRun, int, dict[str, Any]]:
-    """What the plan tells, how many requests the run sends, and what its manifest says of its stages."""
+def predict_and_run(judge: FakeServer, options: RunConfig) -> tuple[DryRun, int, dict[str, Any]]:
+    """Return the dry run, the number of requests of the run that follows, and the stages of its manifest."""
     before = len(judge.asked)
-    forecast = make_dry_run(options, plan_run(options))
+    dry_run = make_dry_run(options, plan_run(options))
     assert len(judge.asked) == before
     run = Path(run_evaluation(options).folder)
-    return forecast, len(judge.asked) - before, json.loads((run / "run.json").read_text())["stages"]
+    return dry_run, len(judge.asked) - before, json.loads((run / "run.json").read_text())["stages"]
 
 
 @pytest.mark.usefixtures("prefect_server")
-def test_a_plan_tells_what_the_run_asks(judge: FakeServer, tmp_path: Path, stores: dict[str, Any]) -> None:
-    cold, requests, stages = told_and_done(judge, config(judge, tmp_path, **stores))
+def test_dry_run_predicts_the_requests_of_the_run(judge: FakeServer, tmp_path: Path, stores: dict[str, Any]) -> None:
+    cold, requests, stages = predict_and_run(judge, config(judge, tmp_path, **stores))
     assert cold.tally.requests == requests > 0
     assert (cold.certainty, cold.rows, cold.shards) == (Certainty.ESTIMATED, 4, 2)
     for stage in cold.stages:
@@ -81,56 +81,56 @@ def test_a_plan_tells_what_the_run_asks(judge: FakeServer, tmp_path: Path, store
             assert (stage.tally.questions, stage.kept) == (stages[stage.stage]["questions"], 0)
             assert (stage.tally.prompt_tokens > 0, stage.tally.output_tokens > 0) == (True, True)
 
-    warm, requests, _ = told_and_done(judge, config(judge, tmp_path, **stores))
+    warm, requests, _ = predict_and_run(judge, config(judge, tmp_path, **stores))
     assert (warm.tally.requests, warm.tally.questions, requests) == (0, 0, 0)
     assert {(stage.kept, stage.missing, stage.unknown) for stage in warm.stages} == {(2, 0, 0)}
     assert warm.certainty is Certainty.EXACT
 
     changed = [{**ROWS[0], "response": "Bikes are repaired in hall 9. Nobody else repairs bike 9."}, *ROWS[1:]]
-    told, requests, stages = told_and_done(judge, config(judge, tmp_path, changed, **stores))
-    assert told.tally.requests == requests > 0
-    claims = next(stage for stage in told.stages if stage.stage is Stage.CLAIMS)
+    dry_run, requests, stages = predict_and_run(judge, config(judge, tmp_path, changed, **stores))
+    assert dry_run.tally.requests == requests > 0
+    claims = next(stage for stage in dry_run.stages if stage.stage is Stage.CLAIMS)
     assert (claims.kept, claims.missing) == (1, 1)
     assert (claims.tally.questions, claims.tally.stored, claims.tally.asked) == (2, 1, 1)
 
     more = config(judge, tmp_path, changed, metrics=(*METRICS, "answer_correctness"), **stores)
-    told, requests, _ = told_and_done(judge, more)
-    assert told.tally.requests == requests > 0
+    dry_run, requests, _ = predict_and_run(judge, more)
+    assert dry_run.tally.requests == requests > 0
 
 
 @pytest.mark.usefixtures("prefect_server")
-def test_tables_that_are_gone_are_made_of_stored_answers(
+def test_lost_tables_are_recomputed_from_cached_answers(
     judge: FakeServer, tmp_path: Path, stores: dict[str, Any]
 ) -> None:
-    told_and_done(judge, config(judge, tmp_path, **stores))
+    predict_and_run(judge, config(judge, tmp_path, **stores))
     stores["tables"] = str(tmp_path / "elsewhere")
-    told, requests, _ = told_and_done(judge, config(judge, tmp_path, **stores))
-    assert (told.tally.requests, requests) == (0, 0)
-    assert told.tally.stored == told.tally.questions > 0
-    assert told.certainty is Certainty.EXACT
+    dry_run, requests, _ = predict_and_run(judge, config(judge, tmp_path, **stores))
+    assert (dry_run.tally.requests, requests) == (0, 0)
+    assert dry_run.tally.stored == dry_run.tally.questions > 0
+    assert dry_run.certainty is Certainty.EXACT
 
 
 @pytest.mark.usefixtures("prefect_server")
-def test_a_refreshed_stage_is_asked_whole(judge: FakeServer, tmp_path: Path, stores: dict[str, Any]) -> None:
-    told_and_done(judge, config(judge, tmp_path, **stores))
-    told, requests, _ = told_and_done(judge, config(judge, tmp_path, refresh=("ratings",), **stores))
-    assert told.tally.requests == requests == 8
+def test_refreshed_stage_asks_all_its_questions(judge: FakeServer, tmp_path: Path, stores: dict[str, Any]) -> None:
+    predict_and_run(judge, config(judge, tmp_path, **stores))
+    dry_run, requests, _ = predict_and_run(judge, config(judge, tmp_path, refresh=("ratings",), **stores))
+    assert dry_run.tally.requests == requests == 8
 
 
-def test_where_answers_decide_what_is_asked_next_the_numbers_are_the_least(
+def test_counts_that_depend_on_answers_are_lower_bounds(
     judge: FakeServer, tmp_path: Path, stores: dict[str, Any]
 ) -> None:
     options = config(judge, tmp_path, metrics=("noise_sensitivity",), explain="all", **stores)
-    told = {stage.stage: stage.certainty for stage in make_dry_run(options, plan_run(options)).stages}
-    assert told[Stage.CLAIMS] is Certainty.EXACT
-    assert told[Stage.VERDICTS] is Certainty.AT_LEAST
+    dry_run = {stage.stage: stage.certainty for stage in make_dry_run(options, plan_run(options)).stages}
+    assert dry_run[Stage.CLAIMS] is Certainty.EXACT
+    assert dry_run[Stage.VERDICTS] is Certainty.AT_LEAST
 
 
-def test_a_judge_that_is_out_of_reach_leaves_a_plan(tmp_path: Path, stores: dict[str, Any]) -> None:
+def test_dry_run_works_without_a_reachable_judge(tmp_path: Path, stores: dict[str, Any]) -> None:
     with FakeServer() as gone:
         options = config(gone, tmp_path, **stores)
-    told = make_dry_run(options, plan_run(options))
-    assert "cannot be used" in told.problems[0]
-    claims = next(stage for stage in told.stages if stage.stage is Stage.CLAIMS)
+    dry_run = make_dry_run(options, plan_run(options))
+    assert "cannot be used" in dry_run.problems[0]
+    claims = next(stage for stage in dry_run.stages if stage.stage is Stage.CLAIMS)
     assert (claims.kept, claims.missing, claims.unknown, claims.tally.asked) == (0, 0, 2, 4)
     assert claims.certainty is Certainty.ESTIMATED

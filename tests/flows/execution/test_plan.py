@@ -1,4 +1,4 @@
-"""The plan: each shared product once, two levels of judging, and clear words where a metric can not run."""
+"""The plan: each shared product once, two levels of judging, and clear messages if a metric cannot run."""
 
 import pytest
 
@@ -18,14 +18,14 @@ def plan(*metrics: str, columns: tuple[str, ...] = REFERENCE_DATA) -> Plan:
     return make_plan(RunConfig(metrics=metrics or None), columns)
 
 
-def test_a_metric_brings_what_its_products_are_made_from() -> None:
+def test_metric_includes_the_inputs_of_its_products() -> None:
     made = plan("faithfulness")
     assert made.stages == (Stage.SAMPLES, Stage.CLAIMS, Stage.VERDICTS, Stage.AGGREGATION, Stage.REPORTING)
     assert made.products_of(Stage.CLAIMS) == (Product.RESPONSE_CLAIMS,)
     assert made.inputs_of(Stage.VERDICTS) == (Stage.SAMPLES, Stage.CLAIMS)
 
 
-def test_a_shared_product_is_in_the_plan_once() -> None:
+def test_shared_product_is_planned_once() -> None:
     made = plan("faithfulness", "factual_correctness", "answer_correctness", "noise_sensitivity")
     assert made.products_of(Stage.CLAIMS) == (Product.RESPONSE_CLAIMS, Product.REFERENCE_CLAIMS)
     assert made.users_of(Product.RESPONSE_CLAIMS_BY_REFERENCE) == (
@@ -35,7 +35,7 @@ def test_a_shared_product_is_in_the_plan_once() -> None:
     )
 
 
-def test_parameters_decide_what_is_needed() -> None:
+def test_products_depend_on_parameters() -> None:
     assert Product.REFERENCE_CLAIMS not in plan("factual_correctness(mode=precision)").products
     assert Product.REFERENCE_SENTENCES in plan("context_recall(unit=sentence)").products
     assert Product.REFERENCE_CLAIMS not in plan("context_recall(unit=sentence)").products
@@ -46,7 +46,7 @@ def test_no_judge_stage_is_planned_for_metrics_without_a_judge() -> None:
     assert not JUDGED & set(made.stages)
 
 
-def test_judging_has_two_levels_whatever_is_asked() -> None:
+def test_judging_always_has_two_levels() -> None:
     requests = [name for name, metric in METRICS.items() if metric.in_default_suite]
     made = plan(*requests, columns=tuple(COLUMNS))
     judged = [[stage for stage in level if stage in made.stages and stage in JUDGED] for level in LEVELS]
@@ -66,33 +66,33 @@ def test_every_product_is_made_from_products_of_earlier_or_the_same_stages() -> 
             assert order[PRODUCTS[required].stage] <= order[spec.stage]
 
 
-def test_the_most_questions_that_any_metric_wants_are_asked() -> None:
+def test_plan_asks_the_largest_number_of_questions_of_any_metric() -> None:
     assert plan("answer_relevancy", "answer_relevancy(strictness=5)").question_count == 5
     assert plan("faithfulness").question_count == 0
 
 
-def test_without_names_the_columns_choose_and_the_rest_is_told() -> None:
+def test_columns_choose_the_metrics_by_default_and_others_are_reported() -> None:
     made = plan(columns=("user_input", "response"))
     assert [request.key for request in made.requests] == ["answer_relevancy"]
     assert made.left_out["faithfulness"] == ("retrieved_contexts",)
 
 
-def test_data_that_no_metric_can_work_on_is_an_error_that_names_its_columns() -> None:
+def test_data_that_fit_no_metric_are_an_error_that_names_their_columns() -> None:
     with pytest.raises(SourceError, match=r"has the columns rubrics_of_mine.*column_map"):
         plan(columns=("rubrics_of_mine",))
 
 
-def test_a_metric_asked_for_twice_is_refused() -> None:
+def test_repeated_metric_is_refused() -> None:
     with pytest.raises(ConfigError, match="asked for twice"):
         plan("faithfulness", "faithfulness")
 
 
-def test_one_metric_with_two_settings_is_two_metrics() -> None:
+def test_metric_with_different_parameters_is_two_metrics() -> None:
     made = plan("noise_sensitivity", "noise_sensitivity(mode=irrelevant)")
     assert [request.key for request in made.requests] == ["noise_sensitivity", "noise_sensitivity(mode=irrelevant)"]
 
 
-def test_explanations_are_planned_where_they_are_wanted_and_there_are_verdicts_on_claims() -> None:
+def test_explanations_need_the_option_and_verdicts_on_claims() -> None:
     wanted = RunConfig(metrics=("faithfulness",), explain="unsupported")
     made = make_plan(wanted, REFERENCE_DATA)
     assert Stage.EXPLANATIONS in made.stages

@@ -1,4 +1,4 @@
-"""How a run ends: it waits for the stages that have begun, but not where somebody has interrupted it."""
+"""Runners: a run waits for its running stages, unless it is interrupted."""
 
 from contextlib import suppress
 from threading import Event, Thread
@@ -13,7 +13,7 @@ from flows.execution.runners import runner_of
 
 
 class Stuck(ThreadPoolTaskRunner[None]):
-    """A runner whose stages end when they are told to."""
+    """A runner whose stages end when an event is set."""
 
     def __init__(self) -> None:
         super().__init__(1)
@@ -25,7 +25,7 @@ class Stuck(ThreadPoolTaskRunner[None]):
         self.ended.set()
 
 
-def test_an_interrupted_run_does_not_wait_for_a_stage_that_computes_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_run_does_not_wait_for_slow_stages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runners, "CANCELLED_SECONDS", 0.01)
     runner: Any = Stuck()
     with suppress(KeyboardInterrupt), runners._enter(runner, RunConfig()):
@@ -36,7 +36,7 @@ def test_an_interrupted_run_does_not_wait_for_a_stage_that_computes_for_long(mon
 
 
 @pytest.mark.parametrize("error", [None, ValueError])
-def test_any_other_run_waits(monkeypatch: pytest.MonkeyPatch, error: type[Exception] | None) -> None:
+def test_run_waits_for_its_stages(monkeypatch: pytest.MonkeyPatch, error: type[Exception] | None) -> None:
     monkeypatch.setattr(runners, "CANCELLED_SECONDS", 0.01)
     runner: Any = Stuck()
     begun = Event()

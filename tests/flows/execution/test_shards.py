@@ -1,4 +1,4 @@
-"""Few shards are on their way at a time; each goes on in its turn, and their tables come in the order of the shards."""
+"""The shard queue: a limited number of shards in flight, and tables in the order of the shards."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ from tasks.tables.table_store import StageRef
 
 
 class Engine:
-    """Gives futures, and knows how many of them nobody has asked for yet."""
+    """An engine that counts futures whose result has not been read."""
 
     def __init__(self) -> None:
         self.waiting = 0
@@ -35,7 +35,7 @@ class Engine:
 
 
 class Work(Shard):
-    """A shard that submits those stages of each level that it has."""
+    """A shard that has some of the stages of each level."""
 
     def __init__(self, engine: Engine, number: int, *stages: Stage) -> None:
         super().__init__(number, {})
@@ -52,7 +52,7 @@ class Work(Shard):
         super().collect(done)
 
 
-def test_a_window_moves_over_the_shards_whatever_their_number() -> None:
+def test_number_of_shards_in_flight_is_limited() -> None:
     engine, config = Engine(), RunConfig(workers=2)
     stages = (Stage.CLAIMS, Stage.RATINGS, Stage.VERDICTS)
     queue = ShardQueue(config, [stages[:2], stages[2:]], {})
@@ -63,7 +63,7 @@ def test_a_window_moves_over_the_shards_whatever_their_number() -> None:
     ]
 
 
-def test_a_shard_with_little_to_do_does_not_wait_for_those_before_it_and_keeps_its_place() -> None:
+def test_short_shards_overtake_others_and_tables_stay_in_order() -> None:
     engine = Engine()
     queue = ShardQueue(RunConfig(workers=2), [(Stage.CLAIMS,), (Stage.RATINGS,), (Stage.VERDICTS,)], {})
     shards = [Work(engine, 0, Stage.CLAIMS, Stage.VERDICTS), Work(engine, 1), Work(engine, 2, Stage.CLAIMS)]
@@ -77,21 +77,23 @@ def test_a_shard_with_little_to_do_does_not_wait_for_those_before_it_and_keeps_i
     assert waiting == [2]
 
 
-def test_what_was_kept_cost_this_run_nothing() -> None:
+def test_cached_stage_costs_nothing() -> None:
     ref = shards.wait_for_ref(Engine().submit(Stage.CLAIMS, 0, shards.CACHED))
     assert ref.usage == StageUsage(questions=4, stored=4)
 
 
 @pytest.fixture
-def told() -> Iterator[list[tuple[Stage, int, int | None]]]:
-    reports: list[tuple[Stage, int, int | None]] = []
-    with progress.listen(lambda *report: reports.append(report)):
-        yield reports
+def reports() -> Iterator[list[tuple[Stage, int, int | None]]]:
+    received: list[tuple[Stage, int, int | None]] = []
+    with progress.listen(lambda *report: received.append(report)):
+        yield received
 
 
 @pytest.mark.parametrize("engine", ["threads", "dask"])
-def test_stages_of_other_processes_are_reported_here(engine: str, told: list[tuple[Stage, int, int | None]]) -> None:
+def test_stages_of_other_processes_are_reported_in_this_process(
+    engine: str, reports: list[tuple[Stage, int, int | None]]
+) -> None:
     queue = ShardQueue(RunConfig.model_validate({"runner": engine}), [(Stage.CLAIMS,)], {Stage.CLAIMS: 6})
     queue.run(Work(Engine(), number, Stage.CLAIMS) for number in range(2))
     expected = [(Stage.CLAIMS, 0, 6), (Stage.CLAIMS, 3, None), (Stage.CLAIMS, 3, None)]
-    assert told == ([] if engine == "threads" else expected)
+    assert reports == ([] if engine == "threads" else expected)

@@ -1,4 +1,4 @@
-"""What stages are told: for whom claims are asked against every context."""
+"""Settings of stages: when claims are judged against every context."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from metric_core.stages import Stage, closure
 from tasks.stages.verdicts import VerdictsSettings
 
 NOISE = parse_request("noise_sensitivity")
-OWN = replace(NOISE, key="own", metric=replace(NOISE.metric, name="own", origin="package.module:own"))
+CUSTOM = replace(NOISE, key="own", metric=replace(NOISE.metric, name="own", origin="package.module:own"))
 
 
 def every_context(verdict: str, *requests: MetricRequest) -> bool:
@@ -26,10 +26,10 @@ def every_context(verdict: str, *requests: MetricRequest) -> bool:
 
 @pytest.mark.parametrize(
     ("verdict", "requests", "is_every"),
-    [("binary", [NOISE], False), ("probability", [NOISE], True), ("binary", [NOISE, OWN], True)],
-    ids=["noise sensitivity reads few", "probabilities need all", "what a metric of the user's reads nobody knows"],
+    [("binary", [NOISE], False), ("probability", [NOISE], True), ("binary", [NOISE, CUSTOM], True)],
+    ids=["noise sensitivity reads few", "probabilities need all", "a custom metric may read all"],
 )
-def test_claims_meet_every_context_where_a_metric_may_read_them(
+def test_claims_are_judged_against_every_context_that_a_metric_may_read(
     verdict: str, requests: list[MetricRequest], is_every: bool
 ) -> None:
     assert every_context(verdict, *requests) is is_every

@@ -1,4 +1,4 @@
-"""Where alerts say that a page is."""
+"""Links to pages in alerts."""
 
 from pathlib import Path
 
@@ -18,5 +18,5 @@ FOLDER = Path("/runs/räder #1")
         ("https://reports.example{folder}", "https://reports.example/runs/r%C3%A4der%20%231/page.html"),
     ],
 )
-def test_a_link_leads_to_a_folder_of_any_name(link: str | None, found: str) -> None:
+def test_link_works_for_any_folder_name(link: str | None, found: str) -> None:
     assert link_to(FOLDER, "page.html", AlertSettings(link=link)) == found

@@ -1,4 +1,4 @@
-"""A finished run as an object."""
+"""Finished runs as Python objects."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folders.write_hostile_run(tmp_path_factory.mktemp("runs") / "run")
 
 
-def test_a_run_gives_its_numbers(folder: Path) -> None:
+def test_run_has_its_numbers(folder: Path) -> None:
     run = open_run(folder)
     faithfulness = run.summary["faithfulness"]
     assert (faithfulness["distribution"]["mean"], faithfulness["scored"], faithfulness["failed"]) == (0.5, 3, 1)
@@ -23,7 +23,7 @@ def test_a_run_gives_its_numbers(folder: Path) -> None:
     assert repr(run) == f"Run('{folder}', 4 rows, 6 metrics)"
 
 
-def test_a_run_gives_its_tables(folder: Path) -> None:
+def test_run_has_its_tables(folder: Path) -> None:
     run = open_run(str(folder))
     assert len(run.scores()) == 4 * len(folders.METRICS)
     assert run.scores("wide").columns == ["row_id", *folders.METRICS]
@@ -34,7 +34,7 @@ def test_a_run_gives_its_tables(folder: Path) -> None:
     assert len(run.table("claims")) == len(folders.CLAIMS)
 
 
-def test_a_table_that_is_not_there_is_named_with_those_that_are(folder: Path) -> None:
+def test_missing_table_is_reported_with_the_existing_ones(folder: Path) -> None:
     with pytest.raises(RunFolderError, match=r"has no stages/claim\.parquet\. It has .*stages/claims\.parquet"):
         open_run(folder).table("claim")
 
