@@ -8,7 +8,7 @@ from filelock import FileLock
 
 from tasks.launcher.launch_record import JudgeFolder, JudgeRecord, read_judge_record
 from tasks.launcher.start import is_healthy
-from tasks.launcher.stop import stop_process
+from tasks.launcher.stop_launched import stop_process
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tasks.launcher.start import Progress, RunningJudge, start_judge, wait_for_judge
-from tasks.launcher.stop import stop_process
+from tasks.launcher.stop_launched import stop_process
 from tasks.options.launch_options import LaunchSettings
 
 

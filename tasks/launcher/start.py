@@ -10,8 +10,8 @@ from filelock import FileLock
 
 from metric_core.errors import JudgeError
 from tasks.launcher.launch_record import JudgeFolder, JudgeRecord, read_judge_record
-from tasks.launcher.spawn import describe_exit, spawn
-from tasks.launcher.stop import stop_process
+from tasks.launcher.spawn_judge import describe_exit, spawn
+from tasks.launcher.stop_launched import stop_process
 from tasks.options.launch_options import LaunchSettings
 from tasks.supervisor.process_log import excerpt, last_line
 from tasks.supervisor.readiness import http_get, wait_until_ready

@@ -22,7 +22,7 @@ def _variable(name: str) -> str:
 
 
 def _block(name: str) -> str:
-    from tasks.prefect_support.secret_blocks import read_secret_block  # noqa: PLC0415 loads Prefect
+    from tasks.runtime.secret_blocks import read_secret_block  # noqa: PLC0415 loads Prefect
 
     return read_secret_block(name)
 

@@ -16,8 +16,8 @@ from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation, running_judge
 from metric_core.errors import JudgeError
 from tasks.cache.answer_cache import AnswerCache
-from tasks.cache.cache_address import engine_url
 from tasks.models.caches import open_cache
+from tasks.options.cache_address import engine_url
 from tests.tasks.builders import fails, says, script
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]

@@ -21,7 +21,7 @@ from metric_core.errors import ConfigError, SourceError, UnknownMetricError
 from tests.tasks.embedders.embedding_server import EmbeddingServer
 from tests.tasks.judges.openai.fake_server import FakeServer
 
-PAGE = Path(__file__).parents[2] / "docs" / "eval-hub.md"
+PAGE = Path(__file__).parents[3] / "docs" / "eval-hub.md"
 ROWS = [
     {
         "asked": f"What is rule {number}?",
@@ -275,7 +275,7 @@ def test_the_hub_is_told_of_a_job_that_can_not_begin(
     def tell(_: HubCallback, state: str, *__: Any, **___: Any) -> None:
         told.append(state)
 
-    monkeypatch.setattr(HubCallback, "_tell", tell)
+    monkeypatch.setattr(HubCallback, "_post", tell)
     monkeypatch.setattr(sys, "argv", ["assay", "job", str(file), "--data", str(tmp_path), "--callback"])
     with pytest.raises(SystemExit):
         main()
@@ -292,7 +292,7 @@ def test_a_hub_that_does_not_listen_is_a_problem_and_no_failure() -> None:
 
 def test_a_file_that_is_no_job_is_refused(tmp_path: Path) -> None:
     (tmp_path / "job.json").write_text("{", encoding="utf-8")
-    with pytest.raises(ConfigError, match="can not be read as JSON"):
+    with pytest.raises(ConfigError, match="cannot be read as JSON"):
         JobSpec.from_file(tmp_path / "job.json")
     with pytest.raises(ConfigError, match="EVALHUB_JOB_SPEC_PATH"):
         JobSpec.from_file(tmp_path / "none.json")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.launcher import LaunchSettings, stop, stop_judge
+from tasks.launcher import LaunchSettings, stop_judge, stop_launched
 from tasks.supervisor.processes import has_members
 from tests.tasks.launcher import fake_vllm
 
@@ -19,7 +19,7 @@ Settings = Callable[..., LaunchSettings]
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A home whose judge is stopped after the test, the stubborn ones soon."""
-    monkeypatch.setattr(stop, "STOP_SECONDS", 1.0)
+    monkeypatch.setattr(stop_launched, "STOP_SECONDS", 1.0)
     home = tmp_path / "home"
     yield home
     stop_judge(home)

@@ -70,7 +70,7 @@ def test_it_ends_when_its_run_is_killed(
     told = wanted.model_dump_json(exclude={"environment"})
     variables = wanted.variables()
     told = told[:-1] + ',"environment":' + str(variables).replace("'", '"') + "}"
-    script = f"from tasks.launcher import spawn\nspawn.STOP_SECONDS = 1.0\n{RUN}"
+    script = f"from tasks.launcher import spawn_judge\nspawn_judge.STOP_SECONDS = 1.0\n{RUN}"
     with subprocess.Popen(
         [sys.executable, "-c", script, told, str(home)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},

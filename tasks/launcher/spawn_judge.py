@@ -11,7 +11,7 @@ from metric_core.errors import AssayError, JudgeError
 from tasks.launcher import watchdog
 from tasks.launcher.launch_command import LaunchCommand, build_command
 from tasks.launcher.launch_record import JudgeFolder, JudgeRecord
-from tasks.launcher.stop import STOP_SECONDS, stop_process
+from tasks.launcher.stop_launched import STOP_SECONDS, stop_process
 from tasks.options.launch_options import LaunchSettings
 from tasks.supervisor.processes import find_process
 from tasks.supervisor.spawn import find_exit_code, spawn_detached
