@@ -71,7 +71,7 @@ def job(
         folder = Path(evaluation.folder)
         found = build_results(spec, folder, time.monotonic() - started)
         _write(found, folder, results)
-        reporter.completed(found)
+        reporter.report_completed(found)
 
 
 @contextmanager

@@ -30,7 +30,7 @@ def metrics(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List the metrics with what they measure and need."""
+    """List the metrics, or describe one."""
     from metric_core.registry import METRICS  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.plugins.metric_lookup import find_metric, packaged_metrics  # noqa: PLC0415
 

@@ -25,7 +25,7 @@ Fetch = Annotated[
 
 @with_config
 def plan(config: "RunConfig", fetch: Fetch = False, as_json: Json = False) -> None:
-    """Show what a run would compute, reuse and ask, without running it."""
+    """Show what a run would compute, reuse and ask the judge."""
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     from flows.dry_run.dry_run import make_dry_run  # noqa: PLC0415 keeps `assay --help` quick
     from flows.execution.plan import plan_run  # noqa: PLC0415

@@ -25,7 +25,7 @@ DAMAGED = 6
 
 
 def store(tables: Tables = None, cache: Cache = None, check: Check = False, as_json: Json = False) -> None:
-    """Show the stored stage tables and cached answers; check them with --check."""
+    """Show or check the stored tables and cached answers."""
     from flows.config.loading import refuse_renamed_variables  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.cache.maintenance import check as check_answers  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.cache.maintenance import statistics  # noqa: PLC0415

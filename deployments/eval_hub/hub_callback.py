@@ -44,7 +44,7 @@ class HubCallback:
             self._post("failed", reason, error_message={"message": reason, "message_code": "evaluation_failed"})
             raise
 
-    def completed(self, results: JobResults) -> None:
+    def report_completed(self, results: JobResults) -> None:
         """Report that the job is complete, with the value of each metric."""
         self._post(
             "completed",

@@ -31,27 +31,27 @@ _ENDS = ("Completed", "Failed", "Cancelled", "Crashed")
 
 
 def on_index_rebuilt(name: str, index: str, debounce_seconds: float) -> Trigger:
-    """Runs once the events of an index have been quiet, with the content of the last one.
+    """Return a trigger that starts a run with the last event of an index once no further event has arrived for a time.
 
     Args:
-        name: of the automation.
-        index: the indexes whose events are taken, with `*` as a wildcard.
-        debounce_seconds: how long they must have been quiet.
+        name: Name of the automation.
+        index: Indexes whose events are accepted, with `*` as a wildcard.
+        debounce_seconds: Seconds without a further event.
     """
     return _without(EVENT, name, index, debounce_seconds)
 
 
 def on_long_burst(name: str, index: str, deployment: str, seconds: tuple[float, float]) -> Trigger:
-    """Runs where the events of an index never become quiet, with the content of the last one so far.
+    """Return a trigger that starts a run with the last event so far if the events of an index keep arriving.
 
-    Prefect waits for a run to take up events from the first event on; once one has, it begins anew with the first event
-    after that time. So an event may wait for two such times, and for its burst to go on.
+    From the first event on, Prefect waits for the event of a run that covers it. When that event arrives, Prefect
+    starts again with the first later event of the index. So an event may wait twice, while its burst continues.
 
     Args:
-        name: of the automation.
-        index: the indexes whose events are taken, with `*` as a wildcard.
-        deployment: its name, for it says what it has taken up.
-        seconds: how long the events are quiet where a burst ends, and how long an event waits at most.
+        name: Name of the automation.
+        index: Indexes whose events are accepted, with `*` as a wildcard.
+        deployment: Name of the deployment, whose runs announce the events that they cover.
+        seconds: Seconds without an event that end a burst, and maximum seconds that an event waits.
     """
     quiet, longest = seconds
     return _without(claimed_event(deployment), name, index, (longest - quiet) / 2)

@@ -34,12 +34,12 @@ Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for ma
 
 def by_option(variable: str) -> Any:
     """Return the option `--by`, which a variable may set too."""
-    return typer.Option("--by", envvar=variable, help="Column whose equal values make rows a group, not independent.")
+    return typer.Option("--by", envvar=variable, help="Column that groups dependent rows by equal values.")
 
 
 def seed_option(variable: str) -> Any:
     """Return the option `--seed`, which a variable may set too."""
-    return typer.Option("--seed", envvar=variable, min=0, help="Where resampling starts. Default: always the same.")
+    return typer.Option("--seed", envvar=variable, min=0, help="Random seed of the resampling. Default: a fixed seed.")
 
 
 def find_misspelled_variables(environment: Mapping[str, str]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from deployments.cli.main import main
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a call of the command left: exit code and both streams."""
+    """The outcome of a call of the command: exit code and both streams."""
 
     code: int
     out: str
@@ -20,7 +20,7 @@ class Outcome:
 
 @pytest.fixture
 def assay(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
-    """Calls `assay` with arguments."""
+    """Call `assay` with arguments."""
     monkeypatch.setenv("COLUMNS", "120")
 
     def call(*arguments: str) -> Outcome:

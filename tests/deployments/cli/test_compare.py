@@ -25,7 +25,7 @@ def runs(tmp_path: Path) -> Sequence[str]:
 
 @pytest.fixture
 def gate(tmp_path: Path) -> Callable[[str], str]:
-    """Writes a gate file."""
+    """Write a gate file."""
 
     def write(text: str) -> str:
         path = tmp_path / "gate.toml"
@@ -163,7 +163,7 @@ def test_the_seed_and_the_groups_are_told(assay: Assay, runs: Sequence[str]) -> 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--junit", "x.xml"), "name one with --gate"),
+        (("--junit", "x.xml"), "name a gate file with --gate"),
         (("--by", "nothing"), "there is no column 'nothing'"),
         (("--match", "response"), "cannot be matched by response"),
         (("--gate", "missing.toml"), "there is no gate file"),

@@ -1,4 +1,4 @@
-"""What the command line prints where there is little room: narrow terminals, other encodings, full disks."""
+"""Output of the command line under constraints: narrow terminals, other encodings, full disks."""
 
 import errno
 import io

@@ -12,12 +12,12 @@ from deployments.cli._support.interrupts import INTERRUPTED
 
 WORK = """
 import sys, threading, time
-from deployments.cli import interrupts
+from deployments.cli._support import interrupts
 interrupts.ECHO_SECONDS, interrupts.MAX_EXIT_SECONDS = {echo}, {most}
 def compute():
     while True: time.sleep(0.01)
 try:
-    with interrupts.answered_at_once(lambda: {keeps}):
+    with interrupts.handle_interrupts(lambda: {keeps}):
         threading.Thread(target=compute).start()
         print("begun", flush=True)
         time.sleep(60)
@@ -44,7 +44,7 @@ def working(echo: float = 0.0, most: float = NEVER, keeps: bool = True) -> "Iter
 
 
 def interrupt(process: "subprocess.Popen[str]") -> str:
-    """Sends Ctrl-C, and waits for the first line that is said of it."""
+    """Send Ctrl-C, and wait for the first line about it."""
     assert process.stderr is not None
     process.send_signal(signal.SIGINT)
     return process.stderr.readline()

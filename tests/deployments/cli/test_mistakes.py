@@ -1,4 +1,4 @@
-"""What a user's mistake is answered with: one message that names what was perhaps meant, and no traceback."""
+"""Messages about a user's mistakes: one message that names what was perhaps meant, and no traceback."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -105,7 +105,7 @@ def test_a_prefect_server_that_refuses_or_is_not_there() -> None:
         return PrefectHTTPStatusError("no", request=request, response=Response(status, request=request))
 
     unreachable = RuntimeError("Failed to reach API at http://me:hunter2@127.0.0.1:9/api/")
-    assert "can not be reached (Failed to reach API at http://127.0.0.1:9/api/)" in str(
+    assert "cannot be reached (Failed to reach API at http://127.0.0.1:9/api/)" in str(
         describe_server_error(unreachable)
     )
     assert "requires a password (401); set PREFECT_API_AUTH_STRING" in str(describe_server_error(refusal(401)))
@@ -119,7 +119,7 @@ def test_settings_that_prefect_can_not_read_are_told_without_what_stands_in_them
     with pytest.raises(ValueError, match="request_timeout") as wrong:
         APISettings.model_validate({"request_timeout": "hunter2"})
     said = str(describe_server_error(wrong.value))
-    assert said.startswith("Prefect's settings can not be used: request_timeout: Input should be a valid number")
+    assert said.startswith("Prefect's settings cannot be used: request_timeout: Input should be a valid number")
     assert "hunter2" not in said
 
 

@@ -17,8 +17,8 @@ from tests.deployments.cli.conftest import Outcome
 SOURCE = "examples/handbook.jsonl"
 
 
-def told(*arguments: str) -> tuple[RunConfig, bool]:
-    """What a command of a test is called with."""
+def parse(*arguments: str) -> tuple[RunConfig, bool]:
+    """Call a test command, and return the arguments that it receives."""
     calls: list[tuple[RunConfig, bool]] = []
     app = typer.Typer()
 
@@ -33,7 +33,7 @@ def told(*arguments: str) -> tuple[RunConfig, bool]:
 
 def test_options_become_fields_of_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_LIMIT", "7")
-    config, loud = told(SOURCE, "--explain", "all", "--judge", "http://gpu:8000", "--model", "m", "--loud")
+    config, loud = parse(SOURCE, "--explain", "all", "--judge", "http://gpu:8000", "--model", "m", "--loud")
     assert (config.source, config.explain, config.limit, loud) == (SOURCE, "all", 7, True)
     assert config.judge.server is not None
     assert (config.judge.server.urls, config.judge.server.model) == (("http://gpu:8000/v1",), "m")
@@ -41,10 +41,10 @@ def test_options_become_fields_of_the_configuration(monkeypatch: pytest.MonkeyPa
 
 def test_stages_and_a_store_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = str(tmp_path / "answers.db")
-    config, _ = told(SOURCE, "--refresh", "claims, verdicts", "--cache", path)
+    config, _ = parse(SOURCE, "--refresh", "claims, verdicts", "--cache", path)
     assert (config.refresh, config.cache) == ((Stage.CLAIMS, Stage.VERDICTS), path)
     monkeypatch.setenv("ASSAY_REFRESH", '["ratings"]')
-    assert told(SOURCE)[0].refresh == (Stage.RATINGS,)
+    assert parse(SOURCE)[0].refresh == (Stage.RATINGS,)
 
 
 def test_what_can_not_be_refreshed_or_opened_is_a_message(assay: Callable[..., Outcome]) -> None:
@@ -124,7 +124,7 @@ def test_the_help_has_examples_each_on_a_line(assay: Callable[..., Outcome], ver
     assert all(line.startswith(f"assay {verb} ") for line in lines)
 
 
-def test_a_misspelt_variable_is_told(assay: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_misspelt_variable_is_parse(assay: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ASSAY_LIMT", "ASSAY_EMBEDER__MODEL", "ASSAY_WEBHOOK", "ASSAY_COMPARE_TOP", "ASSAY_EXPLAIN"):
         monkeypatch.setenv(name, "none")
     outcome = assay("plan", "nowhere.jsonl")

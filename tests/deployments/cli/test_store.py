@@ -28,7 +28,7 @@ def test_prune_drops_nothing_without_yes(assay: Assay, tmp_path: Path, stores: t
     assert "would remove 0 records" in assay("prune", *stores).out
     told = json.loads(assay("prune", *stores, "--older-than", "8d", "--json").out)
     assert (told["records"], told["tables"], told["dry_run"]) == (1, 1, True)
-    assert "drop it with --yes" in assay("prune", *stores, "--older-than", "1w").out
+    assert "add --yes to remove" in assay("prune", *stores, "--older-than", "1w").out
     assert record.exists()
     assert "removed 1 records, 1 tables" in assay("prune", *stores, "--older-than", "1w", "--yes").out
     assert not record.exists()

@@ -1,4 +1,4 @@
-"""Jobs of eval-hub: the documented one there and back, and what is said about those that can not be run."""
+"""Jobs of eval-hub: the documented job and its results, and the messages about invalid jobs."""
 
 import json
 import re
@@ -33,7 +33,7 @@ ROWS = [
 ]
 
 
-def documented() -> dict[str, Any]:
+def documented_job() -> dict[str, Any]:
     found = re.search(r"^```json\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert found is not None
     return dict(json.loads(found[1]))
@@ -71,7 +71,7 @@ def test_the_documented_job_there_and_back(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    job = documented()
+    job = documented_job()
     with FakeServer(models=[job["model"]["name"]]) as judge:
         job["model"]["url"] = judge.url.removesuffix("/v1")
         job["parameters"] |= {"embedding_url": embeddings.url, "embedding_model": "embedder"}
@@ -105,7 +105,9 @@ def test_the_documented_job_there_and_back(
 
 
 def test_every_field_reaches_the_configuration(data: Path) -> None:
-    config = build_config(JobSpec.from_content(documented()), JobOptions("runs/x", "env:KEY", DataFolders(data=data)))
+    config = build_config(
+        JobSpec.from_content(documented_job()), JobOptions("runs/x", "env:KEY", DataFolders(data=data))
+    )
     judge, embedder = config.judge.server, config.embedder.server
     assert judge is not None
     assert embedder is not None
@@ -232,7 +234,9 @@ def test_the_hub_is_told_how_the_job_is_doing(tmp_path: Path) -> None:
     done = {"benchmark_id": "b", "benchmark_index": 0, "model_name": "m", "num_examples_evaluated": 1}
     scored = [{"metric_name": "faithfulness", "metric_value": 0.5, "num_samples": 1}]
     times = {"duration_seconds": 1.5, "completed_at": "2026-01-02T03:04:05Z"}
-    reporter.completed(JobResults.model_validate({"id": "1", "results": scored, "overall_score": 0.5, **done, **times}))
+    reporter.report_completed(
+        JobResults.model_validate({"id": "1", "results": scored, "overall_score": 0.5, **done, **times})
+    )
     hub.shutdown()
     hub.server_close()
     paths, tokens, events = zip(*Hub.told, strict=True)
@@ -245,7 +249,7 @@ def test_the_hub_is_told_how_the_job_is_doing(tmp_path: Path) -> None:
 
 
 def told_of(callback_url: str, error: Exception, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What a hub is told of a job that ends with an error."""
+    """Return the reports about a job that ends with an error."""
     told: list[dict[str, Any]] = []
 
     def post(url: str, **more: Any) -> httpx.Response:

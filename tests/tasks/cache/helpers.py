@@ -29,7 +29,7 @@ def verdicts(*claims: str) -> list[ChoiceQuestion]:
     return [ask_verdict(claim, "The premise.") for claim in claims]
 
 
-def numbered(first: int, last: int) -> list[ChoiceQuestion]:
+def numbered_questions(first: int, last: int) -> list[ChoiceQuestion]:
     """Return questions about numbered claims."""
     return verdicts(*(f"claim {number}" for number in range(first, last)))
 

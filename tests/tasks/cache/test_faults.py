@@ -24,21 +24,21 @@ from tasks.cache.cached_judge import CachedJudge
 from tasks.judges.protocol import ChoiceAnswer
 from tasks.options.cache_address import engine_url
 from tests.postgres import lose_connections, new_database, start_postgres
-from tests.tasks.cache.helpers import CountingJudge, key_of, numbered, wait_until
+from tests.tasks.cache.helpers import CountingJudge, key_of, numbered_questions, wait_until
 
 COUNT = 1500
 
 
-def judged(cache: AnswerCache, log: Path) -> list[bool]:
+def judge_all(cache: AnswerCache, log: Path) -> list[bool]:
     """Judge the questions, and return whether each answer came from the cache."""
-    answers = CachedJudge(CountingJudge(log), cache).choose(numbered(0, COUNT))
+    answers = CachedJudge(CountingJudge(log), cache).choose(numbered_questions(0, COUNT))
     assert [answer.label for answer in answers] == ["yes"] * COUNT
     return [answer.stored for answer in answers]
 
 
-def filled(path: Path, log: Path) -> None:
+def fill(path: Path, log: Path) -> None:
     """Write a SQLite cache with the answers to all questions, and close it."""
-    assert judged(AnswerCache(engine_url(str(path))), log) == [False] * COUNT
+    assert judge_all(AnswerCache(engine_url(str(path))), log) == [False] * COUNT
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
@@ -79,12 +79,12 @@ def test_a_damaged_file_changes_no_result(
     tmp_path: Path, damage: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     path, log = tmp_path / "cache" / "answers.db", tmp_path / "asked"
-    filled(path, log)
+    fill(path, log)
     damage(path)
     cache = AnswerCache(engine_url(str(path)))
-    stored = judged(cache, log)
+    stored = judge_all(cache, log)
     assert len(CountingJudge(log).asked) == COUNT + stored.count(False)
-    judged(cache, log)
+    judge_all(cache, log)
     assert len(caplog.messages) <= 1
 
 
@@ -106,14 +106,14 @@ def test_a_planted_pickle_is_not_run(cache: AnswerCache, tmp_path: Path) -> None
             return (os.mkdir, (str(tmp_path / "sprung"),))
 
     log = tmp_path / "asked"
-    judged(cache, log)
+    judge_all(cache, log)
     rows = cache.database.read(lambda connection: connection.execute(ANSWERS.select().limit(20)).all())
     planted = pickle.dumps(Trap())
     for row in rows:
         forged = update(ANSWERS).where(ANSWERS.c.key == row.key)
         statement = forged.values(value=planted, checksum=checksum_bytes(row.key, planted))
         cache.database.write(lambda connection, statement=statement: connection.execute(statement))  # type: ignore[misc]
-    assert judged(cache, log).count(False) == 20
+    assert judge_all(cache, log).count(False) == 20
     assert not (tmp_path / "sprung").exists()
 
 
@@ -121,12 +121,12 @@ CROWDED = """
 import logging, resource, sys
 from pathlib import Path
 from tasks.cache.answer_cache import AnswerCache
-from tests.tasks.cache.test_faults import COUNT, judged
+from tests.tasks.cache.test_faults import COUNT, judge_all
 {prepare}
 logging.basicConfig()
 cache = AnswerCache(sys.argv[1])
-assert judged(cache, Path(sys.argv[2])) == [False] * COUNT
-judged(cache, Path(sys.argv[2]))
+assert judge_all(cache, Path(sys.argv[2])) == [False] * COUNT
+judge_all(cache, Path(sys.argv[2]))
 """
 
 
@@ -161,7 +161,7 @@ def test_a_read_only_folder() -> None:
 
 def test_a_server_that_is_down(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     cache = AnswerCache(f"postgresql+psycopg://assay:s3cret@/answers?host={tmp_path}")
-    judged(cache, tmp_path / "asked")
+    judge_all(cache, tmp_path / "asked")
     assert len(caplog.messages) == 1
     assert "cannot be used" in caplog.text
     with pytest.raises(ConfigError, match=r"answer cache postgresql.*cannot be used") as caught:
@@ -173,9 +173,9 @@ def test_lost_connections_are_reopened(
     postgres_url: str, postgres_server: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     cache = AnswerCache(engine_url(postgres_url))
-    judged(cache, tmp_path / "asked")
+    judge_all(cache, tmp_path / "asked")
     lose_connections(postgres_server)
-    assert judged(cache, tmp_path / "asked") == [True] * COUNT
+    assert judge_all(cache, tmp_path / "asked") == [True] * COUNT
     assert caplog.messages == []
 
 
@@ -187,7 +187,7 @@ def test_a_server_that_goes_down_while_the_judge_works_keeps_what_was_cached(
         url = engine_url(new_database(server.folder))
         judge = CachedJudge(CountingJudge(log, seconds=0.01), AnswerCache(url))
         results: list[list[ChoiceAnswer]] = []
-        judging = threading.Thread(target=lambda: results.append(judge.choose(numbered(0, 100))))
+        judging = threading.Thread(target=lambda: results.append(judge.choose(numbered_questions(0, 100))))
         judging.start()
         wait_until(lambda: len(CountingJudge(log).asked) >= 40)
         server.stop()
@@ -199,11 +199,11 @@ def test_a_server_that_goes_down_while_the_judge_works_keeps_what_was_cached(
         assert "cannot be used" in message
         assert "new answers may not be cached" in message
         server.start()
-        again = CachedJudge(CountingJudge(log), AnswerCache(url)).choose(numbered(0, 100))
+        again = CachedJudge(CountingJudge(log), AnswerCache(url)).choose(numbered_questions(0, 100))
         kept = sum(answer.stored for answer in again)
         assert 10 <= kept < 100
         assert len(CountingJudge(log).asked) == 200 - kept
-        whole = CachedJudge(CountingJudge(log), AnswerCache(url)).choose(numbered(0, 100))
+        whole = CachedJudge(CountingJudge(log), AnswerCache(url)).choose(numbered_questions(0, 100))
         assert all(answer.stored for answer in whole)
 
 
@@ -261,9 +261,9 @@ def test_answers_wait_for_a_file_that_another_program_locks(tmp_path: Path, monk
     cache.ensure()
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        CachedJudge(CountingJudge(log), cache).choose(numbered(0, 20))
+        CachedJudge(CountingJudge(log), cache).choose(numbered_questions(0, 20))
     assert not has_answers(path, 1)
-    assert all(answer.stored for answer in CachedJudge(CountingJudge(log), cache).choose(numbered(0, 20)))
+    assert all(answer.stored for answer in CachedJudge(CountingJudge(log), cache).choose(numbered_questions(0, 20)))
 
     def written() -> bool:
         cache.add("test", {})

@@ -20,7 +20,7 @@ def put(cache: AnswerCache, text: str, value: bytes, days: int = 0, step: str = 
     cache.database.write(lambda connection: connection.execute(statement))
 
 
-def held(cache: AnswerCache, *texts: str) -> str:
+def find_values(cache: AnswerCache, *texts: str) -> str:
     """Return the cached values of these, without recording a use."""
     keys = cache.database.read(lambda connection: set(connection.execute(ANSWERS.select()).scalars()))
     return "".join(text for text in texts if key_of(text) in keys)
@@ -61,9 +61,9 @@ def test_values_not_used_for_long_are_pruned(cache: AnswerCache) -> None:
         put(cache, text, b"1234", days)
     month = datetime.now(UTC) - timedelta(days=30)
     assert prune(cache, before=month) == PruneResult(2, 8)
-    assert held(cache, "a", "b", "c") == "abc"
+    assert find_values(cache, "a", "b", "c") == "abc"
     assert prune(cache, before=month, dry_run=False) == PruneResult(2, 8)
-    assert held(cache, "a", "b", "c") == "c"
+    assert find_values(cache, "a", "b", "c") == "c"
     assert prune(cache) == PruneResult(0, 0)
 
 
@@ -74,13 +74,13 @@ def test_a_size_keeps_the_last_used_values(cache: AnswerCache, size: int, kept: 
     for text, value, days in (("b", b"123", 4), ("a", b"1234", 3), ("c", b"1", 2), ("d", b"12", 1)):
         put(cache, text, value, days)
     prune(cache, size=size, dry_run=False)
-    assert held(cache, "a", "b", "c", "d") == kept
+    assert find_values(cache, "a", "b", "c", "d") == kept
 
 
 def test_values_used_within_the_hour_always_stay(cache: AnswerCache) -> None:
     cache.add("test", {key_of("paid"): b"1234"})
     assert prune(cache, before=datetime.now(UTC) + timedelta(days=1), size=0, dry_run=False) == PruneResult(0, 0)
-    assert held(cache, "paid") == "paid"
+    assert find_values(cache, "paid") == "paid"
 
 
 def test_pruning_shrinks_the_file(file_cache: AnswerCache, path: Path) -> None:

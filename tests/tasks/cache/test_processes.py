@@ -10,7 +10,7 @@ from pathlib import Path
 from tasks.cache import leases
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cached_judge import CachedJudge
-from tests.tasks.cache.helpers import CountingJudge, numbered, wait_until
+from tests.tasks.cache.helpers import CountingJudge, numbered_questions, wait_until
 
 PROCESSES = multiprocessing.get_context("spawn")
 
@@ -20,7 +20,7 @@ def judge_some(url: str, log: Path, first: int, last: int, seconds: float) -> No
     stored = CachedJudge(CountingJudge(log, seconds), AnswerCache(url))
     labels = []
     for start in range(first, last, 100):
-        labels += [answer.label for answer in stored.choose(numbered(start, min(start + 100, last)))]
+        labels += [answer.label for answer in stored.choose(numbered_questions(start, min(start + 100, last)))]
     log.with_name(f"labels-{first}-{last}").write_text(json.dumps(labels), encoding="utf-8")
 
 
@@ -38,7 +38,7 @@ def test_four_processes_ask_an_overlap_once(url: str, tmp_path: Path) -> None:
         assert labels == ["yes"] * (last - first)
     asked = CountingJudge(log).asked
     assert len(asked) == len(set(asked)) == 1000
-    again = CachedJudge(CountingJudge(log), AnswerCache(url)).choose(numbered(0, 1000))
+    again = CachedJudge(CountingJudge(log), AnswerCache(url)).choose(numbered_questions(0, 1000))
     assert all(answer.stored for answer in again)
 
 
@@ -57,7 +57,7 @@ def test_a_killed_process_loses_little(url: str, tmp_path: Path) -> None:
     worker.join()
     before = len(CountingJudge(log).asked)
     # The leases of the dead process hold for some seconds; then the rest is asked.
-    answers = CachedJudge(CountingJudge(log), AnswerCache(url)).choose(numbered(0, 100))
+    answers = CachedJudge(CountingJudge(log), AnswerCache(url)).choose(numbered_questions(0, 100))
     found = sum(answer.stored for answer in answers)
     assert len(answers) == 100
     assert 10 <= found <= before < 100
@@ -68,8 +68,8 @@ def fork_and_judge(url: str, log: Path) -> None:
     """Judge, fork while another thread is opening the database, and judge in the child too."""
     cache = AnswerCache(url)
     stored = CachedJudge(CountingJudge(log), cache)
-    stored.choose(numbered(0, 10))
-    child = multiprocessing.get_context("fork").Process(target=stored.choose, args=(numbered(5, 15),))
+    stored.choose(numbered_questions(0, 10))
+    child = multiprocessing.get_context("fork").Process(target=stored.choose, args=(numbered_questions(5, 15),))
     opening = vars(cache.database)["_opening"]
     held, forked = threading.Event(), threading.Event()
 
@@ -87,7 +87,7 @@ def fork_and_judge(url: str, log: Path) -> None:
     child.join(60)
     child.kill()
     assert child.exitcode == 0
-    assert [answer.stored for answer in stored.choose(numbered(0, 20))] == [True] * 15 + [False] * 5
+    assert [answer.stored for answer in stored.choose(numbered_questions(0, 20))] == [True] * 15 + [False] * 5
 
 
 def test_a_forked_process_opens_its_own_connections(url: str, tmp_path: Path) -> None:
