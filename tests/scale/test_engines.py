@@ -233,7 +233,7 @@ def test_running_cluster_reuses_cached_answers_without_tables(
 
 def test_cluster_on_another_machine_needs_stores_that_it_can_reach() -> None:
     config = RunConfig.model_validate({"runner": "tcp://scheduler.example:8786", "tables": "s3://bucket/assay"})
-    with pytest.raises(ConfigError, match="answers would be files of this machine"):
+    with pytest.raises(ConfigError, match="cache would be files of this machine"):
         runner_of(config)
 
 
