@@ -130,7 +130,7 @@ def _metrics() -> tuple[Any, ...]:
     from metric_core.registry import resolve  # noqa: PLC0415
     from tasks.options.metric_settings import MetricSettings  # noqa: PLC0415
 
-    return tuple(MetricSettings.of(resolve(name).request()) for name in SCORED)
+    return tuple(MetricSettings.from_request(resolve(name).request()) for name in SCORED)
 
 
 def _tables(root: str, rows: int) -> list[Any]:

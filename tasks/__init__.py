@@ -1,1 +1,1 @@
-"""How a stage is computed: the stages, and the judges, models and stores that they use."""
+"""Stages and their computation, with the judges, models and stores that they use."""

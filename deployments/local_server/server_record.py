@@ -55,7 +55,7 @@ def query_server(record: ServerRecord, timeout: float = 2.0, *, use: bool = Fals
     Args:
         record: Record of the server.
         timeout: Seconds to wait for the answer.
-        use: Whether the caller is about to use the server.
+        use: True counts the query as use of the server, which delays its end.
     """
     if not record.is_local:
         return None

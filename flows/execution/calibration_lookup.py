@@ -55,7 +55,7 @@ def metric_fingerprint(config: RunConfig, request: MetricRequest, models: RunMod
         stage: [STAGE_TASKS[stage].definition.version, STAGE_TASKS[stage].fingerprint(settings[stage], models)]
         for stage in plan.cached_stages
     }
-    content = [MetricSettings.of(alone).model_dump(mode="json"), stages]
+    content = [MetricSettings.from_request(alone).model_dump(mode="json"), stages]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

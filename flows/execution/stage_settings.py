@@ -95,10 +95,12 @@ def storage_of(stage: Stage, settings: Settings, config: RunConfig, models: RunM
 
 def metrics_of(plan: Plan) -> tuple[MetricSettings, ...]:
     """Return the metrics of a plan as settings."""
-    return tuple(MetricSettings.of(request) for request in plan.requests)
+    return tuple(MetricSettings.from_request(request) for request in plan.requests)
 
 
 def _metrics_of_stage(plan: Plan, stage: Stage) -> tuple[MetricSettings, ...]:
     """Return the metrics that read a product of the stage; all for a stage without products."""
     made = {product for product, spec in PRODUCTS.items() if spec.stage is stage}
-    return tuple(MetricSettings.of(request) for request in plan.requests if not made or made & set(request.products))
+    return tuple(
+        MetricSettings.from_request(request) for request in plan.requests if not made or made & set(request.products)
+    )

@@ -18,7 +18,7 @@ class JudgeStatus:
     Args:
         folder: Folder of the judge.
         record: Record of the judge; None if no judge is running.
-        healthy: Whether the judge answers.
+        healthy: True if the judge answers.
         uptime: Seconds since the judge was launched.
     """
 

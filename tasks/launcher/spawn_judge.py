@@ -42,7 +42,7 @@ def spawn(settings: LaunchSettings, folder: JudgeFolder, owner: int | None) -> J
         started=process.started if process else "",
         url=f"http://{_reachable_host(settings.host)}:{port}/v1",
         model=settings.name,
-        settings=settings.shown(),
+        settings=settings.without_secrets(),
         digest=settings.digest(),
         launched_at=time.time(),
         owner=owner,

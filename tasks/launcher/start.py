@@ -46,7 +46,7 @@ class LaunchedJudge:
     Args:
         folder: Folder of the judge.
         record: Record of the judge.
-        is_new: Whether this call launched it.
+        is_new: True if this call launched the judge.
     """
 
     folder: JudgeFolder
@@ -68,7 +68,7 @@ def launch_judge(
         settings: Launch settings.
         home: Folder of caches and stores.
         on_progress: Called while the judge starts.
-        wait: Whether to wait until the judge is ready. A judge that does not get ready is then stopped.
+        wait: True waits until the judge is ready, and stops a judge that does not get ready.
 
     Raises:
         JudgeError: The judge did not start, or a judge with other settings is running in this home.
@@ -156,7 +156,7 @@ def _check_usable(record: JudgeRecord, settings: LaunchSettings) -> None:
             "that several runs share, use `assay judge start` before them."
         )
     if record.digest != settings.digest():
-        wanted = settings.shown()
+        wanted = settings.without_secrets()
         other = {name: value for name, value in record.settings.items() if value != wanted.get(name)}
         differences = "; ".join(f"{name} is {value!r}, wanted {wanted.get(name)!r}" for name, value in other.items())
         raise JudgeError(

@@ -29,7 +29,7 @@ class LostReplyError(Exception):
 
     Args:
         problem: Description of the problem.
-        timed_out: Whether the server did not answer in time, rather than close the connection.
+        timed_out: True if the server did not answer in time, False if it closed the connection.
     """
 
     def __init__(self, problem: str, timed_out: bool) -> None:

@@ -51,7 +51,7 @@ class Request:
         path: Path below `/v1`; one that starts with a slash is relative to the server's root.
         body: JSON object.
         affinity: Requests with the same affinity go to the same replica.
-        optional: Whether the server may not support the request: a refusal or an error is then an ordinary reply.
+        optional: True if the server may not support the request: a refusal or an error is then an ordinary reply.
     """
 
     path: str

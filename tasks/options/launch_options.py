@@ -254,19 +254,19 @@ class LaunchSettings(OptionGroup):
         return self.served_name or self.model
 
     def variables(self) -> dict[str, str]:
-        """The environment variables with their values."""
+        """Return the environment variables with their values."""
         return {name: value.get_secret_value() for name, value in self.environment.items()}
 
-    def shown(self) -> dict[str, Any]:
-        """All that determines the server, fit to be shown: without the values of variables."""
+    def without_secrets(self) -> dict[str, Any]:
+        """Return everything that determines the server, without the values of environment variables."""
         return self.model_dump(mode="json", exclude={"start_timeout"})
 
     def digest(self) -> str:
-        """Digest of all that determines the server.
+        """Return the digest of everything that determines the server.
 
         >>> one = LaunchSettings(python="python3", model="m", start_timeout=5)
         >>> one.digest() == LaunchSettings(python="python3", model="m").digest()
         True
         """
-        content = json.dumps({**self.shown(), "environment": self.variables()}, sort_keys=True)
+        content = json.dumps({**self.without_secrets(), "environment": self.variables()}, sort_keys=True)
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()

@@ -26,7 +26,7 @@ class MetricSettings(Settings):
     code: str = ""
 
     @classmethod
-    def of(cls, request: MetricRequest) -> "MetricSettings":
+    def from_request(cls, request: MetricRequest) -> "MetricSettings":
         """Return the settings that stand for a request."""
         metric = request.metric
         name = metric.origin or metric.name

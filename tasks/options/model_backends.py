@@ -39,4 +39,4 @@ RecognizerBackend: TypeAlias = Annotated[str, AfterValidator(_known(Group.RECOGN
 """A built-in backend, or a plugin: `module:attribute` or the name of an entry point."""
 
 PluginOptions: TypeAlias = Annotated[dict[str, Any], AfterValidator(check_secret_references)]
-"""What a plugin is instantiated with."""
+"""Keyword arguments that a plugin is instantiated with."""

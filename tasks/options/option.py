@@ -42,13 +42,13 @@ class Flag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionFacts:
-    """What is known about an option besides its type, default and description.
+    """The facts about an option besides its type, default and description.
 
     Args:
-        path: Whether the value is a path of this machine: relative to the configuration file that names it, and
+        path: True if the value is a path of this machine: relative to the configuration file that names it, and
             absolute in a deployment. A URL is kept as it is.
-        may_hold_secret: Whether the value, or anything in the table, may hold a secret; messages never repeat it.
-        affects_scores: Whether a run with another value may have other scores.
+        may_hold_secret: True if the value, or anything in the table, may hold a secret; messages never repeat it.
+        affects_scores: True if a run with another value may have other scores.
         words: Values of a path that are no path.
         renamed_from: Earlier name of the option.
         renamed_values: Earlier value -> value.
@@ -147,7 +147,7 @@ class Declaration:
         field: The field that declares it.
         facts: Its facts.
         table: Group of the options in it, if it is a table.
-        in_list: Whether one of the tables that lead to it stands in a list.
+        in_list: True if one of the tables that lead to the option is in a list.
     """
 
     place: tuple[str, ...]
@@ -245,7 +245,7 @@ def map_values(
         content: The configuration, in which only some options may be set.
         group: Group of its options.
         change: Function of an option's facts and its value that returns the new value.
-        in_lists: Whether to change the options of tables in lists too.
+        in_lists: True also changes the options of tables in lists.
     """
     changed = dict(content)
     for name, value in content.items():

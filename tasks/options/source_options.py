@@ -119,7 +119,7 @@ class DataOptions(RowOptions, SourceAddress):
 
 
 class SourceOptions(RowOptions):
-    """How to read a source.
+    """Options for reading a source.
 
     Args:
         batch_rows: Number of rows per table, and the bound on how many are in memory. At least 1.

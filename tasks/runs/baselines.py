@@ -91,11 +91,11 @@ class Baselines:
         Raises:
             AssayError: A record is damaged.
         """
-        found = {baseline.place: baseline for baseline in self.accepted(index)}
+        found = {baseline.place: baseline for baseline in self.acceptances(index)}
         best = newest(found)
         return None if best is None else found[best]
 
-    def accepted(self, index: str) -> Sequence[Baseline]:
+    def acceptances(self, index: str) -> Sequence[Baseline]:
         """Return the retained acceptances of an index, oldest first.
 
         Args:
@@ -180,7 +180,7 @@ class Baselines:
     def _delete_oldest(self, index: str) -> None:
         """Delete the oldest acceptances beyond RETAINED, but never the baseline."""
         current = self.current(index)
-        for baseline in self.accepted(index)[:-RETAINED]:
+        for baseline in self.acceptances(index)[:-RETAINED]:
             if current is not None and baseline.run_id != current.run_id:
                 place = f"{self._folder(index)}/{baseline.run_id}"
                 self._fs.rm(f"{place}.json")

@@ -16,7 +16,7 @@ class ProcessFolder:
     """The folder of a process: its record, lock and log.
 
     Args:
-        path: Folder.
+        path: Path of the folder.
     """
 
     name: ClassVar[str]

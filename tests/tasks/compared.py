@@ -1,4 +1,4 @@
-"""Run folders to compare: two of many rows with a metric of each direction, and two whose data is hostile."""
+"""Run folders to compare: pairs with a metric of each direction, and a pair with hostile data."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,14 +17,14 @@ ROWS = 40
 
 
 def write_run(folder: Path, level: float, answer: str = "In Dublin.", first: int = 0, **manifest: Any) -> Path:
-    """A run of forty rows in ten topics, faithful at a level, noisy at the opposite one.
+    """Write a run of forty rows in ten topics, with faithfulness near a level and noise sensitivity near its opposite.
 
     Args:
-        folder: where.
-        level: in [0, 0.9]; what the rows' faithfulness begins at.
-        answer: the answer of every row.
-        first: the number of the first row.
-        **manifest: what the manifest says otherwise.
+        folder: Path of the run folder.
+        level: Lowest faithfulness of a row, in [0, 0.9].
+        answer: Response of every row.
+        first: Number of the first row.
+        **manifest: Further entries of the manifest.
     """
     ids = [f"row-{i:02}" for i in range(first, first + ROWS)]
     scores = {

@@ -12,7 +12,7 @@ from deployments.local_server.server_record import IDENTITY_PATH
 
 
 class Clock:
-    """Seconds that the test moves on."""
+    """A clock that the test moves."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -22,7 +22,7 @@ class Clock:
 
 
 class Scripted:
-    """Answers each request with the next status, and the body that it was sent."""
+    """An application that returns the next status of a list and records the bodies of requests."""
 
     def __init__(self, statuses: Sequence[int], error: Exception | None = None) -> None:
         self.statuses = list(statuses)
@@ -46,7 +46,7 @@ class Scripted:
 
 
 def call(app: App, url: str = "/api/flow_runs/", kind: str = "http", body: Sequence[bytes] = (b"",)) -> list[Message]:
-    """Sends one request through an application and returns what it sent."""
+    """Send one request to an application, and return the messages that it sends."""
     path, _, query = url.partition("?")
     chunks = [{"type": "http.request", "body": part, "more_body": True} for part in body]
     chunks[-1]["more_body"] = False
@@ -62,7 +62,7 @@ def call(app: App, url: str = "/api/flow_runs/", kind: str = "http", body: Seque
     return sent
 
 
-def said(activity: Activity) -> dict[str, Any]:
+def query_identity(activity: Activity) -> dict[str, Any]:
     answer: dict[str, Any] = json.loads(call(activity, IDENTITY_PATH)[1]["body"])
     return answer
 
@@ -71,7 +71,7 @@ def test_it_says_who_it_is_without_counting_as_use() -> None:
     clock = Clock()
     activity = Activity(Scripted([]), {"token": "t"}, clock)
     clock.now = 7.0
-    assert said(activity) == {"token": "t", "open_connections": 0, "idle_seconds": 7.0}
+    assert query_identity(activity) == {"token": "t", "open_connections": 0, "idle_seconds": 7.0}
     assert activity.idle_seconds == 7.0
 
 

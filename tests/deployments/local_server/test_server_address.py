@@ -1,4 +1,4 @@
-"""Whose server a run talks to: what we read from the user's settings is what Prefect itself reads."""
+"""The address of the Prefect server: settings are read as Prefect reads them."""
 
 import os
 import subprocess

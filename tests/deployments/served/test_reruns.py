@@ -1,4 +1,4 @@
-"""Runs that ended too early, under a worker: what was done is not done again. The judge's log is the witness.
+"""Runs that end early under a worker reuse finished work, as counted in the log of the judge server.
 
 `ASSAY_TEST_CRASHES=1` also kills a run, which its automation has to run again (a minute more).
 """
@@ -27,14 +27,14 @@ ROWS = 16
 IN_FLIGHT = 4
 
 
-class Judged:
-    """A configuration with a judge of its own, deployed.
+class JudgedDeployment:
+    """A deployed configuration with a separate judge server.
 
     Args:
-        ground: where to.
-        name: of the deployment.
-        rows: how many rows it evaluates.
-        in_flight: requests to the judge at the same time.
+        ground: Server and worker of the deployment.
+        name: Name of the deployment.
+        rows: Number of rows to evaluate.
+        in_flight: Number of concurrent requests to the judge.
     """
 
     def __init__(self, ground: Ground, name: str, rows: int = ROWS, in_flight: int = IN_FLIGHT) -> None:
@@ -59,7 +59,7 @@ class Judged:
 
     @property
     def asked(self) -> list[str]:
-        """The prompts that the judge was asked, in their order."""
+        """Prompts that the judge server received, in order."""
         lines = (self.folder / "requests.jsonl").read_text(encoding="utf-8").splitlines()
         return [json.loads(line)["prompt"] for line in lines if line.endswith("}")]
 
@@ -74,65 +74,67 @@ def row(name: str, number: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def judged(ground: Ground, request: pytest.FixtureRequest) -> Iterator[Judged]:
-    made = Judged(ground, **request.param)
+def judged_deployment(ground: Ground, request: pytest.FixtureRequest) -> Iterator[JudgedDeployment]:
+    made = JudgedDeployment(ground, **request.param)
     yield made
     made.server.stop()
 
 
-@pytest.mark.parametrize("judged", [{"name": "down"}], indirect=True)
-def test_after_a_failure_only_what_was_not_done_is_done(judged: Judged) -> None:
-    judged.server.start("--die-at", str(2 * ROWS))  # in the middle of the verdicts: the claims took a request a row
-    failed = judged.ground.run(judged.deployment)
+@pytest.mark.parametrize("judged_deployment", [{"name": "down"}], indirect=True)
+def test_retry_and_rerun_do_only_unfinished_work(judged_deployment: JudgedDeployment) -> None:
+    judged_deployment.server.start("--die-at", str(2 * ROWS))  # during the verdicts, as claims take one request per row
+    failed = judged_deployment.ground.run(judged_deployment.deployment)
     assert state_of(failed)[0] == "Failed"
-    judged.server.wait()
-    answered = judged.asked
+    judged_deployment.server.wait()
+    answered = judged_deployment.asked
     assert len(answered) >= ROWS
 
-    judged.server.start()
+    judged_deployment.server.start()
     retried = subprocess.run(
         [sys.executable, "-m", "prefect", "flow-run", "retry", str(failed.id)],
-        env={**os.environ, "PREFECT_API_URL": judged.ground.url},
+        env={**os.environ, "PREFECT_API_URL": judged_deployment.ground.url},
         capture_output=True,
         text=True,
         check=True,
     )
     assert "has been scheduled for retry" in " ".join(retried.stdout.split())
-    run = judged.ground.ended(failed, ends=2)
+    run = judged_deployment.ground.ended(failed, ends=2)
     assert state_of(run)[0] == "Completed"
-    asked = judged.asked
+    asked = judged_deployment.asked
     twice = sum(count - 1 for count in Counter(asked).values())
-    assert twice <= IN_FLIGHT  # what was on its way when the judge died
-    manifest = manifest_of(judged.folder / "run")
+    assert twice <= IN_FLIGHT  # requests in flight when the judge died
+    manifest = manifest_of(judged_deployment.folder / "run")
     assert manifest["stages"]["claims"]["requests"] == 0
     assert manifest["stages"]["verdicts"]["requests"] == len(asked) - len(answered)
 
-    again = judged.ground.run(
+    again = judged_deployment.ground.run(
         "rerun-stage/rerun-stage-down",
-        run=str(judged.folder / "run"),
+        run=str(judged_deployment.folder / "run"),
         stage="verdicts",
         rows="all",
-        out=str(judged.folder / "again"),
+        out=str(judged_deployment.folder / "again"),
     )
     assert state_of(again)[0] == "Completed"
-    stages = manifest_of(judged.folder / "again")["stages"]
+    stages = manifest_of(judged_deployment.folder / "again")["stages"]
     assert stages["claims"]["requests"] == 0
-    verdicts = judged.asked[len(asked) :]
+    verdicts = judged_deployment.asked[len(asked) :]
     assert stages["verdicts"]["requests"] == len(verdicts) == len(set(asked)) - ROWS
     assert set(verdicts) < set(asked)
 
 
 @pytest.mark.skipif("ASSAY_TEST_CRASHES" not in os.environ, reason="takes a minute: set ASSAY_TEST_CRASHES=1")
-@pytest.mark.parametrize("judged", [{"name": "crash", "rows": 150, "in_flight": 1}], indirect=True)
-def test_a_killed_run_runs_again_by_itself(judged: Judged) -> None:
-    judged.server.start()
+@pytest.mark.parametrize("judged_deployment", [{"name": "crash", "rows": 150, "in_flight": 1}], indirect=True)
+def test_killed_run_is_restarted_automatically(judged_deployment: JudgedDeployment) -> None:
+    judged_deployment.server.start()
     with get_client(sync_client=True) as client:
-        deployment = client.read_deployment_by_name(judged.deployment)
+        deployment = client.read_deployment_by_name(judged_deployment.deployment)
         run = client.create_flow_run_from_deployment(deployment.id)
 
         def process() -> str | None:
             found: FlowRun = client.read_flow_run(run.id)
-            has_begun = Path(judged.folder / "requests.jsonl").exists() and len(judged.asked) > 100
+            has_begun = (
+                Path(judged_deployment.folder / "requests.jsonl").exists() and len(judged_deployment.asked) > 100
+            )
             return found.infrastructure_pid if has_begun else None
 
         pid = until(process, "the process of the run")
@@ -145,5 +147,5 @@ def test_a_killed_run_runs_again_by_itself(judged: Judged) -> None:
 
         until(completed, "the run's end")
     sys.stderr.write(f"completed {time.monotonic() - died:.0f} s after it was killed\n")
-    twice = sum(count - 1 for count in Counter(judged.asked).values())
-    assert twice <= 0.1 * len(judged.asked)
+    twice = sum(count - 1 for count in Counter(judged_deployment.asked).values())
+    assert twice <= 0.1 * len(judged_deployment.asked)

@@ -1,4 +1,4 @@
-"""`assay serve`: everything on one machine, until it is told to end."""
+"""`assay serve`: server, worker and schedules on one machine."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.prefect]
 EXAMPLE = Path(__file__).parents[3] / "examples" / "handbook.jsonl"
 
 
-def test_it_works_until_it_is_told_to_end_and_its_schedules_end_with_it(server_home: Path, tmp_path: Path) -> None:
+def test_serve_runs_until_terminated_and_pauses_its_schedules(server_home: Path, tmp_path: Path) -> None:
     command = [str(Path(sys.executable).with_name("assay")), "serve", str(EXAMPLE), "--cron", "0 0 1 1 *"]
     log = tmp_path / "log"
     with log.open("wb") as file:
@@ -35,7 +35,7 @@ def test_it_works_until_it_is_told_to_end_and_its_schedules_end_with_it(server_h
         with use_server(ensure_server(server_home)), get_client(sync_client=True) as client:
             working = client.read_deployment_by_name("evaluate/evaluate-served")
             assert (working.paused, working.work_pool_name) == (False, "rag-assay-serve")
-            assert _ended(process) == 0, log.read_text(encoding="utf-8")
+            assert _terminate(process) == 0, log.read_text(encoding="utf-8")
             assert client.read_deployment_by_name("evaluate/evaluate-served").paused
     finally:
         if process.poll() is None:
@@ -43,8 +43,8 @@ def test_it_works_until_it_is_told_to_end_and_its_schedules_end_with_it(server_h
             process.wait()
 
 
-def _ended(process: "subprocess.Popen[bytes]") -> int:
-    """Ends it as a person would: who waits for long tells it again."""
+def _terminate(process: "subprocess.Popen[bytes]") -> int:
+    """End the process as a user would, with a second signal if it takes long, and return its exit code."""
     process.send_signal(signal.SIGTERM)
     try:
         return process.wait(60)

@@ -22,7 +22,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
-def made(**changes: Any) -> Calibration:
+def make_calibration(**changes: Any) -> Calibration:
     values = {
         "created": "2026-11-21T16:04:00+00:00",
         "identity": "ab" * 32,
@@ -44,14 +44,14 @@ def made(**changes: Any) -> Calibration:
 
 
 def test_a_kept_calibration_is_found_again_under_its_judge(home: Path) -> None:
-    path = calibration_files.save_latest(made())
+    path = calibration_files.save_latest(make_calibration())
     assert path.parent.parent == home / "calibrations"
     assert path.parent.name == "server-org-judge-7B"
-    assert calibration_files.load_latest() == [made()]
+    assert calibration_files.load_latest() == [make_calibration()]
 
 
 def test_a_figure_is_flat_on_disk() -> None:
-    content = json.loads(calibration_files.save_latest(made()).read_text(encoding="utf-8"))
+    content = json.loads(calibration_files.save_latest(make_calibration()).read_text(encoding="utf-8"))
     assert content["figures"] == {
         "kappa": {"value": 0.5, "low": 0.25, "high": 0.75},
         "brier": {"value": 0.125, "low": None, "high": None},
@@ -62,7 +62,7 @@ def test_a_figure_is_flat_on_disk() -> None:
 
 @pytest.mark.parametrize("figure", [{"low": 0.25}, 0.5, {"value": "much"}])
 def test_a_damaged_figure_is_an_error(figure: object) -> None:
-    path = calibration_files.save_latest(made())
+    path = calibration_files.save_latest(make_calibration())
     content = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({**content, "figures": {"kappa": figure}}), encoding="utf-8")
     with pytest.raises(ConfigError, match="cannot be used"):
@@ -70,21 +70,21 @@ def test_a_damaged_figure_is_an_error(figure: object) -> None:
 
 
 def test_a_newer_one_of_the_same_judge_replaces_it_and_another_judge_s_stays() -> None:
-    calibration_files.save_latest(made())
-    calibration_files.save_latest(made(created="2026-11-22T16:04:00+00:00"))
-    calibration_files.save_latest(made(identity="ef" * 32, created="2026-11-20T16:04:00+00:00"))
+    calibration_files.save_latest(make_calibration())
+    calibration_files.save_latest(make_calibration(created="2026-11-22T16:04:00+00:00"))
+    calibration_files.save_latest(make_calibration(identity="ef" * 32, created="2026-11-20T16:04:00+00:00"))
     assert [found.created[:10] for found in calibration_files.load_latest()] == ["2026-11-22", "2026-11-20"]
 
 
 def test_a_damaged_one_is_nobody_s_and_a_named_one_an_error() -> None:
-    path = calibration_files.save_latest(made())
+    path = calibration_files.save_latest(make_calibration())
     path.write_text("{", encoding="utf-8")
     assert calibration_files.load_latest() == []
     with pytest.raises(ConfigError, match="cannot be used; make it again with `assay calibrate`"):
         calibration_files.load(path)
     with pytest.raises(ConfigError, match="there is no calibration"):
         calibration_files.load(path.with_name("other.json"))
-    path.write_text(json.dumps(made(format=2).model_dump(mode="json")), encoding="utf-8")
+    path.write_text(json.dumps(make_calibration(format=2).model_dump(mode="json")), encoding="utf-8")
     with pytest.raises(ConfigError, match="has format 2, this rag-assay reads 1"):
         calibration_files.load(path)
 
@@ -98,11 +98,14 @@ def test_a_damaged_one_is_nobody_s_and_a_named_one_an_error() -> None:
     ],
 )
 def test_why_a_calibration_does_not_hold(changes: dict[str, str], why: str | None) -> None:
-    assert calibration_files.describe_mismatch(made(), replace(JUDGE, **changes)) == why
+    assert calibration_files.describe_mismatch(make_calibration(), replace(JUDGE, **changes)) == why
 
 
 def test_a_run_tells_each_metric_s_agreement_and_which_have_none() -> None:
-    entry = {"metrics": {"faithfulness": made().manifest_entry("binary", applied=False)}, "not_covered": ["a note"]}
+    entry = {
+        "metrics": {"faithfulness": make_calibration().manifest_entry("binary", applied=False)},
+        "not_covered": ["a note"],
+    }
     metrics = [{"key": key} for key in ("faithfulness", "a", "b")]
     assert agreement_lines({"calibration": entry, "metrics": metrics, "config": {"verdict": "binary"}}) == [
         "faithfulness: kappa 0.500 (0.250 to 0.750), 6 rows of labels.jsonl, 2026-11-21",
@@ -114,9 +117,11 @@ def test_a_run_tells_each_metric_s_agreement_and_which_have_none() -> None:
 
 
 def test_a_calibration_as_markdown_has_its_counts_and_figures() -> None:
-    assert count_line(made()) == "6 of 9 rows compared (4 yes, 2 no); 1 unlabelled, 2 failed"
-    assert count_line(made(counts={**asdict(made().counts), "positive": None})).startswith("6 of 9 rows compared;")
-    assert calibration_markdown(made()).splitlines()[-2:] == [
+    assert count_line(make_calibration()) == "6 of 9 rows compared (4 yes, 2 no); 1 unlabelled, 2 failed"
+    assert count_line(make_calibration(counts={**asdict(make_calibration().counts), "positive": None})).startswith(
+        "6 of 9 rows compared;"
+    )
+    assert calibration_markdown(make_calibration()).splitlines()[-2:] == [
         "| Cohen's kappa at the best threshold | 0.500 | 0.250 to 0.750 |",
         "| Brier score | 0.125 |  |",
     ]

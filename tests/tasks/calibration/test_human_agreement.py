@@ -1,4 +1,4 @@
-"""What the manifest of a run says about its judge's agreement with people."""
+"""Agreement of a judge with people, as read from the manifest of a run."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tasks.reports.calibration.calibration_text import agreement_lines
 
 
 def manifest(figures: dict[str, Any] | None = None, **metrics: str) -> dict[str, Any]:
-    """Of a run with these metrics, key and name, whose judge was measured in the first of them."""
+    """Return the manifest of a run with these metrics (key and name), whose judge was calibrated on the first."""
     entries = [{"key": key, "name": name, "parameters": {}} for key, name in metrics.items()]
     facts = {"compared": 120, "figures": figures}
     known = {} if figures is None else {"metrics": {next(iter(metrics)): facts}, "not_covered": []}

@@ -1,4 +1,4 @@
-"""Labels and scores brought together: what can be compared, and why something can not."""
+"""Pairs of labels and scores, and reasons why some cannot be compared."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What differs between two runs, and which differences make them not like for like."""
+"""Differences between two runs, and those that make the runs incomparable."""
 
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ def test_equal_runs_differ_in_nothing(tmp_path: Path) -> None:
     assert (found.rows.both, found.rows.changed, found.rows.columns) == (compared.ROWS, 0, {})
 
 
-def calibrated(created: str, applied: bool = True) -> dict[str, Any]:
+def calibration_entry(created: str, applied: bool = True) -> dict[str, Any]:
     return {"metrics": {"m": {"created": created, "applied": applied}}, "not_covered": []}
 
 
@@ -75,8 +75,8 @@ def test_another_yardstick_is_not_like_for_like(
         ({"judge": {**JUDGE, "note": "x"}}, {"judge": {**JUDGE, "note": "y"}}, None),
         ({"config": {"out": "x", "workers": 1}}, {"config": {"out": "y", "workers": 2}}, None),
         (
-            {"calibration": calibrated("1 May", applied=False)},
-            {"calibration": calibrated("2 May", applied=False)},
+            {"calibration": calibration_entry("1 May", applied=False)},
+            {"calibration": calibration_entry("2 May", applied=False)},
             None,
         ),
         (
@@ -95,7 +95,9 @@ def test_what_can_not_change_a_score_is_told_or_left_out(
 
 
 def test_probabilities_mapped_by_another_calibration_are_serious(tmp_path: Path) -> None:
-    found = differing(tmp_path, {"calibration": calibrated("1 May")}, {"calibration": calibrated("2 May")})
+    found = differing(
+        tmp_path, {"calibration": calibration_entry("1 May")}, {"calibration": calibration_entry("2 May")}
+    )
     assert found.serious == ("calibration applied to m: made 1 May in A, made 2 May in B",)
 
 

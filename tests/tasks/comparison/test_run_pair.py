@@ -1,4 +1,4 @@
-"""Two runs row beside row: matching, grouping, and what is told when that can not be."""
+"""Pairs of runs: matching and grouping of rows, and messages if they cannot be matched."""
 
 import json
 from pathlib import Path
@@ -18,8 +18,8 @@ def pair_of(a: Path, b: Path, **matching: str) -> RunPair:
     return RunPair.from_runs(FinishedRun(a), FinishedRun(b), Matching(**matching))
 
 
-def renamed(folder: Path, **columns: str) -> Path:
-    """A run of two rows with ids of its own."""
+def write_run_with_own_ids(folder: Path, **columns: str) -> Path:
+    """Write a run of two rows whose ids contain the name of the folder."""
     samples = [
         {"row_id": f"{folder.name}-{i}", "row_number": i, "user_input": f"Why {i}?", "response": "So.", **columns}
         for i in (1, 2)
@@ -40,7 +40,7 @@ def test_every_metric_has_its_cells_and_direction(tmp_path: Path) -> None:
 
 
 def test_rows_can_be_matched_by_a_column(tmp_path: Path) -> None:
-    a, b = renamed(tmp_path / "a"), renamed(tmp_path / "b")
+    a, b = write_run_with_own_ids(tmp_path / "a"), write_run_with_own_ids(tmp_path / "b")
     with pytest.raises(ConfigError, match=r"no row in common: no id is in both.*--match user_input"):
         pair_of(a, b)
     [column] = pair_of(a, b, match="user_input").columns()
@@ -49,7 +49,7 @@ def test_rows_can_be_matched_by_a_column(tmp_path: Path) -> None:
 
 def test_rows_that_a_column_does_not_tell_apart_can_not_be_matched(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be matched by response: two rows of"):
-        pair_of(renamed(tmp_path / "a"), renamed(tmp_path / "b"), match="response")
+        pair_of(write_run_with_own_ids(tmp_path / "a"), write_run_with_own_ids(tmp_path / "b"), match="response")
 
 
 def test_rows_are_grouped_by_a_column_of_the_users_own(tmp_path: Path) -> None:

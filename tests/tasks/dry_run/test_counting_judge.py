@@ -1,4 +1,4 @@
-"""How many requests a plan counts for a question is how many the judge sends."""
+"""Dry runs count as many requests per question as the judge sends."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -39,7 +39,7 @@ def settings() -> Settings:
 
 @pytest.fixture
 def wait_until() -> Callable[[Callable[[], bool]], None]:
-    """Waits until something is so."""
+    """Return a function that waits until a condition is true."""
 
     def wait(condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + 30
@@ -51,5 +51,5 @@ def wait_until() -> Callable[[Callable[[], bool]], None]:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether no process is left of a judge."""
+    """Return whether no process of a judge is left."""
     return not has_members(pid)

@@ -1,4 +1,4 @@
-"""Which launch settings are refused, which are equal, and that no value of a variable is shown."""
+"""Launch settings: refused values, equality, and variables whose values are never shown."""
 
 import pytest
 from pydantic import ValidationError
@@ -34,7 +34,7 @@ def test_values_of_variables_are_shown_nowhere() -> None:
     settings = LaunchSettings.model_validate({"python": "p", "model": "m", "environment": {"HF_TOKEN": "hf_secret"}})
 
     assert settings.variables() == {"HF_TOKEN": "hf_secret"}
-    for shown in (repr(settings), str(settings), settings.model_dump_json(), str(settings.shown())):
+    for shown in (repr(settings), str(settings), settings.model_dump_json(), str(settings.without_secrets())):
         assert "HF_TOKEN" in shown
         assert "hf_secret" not in shown
 

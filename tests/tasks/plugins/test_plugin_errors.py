@@ -153,7 +153,7 @@ def test_products_may_be_named_by_their_text() -> None:
 
 
 def test_a_worker_with_other_code_refuses_the_metric() -> None:
-    settings = MetricSettings.of(parse_metric(plugin_name("GOOD")))
+    settings = MetricSettings.from_request(parse_metric(plugin_name("GOOD")))
     assert settings.request().metric.origin == plugin_name("GOOD")
     with pytest.raises(PluginError, match="has other code here than where the run was planned"):
         settings.model_copy(update={"code": "0" * 64}).request()

@@ -1,4 +1,4 @@
-"""Run folders written by hand: a small one whose data is hostile, and one of many rows."""
+"""Functions that write run folders: a small one with hostile data, and one of many rows."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -259,7 +259,7 @@ STAGES: dict[Stage, Rows] = {
 
 
 def write_hostile_run(folder: Path) -> Path:
-    """A run of four rows with every kind of evidence, whose texts try to break out of the page."""
+    """Write a run of four rows with every kind of evidence and with texts that attack the page."""
     scores = {row_id: {"nv_accuracy": _NEEDS_MODEL, **cells} for row_id, cells in SCORES.items()}
     bad_rows = [{"number": 3, "column": ATTACK, "problem": ATTACK}]
     return write_run(
@@ -268,7 +268,7 @@ def write_hostile_run(folder: Path) -> Path:
 
 
 def write_large_run(folder: Path, rows: int, text: str = "Why?") -> Path:
-    """A run of many rows, each with one metric: row 0 is the best, the last row is the worst."""
+    """Write a run of many rows with one metric: row 0 is the best, the last row is the worst."""
     ids = [f"row-{i}" for i in range(rows)]
     scores = {row_id: {"faithfulness": Score.scored(1 - i / rows)} for i, row_id in enumerate(ids)}
     samples = [
@@ -285,7 +285,7 @@ def write_run(
     metrics: Mapping[str, Mapping[str, Any]],
     manifest: Mapping[str, Any],
 ) -> Path:
-    """Writes a run folder without its report."""
+    """Write a run folder without its report."""
     (folder / "stages").mkdir(parents=True)
     cells = [
         {"row_id": row_id, "metric": metric, **_fields(row[metric])}
@@ -305,12 +305,12 @@ def write_run(
 
 
 def write_table(path: Path, stage: Stage, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Writes a stage's table."""
+    """Write the table of a stage."""
     pq.write_table(pa.Table.from_pylist(list(rows), schema=SCHEMAS[stage].arrow), path)
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Writes a JSON file."""
+    """Write a JSON file."""
     path.write_text(json.dumps(content), encoding="utf-8")
 
 

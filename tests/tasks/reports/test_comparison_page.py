@@ -1,4 +1,4 @@
-"""The page of a comparison: what it shows, and what data must not be able to do to it."""
+"""Comparison pages: their content, and hostile data."""
 
 import base64
 import hashlib
@@ -47,7 +47,7 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        """What a reader sees, its white space normalised."""
+        """Visible text, with normalized white space."""
         return " ".join("".join(self.parts).split())
 
 

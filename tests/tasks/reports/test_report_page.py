@@ -1,4 +1,4 @@
-"""The report: what it must show, and what data must not be able to do to it."""
+"""Report pages: their content, and hostile data."""
 
 import base64
 import hashlib
@@ -22,7 +22,7 @@ VOID = {"meta", "link", "input", "wbr", "br"}
 
 
 class Page(HTMLParser):
-    """What a parser finds in the report: elements with their attributes, and the texts in them."""
+    """A parsed report: elements with their attributes, and texts with their elements."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -54,12 +54,12 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        """What a reader sees before any script runs, its white space normalised."""
+        """Text that is visible before any script runs, with normalized white space."""
         return " ".join("".join(data for tag, data in self.texts if tag not in {"script", "style"}).split())
 
     @property
     def data(self) -> Any:
-        """The JSON that the page carries."""
+        """JSON data of the page."""
         return json.loads(next(text for tag, text in self.texts if tag == "script"))
 
 

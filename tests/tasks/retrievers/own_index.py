@@ -1,14 +1,14 @@
-"""An index of a user's own, named by module:attribute."""
+"""A custom retriever and generator, named by module:attribute."""
 
 from collections.abc import Sequence
 from typing import Any
 
 
 class Halls:
-    """Finds what is said about halls.
+    """An index of passages about halls.
 
     Args:
-        opens: when they open.
+        opens: Opening time in the passages.
     """
 
     identity = "halls 1"
@@ -17,7 +17,7 @@ class Halls:
         self._opens = opens
 
     def retrieve(self, query: str) -> Sequence[Any]:
-        """The passages for a query."""
+        """Return the passages for a query."""
         hall = query.removeprefix("What does hall ").removesuffix(" do?")
         if hall == "13":
             raise ValueError("there is no hall 13")
@@ -25,9 +25,9 @@ class Halls:
 
 
 class Speaker:
-    """Answers with the first passage."""
+    """A generator that returns the first passage."""
 
     def generate(self, query: str, passages: Sequence[str]) -> str:
-        """The answer."""
+        """Return the response to a query."""
         del query
         return passages[0]

@@ -1,4 +1,4 @@
-"""An index is asked patiently, by several at once, and each reply that can not be used has a reason."""
+"""Fetching from an index: retries, concurrency, and reasons of unusable replies."""
 
 from collections.abc import Mapping
 from threading import Barrier
@@ -15,31 +15,31 @@ from tests.json_endpoint import JsonEndpoint, Reply
 OWN = "tests.tasks.retrievers.own_index:Halls"
 
 
-def fetched(reply: Reply, *queries: str, **options: Any) -> tuple[list[FetchedContexts], JsonEndpoint]:
+def fetch(reply: Reply, *queries: str, **options: Any) -> tuple[list[FetchedContexts], JsonEndpoint]:
     with JsonEndpoint(reply) as server:
         fetcher = Fetcher(RetrieverOptions(index=server.url, **options), sleep=lambda _: None)
         return list(fetcher.fetch(queries)), server
 
 
-def test_passages_come_in_the_order_of_the_queries() -> None:
+def test_passages_follow_the_order_of_the_queries() -> None:
     def reply(sent: Mapping[str, Any], before: int) -> tuple[int, Any]:
         del before
         return 200, {"passages": [{"text": f"about {sent['query']}", "id": 7}, "more", "too many"]}
 
-    found, server = fetched(reply, "a", "b", "c", top_k=2)
+    found, server = fetch(reply, "a", "b", "c", top_k=2)
     assert [each.passages[0].text for each in found] == ["about a", "about b", "about c"]
     assert found[0].passages == (Passage("about a", "7"), Passage("more"))
     assert server.received[0].keys() == {"query", "top_k"}
 
 
-def test_the_key_is_read_where_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_api_key_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INDEX_KEY", "k-123")
-    _, server = fetched(lambda *_: (200, []), "a", api_key="env:INDEX_KEY")
+    _, server = fetch(lambda *_: (200, []), "a", api_key="env:INDEX_KEY")
     assert server.keys == {"Bearer k-123"}
 
 
-def test_a_busy_index_is_asked_again() -> None:
-    found, server = fetched(lambda _, before: (503, {}) if before < 2 else (200, ["at last"]), "a")
+def test_busy_index_is_retried() -> None:
+    found, server = fetch(lambda _, before: (503, {}) if before < 2 else (200, ["at last"]), "a")
     assert found == [FetchedContexts((Passage("at last"),))]
     assert len(server.received) == 3
 
@@ -55,28 +55,28 @@ def test_a_busy_index_is_asked_again() -> None:
         (200, [{"body": "?"}], "passage 1 is dict, wanted a text or"),
     ],
 )
-def test_a_reply_that_can_not_be_used_has_a_reason(status: int, reply: Any, problem: str) -> None:
-    (found,), _ = fetched(lambda *_: (status, reply), "a", max_retries=1)
+def test_unusable_reply_has_a_reason(status: int, reply: Any, problem: str) -> None:
+    (found,), _ = fetch(lambda *_: (status, reply), "a", max_retries=1)
     assert found.passages == ()
     assert problem in (found.problem or "")
 
 
-def test_a_wrong_address_ends_it_all() -> None:
+def test_wrong_address_ends_the_fetch() -> None:
     with pytest.raises(ConfigError, match="replied with status 404; check its URL and api_key"):
-        fetched(lambda *_: (404, {}), "a")
+        fetch(lambda *_: (404, {}), "a")
 
 
-def test_as_many_queries_as_allowed_are_asked_at_once() -> None:
+def test_queries_are_sent_concurrently() -> None:
     together = Barrier(3)
 
     def reply(*_: Any) -> tuple[int, Any]:
         together.wait(timeout=20)
         return 200, []
 
-    assert len(fetched(reply, *"abc", concurrency=3)[0]) == 3
+    assert len(fetch(reply, *"abc", concurrency=3)[0]) == 3
 
 
-def test_an_index_of_ones_own_and_what_answers_with_it() -> None:
+def test_custom_index_and_generator() -> None:
     options = RetrieverOptions(
         index=OWN, generator="tests.tasks.retrievers.own_index:Speaker", options={"opens": "ten"}, top_k=1
     )
@@ -86,7 +86,7 @@ def test_an_index_of_ones_own_and_what_answers_with_it() -> None:
     assert bad.problem == "ValueError: there is no hall 13"
 
 
-def test_what_answers_nothing_is_refused() -> None:
+def test_object_without_a_generate_method_is_refused() -> None:
     with pytest.raises(PluginError, match="it has no method generate"):
         Fetcher(RetrieverOptions(index=OWN, generator=OWN))
 

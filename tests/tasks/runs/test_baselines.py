@@ -1,4 +1,4 @@
-"""The store of baselines, in a folder and behind a URL."""
+"""Baselines in a folder and at a URL."""
 
 import json
 from collections.abc import Callable
@@ -18,7 +18,7 @@ Make = Callable[..., Baseline]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """Makes accepted runs, with a run folder each."""
+    """Return a function that creates a run folder and its baseline record."""
 
     def baseline(version: str, minute: int, why: Literal["first", "passed"] = "passed") -> Baseline:
         folder = tmp_path / "runs" / f"{version}-{minute}"
@@ -59,7 +59,7 @@ def test_the_newest_version_is_the_baseline_in_whatever_order_they_come(root: st
     current = Baselines(root).current("handbook")
     assert current is not None
     assert (current.version, current.why) == ("v1.10", "passed")
-    assert [each.version for each in store.accepted("handbook")] == ["v1.9", "v1.10"]
+    assert [each.version for each in store.acceptances("handbook")] == ["v1.9", "v1.10"]
 
 
 def test_a_record_of_an_older_version_that_comes_too_late_changes_nothing(root: str, make: Make) -> None:
@@ -76,14 +76,16 @@ def test_the_same_run_can_be_accepted_again(root: str, make: Make) -> None:
     store, baseline = Baselines(root), make("1", 1)
     assert store.accept(baseline)
     assert store.accept(baseline)
-    assert len(store.accepted("handbook")) == 1
+    assert len(store.acceptances("handbook")) == 1
 
 
 def test_only_the_last_acceptances_are_kept(root: str, make: Make) -> None:
     store = Baselines(root)
     for number in range(RETAINED + 3):
         assert store.accept(make(str(number), number))
-    assert [each.version for each in store.accepted("handbook")] == [str(number) for number in range(3, RETAINED + 3)]
+    assert [each.version for each in store.acceptances("handbook")] == [
+        str(number) for number in range(3, RETAINED + 3)
+    ]
 
 
 def test_the_run_folder_comes_back_on_a_machine_without_it(

@@ -1,4 +1,4 @@
-"""An interrupted run: the stages in other threads hear of it, and those of the next run do not."""
+"""Cancellation reaches the threads of an interrupted run, and no thread of the next run."""
 
 from asyncio import CancelledError
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import pytest
 from tasks.runtime.cancellation import Cancellation, cancellable, current_cancellation
 
 
-def stopped(work: Callable[[], None]) -> bool:
+def is_cancelled(work: Callable[[], None]) -> bool:
     try:
         work()
     except CancelledError:
@@ -19,31 +19,31 @@ def stopped(work: Callable[[], None]) -> bool:
     return False
 
 
-def test_the_threads_of_an_interrupted_block_are_stopped() -> None:
+def test_threads_of_an_interrupted_block_are_cancelled() -> None:
     found: list[bool] = []
     interrupted = Event()
 
     def compute() -> None:
         assert interrupted.wait(10)
-        found.append(stopped(current_cancellation().check))
+        found.append(is_cancelled(current_cancellation().check))
 
     with suppress(KeyboardInterrupt), cancellable():
-        of_the_run = Thread(target=copy_context().run, args=(compute,))
-        of_the_run.start()
+        worker = Thread(target=copy_context().run, args=(compute,))
+        worker.start()
         raise KeyboardInterrupt
-    assert not stopped(current_cancellation().check)
+    assert not is_cancelled(current_cancellation().check)
     interrupted.set()
-    of_the_run.join()
+    worker.join()
     assert found == [True]
 
 
-def test_a_block_that_fails_or_ends_stops_nobody() -> None:
+def test_block_that_fails_or_ends_cancels_nothing() -> None:
     with pytest.raises(ValueError, match="wrong"), cancellable() as failed:
         raise ValueError("wrong")
     with cancellable() as ended:
         pass
-    assert not stopped(failed.check)
-    assert not stopped(ended.check)
+    assert not is_cancelled(failed.check)
+    assert not is_cancelled(ended.check)
 
 
 def test_a_listener_is_called_once_and_only_while_it_listens() -> None:

@@ -31,7 +31,7 @@ SAMPLE = {"response": "It rains.", "retrieved_contexts": ["Rain."]}
 
 def score(metric: str, tables: Mapping[Stage, pa.Table], verdict: str = "binary") -> tuple[Any, ...]:
     settings = AggregationSettings.model_validate(
-        {"metrics": (MetricSettings.of(parse_request(metric)),), "verdict": verdict}
+        {"metrics": (MetricSettings.from_request(parse_request(metric)),), "verdict": verdict}
     )
     (row,) = run_stage(aggregation, tables, settings).table.to_pylist()
     return row["value"], row["status"], row["reason"]
@@ -137,7 +137,9 @@ def test_a_zero_vector_is_a_reason() -> None:
 
 
 def test_a_map_changes_the_probabilities_that_the_judge_gave_and_no_others() -> None:
-    metrics = tuple(MetricSettings.of(parse_request(name)) for name in ("faithfulness", "factual_correctness"))
+    metrics = tuple(
+        MetricSettings.from_request(parse_request(name)) for name in ("faithfulness", "factual_correctness")
+    )
     second = {**CLAIM, "claim_id": "response:1"}
     known = {**VERDICT, "claim_id": "response:1", "verdict": 0, "probability": 0.0, "reason": "empty premise"}
     given = tables()

@@ -84,7 +84,7 @@ def test_a_list_of_claims_or_questions_has_its_reply_once(judge: Script) -> None
 
 def test_a_written_rating_and_an_explanation_have_their_reply(judge: Script) -> None:
     end = end_of(judge)
-    metrics = (MetricSettings.of(resolve("rubrics").request({}, key="rubrics")),)
+    metrics = (MetricSettings.from_request(resolve("rubrics").request({}, key="rubrics")),)
     tables = {Stage.SAMPLES: samples_table(SAMPLE)}
     assert replies(Stage.RATINGS, tables, ratings.RatingsSettings(metrics=metrics), judge) == [f"<rubric{end}"]
     claim = {"row_id": "row-1", "claim_id": "response:0", "status": "answered"}
@@ -113,7 +113,9 @@ def test_a_label_is_its_own_reply_and_a_failed_one_is_kept(judge: Script) -> Non
 
 def test_votes_without_a_label_keep_the_words_once() -> None:
     votes = ChoiceAnswer(AnswerStatus.ANSWERED, ("1", None, None), reply="1\nPerhaps.\nWho knows.")
-    metrics = (MetricSettings.of(resolve("aspect_critic").request({"definition": "Kind?", "strictness": 3}, "kind")),)
+    metrics = (
+        MetricSettings.from_request(resolve("aspect_critic").request({"definition": "Kind?", "strictness": 3}, "kind")),
+    )
     tables = {Stage.SAMPLES: samples_table(SAMPLE)}
     found = replies(Stage.RATINGS, tables, ratings.RatingsSettings(metrics=metrics), lambda _: votes)
     assert found == [None, votes.reply, None]

@@ -76,7 +76,7 @@ def compute_all() -> dict[Stage, pa.Table]:
     """The tables of all stages, each made from those before it."""
     pipeline: Any = Pipeline()
     models = GivenModels(ScriptedJudge(answer), Embedder(), CrossEncoder(), pipeline, pipeline)
-    asked = MetricSettings.of(resolve("aspect_critic").request({"definition": "Kind?"}, "kind"))
+    asked = MetricSettings.from_request(resolve("aspect_critic").request({"definition": "Kind?"}, "kind"))
     tables = {Stage.SAMPLES: samples_table(SAMPLE)}
     for stage in (stage for level in LEVELS for stage in level if stage in STAGES):
         definition = STAGES[stage]

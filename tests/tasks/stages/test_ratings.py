@@ -11,7 +11,7 @@ from tests.tasks.builders import cells, fails, run_stage, samples_table, says, s
 
 
 def settings_of(name: str, **parameters: object) -> tuple[MetricSettings, ...]:
-    return (MetricSettings.of(resolve(name).request(parameters, key=name)),)
+    return (MetricSettings.from_request(resolve(name).request(parameters, key=name)),)
 
 
 def test_both_templates_are_asked_and_a_failed_one_is_kept(tmp_path: Path) -> None:

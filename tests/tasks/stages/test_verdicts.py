@@ -1,4 +1,4 @@
-"""The stage `verdicts`: one a (claim, premise), and only those that a score depends on."""
+"""The stage `verdicts`: one verdict per claim and premise, and only verdicts that a score depends on."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.tasks.builders import cells, fails, run_stage, samples_table, says, s
 
 
 def claims_table(**claims: str) -> pa.Table:
-    """Claims of row-1: response_0="..." is the first claim of the response."""
+    """Return claims of row-1: response_0="..." is the first claim of the response."""
     rows = []
     for name, text in claims.items():
         side, _, number = name.rpartition("_")
@@ -24,10 +24,10 @@ def claims_table(**claims: str) -> pa.Table:
     return build_table(Stage.CLAIMS, rows)
 
 
-def given(
+def judge_claims(
     judge: JudgeSettings, sample: Mapping[str, Any], claims: pa.Table, *products: Product, every_context: bool = False
 ) -> dict[tuple[str, str, str], tuple[int | None, str]]:
-    """(kind, claim, premise) -> (verdict, status) of a stage run."""
+    """Run the stage, and return verdict and status by kind, claim and premise."""
     tables = {Stage.SAMPLES: samples_table(sample), Stage.CLAIMS: claims}
     output = run_stage(verdicts, tables, VerdictsSettings(products=products, judge=judge, every_context=every_context))
     rows = cells(output.table, "kind", "claim_id", "premise", "verdict", "status")
@@ -36,7 +36,7 @@ def given(
 
 def test_contexts_are_joined_into_one_premise(tmp_path: Path) -> None:
     judge = script(tmp_path, says("verdict", "It rains.", "one\ntwo", answer="yes"))
-    found = given(
+    found = judge_claims(
         judge,
         {"retrieved_contexts": ["one", "two"]},
         claims_table(response_0="It rains."),
@@ -46,7 +46,7 @@ def test_contexts_are_joined_into_one_premise(tmp_path: Path) -> None:
 
 
 def test_an_empty_premise_supports_nothing_and_is_not_asked_about(tmp_path: Path) -> None:
-    found = given(
+    found = judge_claims(
         script(tmp_path),
         {"retrieved_contexts": [], "reference": " "},
         claims_table(response_0="It rains."),
@@ -57,7 +57,7 @@ def test_an_empty_premise_supports_nothing_and_is_not_asked_about(tmp_path: Path
 
 
 def test_a_failed_answer_is_no_verdict(tmp_path: Path) -> None:
-    found = given(
+    found = judge_claims(
         script(tmp_path, fails("verdict")),
         {"reference": "It is dry."},
         claims_table(response_0="It rains."),
@@ -77,7 +77,9 @@ def test_contexts_are_asked_only_about_claims_that_the_reference_does_not_suppor
         says("verdict", "right", "truth", answer="yes"),
         says("verdict", "wrong", "second", answer="yes"),
     )
-    found = given(judge, NOISY, claims_table(response_0="right", response_1="wrong", reference_0="covered"), *NOISE)
+    found = judge_claims(
+        judge, NOISY, claims_table(response_0="right", response_1="wrong", reference_0="covered"), *NOISE
+    )
     assert set(found) == {
         ("support", "response:0", "reference"),
         ("support", "response:1", "reference"),
@@ -88,13 +90,17 @@ def test_contexts_are_asked_only_about_claims_that_the_reference_does_not_suppor
 
 
 def test_no_context_is_asked_about_where_the_reference_claims_nothing(tmp_path: Path) -> None:
-    found = given(script(tmp_path, says("verdict", answer="no")), NOISY, claims_table(response_0="wrong"), *NOISE)
+    found = judge_claims(
+        script(tmp_path, says("verdict", answer="no")), NOISY, claims_table(response_0="wrong"), *NOISE
+    )
     assert set(found) == {("support", "response:0", "reference")}
 
 
 def test_every_context_is_asked_where_probabilities_count(tmp_path: Path) -> None:
     judge = script(tmp_path, says("verdict", answer={"yes": 0.9, "no": 0.1}))
-    found = given(judge, NOISY, claims_table(response_0="right", reference_0="covered"), *NOISE, every_context=True)
+    found = judge_claims(
+        judge, NOISY, claims_table(response_0="right", reference_0="covered"), *NOISE, every_context=True
+    )
     assert {(claim, premise) for _, claim, premise in found} == {
         ("response:0", "reference"),
         ("response:0", "context:0"),
@@ -119,7 +125,7 @@ def test_usefulness_is_asked_of_every_passage_that_says_something(tmp_path: Path
         says("usefulness_for_reference", "good", answer="yes"),
         says("usefulness_for_reference", "bad", answer="no"),
     )
-    found = given(
+    found = judge_claims(
         judge,
         {"user_input": "Q?", "reference": "truth", "retrieved_contexts": ["good", " ", "bad"]},
         claims_table(),
@@ -141,7 +147,7 @@ def test_relevant_sentences_are_marked_by_number(tmp_path: Path) -> None:
         }
         for i, text in enumerate(["One.", "Two."])
     ]
-    found = given(judge, {"user_input": "Q?"}, build_table(Stage.CLAIMS, rows), Product.SENTENCE_RELEVANCE)
+    found = judge_claims(judge, {"user_input": "Q?"}, build_table(Stage.CLAIMS, rows), Product.SENTENCE_RELEVANCE)
     assert found == {
         ("relevance", "context_sentence:0:0", "user_input"): (0, "answered"),
         ("relevance", "context_sentence:0:1", "user_input"): (1, "answered"),
@@ -158,7 +164,7 @@ def test_a_failed_list_of_relevant_sentences_fails_every_sentence(tmp_path: Path
             "status": "answered",
         }
     ]
-    found = given(
+    found = judge_claims(
         script(tmp_path, fails("relevant_sentences")),
         {"user_input": "Q?"},
         build_table(Stage.CLAIMS, rows),
