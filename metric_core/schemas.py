@@ -168,6 +168,9 @@ SIMILARITIES = TableSchema(
 )
 """Similarity of a pair of texts (see records.Pair); k is the number of the regenerated question, 0 for other pairs."""
 
+LENGTHS = TableSchema(Stage.LENGTHS, 1, (_ROW_ID, pa.field("characters", pa.int64(), nullable=False)))
+"""Length of each response."""
+
 SCORES = TableSchema(
     Stage.AGGREGATION,
     1,
@@ -194,6 +197,7 @@ SCHEMAS: dict[Stage, TableSchema] = {
         EXPLANATIONS,
         RATINGS,
         SIMILARITIES,
+        LENGTHS,
         SCORES,
     )
 }

@@ -21,6 +21,7 @@ class Stage(StrEnum):
     RATINGS = "ratings"
     VERDICTS = "verdicts"
     SIMILARITY = "similarity"
+    LENGTHS = "lengths"
     EXPLANATIONS = "explanations"
     AGGREGATION = "aggregation"
     REPORTING = "reporting"
