@@ -11,6 +11,7 @@ from tasks.judges.batching import JudgeBatcher
 from tasks.judges.protocol import GenerateAnswer
 from tasks.models.protocol import Models
 from tasks.options.judged_settings import JudgedSettings
+from tasks.options.metric_options import ClaimOptions
 from tasks.stages.answer_cells import reply_cell
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_samples_table
@@ -23,7 +24,7 @@ _NOTHING_FOUND = {
 }
 
 
-class ClaimsSettings(JudgedSettings):
+class ClaimsSettings(JudgedSettings, ClaimOptions):
     """Settings of the stage `claims`.
 
     Args:
@@ -40,9 +41,9 @@ def claims(tables: Tables, settings: ClaimsSettings, models: Models, progress: P
     batcher = JudgeBatcher(models.judge(), progress)
     rows: list[dict[str, Any]] = []
     if Product.RESPONSE_CLAIMS in settings.products:
-        rows += _claim_rows(samples, Side.RESPONSE, lambda sample: sample.response, batcher)
+        rows += _claim_rows(samples, Side.RESPONSE, lambda sample: sample.response, batcher, settings.max_claims)
     if Product.REFERENCE_CLAIMS in settings.products:
-        rows += _claim_rows(samples, Side.REFERENCE, lambda sample: sample.reference, batcher)
+        rows += _claim_rows(samples, Side.REFERENCE, lambda sample: sample.reference, batcher, settings.max_claims)
     split = models.pipeline().sentences
     if Product.REFERENCE_SENTENCES in settings.products:
         sentences = split([sample.reference or "" for sample in samples])
@@ -54,7 +55,11 @@ def claims(tables: Tables, settings: ClaimsSettings, models: Models, progress: P
 
 
 def _claim_rows(
-    samples: Sequence[Sample], side: Side, text_of: Callable[[Sample], str | None], batcher: JudgeBatcher
+    samples: Sequence[Sample],
+    side: Side,
+    text_of: Callable[[Sample], str | None],
+    batcher: JudgeBatcher,
+    limit: int | None,
 ) -> list[dict[str, Any]]:
     texts = [text_of(sample) or "" for sample in samples]
     asked = [i for i, text in enumerate(texts) if text.strip()]
@@ -67,7 +72,7 @@ def _claim_rows(
             rows.append(_row_without_text(sample, side, AnswerStatus.UNDEFINED, reasons.empty_column(side)))
             continue
         if answer.status is AnswerStatus.ANSWERED:
-            found = _answered_rows(sample, side, _numbered(side, _clean(answer)))
+            found = _answered_rows(sample, side, _numbered(side, _clean(answer)[:limit]))
         else:
             found = [_row_without_text(sample, side, answer.status, answer.reason)]
         rows += [{**found[0], "reply": reply_cell(answer)}, *found[1:]]
