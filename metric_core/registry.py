@@ -11,7 +11,6 @@ from metric_core.metrics.answer_correctness import ANSWER_CORRECTNESS
 from metric_core.metrics.answer_relevancy import ANSWER_RELEVANCY
 from metric_core.metrics.answer_similarity import ANSWER_SIMILARITY
 from metric_core.metrics.aspect_critic import ASPECT_CRITIC
-from metric_core.metrics.brevity import BREVITY
 from metric_core.metrics.context_entity_recall import CONTEXT_ENTITY_RECALL
 from metric_core.metrics.context_precision import CONTEXT_PRECISION, CONTEXT_UTILIZATION
 from metric_core.metrics.context_recall import CONTEXT_RECALL
@@ -59,7 +58,6 @@ METRICS: dict[str, Metric] = {
         RUBRICS,
         INSTANCE_RUBRICS,
         STRING_SIMILARITY,
-        BREVITY,
     )
 }
 """Name -> metric, in display order."""

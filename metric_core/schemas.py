@@ -168,9 +168,6 @@ SIMILARITIES = TableSchema(
 )
 """Similarity of a pair of texts (see records.Pair); k is the number of the regenerated question, 0 for other pairs."""
 
-LENGTHS = TableSchema(Stage.LENGTHS, 1, (_ROW_ID, pa.field("characters", pa.int64(), nullable=False)))
-"""Length of each response."""
-
 SCORES = TableSchema(
     Stage.AGGREGATION,
     1,
@@ -197,7 +194,6 @@ SCHEMAS: dict[Stage, TableSchema] = {
         EXPLANATIONS,
         RATINGS,
         SIMILARITIES,
-        LENGTHS,
         SCORES,
     )
 }

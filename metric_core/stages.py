@@ -21,7 +21,6 @@ class Stage(StrEnum):
     RATINGS = "ratings"
     VERDICTS = "verdicts"
     SIMILARITY = "similarity"
-    LENGTHS = "lengths"
     EXPLANATIONS = "explanations"
     AGGREGATION = "aggregation"
     REPORTING = "reporting"

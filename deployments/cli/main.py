@@ -15,7 +15,6 @@ from deployments.cli import (
     doctor,
     event,
     export,
-    home,
     init,
     job,
     judge,
@@ -97,7 +96,6 @@ app.command("metrics")(metrics.metrics)
 app.command("report")(report.report)
 app.command("export", epilog=_EXPORT_EXAMPLES)(export.export)
 app.command("init")(init.init)
-app.command("home")(home.home)
 app.command("doctor")(doctor.doctor)
 app.command("job")(job.job)
 app.command("serve")(serve.serve)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from metric_core.errors import AssayError, ConfigError
 from tasks.embedders.protocol import CrossEncoder, Embedder
 from tasks.judges.builtin import BuiltinJudge
-from tasks.judges.lenient import LenientJudge
 from tasks.judges.panel import PanelJudge
 from tasks.judges.protocol import Judge
 from tasks.judges.scripted import ScriptedJudge
@@ -109,8 +108,6 @@ class RunModels:
         if judge.backend == "builtin":
             embedder = self.open_embedder(settings.embedder, settings.cache)
             return BuiltinJudge(embedder, load_pipeline(settings.language.pipeline))
-        if judge.backend == "lenient":
-            return LenientJudge()
         if judge.is_own:
             return CustomJudge(judge.backend, judge.options)
         return connect_judge(judge)

@@ -50,23 +50,6 @@ MetricChoices: TypeAlias = Annotated[tuple[str | MetricChoice, ...] | None, Befo
 """Metrics by name, with parameters or without; None where none are named."""
 
 
-class ClaimOptions(OptionGroup):
-    """The option that says how many claims of a text are judged."""
-
-    max_claims: Annotated[
-        int | None,
-        Option(
-            "Maximum number of claims per text; later ones are left out. Default: all.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-            cli="--max-claims",
-            ge=1,
-            examples=[20],
-        ),
-    ] = None
-
-
 class VerdictOptions(OptionGroup):
     """The option that says how verdicts count."""
 
@@ -81,7 +64,7 @@ class VerdictOptions(OptionGroup):
     ] = "binary"
 
 
-class MetricOptions(VerdictOptions, ClaimOptions):
+class MetricOptions(VerdictOptions):
     """Options that say what is computed."""
 
     metrics: Annotated[

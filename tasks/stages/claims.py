@@ -11,7 +11,6 @@ from tasks.judges.batching import JudgeBatcher
 from tasks.judges.protocol import GenerateAnswer
 from tasks.models.protocol import Models
 from tasks.options.judged_settings import JudgedSettings
-from tasks.options.metric_options import ClaimOptions
 from tasks.stages.answer_cells import reply_cell
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_samples_table
@@ -24,7 +23,7 @@ _NOTHING_FOUND = {
 }
 
 
-class ClaimsSettings(JudgedSettings, ClaimOptions):
+class ClaimsSettings(JudgedSettings):
     """Settings of the stage `claims`.
 
     Args:
@@ -41,9 +40,9 @@ def claims(tables: Tables, settings: ClaimsSettings, models: Models, progress: P
     batcher = JudgeBatcher(models.judge(), progress)
     rows: list[dict[str, Any]] = []
     if Product.RESPONSE_CLAIMS in settings.products:
-        rows += _claim_rows(samples, Side.RESPONSE, lambda sample: sample.response, batcher, settings.max_claims)
+        rows += _claim_rows(samples, Side.RESPONSE, lambda sample: sample.response, batcher)
     if Product.REFERENCE_CLAIMS in settings.products:
-        rows += _claim_rows(samples, Side.REFERENCE, lambda sample: sample.reference, batcher, settings.max_claims)
+        rows += _claim_rows(samples, Side.REFERENCE, lambda sample: sample.reference, batcher)
     split = models.pipeline().sentences
     if Product.REFERENCE_SENTENCES in settings.products:
         sentences = split([sample.reference or "" for sample in samples])
@@ -55,11 +54,7 @@ def claims(tables: Tables, settings: ClaimsSettings, models: Models, progress: P
 
 
 def _claim_rows(
-    samples: Sequence[Sample],
-    side: Side,
-    text_of: Callable[[Sample], str | None],
-    batcher: JudgeBatcher,
-    limit: int | None,
+    samples: Sequence[Sample], side: Side, text_of: Callable[[Sample], str | None], batcher: JudgeBatcher
 ) -> list[dict[str, Any]]:
     texts = [text_of(sample) or "" for sample in samples]
     asked = [i for i, text in enumerate(texts) if text.strip()]
@@ -72,7 +67,7 @@ def _claim_rows(
             rows.append(_row_without_text(sample, side, AnswerStatus.UNDEFINED, reasons.empty_column(side)))
             continue
         if answer.status is AnswerStatus.ANSWERED:
-            found = _answered_rows(sample, side, _numbered(side, _clean(answer)[:limit]))
+            found = _answered_rows(sample, side, _numbered(side, _clean(answer)))
         else:
             found = [_row_without_text(sample, side, answer.status, answer.reason)]
         rows += [{**found[0], "reply": reply_cell(answer)}, *found[1:]]

@@ -55,8 +55,7 @@ def row_view(tables: RowTables, yardsticks: Sequence[Yardstick], match: str) -> 
             {"name": name, "text": truncate_text(shown)}
             for name in _OTHER_COLUMNS
             if (shown := _format_value(name, sample[name]))
-        ]
-        + [{"name": "response_characters", "text": f"{row['characters']:,}"} for row in tables.rows(Stage.LENGTHS)],
+        ],
     }
 
 

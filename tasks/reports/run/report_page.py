@@ -22,7 +22,6 @@ from tasks.reports.run.judge_view import judge_view
 from tasks.reports.run.row_tables import RowTables, entity_match
 from tasks.reports.run.score_table import Yardstick, read_cells, read_rows, worst_first
 from tasks.reports.run.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH, metric_view
-from tasks.reports.run.versions_view import versions_view
 from tasks.reports.timestamps import format_timestamp
 from tasks.runs.run_folder import REPORT, SCORES, STAGES, SUMMARY, read_finished_manifest, read_json
 from tasks.runtime.atomic_files import atomic_write, translate_write_errors
@@ -154,7 +153,6 @@ def _run_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dict
         "warnings": manifest.get("warnings", []),
         "bad_rows": bad_rows[:BAD_ROWS_SHOWN],
         "bad_row_count": manifest.get("bad_row_count", len(bad_rows)),
-        "packages": versions_view(manifest),
         "stages": [
             {"stored": 0, **entry, "name": name, "failures": sum(entry["failed"].values())}
             for name, entry in sorted(manifest["stages"].items(), key=lambda item: _STAGE_ORDER.index(item[0]))
