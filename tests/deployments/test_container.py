@@ -85,7 +85,7 @@ def test_server_database_worker_and_judge_are_there() -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_what_a_service_refers_to_exists(name: str) -> None:
+def test_references_of_a_service_exist(name: str) -> None:
     service = SERVICES[name]
     assert set(service["networks"]) <= COMPOSE["networks"].keys()
     for other, how in service.get("depends_on", {}).items():
@@ -183,7 +183,7 @@ def test_secrets_stay_out_of_the_repository_and_of_images() -> None:
     assert "deployments/container/.env" in (FOLDER / "Containerfile.dockerignore").read_text(encoding="utf-8").split()
 
 
-def test_what_is_copied_into_the_image_exists_and_is_not_ignored() -> None:
+def test_files_copied_into_the_image_exist_and_are_not_ignored() -> None:
     allowed = (FOLDER / "Containerfile.dockerignore").read_text(encoding="utf-8").split()
     sources = [word for words in instructions("COPY") if not words[0].startswith("--") for word in words[:-1]]
     assert {"deployments", "flows", "metric_core", "tasks"} <= set(sources)

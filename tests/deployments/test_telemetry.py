@@ -59,7 +59,7 @@ def output_of(code: str) -> object:
 
 
 @pytest.mark.usefixtures("environment")
-def test_a_command_and_what_it_starts() -> None:
+def test_telemetry_is_off_in_a_command_and_its_children() -> None:
     said = output_of(COMMAND)
     assert isinstance(said, list)
     prefect_reports, hub_is_silent, variables = said
@@ -72,7 +72,7 @@ def test_the_hubs_library() -> None:
     assert output_of(HUB) is True
 
 
-def test_what_the_user_has_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_of_the_user_are_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in NO_TELEMETRY:
         monkeypatch.setenv(name, "the user's")
     disable_telemetry()
@@ -106,7 +106,7 @@ def test_the_services_of_the_compose_file(service: str, wanted: dict[str, str]) 
     assert wanted.items() <= {**of_image, **described["environment"]}.items()
 
 
-def test_what_listens_does_so_on_the_loopback_interface() -> None:
+def test_servers_listen_on_the_loopback_interface() -> None:
     assert LOOPBACK == "127.0.0.1"
     words = build_command(LaunchSettings(python=sys.executable, model="m"), 8000, {}, "judge").words
     assert words[words.index("--host") + 1] == "127.0.0.1"

@@ -116,7 +116,7 @@ def test_a_table_hides_what_any_of_its_options_hides(option: Declaration) -> Non
         assert may_hold_secret(RunConfig, option.place[:depth])
 
 
-def test_the_value_of_any_other_option_is_told() -> None:
+def test_value_of_any_other_option_is_in_the_message() -> None:
     with pytest.raises(ConfigError, match=r"limit: .*, got 'many'"):
         load_config(None, {"limit": "many"})
 

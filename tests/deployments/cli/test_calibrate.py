@@ -15,7 +15,7 @@ LABELS = Path(__file__).parents[3] / "examples" / "handbook_labels.jsonl"
 
 @pytest.mark.prefect
 @pytest.mark.models
-def test_the_example_is_calibrated_and_told(server_home: Path, tmp_path: Path) -> None:
+def test_calibrating_the_example_prints_a_summary(server_home: Path, tmp_path: Path) -> None:
     options = ("--label", "faithful", "--by", "pair", "--no-keep", "--out", str(tmp_path / "run"))
     done = called(server_home, "calibrate", str(LABELS), *options)
     assert done.returncode == 0, done.stderr
@@ -49,7 +49,7 @@ def test_a_mistake_is_a_message_before_anything_starts(assay: Assay, options: tu
 
 
 @pytest.mark.prefect
-def test_labels_that_can_not_be_used_end_with_one_message(server_home: Path, tmp_path: Path) -> None:
+def test_unusable_labels_end_with_one_message(server_home: Path, tmp_path: Path) -> None:
     done = called(server_home, "calibrate", str(LABELS), "--label", "fathful", "--out", str(tmp_path / "run"))
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == "error: the data has no column 'fathful'. Did you mean 'faithful'?\n"

@@ -153,7 +153,7 @@ def test_every_form_says_that_a_judge_is_not_trusted(
         assert "assay calibrate LABELS --label COLUMN --metric faithfulness" in str(text)
 
 
-def test_the_seed_and_the_groups_are_told(assay: Assay, runs: Sequence[str]) -> None:
+def test_seed_and_groups_are_printed(assay: Assay, runs: Sequence[str]) -> None:
     one, two = (assay("compare", *runs[:2], "--json", "--seed", "5", "--by", "topic").out for _ in range(2))
     assert one == two
     content = json.loads(one)
@@ -169,7 +169,7 @@ def test_the_seed_and_the_groups_are_told(assay: Assay, runs: Sequence[str]) -> 
         (("--gate", "missing.toml"), "there is no gate file"),
     ],
 )
-def test_what_can_not_be_done_is_a_message(
+def test_impossible_requests_end_with_a_message(
     assay: Assay, runs: Sequence[str], options: Sequence[str], message: str
 ) -> None:
     done = assay("compare", runs[0], runs[1], *options)

@@ -54,7 +54,7 @@ def test_a_judge_that_does_not_answer_is_a_problem_with_advice(assay: Assay) -> 
     assert "docs/judge.md" in judge["advice"]
 
 
-def test_a_home_that_can_not_be_written_is_a_problem(
+def test_home_that_cannot_be_written_is_a_problem(
     assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
@@ -72,7 +72,7 @@ def test_a_full_disk_is_a_warning(assay: Assay, monkeypatch: pytest.MonkeyPatch)
     assert by_name(outcome)["disk"]["level"] == "warning"
 
 
-def test_a_configuration_that_can_not_be_used_is_said_first(assay: Assay, tmp_path: Path) -> None:
+def test_invalid_configuration_is_reported_first(assay: Assay, tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("metrcs = 1")
     outcome = assay("doctor", str(tmp_path / "bad.toml"))
     assert outcome.code == 7
@@ -87,7 +87,7 @@ def test_data_that_is_not_there_is_a_problem(assay: Assay) -> None:
     assert "does not exist" in by_name(outcome)["data"]["found"]
 
 
-def test_an_error_that_nobody_foresaw_is_no_traceback(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unexpected_error_prints_no_traceback(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> Any:
         raise RuntimeError("the library is broken")
 

@@ -73,7 +73,7 @@ def test_a_judge_that_does_not_start_is_a_message(assay: Assay, config: str) -> 
     assert "Traceback" not in failed.err
 
 
-def test_without_settings_it_says_what_is_missing(assay: Assay, config: str) -> None:  # noqa: ARG001 sets the home
+def test_missing_settings_are_named(assay: Assay, config: str) -> None:  # noqa: ARG001 sets the home
     refused = assay("judge", "start")
     assert refused.code == 2
     assert "--python" in refused.err

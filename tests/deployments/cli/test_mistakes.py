@@ -59,13 +59,13 @@ def test_a_metric_that_is_like_no_other_is_answered_with_the_list(assay: Assay) 
     assert "Run `assay metrics` for a list" in assay("metrics", "zzz").err
 
 
-def test_a_file_that_can_not_be_written_is_named(assay: Assay, tmp_path: Path) -> None:
+def test_file_that_cannot_be_written_is_named(assay: Assay, tmp_path: Path) -> None:
     outcome = assay("init", "--out", str(tmp_path / "absent" / "assay.toml"))
     assert outcome.code == 2
     assert outcome.err == f"error: {tmp_path / 'absent' / 'assay.toml'}: No such file or directory\n"
 
 
-def test_a_home_that_can_not_be_written_is_named(assay: Assay, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_home_that_cannot_be_written_is_named(assay: Assay, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("ASSAY_HOME", str(tmp_path / "file" / "home"))
     outcome = assay("run", "examples/handbook.jsonl", "--limit", "1")
@@ -113,7 +113,7 @@ def test_a_prefect_server_that_refuses_or_is_not_there() -> None:
     assert describe_server_error(RuntimeError("another")) is None
 
 
-def test_settings_that_prefect_can_not_read_are_told_without_what_stands_in_them() -> None:
+def test_invalid_prefect_settings_are_reported_without_their_values() -> None:
     from prefect.settings.models.api import APISettings
 
     with pytest.raises(ValueError, match="request_timeout") as wrong:
@@ -144,7 +144,7 @@ def test_an_address_of_prefect_that_is_none(assay: Assay, monkeypatch: pytest.Mo
         (("metrics",), "interrupted\n"),
     ],
 )
-def test_an_interrupted_command_says_what_is_left_of_its_work(
+def test_interrupted_command_reports_what_it_has_saved(
     assay: Assay, monkeypatch: pytest.MonkeyPatch, call: tuple[str, ...], said: str
 ) -> None:
     def interrupt(*_: object, **__: object) -> None:

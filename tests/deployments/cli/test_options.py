@@ -47,7 +47,7 @@ def test_stages_and_a_store_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert parse(SOURCE)[0].refresh == (Stage.RATINGS,)
 
 
-def test_what_can_not_be_refreshed_or_opened_is_a_message(assay: Callable[..., Outcome]) -> None:
+def test_invalid_refresh_or_cache_is_a_message(assay: Callable[..., Outcome]) -> None:
     refused = assay("plan", SOURCE, "--refresh", "verdict")
     assert (refused.code, refused.out) == (2, "")
     assert "refresh" in refused.err
@@ -135,15 +135,13 @@ def test_a_misspelt_variable_is_parse(assay: Callable[..., Outcome], monkeypatch
 
 
 @pytest.mark.parametrize("option", ["--judge", "--embedder"])
-def test_a_server_without_a_scheme_is_told_how_to_name_it(assay: Callable[..., Outcome], option: str) -> None:
+def test_server_without_a_scheme_gets_a_hint(assay: Callable[..., Outcome], option: str) -> None:
     outcome = assay("plan", SOURCE, option, "localhost:8000/v1")
     assert outcome.code == 2
     assert "'localhost:8000/v1' is no URL; a server is named as in http://localhost:8000/v1" in outcome.err
 
 
-def test_an_index_without_a_scheme_is_told_how_to_name_it(
-    assay: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_index_without_a_scheme_gets_a_hint(assay: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_RETRIEVER", "localhost:9000/search")
     outcome = assay("plan", SOURCE)
     assert outcome.code == 2

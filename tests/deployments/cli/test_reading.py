@@ -25,7 +25,7 @@ def test_report_makes_the_page_and_says_where(assay: Assay, run: Path) -> None:
     assert (run / "report.html").exists()
 
 
-def test_report_carries_as_many_rows_as_asked_for(assay: Assay, run: Path, tmp_path: Path) -> None:
+def test_report_has_the_requested_number_of_rows(assay: Assay, run: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert assay("report", str(run), "--rows", "2", "--out", str(page)).code == 0
     assert "This page has 2 of 4 rows" in page.read_text(encoding="utf-8")

@@ -24,7 +24,7 @@ def write(folder: Path, *rows: object) -> str:
 
 @pytest.mark.prefect
 @pytest.mark.models
-def test_a_run_is_told_apart_from_its_baseline_and_run_again(server_home: Path, tmp_path: Path) -> None:
+def test_run_is_compared_with_its_baseline_and_rerun(server_home: Path, tmp_path: Path) -> None:
     source, monday, tuesday = write(tmp_path, *ROWS), str(tmp_path / "monday"), str(tmp_path / "tuesday")
     metrics = ("--metrics", "string_similarity")
     assert called(server_home, "run", source, *metrics, "--out", monday).returncode == 0

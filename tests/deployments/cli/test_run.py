@@ -51,7 +51,7 @@ def test_json_is_all_that_machines_get(server_home: Path, tmp_path: Path) -> Non
     assert done.stderr == ""
 
 
-def test_a_judge_that_can_not_be_reached_ends_the_run_with_one_message(server_home: Path, tmp_path: Path) -> None:
+def test_unreachable_judge_ends_the_run_with_one_message(server_home: Path, tmp_path: Path) -> None:
     done = assay(
         server_home,
         "run",

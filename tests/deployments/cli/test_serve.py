@@ -41,7 +41,7 @@ class Server:
         self.asked.append("pause")
 
 
-def test_runs_that_fell_due_while_nobody_worked_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_missed_while_no_worker_ran_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     now = datetime.now(UTC)
     missed = {"auto_scheduled": True, "run_count": 0, "expected_start_time": now - HOUR}
     server = Server(

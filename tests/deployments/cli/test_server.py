@@ -11,7 +11,7 @@ from deployments.local_server import ServerStatus
 
 
 @pytest.mark.parametrize(("open_connections", "said"), [(0, ""), (1, "the server was in use: ")])
-def test_stopping_a_server_in_use_is_told(
+def test_stopping_a_server_in_use_is_reported(
     assay: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, open_connections: int, said: str
 ) -> None:
     status = ServerStatus(Path("home"), open_connections=open_connections)

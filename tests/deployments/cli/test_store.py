@@ -46,7 +46,7 @@ def test_an_age_or_a_size_that_is_none_is_exit_code_2(assay: Assay, option: str,
     assert (outcome.code, value in outcome.err) == (2, True)
 
 
-def test_store_shows_what_is_kept(assay: Assay, tmp_path: Path, stores: tuple[str, ...]) -> None:
+def test_store_lists_tables_and_answers(assay: Assay, tmp_path: Path, stores: tuple[str, ...]) -> None:
     write_with_record(tmp_path, "one", "Why?")
     shown = json.loads(assay("store", *stores, "--json").out)
     assert {folder["folder"]: folder["count"] for folder in shown["tables"]["folders"]} == {"results": 1, "samples": 1}

@@ -47,7 +47,7 @@ def test_every_summary_of_a_verb_fits_a_narrow_terminal(assay: Assay, monkeypatc
     assert "..." not in assay("--help").out.partition("Commands:")[2]
 
 
-def test_the_version_is_told(assay: Assay) -> None:
+def test_version_is_printed(assay: Assay) -> None:
     assert assay("--version").out.startswith("rag-assay ")
 
 
@@ -81,7 +81,7 @@ def test_plan_shows_each_product_once_with_its_users(assay: Assay) -> None:
     assert "response claims" in assay("plan", EXAMPLE).out
 
 
-def test_plan_tells_what_was_left_out(assay: Assay) -> None:
+def test_plan_lists_omitted_metrics(assay: Assay) -> None:
     assert json.loads(assay("plan", EXAMPLE, "--json").out)["left_out"]["instance_rubrics"] == ["rubrics"]
 
 
@@ -121,7 +121,7 @@ def test_init_writes_a_configuration_that_plan_accepts(assay: Assay, tmp_path: P
     assert assay("plan", str(target)).code == 0
 
 
-def test_init_does_not_replace_a_file_unless_told(assay: Assay, tmp_path: Path) -> None:
+def test_init_replaces_a_file_only_on_request(assay: Assay, tmp_path: Path) -> None:
     target = tmp_path / "assay.toml"
     target.write_text("mine", encoding="utf-8")
     assert assay("init", EXAMPLE, "--out", str(target)).code == 2
@@ -130,7 +130,7 @@ def test_init_does_not_replace_a_file_unless_told(assay: Assay, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("verb", ["run", "plan"])
-def test_an_option_that_can_not_be_used_is_named(assay: Assay, verb: str) -> None:
+def test_invalid_option_is_named(assay: Assay, verb: str) -> None:
     outcome = assay(verb, EXAMPLE, "--on-bad-row", "ignore")
     assert outcome.code == 2
     assert "on_bad_row" in outcome.err

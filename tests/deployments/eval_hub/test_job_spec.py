@@ -182,7 +182,7 @@ def test_data_are_looked_for_in_the_documented_order(tmp_path: Path) -> None:
         (minimal() | {"num_examples": 0}, "num_examples: Input should be greater than or equal to 1"),
     ],
 )
-def test_a_job_that_can_not_be_read_is_refused(content: Any, message: str) -> None:
+def test_unreadable_job_is_refused(content: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         JobSpec.from_content(content)
 
@@ -200,7 +200,7 @@ def test_a_job_that_can_not_be_read_is_refused(content: Any, message: str) -> No
         ),
     ],
 )
-def test_a_job_that_can_not_be_run_is_refused(
+def test_job_that_cannot_run_is_refused(
     content: dict[str, Any], error: type[Exception], message: str, data: Path
 ) -> None:
     with pytest.raises(error, match=message) as caught:
@@ -223,7 +223,7 @@ class Hub(BaseHTTPRequestHandler):
         """Nothing."""
 
 
-def test_the_hub_is_told_how_the_job_is_doing(tmp_path: Path) -> None:
+def test_hub_receives_the_progress_of_a_job(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("pod-token\n", encoding="utf-8")
     hub = HTTPServer(("127.0.0.1", 0), Hub)
     Thread(target=hub.serve_forever, daemon=True).start()
@@ -263,13 +263,13 @@ def told_of(callback_url: str, error: Exception, monkeypatch: pytest.MonkeyPatch
     return told
 
 
-def test_the_hub_is_told_the_kind_only_of_errors_that_are_not_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hub_receives_only_the_type_of_internal_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     _, failed = told_of("http://hub", ValueError("https://host/?token=geheim"), monkeypatch)
     assert failed["error_message"]["message"] == "ValueError; the job's log has more"
     assert failed["url"] == "http://hub/api/v1/evaluations/jobs/a%2F..%2Fb/events"
 
 
-def test_the_hub_is_told_of_a_job_that_can_not_begin(
+def test_hub_receives_the_error_of_a_job_that_cannot_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "job.json"

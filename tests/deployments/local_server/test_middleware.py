@@ -67,7 +67,7 @@ def query_identity(activity: Activity) -> dict[str, Any]:
     return answer
 
 
-def test_it_says_who_it_is_without_counting_as_use() -> None:
+def test_identity_query_does_not_count_as_use() -> None:
     clock = Clock()
     activity = Activity(Scripted([]), {"token": "t"}, clock)
     clock.now = 7.0

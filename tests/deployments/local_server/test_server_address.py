@@ -87,7 +87,7 @@ print(ours, get_current_settings().api.url, imported)
         (_nothing, ["None", "None", "False"]),
     ],
 )
-def test_it_agrees_with_prefect_and_imports_it_only_where_needed(
+def test_address_agrees_with_prefect_which_is_imported_only_if_needed(
     prepare: Callable[[Path], dict[str, str]], expected: list[str], tmp_path: Path
 ) -> None:
     assert run_python(ASK_BOTH, tmp_path, prepare(tmp_path)) == expected
@@ -130,5 +130,5 @@ for place in ("{URL}/flow_runs", "http://127.0.0.1:1/v1/models"):
 """
 
 
-def test_a_server_that_goes_away_is_told_with_what_is_kept(tmp_path: Path) -> None:
+def test_lost_server_is_reported_with_what_is_saved(tmp_path: Path) -> None:
     assert run_python(GONE, tmp_path, {}) == ["AssayError", "True", "ConnectError", "False"]

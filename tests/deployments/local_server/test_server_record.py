@@ -76,7 +76,7 @@ def test_another_process_on_the_port_is_not_ours(body: Any) -> None:
         assert query_server(record_of(url)) is None
 
 
-def test_nobody_on_the_port_is_not_ours() -> None:
+def test_closed_port_is_not_our_server() -> None:
     assert query_server(record_of()) is None
 
 
@@ -87,7 +87,7 @@ def test_the_lock_tells_whether_a_server_lives(folder: ServerFolder) -> None:
     assert not folder.is_locked()
 
 
-def test_a_record_whose_server_has_ended_leads_to_no_signal(tmp_path: Path, folder: ServerFolder) -> None:
+def test_no_signal_is_sent_for_a_server_that_has_ended(tmp_path: Path, folder: ServerFolder) -> None:
     record_of().write(folder)
     assert find_server(folder) is None
     assert stop_server(tmp_path) is False

@@ -38,7 +38,7 @@ def test_the_deployments_are_these() -> None:
 
 
 @pytest.mark.parametrize("deployed", TABLE, ids=lambda each: each.name)
-def test_the_flow_takes_what_the_deployment_gives(deployed: DeploymentSpec) -> None:
+def test_flow_accepts_the_parameters_of_the_deployment(deployed: DeploymentSpec) -> None:
     flow: Any = load_flow_from_entrypoint(deployed.entrypoint, use_placeholder_flow=False)
     assert flow.name == deployed.flow
     taken = inspect.signature(flow.fn).parameters
@@ -46,7 +46,7 @@ def test_the_flow_takes_what_the_deployment_gives(deployed: DeploymentSpec) -> N
     assert given <= taken.keys()
 
 
-def test_prefect_yaml_is_what_the_command_writes(assay: Callable[..., Any]) -> None:
+def test_prefect_yaml_matches_the_output_of_the_command(assay: Callable[..., Any]) -> None:
     done = assay("deploy", str(CONFIG), "--pool", "rag-assay", "--working-dir", "/data", "--yaml")
     assert (done.code, done.err) == (0, "")
     assert PREFECT_YAML.read_text(encoding="utf-8") == done.out
@@ -103,14 +103,14 @@ def test_a_schedule_without_any_date_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["a/b", "a b", "*", "-a", "a%", "n" * 101])
-def test_a_name_that_names_of_prefect_can_not_hold_is_refused(assay: Callable[..., Any], name: str) -> None:
+def test_name_that_prefect_forbids_is_refused(assay: Callable[..., Any], name: str) -> None:
     done = assay("deploy", str(CONFIG), "--yaml", f"--name={name}")
     assert (done.code, done.out) == (2, "")
     assert "a name must have up to 100 letters, digits" in done.err
 
 
 @pytest.mark.parametrize("variable", ["env=3", "=3", "nothing"])
-def test_job_variables_that_can_not_be_used_are_refused(assay: Callable[..., Any], variable: str) -> None:
+def test_invalid_job_variables_are_refused(assay: Callable[..., Any], variable: str) -> None:
     done = assay("deploy", str(CONFIG), "--yaml", "--job-variable", variable)
     assert (done.code, done.out) == (2, "")
     assert "job variable" in done.err
@@ -129,7 +129,7 @@ def test_addresses_hold_no_secrets(tmp_path: Path, option: str, value: str) -> N
     assert "geheim" not in str(refused.value)
 
 
-def test_a_table_that_can_not_be_used_is_not_repeated(tmp_path: Path) -> None:
+def test_invalid_table_is_not_repeated_in_the_message(tmp_path: Path) -> None:
     path = tmp_path / "assay.toml"
     path.write_text("[deploy]\ndebounce_seconds = 20\nlongest_wait_seconds = 40\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="deploy: longest_wait_seconds must be at least four times") as refused:

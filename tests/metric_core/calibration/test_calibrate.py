@@ -145,7 +145,7 @@ def test_a_metric_without_a_range_has_neither_a_middle_nor_a_distance() -> None:
     assert list(graded.figures) == ["spearman", "kendall"]
 
 
-def test_what_is_not_defined_is_missing_and_never_nan() -> None:
+def test_undefined_figures_are_missing_and_never_nan() -> None:
     found = measure_agreement(LabelledScores(Scale.GRADED, LABELS, np.full(10, 0.5), (0.0, 1.0)))
     assert list(found.figures) == ["mae"]
     one = measure_agreement(

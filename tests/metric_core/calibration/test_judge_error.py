@@ -76,7 +76,7 @@ def test_a_judge_that_cannot_tell_good_from_bad_says_nothing(gain: float) -> Non
     assert found.interval == Interval(0.0, 1.0)
 
 
-def test_a_mean_beyond_what_the_judge_gives_to_good_rows_is_all_good() -> None:
+def test_mean_above_the_judge_s_mean_of_good_rows_is_corrected_to_one() -> None:
     found = correct_mean(JudgeError(0.2, 0.6, 1e-4, -1e-4, 2e-4, 60), Units.from_values(np.array([0.95, 0.97])))
     assert found.value == 1.0
     assert found.interval.high == 1.0

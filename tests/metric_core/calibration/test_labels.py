@@ -32,7 +32,7 @@ def test_the_label_that_means_yes_can_be_named(positive: str, cells: tuple[Any, 
     assert read(*cells, positive=positive) == (Scale.BINARY, [1.0, 0.0], 0)
 
 
-def test_grades_stay_what_they_are() -> None:
+def test_grades_are_unchanged() -> None:
     assert read(1, "2.5", 4) == (Scale.GRADED, [1.0, 2.5, 4.0], 0)
     assert read(0, 1, span=(0, 2))[0] is Scale.GRADED
 
@@ -56,7 +56,7 @@ def test_labels_that_cannot_be_used_say_why(cells: tuple[Any, ...], rules: dict[
         read(*cells, **rules)
 
 
-def test_rules_that_do_not_fit_say_what_there_is() -> None:
+def test_invalid_rules_are_reported_with_the_labels() -> None:
     with pytest.raises(ConfigError, match="no label in 'label' is 'fine'; there are bad, good"):
         read("good", "bad", positive="fine")
     with pytest.raises(ConfigError, match="go from 1 to 5, which is outside of the range 1 to 4"):

@@ -124,7 +124,7 @@ def test_a_metric_of_the_baseline_that_went_missing_does_not_pass() -> None:
     assert check_gate(gate, [columns({}, GOOD)]).outcome is Outcome.INCONCLUSIVE
 
 
-def test_a_metric_that_nobody_could_score_is_no_regression() -> None:
+def test_metric_without_scores_is_no_regression() -> None:
     undefined = {row: Score.undefined("needs a language-model judge") for row in GOOD}
     gate = Gate(regression=(RegressionRule(None, 0.02),))
     assert apply_gate(gate, columns(undefined, undefined)) == []

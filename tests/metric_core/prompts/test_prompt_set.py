@@ -170,17 +170,17 @@ def test_two_texts_under_one_label_are_refused() -> None:
         PROMPTS.render(ChoiceQuestion(QuestionKind.VERDICT, texts, q.YES_NO))
 
 
-def test_the_number_of_questions_wanted_is_said() -> None:
+def test_prompt_names_the_number_of_questions() -> None:
     assert "Write 5 different questions" in PROMPTS.render(q.ask_questions(RESPONSE, 5)).user
 
 
-def test_the_verdict_to_explain_is_said() -> None:
+def test_prompt_names_the_verdict_to_explain() -> None:
     assert "\nverdict: no\n" in PROMPTS.render(q.ask_explanation("It rains.", "Sun.", "no")).user
     with pytest.raises(ValueError, match="must be one of yes, no, got 'maybe'"):
         q.ask_explanation("It rains.", "Sun.", "maybe")
 
 
-def test_the_allowed_scores_are_said() -> None:
+def test_prompt_lists_the_allowed_scores() -> None:
     question = GenerateQuestion(QuestionKind.RUBRIC, {"reference": REFERENCE}, _SCALE, {"score1_description": "good"})
     assert PROMPTS.render(question).user.endswith('Answer with JSON: {"feedback": string, "score": 0.5 | 1}')
 

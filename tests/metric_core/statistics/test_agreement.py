@@ -58,6 +58,6 @@ def test_nothing_to_compare_has_no_agreement(items: list[Labels]) -> None:
     assert (found.compared, found.agreement, found.kappa, found.alpha) == (0, None, None, None)
 
 
-def test_where_all_labels_are_the_same_chance_cannot_be_told() -> None:
+def test_kappa_is_undefined_if_all_labels_are_equal() -> None:
     found = measure_agreement([{"one": "yes", "two": "yes"}] * 3)
     assert (found.agreement, found.kappa, found.alpha) == (1.0, None, None)

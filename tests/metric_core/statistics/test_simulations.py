@@ -105,7 +105,7 @@ def few_and_tied(generator: np.random.Generator) -> Floats:
         (few_and_tied, TestKind.PERMUTATION, 300),
     ],
 )
-def test_runs_of_the_same_system_are_told_apart_in_at_most_5_of_100(draw: Draw, kind: TestKind, runs: int) -> None:
+def test_runs_of_one_system_differ_in_at_most_5_of_100(draw: Draw, kind: TestKind, runs: int) -> None:
     generator = np.random.default_rng(5)
     alarms = 0
     for seed in range(runs):
@@ -115,7 +115,7 @@ def test_runs_of_the_same_system_are_told_apart_in_at_most_5_of_100(draw: Draw, 
     assert 0.01 <= alarms / runs <= 0.075
 
 
-def test_groups_of_the_same_system_are_told_apart_in_at_most_5_of_100() -> None:
+def test_groups_of_one_system_differ_in_at_most_5_of_100() -> None:
     generator = np.random.default_rng(5)
     world = SCORES[2]
     alarms = 0

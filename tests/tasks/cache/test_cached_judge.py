@@ -20,7 +20,7 @@ def judge(tmp_path: Path) -> CountingJudge:
     return CountingJudge(tmp_path / "asked", fails=("unclear",))
 
 
-def test_what_was_answered_is_not_asked_again(cache: AnswerCache, judge: CountingJudge) -> None:
+def test_cached_answers_are_not_asked_again(cache: AnswerCache, judge: CountingJudge) -> None:
     stored = CachedJudge(judge, cache)
     first = stored.choose(verdicts("a", "b"))
     again = stored.choose(verdicts("b", "c", "a"))
@@ -38,7 +38,7 @@ def test_generated_values_come_back_as_they_were(cache: AnswerCache, judge: Coun
     assert again[0].value == {"claims": ["a", "né à 東京 \ud800"]}
 
 
-def test_what_failed_is_asked_again(cache: AnswerCache, judge: CountingJudge) -> None:
+def test_failed_questions_are_asked_again(cache: AnswerCache, judge: CountingJudge) -> None:
     stored = CachedJudge(judge, cache)
     for _ in range(2):
         clear, unclear = stored.choose(verdicts("clear", "unclear"))

@@ -67,7 +67,7 @@ def test_an_answer_that_lacks_a_vote_is_not_cached() -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, b"bytes"])
-def test_what_json_does_not_know_is_refused(value: object) -> None:
+def test_value_that_json_cannot_hold_is_refused(value: object) -> None:
     with pytest.raises((TypeError, ValueError)):
         GENERATED.encode(GenerateAnswer(AnswerStatus.ANSWERED, value))
 

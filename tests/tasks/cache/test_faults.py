@@ -179,9 +179,7 @@ def test_lost_connections_are_reopened(
     assert caplog.messages == []
 
 
-def test_a_server_that_goes_down_while_the_judge_works_keeps_what_was_cached(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_cached_answers_survive_a_server_that_goes_down(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     log = tmp_path / "asked"
     with start_postgres() as server:
         url = engine_url(new_database(server.folder))

@@ -43,7 +43,7 @@ def test_grades_are_given_in_the_grades_of_the_labels(folder: Path) -> None:
     assert found["high"] == 4.0
 
 
-def test_a_judge_who_can_not_tell_has_no_value_and_the_whole_range(folder: Path) -> None:
+def test_uninformative_judge_has_no_value_and_the_full_range(folder: Path) -> None:
     found = correct_means(folder, manifest(error={**ERROR, "gain": 0.01}, span=[1, 4]))["a"]
     assert (found["value"], found["low"], found["high"]) == (None, 1.0, 4.0)
 
@@ -53,12 +53,12 @@ def test_a_judge_who_can_not_tell_has_no_value_and_the_whole_range(folder: Path)
     [{}, {"calibration": None}, manifest(error=None), {"calibration": {"metrics": {"a": {"figures": {}}}}}],
     ids=["nothing", "none", "another way of counting verdicts", "made before errors were kept"],
 )
-def test_nothing_is_said_where_no_error_is_known(folder: Path, known: dict[str, Any]) -> None:
+def test_no_correction_without_a_known_error(folder: Path, known: dict[str, Any]) -> None:
     assert known_judge_errors(known) == {}
     assert correct_means(folder, known) == {}
 
 
-def test_one_row_has_no_spread_to_tell_an_interval_from(tmp_path: Path) -> None:
+def test_one_row_has_no_interval(tmp_path: Path) -> None:
     pq.write_table(pa.table({"metric": ["a"], "value": [0.5]}), tmp_path / SCORES)
     assert correct_means(tmp_path, manifest()) == {}
 

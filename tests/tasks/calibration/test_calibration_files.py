@@ -76,7 +76,7 @@ def test_a_newer_one_of_the_same_judge_replaces_it_and_another_judge_s_stays() -
     assert [found.created[:10] for found in calibration_files.load_latest()] == ["2026-11-22", "2026-11-20"]
 
 
-def test_a_damaged_one_is_nobody_s_and_a_named_one_an_error() -> None:
+def test_damaged_calibration_is_skipped_unless_it_is_named() -> None:
     path = calibration_files.save_latest(make_calibration())
     path.write_text("{", encoding="utf-8")
     assert calibration_files.load_latest() == []

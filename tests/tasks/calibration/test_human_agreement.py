@@ -27,7 +27,7 @@ def test_of_yes_and_no_it_is_kappa_and_of_grades_spearmans_correlation() -> None
     assert read_agreements(grades)["mine"] == JudgeAgreement("Spearman's correlation", 0.5, Interval(0.4, 0.6), 120)
 
 
-def test_what_was_never_measured_is_told_apart_from_what_no_judge_has_made() -> None:
+def test_uncalibrated_metrics_differ_from_metrics_without_a_judge() -> None:
     names = {"faithfulness": "faithfulness", "exact": "string_similarity", "close": "answer_similarity"}
     assert read_agreements(manifest(None, **names)) == {"faithfulness": None}
     assert read_agreements({"metrics": [], "calibration": None}) == {}

@@ -58,7 +58,7 @@ def test_rows_with_a_label_and_a_score_are_compared_and_the_others_counted(tmp_p
     assert found.warnings == ("4 rows are few: the intervals are wide, and say less than they seem to",)
 
 
-def test_a_map_is_not_fitted_where_the_metric_would_read_verdicts_that_nobody_gave(tmp_path: Path) -> None:
+def test_no_map_is_fitted_if_it_would_need_missing_verdicts(tmp_path: Path) -> None:
     """A claim that the reference supports for sure is asked about no context; mapped, it would have to be."""
     claim = {"claim_id": "response:0", "text": "Yes.", "status": "answered"}
     verdict = {"kind": "support", "claim_id": "response:0", "premise": "reference", "status": "answered"}
@@ -82,7 +82,7 @@ def test_a_map_is_not_fitted_where_the_metric_would_read_verdicts_that_nobody_ga
     assert judged.probabilities.tolist() == [0] * 4
 
 
-def test_grades_lie_on_the_metric_s_range_or_are_put_there(tmp_path: Path) -> None:
+def test_grades_are_in_the_metric_s_range_or_scaled_to_it(tmp_path: Path) -> None:
     run = run_of(tmp_path, *[Score.scored(n / 5) for n in range(6)])
     inside = compare(run, 0, 0.5, 1, 0.25, 0, 1)
     assert (inside.span, inside.judged.labels[:3].tolist()) == ((0, 1), [0, 0.5, 1])
@@ -100,7 +100,7 @@ def test_grades_lie_on_the_metric_s_range_or_are_put_there(tmp_path: Path) -> No
         ([Score.labelled("formal")] * 6, (1, 0, 1, 0), ConfigError, "answers with categories"),
     ],
 )
-def test_what_can_not_be_compared_says_why(
+def test_rows_that_cannot_be_compared_have_a_reason(
     tmp_path: Path, scores: list[Score], labels: tuple[int, ...], error: type[AssayError], words: str
 ) -> None:
     with pytest.raises(error, match=words):

@@ -86,7 +86,7 @@ def test_another_yardstick_is_not_like_for_like(
         ),
     ],
 )
-def test_what_can_not_change_a_score_is_told_or_left_out(
+def test_harmless_differences_are_listed_or_omitted(
     tmp_path: Path, a: dict[str, Any], b: dict[str, Any], name: str | None
 ) -> None:
     found = differing(tmp_path, a, b)
@@ -111,7 +111,7 @@ def test_another_parameter_of_a_metric_is_serious_and_a_missing_metric_is_not(tm
     assert [item.name for item in found.settings] == ["m: mode", "metric n"]
 
 
-def test_another_answer_is_what_is_compared_and_another_question_is_not(tmp_path: Path) -> None:
+def test_changed_response_is_compared_and_a_changed_question_is_serious(tmp_path: Path) -> None:
     a = compared.write_run(tmp_path / "a", 0.5)
     b = compared.write_run(tmp_path / "b", 0.5, answer="In Cork.")
     found = find_differences(RunPair.from_runs(FinishedRun(a), FinishedRun(b), Matching()))

@@ -47,7 +47,7 @@ def test_rows_can_be_matched_by_a_column(tmp_path: Path) -> None:
     assert list(column.a) == list(column.b) == ["Why 1?", "Why 2?"]
 
 
-def test_rows_that_a_column_does_not_tell_apart_can_not_be_matched(tmp_path: Path) -> None:
+def test_rows_cannot_be_matched_by_a_column_with_equal_values(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be matched by response: two rows of"):
         pair_of(write_run_with_own_ids(tmp_path / "a"), write_run_with_own_ids(tmp_path / "b"), match="response")
 
@@ -63,13 +63,13 @@ def test_rows_are_grouped_by_a_column_of_the_users_own(tmp_path: Path) -> None:
     ("column", "message"),
     [("subject", "there are: user_input, response, reference, topic"), ("retrieved_contexts", "holds no single text")],
 )
-def test_a_column_that_can_not_group_is_named(tmp_path: Path, column: str, message: str) -> None:
+def test_invalid_grouping_column_is_named(tmp_path: Path, column: str, message: str) -> None:
     a = compared.write_run(tmp_path / "a", 0.5)
     with pytest.raises(ConfigError, match=message):
         pair_of(a, a, by=column)
 
 
-def test_changes_are_told_by_column(tmp_path: Path) -> None:
+def test_changes_are_listed_by_column(tmp_path: Path) -> None:
     pair = pair_of(compared.write_run(tmp_path / "a", 0.5), compared.write_run(tmp_path / "b", 0.7, answer="In Cork."))
     changes = pair.changes()
     assert set(changes.changed.values()) == {("response",)}

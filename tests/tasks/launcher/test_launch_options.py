@@ -25,7 +25,7 @@ CONTAINER = ("docker", "run", "--gpus", "all", "image")
         ({"python": "python3", "heat": "x"}, "Extra inputs"),
     ],
 )
-def test_what_can_not_be_launched_is_refused(values: dict[str, object], problem: str) -> None:
+def test_invalid_launch_settings_are_refused(values: dict[str, object], problem: str) -> None:
     with pytest.raises(ValidationError, match=problem):
         LaunchSettings.model_validate({"model": "tiny", **values})
 

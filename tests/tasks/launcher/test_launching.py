@@ -154,7 +154,7 @@ def test_a_killed_judge_makes_way_for_a_new_one(home: Path, settings: Settings, 
     assert launch_judge(settings(model="large"), home).pid != first.pid
 
 
-def test_what_a_killed_judge_left_is_ended(home: Path, settings: Settings, wait_until: WaitUntil) -> None:
+def test_processes_of_a_killed_judge_are_ended(home: Path, settings: Settings, wait_until: WaitUntil) -> None:
     judge = launch_judge(settings("orphaning"), home)
     urlopen(judge.url.removesuffix("/v1") + "/end").close()
     wait_until(lambda: judge_status(home).record is None)
@@ -195,7 +195,7 @@ def test_a_process_that_got_the_number_of_a_judge_is_left_alone(home: Path, sett
     path.write_text(json.dumps(record))
 
 
-def test_a_record_that_can_not_be_read_is_none(home: Path, settings: Settings) -> None:
+def test_unreadable_record_is_none(home: Path, settings: Settings) -> None:
     folder = home / "judge"
     folder.mkdir(parents=True)
     (folder / "judge.json").write_text("{")

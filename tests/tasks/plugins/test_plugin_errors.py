@@ -299,12 +299,12 @@ def test_an_object_of_another_kind() -> None:
         (JudgeSettings, {"options": {"headers": {"Authorization": "sk-1"}}}, "the option Authorization: a secret"),
     ],
 )
-def test_settings_say_what_they_want(settings: Any, values: dict[str, Any], message: str) -> None:
+def test_settings_errors_name_the_expected_value(settings: Any, values: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         settings.model_validate(values)
 
 
-def test_settings_with_options_can_be_told_apart() -> None:
+def test_settings_with_different_options_differ() -> None:
     one, other = (JudgeSettings(backend="a:b", options={"least": least}) for least in (0.1, 0.2))
     assert len({one, other, one.model_copy()}) == 2
 

@@ -79,7 +79,7 @@ def test_the_policy_allows_our_style_and_nothing_else(hostile: str) -> None:
     assert "url(" not in style
 
 
-def test_what_is_not_like_for_like_is_said_before_any_score(hostile: str) -> None:
+def test_differences_between_runs_are_shown_before_scores(hostile: str) -> None:
     text = Page(hostile).text
     assert 0 < text.index("Not like for like") < text.index("Scores Means over")
     assert "judge backend: a in A, b in B" in text

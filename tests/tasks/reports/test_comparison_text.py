@@ -36,7 +36,7 @@ def test_the_markdown_says_what_differs_then_the_gate_then_the_scores(tmp_path: 
     assert "| `faithfulness` | `row-00` | 0.800 | 0.200 | -0.600 |" in lines
 
 
-def test_rows_that_came_and_went_are_told_to_be_matched_by_a_column(tmp_path: Path) -> None:
+def test_added_and_removed_rows_get_a_hint_to_match_by_a_column(tmp_path: Path) -> None:
     a, b = (compared.write_run(tmp_path / name, 0.8, first=first) for name, first in (("a", 0), ("b", 10)))
     text = comparison_markdown(compare_runs(a, b, CompareOptions()))
     assert "30 rows in both, 10 only in A, 10 only in B" in text
@@ -91,7 +91,7 @@ def test_junit_has_a_case_a_rule() -> None:
     assert "observed 0.500" in (failure.text or "")
 
 
-def test_what_is_to_fail_when_inconclusive_is_a_failure() -> None:
+def test_inconclusive_gate_that_counts_as_failed_is_a_failure() -> None:
     result = GateResult(Outcome.FAILED, (check(Outcome.INCONCLUSIVE),), 0.95)
     root = ET.fromstring(gate_junit_xml(result, "runs/b"))
     assert (root.get("failures"), root.get("skipped")) == ("1", "0")

@@ -36,7 +36,7 @@ def test_long_is_the_score_table(run: Path) -> None:
     assert reshape(run, Shape.LONG).equals(pq.read_table(run / "scores.parquet"))
 
 
-def test_wide_has_a_column_a_metric_and_null_where_there_is_no_value(run: Path) -> None:
+def test_wide_has_a_column_per_metric_and_null_without_a_value(run: Path) -> None:
     rows = {row["row_id"]: row for row in reshape(run, Shape.WIDE).to_pylist()}
     assert list(rows["good"]) == ["row_id", *folders.METRICS]
     assert (rows["good"]["faithfulness"], rows["good"]["context_entity_recall"]) == (1.0, 0.5)
@@ -92,7 +92,7 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
         reshape(tmp_path, Shape.LONG)
 
 
-def test_a_place_that_can_not_be_written_is_refused(run: Path, tmp_path: Path) -> None:
+def test_unwritable_path_is_refused(run: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(RunFolderError, match="cannot be written"):
         write_export(reshape(run, Shape.LONG), tmp_path / "file" / "scores.csv", Format.CSV)

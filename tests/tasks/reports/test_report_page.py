@@ -190,7 +190,7 @@ def test_a_language_model_is_not_called_a_baseline(tmp_path: Path) -> None:
     assert folders.NOTE in text
 
 
-def test_what_is_known_of_the_judge_s_agreement_with_people_is_shown(tmp_path: Path) -> None:
+def test_agreement_of_the_judge_with_people_is_shown(tmp_path: Path) -> None:
     folder = folders.write_large_run(tmp_path / "run", rows=2)
     manifest = json.loads((folder / "run.json").read_text())
     manifest["judge"] |= {"backend": "server"}
@@ -229,7 +229,7 @@ def test_a_baseline_is_named_with_the_rows_that_have_changed(tmp_path: Path) -> 
     assert {row["id"]: row["changed"] for row in page.data["rows"]} == {"row-1": ["response"], "row-0": []}
 
 
-def test_a_panel_is_shown_with_how_far_its_judges_agreed(tmp_path: Path) -> None:
+def test_panel_is_shown_with_its_agreement(tmp_path: Path) -> None:
     folder = folders.write_large_run(tmp_path / "run", rows=2)
     manifest = json.loads((folder / "run.json").read_text())
     manifest["panel"] = [manifest["judge"], manifest["judge"] | {"model": folders.ATTACK}]
@@ -282,11 +282,11 @@ def test_tables_and_controls_are_labelled(page: Page) -> None:
     assert named <= set(ids)
 
 
-def test_all_rows_on_the_page_are_said_to_be_all(page: Page) -> None:
+def test_page_with_all_rows_says_so(page: Page) -> None:
     assert "All 4 rows, the worst first." in page.text
 
 
-def test_one_row_is_no_plural(tmp_path: Path) -> None:
+def test_one_row_is_singular(tmp_path: Path) -> None:
     folder = folders.write_large_run(tmp_path / "run", rows=1)
     assert "Rows The only row. Rows are" in Page(write_report(folder).read_text(encoding="utf-8")).text
 

@@ -51,7 +51,7 @@ def test_an_index_without_a_baseline_has_none(root: str) -> None:
     assert Baselines(root).current("handbook") is None
 
 
-def test_the_newest_version_is_the_baseline_in_whatever_order_they_come(root: str, make: Make) -> None:
+def test_newest_version_is_the_baseline_in_any_order(root: str, make: Make) -> None:
     store = Baselines(root)
     assert store.accept(make("v1.9", 1, "first"))
     assert store.accept(make("v1.10", 0))
@@ -62,7 +62,7 @@ def test_the_newest_version_is_the_baseline_in_whatever_order_they_come(root: st
     assert [each.version for each in store.acceptances("handbook")] == ["v1.9", "v1.10"]
 
 
-def test_a_record_of_an_older_version_that_comes_too_late_changes_nothing(root: str, make: Make) -> None:
+def test_late_record_of_an_older_version_changes_nothing(root: str, make: Make) -> None:
     store = Baselines(root)
     assert store.accept(make("3", 3))
     late = make("2", 2)
@@ -101,7 +101,7 @@ def test_the_run_folder_comes_back_on_a_machine_without_it(
     assert store.run_folder(baseline) == folder
 
 
-def test_a_run_folder_that_is_gone_is_named_with_a_way_out(make: Make, tmp_path: Path) -> None:
+def test_missing_run_folder_is_reported_with_a_remedy(make: Make, tmp_path: Path) -> None:
     store, baseline = Baselines(str(tmp_path / "baselines")), make("1", 1)
     store.accept(baseline)
     Path(baseline.folder).rename(tmp_path / "elsewhere")
@@ -118,12 +118,12 @@ def test_a_damaged_record_is_named(root: str, make: Make) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "a b", "ä", ".hidden", "x" * 129])
-def test_an_index_is_called_by_what_can_be_a_file_name(name: str) -> None:
+def test_index_name_must_be_a_valid_file_name(name: str) -> None:
     with pytest.raises(ConfigError, match="the id of an index must have at most 128 letters"):
         check_index_name(name)
 
 
-def test_a_store_that_can_not_be_written_is_named_by_its_setting(tmp_path: Path, make: Make) -> None:
+def test_unwritable_store_is_named_by_its_setting(tmp_path: Path, make: Make) -> None:
     (tmp_path / "baselines").mkdir()
     (tmp_path / "baselines" / "handbook").write_text("a file where a folder should be")
     with pytest.raises(AssayError, match=r"baselines/handbook/.* cannot be written.*`deploy.baselines`"):

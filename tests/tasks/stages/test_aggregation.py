@@ -55,7 +55,7 @@ def test_a_failed_decomposition_fails_the_score_with_its_reason() -> None:
     assert score("faithfulness", tables(claim=failed)) == (None, "failed", "the reply was cut off")
 
 
-def test_a_decomposition_that_the_judge_can_not_be_asked_for_leaves_the_score_undefined() -> None:
+def test_unsupported_decomposition_leaves_the_score_undefined() -> None:
     missing = {"row_id": "row-1", "side": "response", "status": "undefined", "reason": reasons.NEEDS_LANGUAGE_MODEL}
     assert score("faithfulness", tables(claim=missing)) == (None, "undefined", reasons.NEEDS_LANGUAGE_MODEL)
 
@@ -136,7 +136,7 @@ def test_a_zero_vector_is_a_reason() -> None:
     assert score("answer_similarity", given) == (None, "undefined", reasons.ZERO_VECTOR)
 
 
-def test_a_map_changes_the_probabilities_that_the_judge_gave_and_no_others() -> None:
+def test_map_changes_only_probabilities_of_the_judge() -> None:
     metrics = tuple(
         MetricSettings.from_request(parse_request(name)) for name in ("faithfulness", "factual_correctness")
     )
@@ -153,7 +153,7 @@ def test_a_map_changes_the_probabilities_that_the_judge_gave_and_no_others() -> 
 
 
 @pytest.mark.parametrize(("pair", "metric"), [("answer", "answer_similarity"), ("question", "answer_relevancy")])
-def test_a_vector_that_the_embedder_failed_to_give_fails_the_score(pair: str, metric: str) -> None:
+def test_missing_vector_fails_the_score(pair: str, metric: str) -> None:
     failed = {"row_id": "row-1", "pair": pair, "k": 0, "status": "failed", "reason": reasons.NO_USABLE_VECTOR}
     question = {"row_id": "row-1", "k": 0, "text": "Why?", "noncommittal": False, "status": "answered"}
     given = {
@@ -167,7 +167,7 @@ def test_a_vector_that_the_embedder_failed_to_give_fails_the_score(pair: str, me
 UNABLE = {"verdict": None, "probability": None, "status": "undefined", "reason": reasons.NEEDS_LANGUAGE_MODEL}
 
 
-def test_a_verdict_that_the_judge_can_not_be_asked_for_leaves_the_scores_made_of_it_undefined() -> None:
+def test_unsupported_verdict_leaves_its_scores_undefined() -> None:
     given = tables(verdict={**VERDICT, **UNABLE})
     by_reference = {**VERDICT, "premise": "reference"}
     given[Stage.VERDICTS] = build_table(Stage.VERDICTS, [{**VERDICT, **UNABLE}, by_reference])
@@ -180,14 +180,14 @@ def test_a_verdict_that_the_judge_can_not_be_asked_for_leaves_the_scores_made_of
     ("kind", "metric"),
     [("usefulness_for_reference", "context_precision"), ("usefulness_for_response", "context_utilization")],
 )
-def test_usefulness_that_the_judge_can_not_be_asked_for_leaves_the_score_undefined(kind: str, metric: str) -> None:
+def test_unsupported_usefulness_leaves_the_score_undefined(kind: str, metric: str) -> None:
     verdict = {**VERDICT, **UNABLE, "kind": kind, "claim_id": "", "premise": "context:0"}
     given = tables(verdict=verdict)
     given[Stage.SAMPLES] = samples_table({**SAMPLE, "user_input": "Q?", "reference": "It rains."})
     assert score(metric, given) == (None, "undefined", reasons.NEEDS_LANGUAGE_MODEL)
 
 
-def test_a_judge_may_say_in_its_own_words_that_it_can_not_be_asked() -> None:
+def test_reason_of_an_unsupported_question_may_be_the_judge_s() -> None:
     why = "asked about claims alone"
     claim = {"row_id": "row-1", "side": "response", "status": "undefined", "reason": why}
     rating = {**claim, "metric": "rubrics", "template": "1", "vote": 0}

@@ -25,7 +25,7 @@ def test_claims_are_numbered_by_side(tmp_path: Path) -> None:
     ]
 
 
-def test_a_text_without_claims_a_blank_text_and_a_failed_reply_are_told_apart(tmp_path: Path) -> None:
+def test_text_without_claims_blank_text_and_failed_reply_differ(tmp_path: Path) -> None:
     judge = script(
         tmp_path, says("claims", "Hello!", answer={"claims": []}), fails("claims", "Long.", reason="cut off")
     )
@@ -40,7 +40,7 @@ def test_a_text_without_claims_a_blank_text_and_a_failed_reply_are_told_apart(tm
     assert output.usage.failed == {"cut off": 1}
 
 
-def test_an_equal_answer_to_an_equal_question_is_asked_about_once(tmp_path: Path) -> None:
+def test_equal_responses_to_equal_questions_are_asked_once(tmp_path: Path) -> None:
     judge = script(tmp_path, says("claims", "A.", answer={"claims": ["A."]}))
     table = samples_table(*[{"user_input": "Q?", "response": "A."}] * 3)
     output = run_stage(claims, {Stage.SAMPLES: table}, ClaimsSettings(products=(Product.RESPONSE_CLAIMS,), judge=judge))

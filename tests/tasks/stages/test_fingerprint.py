@@ -20,7 +20,7 @@ from tasks.stages.fingerprint import settings_fingerprint
 from tasks.stages.similarity import SimilaritySettings
 
 
-def test_a_folder_is_known_by_its_content(tmp_path: Path) -> None:
+def test_fingerprint_of_a_folder_follows_its_content(tmp_path: Path) -> None:
     (tmp_path / "weights").mkdir()
     (tmp_path / "weights" / "model.bin").write_bytes(b"one")
     (tmp_path / "config.json").write_text("{}")
@@ -34,7 +34,7 @@ def test_a_folder_is_known_by_its_content(tmp_path: Path) -> None:
     assert len({first, second, folder_revision(tmp_path)}) == 3
 
 
-def test_a_pipeline_trained_anew_in_its_folder_is_another(tmp_path: Path) -> None:
+def test_retrained_pipeline_has_another_fingerprint(tmp_path: Path) -> None:
     folder = tmp_path / "pipeline"
     spacy.blank("en").to_disk(folder)
     first = SpacyPipeline(str(folder)).identity
@@ -44,7 +44,7 @@ def test_a_pipeline_trained_anew_in_its_folder_is_another(tmp_path: Path) -> Non
     assert SpacyPipeline(str(folder)).identity.revision != first.revision
 
 
-def test_an_embedder_trained_anew_in_its_folder_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retrained_embedder_has_another_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = SimpleNamespace(from_pretrained=lambda *_, **__: SimpleNamespace(hidden_size=8, _commit_hash=None))
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace())
     monkeypatch.setitem(sys.modules, "transformers", SimpleNamespace(AutoConfig=config))

@@ -63,7 +63,7 @@ def test_a_number_is_kept_as_a_number(tmp_path: Path) -> None:
     assert cells(output.table, "value", "number") == [("0.25", 0.25)]
 
 
-def test_a_number_that_can_not_be_counted_with_is_no_rating(tmp_path: Path) -> None:
+def test_number_that_is_too_large_is_no_rating(tmp_path: Path) -> None:
     judge = script(tmp_path, says("criteria_integer", answer={"value": 10**400}))
     metrics = settings_of("discrete_criteria", definition="How long is it?")
     output = run_stage(

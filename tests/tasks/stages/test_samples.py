@@ -6,7 +6,7 @@ from tasks.stages.samples import BadRowNote, SamplesSettings, read_shards
 from tests.tasks.sources.helpers import write_lines
 
 
-def test_notes_of_bad_rows_say_what_the_number_alone_does_not(tmp_path: Path) -> None:
+def test_notes_of_bad_rows_add_to_their_number(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
     write_lines(logs / "1.jsonl", [{"response": "a"}, {"response": "b"}])

@@ -89,14 +89,14 @@ def test_contexts_are_asked_only_about_claims_that_the_reference_does_not_suppor
     }
 
 
-def test_no_context_is_asked_about_where_the_reference_claims_nothing(tmp_path: Path) -> None:
+def test_contexts_are_not_asked_if_the_reference_has_no_claims(tmp_path: Path) -> None:
     found = judge_claims(
         script(tmp_path, says("verdict", answer="no")), NOISY, claims_table(response_0="wrong"), *NOISE
     )
     assert set(found) == {("support", "response:0", "reference")}
 
 
-def test_every_context_is_asked_where_probabilities_count(tmp_path: Path) -> None:
+def test_every_context_is_asked_if_verdicts_are_probabilities(tmp_path: Path) -> None:
     judge = script(tmp_path, says("verdict", answer={"yes": 0.9, "no": 0.1}))
     found = judge_claims(
         judge, NOISY, claims_table(response_0="right", reference_0="covered"), *NOISE, every_context=True

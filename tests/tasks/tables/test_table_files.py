@@ -56,7 +56,7 @@ def test_a_location_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         atomic_write(fs, path, b"content")
 
 
-def test_a_store_whose_client_is_not_installed_is_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_store_client_is_reported_with_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "s3fs", None)
     monkeypatch.delitem(_registry, "s3", raising=False)
     with pytest.raises(MissingDependencyError, match=r"pip install 'rag-assay\[s3\]'"):

@@ -60,7 +60,7 @@ def test_a_missing_column_is_refused(tmp_path: Path) -> None:
         TableStore(str(tmp_path)).write(questions("Why?").drop_columns(["status"]), QUESTIONS)
 
 
-def test_a_null_where_none_is_allowed_is_refused(tmp_path: Path) -> None:
+def test_null_in_a_required_column_is_refused(tmp_path: Path) -> None:
     table = pa.table(
         {
             name: pa.array([None], column.type)

@@ -17,7 +17,7 @@ def pipeline() -> SpacyPipeline:
 
 
 @pytest.mark.parametrize("response", [ANSWER, "Paris.", "Lee approves trips.", "It was opened in 2015.", "25"])
-def test_as_many_distinct_questions_as_wanted(pipeline: SpacyPipeline, response: str) -> None:
+def test_requested_number_of_distinct_questions(pipeline: SpacyPipeline, response: str) -> None:
     (found,) = write_questions([response], [2], pipeline)
     assert len(set(found.questions)) == 2
     assert all(question.endswith("?") for question in found.questions)
