@@ -111,7 +111,7 @@ def test_another_parameter_of_a_metric_is_serious_and_a_missing_metric_is_not(tm
     assert [item.name for item in found.settings] == ["m: mode", "metric n"]
 
 
-def test_changed_response_is_compared_and_a_changed_question_is_serious(tmp_path: Path) -> None:
+def test_changed_responses_are_no_serious_difference(tmp_path: Path) -> None:
     a = compared.write_run(tmp_path / "a", 0.5)
     b = compared.write_run(tmp_path / "b", 0.5, answer="In Cork.")
     found = find_differences(RunPair.from_runs(FinishedRun(a), FinishedRun(b), Matching()))
