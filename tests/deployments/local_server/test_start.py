@@ -21,7 +21,7 @@ pytestmark = pytest.mark.prefect
 
 
 @pytest.fixture(scope="module")
-def migrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def migrated_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A home whose database is there already: making it is most of a first start."""
     home = tmp_path_factory.mktemp("home")
     yield home
@@ -29,12 +29,12 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def home(migrated: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def home(migrated_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A home without a running server."""
     monkeypatch.setattr(starting, "find_configured_url", lambda: None)
-    stop_server(migrated)
-    yield migrated
-    stop_server(migrated)
+    stop_server(migrated_home)
+    yield migrated_home
+    stop_server(migrated_home)
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

@@ -26,7 +26,7 @@ from tests.json_endpoint import JsonEndpoint
 from tests.prefect_servers import prefect_server, worker
 
 POOL = "evaluations"
-PATIENCE_SECONDS = 240.0
+TIMEOUT_SECONDS = 240.0
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Ground:
     """A server, its worker, and the folder in which its runs are.
 
     Args:
-        url: the API URL.
-        folder: the home and the working folder of the runs lie below.
+        url: API URL of the server.
+        folder: Working folder of the runs, and parent of their home.
     """
 
     url: str
@@ -46,26 +46,26 @@ class Ground:
         return self.folder / "home"
 
     def deploy(self, config: Mapping[str, Any], suffix: str = "") -> list[AppliedChanges]:
-        """Deploys a configuration."""
+        """Deploy a configuration, and return the changes."""
         variables = {"working_dir": str(self.folder)}
         return apply(RunConfig.model_validate(config), Place(pool=POOL, job_variables=variables, suffix=suffix))
 
     def runs(self, deployment: str) -> list[FlowRun]:
-        """The runs of a deployment, the first one first."""
+        """Return the runs of a deployment, oldest first."""
         wanted = DeploymentFilter(name=DeploymentFilterName(any_=[deployment]))
         with get_client(sync_client=True) as client:
             found = client.read_flow_runs(deployment_filter=wanted)
         return sorted(found, key=lambda run: run.created or run.id)
 
     def run(self, full_name: str, **parameters: Any) -> FlowRun:
-        """Runs a deployment, and waits for the end."""
+        """Run a deployment, and return the run once it has ended."""
         with get_client(sync_client=True) as client:
             deployment = client.read_deployment_by_name(full_name)
             made = client.create_flow_run_from_deployment(deployment.id, parameters=parameters)
-        return self.ended(made)
+        return self.wait_for_end(made)
 
-    def ended(self, run: FlowRun, ends: int = 1) -> FlowRun:
-        """The run, once it has ended so often."""
+    def wait_for_end(self, run: FlowRun, ends: int = 1) -> FlowRun:
+        """Wait until a run has ended this number of times, and return it."""
 
         def look() -> FlowRun | None:
             with get_client(sync_client=True) as client:
@@ -78,8 +78,8 @@ class Ground:
 
 
 def until(look: Callable[[], Any], what: str) -> Any:
-    """What a look gives, once it gives something."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    """Call a function until its result is true, and return the result."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while time.monotonic() < deadline:
         if found := look():
             return found
@@ -88,19 +88,19 @@ def until(look: Callable[[], Any], what: str) -> Any:
 
 
 def state_of(run: FlowRun) -> tuple[str, str]:
-    """Name and message of the state of a run."""
+    """Return the name and the message of the state of a run."""
     assert run.state is not None
     return run.state.name or "", run.state.message or ""
 
 
 def manifest_of(folder: str | Path) -> dict[str, Any]:
-    """run.json of a run folder."""
+    """Return the content of run.json."""
     return dict(json.loads(Path(folder, "run.json").read_text(encoding="utf-8")))
 
 
 @pytest.fixture(scope="session")
 def webhook() -> Iterator[JsonEndpoint]:
-    """Where alerts of all deployments go that name `env:ALERTS`."""
+    """Yield the endpoint for alerts of all deployments that name `env:ALERTS`."""
     with JsonEndpoint() as running:
         yield running
 

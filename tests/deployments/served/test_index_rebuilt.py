@@ -1,7 +1,7 @@
 """Schedules, and events that an index was rebuilt, on a real server with a real worker.
 
-All of it happens once, for all tests of the module: a burst of ten events, a worse version, and an event that lacks a
-field, while the minute's schedule fires.
+Everything runs once for all tests of the module: a burst of ten events, a worse version, and an event that lacks a
+field, while the schedule of each minute fires.
 """
 
 import time
@@ -32,16 +32,16 @@ pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
 @dataclass(frozen=True)
 class Story:
-    """What has happened.
+    """Deployments, runs and alerts that the tests examine.
 
     Args:
-        ground: where.
-        webhook: what heard of it.
-        first: what the first deployment did.
-        again: what the second one did.
-        burst: the runs of ten events in a burst.
-        worse: the runs of a worse version of another index.
-        lacking: the runs of an event without a version.
+        ground: Server and worker.
+        webhook: Endpoint that received the alerts.
+        first: Changes of the first deployment.
+        again: Changes of the second deployment.
+        burst: Runs for a burst of ten events.
+        worse: Runs for a worse version of another index.
+        lacking: Runs for an event without a version.
     """
 
     ground: Ground
@@ -73,12 +73,12 @@ def story(ground: Ground, webhook: JsonEndpoint) -> Story:
         emit_index_rebuilt("handbook", f"v1.{version}", newest if version == 10 else bad)
     emit_index_rebuilt("worse", "v1.1", bad)
     send_raw("lacking", {"index": "lacking", "dataset": good})
-    runs = {index: ended(ground, index) for index in ("handbook", "worse", "lacking")}
+    runs = {index: wait_for_runs(ground, index) for index in ("handbook", "worse", "lacking")}
     return Story(ground, webhook, first, again, *runs.values())
 
 
-def ended(ground: Ground, index: str) -> list[FlowRun]:
-    """The runs of an index, once there is one and all have ended."""
+def wait_for_runs(ground: Ground, index: str) -> list[FlowRun]:
+    """Wait until an index has runs and all have ended, and return them."""
 
     def look() -> list[FlowRun]:
         found = [run for run in ground.runs("index-rebuilt") if run.parameters["index"] == index]
@@ -89,7 +89,7 @@ def ended(ground: Ground, index: str) -> list[FlowRun]:
 
 
 def send_raw(index: str, payload: dict[str, Any]) -> None:
-    """Sends an event that nothing of ours has looked at."""
+    """Send an event without the checks of `emit_index_rebuilt`."""
     event = Event.model_validate(
         {
             "event": EVENT,
@@ -102,7 +102,7 @@ def send_raw(index: str, payload: dict[str, Any]) -> None:
         client.request("POST", "/events", json=[event.model_dump(mode="json")])
 
 
-def test_to_deploy_twice_changes_nothing(story: Story) -> None:
+def test_second_deployment_changes_nothing(story: Story) -> None:
     assert {each.change for each in story.first if each.kind != "work pool"} == {Change.CREATED}
     assert [(each.kind, each.name) for each in story.first] == [(each.kind, each.name) for each in story.again]
     assert {each.change for each in story.again} == {Change.UNCHANGED}
@@ -114,7 +114,7 @@ def test_to_deploy_twice_changes_nothing(story: Story) -> None:
         assert len(client.read_deployment_by_name("evaluate/evaluate").schedules) == 1
 
 
-def test_a_burst_of_ten_events_is_one_incremental_run_of_the_newest_version(story: Story) -> None:
+def test_burst_of_events_is_one_incremental_run_of_the_newest_version(story: Story) -> None:
     (run,) = story.burst
     assert {name: run.parameters[name] for name in ("index", "version")} == {"index": "handbook", "version": "v1.8"}
     assert run.parameters["dataset"].endswith("bad.jsonl")  # the last event's; the newest version takes its place
@@ -127,7 +127,7 @@ def test_a_burst_of_ten_events_is_one_incremental_run_of_the_newest_version(stor
     assert 0 < said["asked"] <= 0.05 * said["questions"]
 
 
-def test_a_worse_version_leaves_the_baseline_and_is_told(story: Story) -> None:
+def test_worse_version_keeps_the_baseline_and_sends_an_alert(story: Story) -> None:
     (run,) = story.worse
     assert state_of(run)[0] == "Failed"
     (alert,) = [each for each in story.webhook.received if each["outcome"] == "failed"]
@@ -138,7 +138,7 @@ def test_a_worse_version_leaves_the_baseline_and_is_told(story: Story) -> None:
     assert current.version == "v1.0"
 
 
-def test_an_event_that_lacks_a_field_is_a_failed_run_that_says_so(story: Story) -> None:
+def test_event_without_a_field_fails_its_run_with_a_message(story: Story) -> None:
     (run,) = story.lacking
     name, message = state_of(run)
     assert name == "Failed"
@@ -157,7 +157,7 @@ def test_the_schedule_is_registered_and_fires(story: Story) -> None:
     assert list(Path(story.ground.folder, "runs").glob("*-good/report.html"))
 
 
-def test_the_command_says_that_an_index_was_rebuilt(story: Story, assay: Callable[..., Any]) -> None:
+def test_command_emits_the_event(story: Story, assay: Callable[..., Any]) -> None:
     del story
     done = assay("event", "index-rebuilt", "--index", "quiet", "--version", "1", "--dataset", "nowhere.jsonl")
     assert (done.code, done.err) == (0, "")
@@ -168,7 +168,7 @@ def test_the_command_says_that_an_index_was_rebuilt(story: Story, assay: Callabl
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         (("handbook", "", "data.jsonl"), "lacks version"),
         (("hand/book", "1", "data.jsonl"), "an index is called by"),
@@ -176,14 +176,14 @@ def test_the_command_says_that_an_index_was_rebuilt(story: Story, assay: Callabl
         (("handbook", "1", "s3://key:secret@bucket/data.jsonl"), "must hold no user and no password"),
     ],
 )
-def test_what_can_not_be_used_is_refused_where_it_is_sent(values: tuple[str, str, str], told: str) -> None:
-    with pytest.raises(ConfigError, match=told) as refused:
+def test_invalid_event_is_refused_by_the_sender(values: tuple[str, str, str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as refused:
         emit_index_rebuilt(*values)
     assert "secret" not in str(refused.value)
 
 
-def test_of_a_burst_without_end_the_newest_version_so_far_is_evaluated(ground: Ground) -> None:
-    """The events stop once a run has begun; later ones are for a run of their own."""
+def test_endless_burst_evaluates_the_newest_version_so_far(ground: Ground) -> None:
+    """Send events until a run has begun; a further run evaluates those that came later."""
     dataset = write(ground.folder / "endless.jsonl")
     deploy = {"index": "endless*", "longest_wait_seconds": 40, "alerts": {"file": str(ground.folder / "alerts")}}
     ground.deploy({"metrics": ["faithfulness"], "judge": {"backend": "builtin"}, "deploy": deploy}, "-endless")
@@ -196,7 +196,7 @@ def test_of_a_burst_without_end_the_newest_version_so_far_is_evaluated(ground: G
 
     (first,) = until(announced, "a run although events still arrive")
     last = next(versions) - 1
-    over = ground.ended(first)
+    over = ground.wait_for_end(first)
     assert state_of(over)[0] == "Accepted", state_of(over)
 
     def caught_up() -> bool:
@@ -204,5 +204,5 @@ def test_of_a_burst_without_end_the_newest_version_so_far_is_evaluated(ground: G
         return current is not None and current.version == str(last)
 
     until(caught_up, "the last version")
-    others = [ground.ended(run) for run in ground.runs("index-rebuilt-endless")]
+    others = [ground.wait_for_end(run) for run in ground.runs("index-rebuilt-endless")]
     assert {state_of(run)[0] for run in others} <= {"Accepted", "Superseded"}

@@ -98,7 +98,7 @@ def test_retry_and_rerun_do_only_unfinished_work(judged_deployment: JudgedDeploy
         check=True,
     )
     assert "has been scheduled for retry" in " ".join(retried.stdout.split())
-    run = judged_deployment.ground.ended(failed, ends=2)
+    run = judged_deployment.ground.wait_for_end(failed, ends=2)
     assert state_of(run)[0] == "Completed"
     asked = judged_deployment.asked
     twice = sum(count - 1 for count in Counter(asked).values())
