@@ -1,14 +1,19 @@
 """Fixtures for the tests of all packages: a Prefect server, a PostgreSQL server and a temporary home."""
 
-from collections.abc import Iterator
+import gc
+import os
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from prefect.logging.handlers import APILogWorker
 
-from deployments.local_server import ensure_server, stop_server, use_server
+from deployments.local_server import ensure_server, use_server
+from tests import prefect_servers
 from tests.postgres import new_database, running_postgres
+from tests.sharing import copy_migrated_database, start_kept_server, stop_kept_server
 
 # The time that a machine takes to generate an example says nothing about the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -38,14 +43,51 @@ def postgres_url(postgres_server: Path) -> str:
 
 @pytest.fixture(scope="session")
 def server_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Yield a home with a running local Prefect server; stop it when the tests end."""
+    """Yield a home with the local Prefect server that all workers share; its stores are this worker's own."""
     home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("PREFECT_API_URL", raising=False)
-        ensure_server(home)
+    (home / "prefect").symlink_to(start_kept_server(tmp_path_factory), target_is_directory=True)
     yield home
     APILogWorker.drain_all()  # otherwise the logs of the last flow would be sent to a stopped server
-    stop_server(home)
+
+
+@pytest.fixture(scope="session")
+def whole_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Start a Prefect server with all its services; `tests/scheduling.py` names the files that share it.
+
+    Its database is a SQLite file; `ASSAY_TEST_PREFECT_DATABASE` names an empty one in PostgreSQL instead, for one
+    process of pytest at a time.
+    """
+    folder = tmp_path_factory.mktemp("whole-server")
+    database = os.environ.get("ASSAY_TEST_PREFECT_DATABASE")
+    if database is None:
+        copy_migrated_database(tmp_path_factory, folder / "server")
+    with prefect_servers.prefect_server(folder, database) as url:
+        yield url
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Have workers take up slow files first."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from tests.scheduling import SlowFirst
+
+    config.option.loadscopereorder = False
+    return SlowFirst(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put slow files first where several workers share the work."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        from tests.scheduling import find_rank
+
+        items.sort(key=lambda item: find_rank(item.nodeid.partition("::")[0]))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop what all workers have shared, once they have ended."""
+    if not hasattr(config, "workerinput"):
+        stop_kept_server(config._tmp_path_factory)  # type: ignore[attr-defined]
 
 
 @pytest.fixture
@@ -58,3 +100,17 @@ def prefect_server(server_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
         url = ensure_server(server_home)
     with use_server(url):
         yield url
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Hide what the imports leave from the garbage collector.
+
+    These are a million objects that stay, and statsmodels collects garbage whenever it corrects p-values.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()

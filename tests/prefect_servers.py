@@ -42,6 +42,7 @@ def prefect_server(folder: Path, database_url: str | None = None) -> Iterator[st
         "PREFECT_SERVER_API_HOST": "127.0.0.1",
         "PREFECT_SERVER_UI_ENABLED": "false",
         "PREFECT_API_SERVICES_SCHEDULER_LOOP_SECONDS": "2",
+        "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_FLUSH_INTERVAL": "1",
         "PREFECT_SERVER_CONCURRENCY_MAXIMUM_CONCURRENCY_SLOT_WAIT_SECONDS": "2",
     }
     if database_url is not None:
@@ -84,7 +85,7 @@ def clean_environment() -> dict[str, str]:
 
 @contextmanager
 def _running(command: list[str], home: Path, settings: Mapping[str, str]) -> "Iterator[subprocess.Popen[bytes]]":
-    home.mkdir(parents=True)
+    home.mkdir(parents=True, exist_ok=True)
     environment = clean_environment() | {"PREFECT_HOME": str(home)} | dict(settings)
     with (home / "log").open("wb") as log:
         process = subprocess.Popen(

@@ -126,7 +126,8 @@ def killable(
 
     def make() -> Killable:
         folder = tmp_path_factory.mktemp("killable")
-        server = serve("-m", "tests.faults.stub_server", "--log", str(folder / "requests.jsonl"))
+        log = str(folder / "requests.jsonl")
+        server = serve("-m", "tests.faults.stub_server", "--log", log, "--max-seconds", "1800")
         server.start()
         return Killable(folder, server, prefect_url)
 
@@ -134,16 +135,16 @@ def killable(
 
 
 @pytest.fixture(scope="module")
-def uninterrupted_run(killable: Callable[[], Killable]) -> tuple[Run, list[str]]:
-    """Return a run that is not killed, and its prompts."""
+def uninterrupted_run(killable: Callable[[], Killable]) -> tuple[Killable, Run, list[str]]:
+    """Finish a run that is not killed; return its process, the run, and its prompts."""
     process = killable()
-    return process.finish("run"), process.asked
+    return process, process.finish("run"), process.asked
 
 
 def test_resumed_runs_have_the_scores_of_an_uninterrupted_run(
-    killable: Callable[[], Killable], uninterrupted_run: tuple[Run, list[str]]
+    killable: Callable[[], Killable], uninterrupted_run: tuple[Killable, Run, list[str]]
 ) -> None:
-    whole, asked = uninterrupted_run
+    _, whole, asked = uninterrupted_run
     assert max(Counter(asked).values()) == 1
     chance = random.Random(20)
     twice = 0
@@ -160,20 +161,18 @@ def test_resumed_runs_have_the_scores_of_an_uninterrupted_run(
     assert twice <= max(LOST_PER_KILL * KILLS, MAX_ASKED_TWICE * KILLS * len(asked))
 
 
-def test_second_run_asks_nothing(killable: Callable[[], Killable]) -> None:
-    process = killable()
-    first = process.finish("run")
-    asked = len(process.asked)
+def test_second_run_asks_nothing(uninterrupted_run: tuple[Killable, Run, list[str]]) -> None:
+    process, first, asked = uninterrupted_run
     second = process.finish("again")
-    assert len(process.asked) == asked
+    assert process.asked == asked
     assert second.cells == first.cells
     assert second.manifest["usage"]["requests"] == 0
 
 
-def test_changed_passage_asks_only_its_own_questions(killable: Callable[[], Killable]) -> None:
-    process = killable()
-    process.finish("run")
-    cold = len(process.asked)
+def test_changed_passage_asks_only_its_own_questions(uninterrupted_run: tuple[Killable, Run, list[str]]) -> None:
+    process, _, all_asked = uninterrupted_run
+    cold = len(all_asked)
+    assert len(process.asked) == cold
     changed = rows(ROWS)
     for row in changed[::20]:
         row["retrieved_contexts"] = [f"{row['id']} was closed.", "It sells shoes."]

@@ -27,7 +27,7 @@ from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from tests.faults.conftest import ROOT, Run, Server, restart_timer
 from tests.faults.test_killed import LOST_PER_KILL, MAX_ASKED_TWICE, asked_prompts, configuration, wait_for_requests
-from tests.prefect_servers import prefect_server, worker
+from tests.prefect_servers import worker
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
@@ -117,10 +117,10 @@ class Worker:
 
 
 @pytest.fixture(scope="module")
-def prefect_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def prefect_url(whole_server: str) -> Iterator[str]:
     """Yield the API URL of a Prefect server that supports workers."""
-    with prefect_server(tmp_path_factory.mktemp("server")) as url, use_server(url):
-        yield url
+    with use_server(whole_server):
+        yield whole_server
         APILogWorker.drain_all()
 
 

@@ -5,7 +5,8 @@ import re
 from collections import Counter
 from statistics import median
 
-from tests.structure.house import PACKAGES, files, modules, text_of
+from tests.scheduling import ON_WHOLE_SERVER, SLOW
+from tests.structure.house import PACKAGES, ROOT, files, modules, text_of
 
 TOP_LEVEL = {
     *PACKAGES,
@@ -72,3 +73,7 @@ def test_modules_are_short() -> None:
     assert {path: length for path, length in lengths.items() if length > MOST_LINES} == {}
     product = [length for path, length in lengths.items() if not path.endswith("__init__.py") and path[:5] != "tests"]
     assert median(product) <= MEDIAN_LINES
+
+
+def test_files_that_tests_schedule_are_there() -> None:
+    assert [path for path in (*SLOW, *ON_WHOLE_SERVER) if not (ROOT / path).exists()] == []

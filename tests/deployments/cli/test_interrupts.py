@@ -11,8 +11,9 @@ import pytest
 from deployments.cli._support.interrupts import INTERRUPTED
 
 WORK = """
-import sys, threading, time
+import signal, sys, threading, time
 from deployments.cli._support import interrupts
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what runs in the background
 interrupts.ECHO_SECONDS, interrupts.MAX_EXIT_SECONDS = {echo}, {most}
 def compute():
     while True: time.sleep(0.01)

@@ -16,6 +16,7 @@ from deployments.local_server import ensure_server, find_server, server_status, 
 from deployments.local_server import start as starting
 from deployments.local_server.server_process import ALREADY_RUNNING, DONE
 from metric_core.errors import AssayError
+from tests.sharing import copy_migrated_database
 
 pytestmark = pytest.mark.prefect
 
@@ -24,17 +25,23 @@ pytestmark = pytest.mark.prefect
 def migrated_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A home whose database is there already: making it is most of a first start."""
     home = tmp_path_factory.mktemp("home")
+    copy_migrated_database(tmp_path_factory, home / "prefect")
     yield home
     stop_server(home)
 
 
 @pytest.fixture
-def home(migrated_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A home without a running server."""
+def used_home(migrated_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a home where the test before may have left a server: a start takes seconds."""
     monkeypatch.setattr(starting, "find_configured_url", lambda: None)
-    stop_server(migrated_home)
-    yield migrated_home
-    stop_server(migrated_home)
+    return migrated_home
+
+
+@pytest.fixture
+def home(used_home: Path) -> Path:
+    """A home without a running server."""
+    stop_server(used_home)
+    return used_home
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -77,6 +84,36 @@ def test_callers_at_the_same_time_share_one_server(home: Path) -> None:
     assert [handle.process.wait() for handle in ended if handle.process] == [ALREADY_RUNNING] * 2
 
 
+def test_a_killed_server_is_replaced(used_home: Path) -> None:
+    ensure_server(used_home)
+    pid = pid_of(used_home)
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not server_status(used_home).running)
+    assert (used_home / "prefect" / "server.json").exists()
+    ensure_server(used_home)
+    assert pid_of(used_home) != pid
+
+
+def test_a_hanging_server_is_replaced(used_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(find_server, "HANGING_SECONDS", 0.1)
+    monkeypatch.setattr(find_server, "STOP_SECONDS", 1.0)
+    ensure_server(used_home)
+    pid = pid_of(used_home)
+    os.kill(pid, signal.SIGSTOP)
+    ensure_server(used_home)
+    assert pid_of(used_home) != pid
+
+
+def test_an_idle_server_of_another_version_is_replaced(used_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ensure_server(used_home)
+    pid = pid_of(used_home)
+    monkeypatch.setattr(find_server, "version", lambda _package: "4.0.0")
+    assert start_server(used_home).api_url is None
+    monkeypatch.undo()
+    wait_until(lambda: server_status(used_home).running)
+    assert pid_of(used_home) != pid
+
+
 def test_it_ends_when_left_idle(home: Path) -> None:
     handle = start_server(home, idle_minutes=0.01)
     handle.wait()
@@ -85,38 +122,8 @@ def test_it_ends_when_left_idle(home: Path) -> None:
     assert not server_status(home).running
 
 
-def test_a_killed_server_is_replaced(home: Path) -> None:
-    ensure_server(home)
-    pid = pid_of(home)
-    os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not server_status(home).running)
-    assert (home / "prefect" / "server.json").exists()
-    ensure_server(home)
-    assert pid_of(home) != pid
-
-
-def test_a_hanging_server_is_replaced(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(find_server, "HANGING_SECONDS", 0.1)
-    monkeypatch.setattr(find_server, "STOP_SECONDS", 1.0)
-    ensure_server(home)
-    pid = pid_of(home)
-    os.kill(pid, signal.SIGSTOP)
-    ensure_server(home)
-    assert pid_of(home) != pid
-
-
-def test_an_idle_server_of_another_version_is_replaced(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ensure_server(home)
-    pid = pid_of(home)
-    monkeypatch.setattr(find_server, "version", lambda _package: "4.0.0")
-    assert start_server(home).api_url is None
-    monkeypatch.undo()
-    wait_until(lambda: server_status(home).running)
-    assert pid_of(home) != pid
-
-
-def test_a_server_that_can_not_start_shows_its_log(tmp_path: Path, home: Path) -> None:
-    del home  # only its fixture's setting is wanted
+def test_a_server_that_can_not_start_shows_its_log(tmp_path: Path, used_home: Path) -> None:
+    del used_home  # only its fixture's setting is wanted
     (tmp_path / "prefect" / "prefect.db").mkdir(parents=True)
     with pytest.raises(
         AssayError, match=r"(?s)ended with exit code 3.*assay server stop.*unable to open database file"

@@ -1,11 +1,6 @@
-"""One Prefect server with a worker for all tests of this folder, and what they look at on it.
-
-The server's database is a SQLite file; `ASSAY_TEST_PREFECT_DATABASE` names an empty one in PostgreSQL instead, for one
-process of pytest at a time.
-"""
+"""One Prefect server with a worker for all tests of this folder, and what they look at on it."""
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,7 +18,7 @@ from deployments.registry.apply import AppliedChanges, Place, apply
 from flows.config.run_config import RunConfig
 from tests.deployments.cli.conftest import assay as assay  # noqa: PLC0414 a fixture here too
 from tests.json_endpoint import JsonEndpoint
-from tests.prefect_servers import prefect_server, worker
+from tests.prefect_servers import worker
 
 POOL = "evaluations"
 TIMEOUT_SECONDS = 240.0
@@ -106,13 +101,14 @@ def webhook() -> Iterator[JsonEndpoint]:
 
 
 @pytest.fixture(scope="session")
-def whole_ground(tmp_path_factory: pytest.TempPathFactory, webhook: JsonEndpoint) -> Iterator[Ground]:
+def whole_ground(
+    whole_server: str, tmp_path_factory: pytest.TempPathFactory, webhook: JsonEndpoint
+) -> Iterator[Ground]:
     """A server and a worker."""
     folder = tmp_path_factory.mktemp("ground")
     variables = {"ASSAY_HOME": str(folder / "home"), "ALERTS": webhook.url}
-    database = os.environ.get("ASSAY_TEST_PREFECT_DATABASE")
-    with prefect_server(folder, database) as url, worker(url, POOL, folder, variables):
-        yield Ground(url, folder)
+    with worker(whole_server, POOL, folder, variables):
+        yield Ground(whole_server, folder)
 
 
 @pytest.fixture(scope="module")

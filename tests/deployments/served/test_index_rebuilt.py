@@ -152,6 +152,8 @@ def test_the_schedule_is_registered_and_fires(story: Story) -> None:
         return [run for run in runs if run.auto_scheduled and run.state is not None and run.state.is_completed()]
 
     run = until(fired, "a scheduled run")[0]
+    with get_client(sync_client=True) as client:  # a run a minute from here on would tell nothing new
+        client.pause_deployment(client.read_deployment_by_name("evaluate/evaluate").id)
     assert run.parameters["config"]["metrics"] == ["faithfulness"]
     assert "deploy" not in run.parameters["config"]
     assert list(Path(story.ground.folder, "runs").glob("*-good/report.html"))
