@@ -12,7 +12,7 @@ from tests.structure.house import files, text_of
 
 EXEMPT = {Path("tests/structure/words.py"), Path("tests/structure/test_words.py")}
 EXEMPT |= {Path("benchmarks/everyday_pairs.py"), Path("examples/handbook")}
-"""Files and folders that are not read: the history, this list of refused words, and data of models and examples."""
+"""Files and folders that are not read: this list of refused words, and data of models and examples."""
 CONVENTIONAL_NAMES = {"Score.scored", "Score.labelled", "Score.undefined", "Score.failed"}
 """Factories that plugin authors call, named by the status of the score that they make."""
 
