@@ -13,8 +13,9 @@ from prefect.runtime import flow_run
 from pydantic import Field
 
 from flows.config.run_config import RunConfig
-from flows.evaluate import evaluate, running_judge
+from flows.evaluate import evaluate
 from flows.execution.calibration_lookup import judge_name, metric_fingerprint
+from flows.execution.run import running_judge
 from metric_core.calibration.calibrate import HumanAgreement, measure_agreement
 from metric_core.calibration.judge_error import estimate_judge_error
 from metric_core.calibration.labels import LabelRules, Scale
@@ -29,8 +30,8 @@ from tasks.models.run_models import RunModels, models_for
 from tasks.options.settings import Settings
 from tasks.reports.calibration.calibration_text import calibration_markdown
 from tasks.reports.run.report_page import write_report
-from tasks.runs import run_folder
 from tasks.runs.finished_run import FinishedRun
+from tasks.runs.run_folder import CALIBRATION, MANIFEST, RunFolder
 from tasks.sources import SourceOptions, available_columns
 
 ARTIFACT = "assay-calibration"
@@ -88,8 +89,8 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
     with running_judge(ready.config) as config:
         evaluation = evaluate(config)
         found = _calibration(ready, config, Path(evaluation.folder), models_for(str(flow_run.id)))
-    folder = Path(evaluation.folder)
-    calibration_files.save(found, folder / run_folder.CALIBRATION)
+    folder = RunFolder(Path(evaluation.folder))
+    calibration_files.save(found, folder.path / CALIBRATION)
     kept = calibration_files.save_latest(found) if request.keep else None
     _write_to_run(folder, found)
     create_markdown_artifact(
@@ -198,11 +199,11 @@ def _data_digest(run: FinishedRun, data: LabelledData) -> str:
     return calibration_files.digest_rows([*digests, *sorted(data.labels.values.items())])
 
 
-def _write_to_run(folder: Path, found: Calibration) -> None:
+def _write_to_run(folder: RunFolder, found: Calibration) -> None:
     """Write the calibration to the manifest of its own run."""
-    manifest = run_folder.read_json(folder, run_folder.MANIFEST)
+    manifest = folder.read_json(MANIFEST)
     facts = found.manifest_entry(found.verdict, applied=False)
     # These rows are labelled, so their mean label needs no estimate.
     entry = {"metrics": {found.metric: {**facts, "error": None}}, "not_covered": []}
-    run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "calibration": entry})
-    write_report(folder)
+    folder.write_json(MANIFEST, {**manifest, "calibration": entry})
+    write_report(folder.path)

@@ -8,36 +8,23 @@ all rows.
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 from prefect import flow
-from prefect.runtime import flow_run
 
-from flows.config.run_config import RunConfig, tables_root
-from flows.evaluate import Evaluation, finish, running_judge
-from flows.execution.artifacts import show_progress
-from flows.execution.calibration_lookup import with_maps
+from flows.config.run_config import RunConfig
+from flows.evaluate import Evaluation, finish, read_samples
 from flows.execution.rerun_plan import Rerun, RerunRequest, prepare
 from flows.execution.rerun_warnings import warn_about_reused_rows
-from flows.execution.run_record import build_manifest, choose_folder, record_run
-from flows.execution.runners import start_runner
+from flows.execution.run import Run, open_run
 from flows.execution.shards import Shard, ShardQueue, Submitted
-from flows.execution.stage_settings import samples_settings, stage_settings, storage_of
+from flows.execution.stage_submitter import StageSubmitter
 from metric_core.errors import RunFolderError
 from metric_core.stages import Stage
-from tasks.models.caches import open_cache
-from tasks.models.run_models import RunModels, models_for
-from tasks.runs import run_folder
 from tasks.runs.row_reuse import RowReuse, row_ids
-from tasks.runtime import progress
-from tasks.stages.prefect_task import run_here
 from tasks.stages.registry import LEVELS, STAGES
-from tasks.stages.samples import BadRowNote, SamplesResult, samples
-from tasks.stages.stage_task import STAGE_TASKS
+from tasks.stages.samples import BadRowNote, SamplesResult
 from tasks.tables.table_store import StageRef
-from tasks.tables.tables_in_use import mark_in_use
 
 
 @flow(name="rerun", persist_result=False, validate_parameters=True)
@@ -54,16 +41,10 @@ def rerun(request: RerunRequest) -> Evaluation:
         AssayError: Anything that the user can fix; the message says how.
     """
     ready = prepare(request)
-    if ready.config.cache is not None:
-        open_cache(ready.config.cache).ensure()
-    folder = _folder_of(ready)
-    with run_folder.lock_folder(folder), running_judge(ready.config) as config:
-        models = models_for(str(flow_run.id))
-        parent = {"run_id": ready.earlier.run_id, "folder": str(ready.earlier.folder)}
-        manifest = {**build_manifest(config, ready.plan, models), "parent": parent}
-        in_use = mark_in_use(tables_root(config), manifest["run_id"])
-        with record_run(folder, manifest), in_use, show_progress(), start_runner(config):
-            return _rerun(ready, config, models, folder, manifest)
+    _refuse_own_folder(ready)
+    origin = {"parent": {"run_id": ready.earlier.run_id, "folder": str(ready.earlier.folder)}}
+    with open_run(ready.config, ready.plan, "-rerun", origin) as run:
+        return _rerun(ready, run)
 
 
 def run_rerun(request: RerunRequest) -> Evaluation:
@@ -75,14 +56,13 @@ def run_rerun(request: RerunRequest) -> Evaluation:
     return rerun(request)
 
 
-def _rerun(ready: Rerun, config: RunConfig, models: RunModels, folder: Path, manifest: Mapping[str, Any]) -> Evaluation:
+def _rerun(ready: Rerun, run: Run) -> Evaluation:
     started = time.monotonic()
-    reuse = RowReuse(ready.earlier, tables_root(config))
-    read = _read(ready, config, reuse)
-    wanted = ready.rows(read)
-    work = _Work(ready, config, models, reuse, wanted)
+    reuse = RowReuse(ready.earlier, run.tables)
+    read = _read(ready, run.config, reuse)
+    work = _Work(ready, run, reuse, ready.rows(read))
     refs = work.run(read.refs)
-    notes = warn_about_reused_rows(ready, manifest)
+    notes = warn_about_reused_rows(ready, run.manifest)
     warnings = (*(words for words in read.warnings if words not in ready.earlier.notes), *notes)
     said = {
         "rows": ready.request.rows,
@@ -92,16 +72,13 @@ def _rerun(ready: Rerun, config: RunConfig, models: RunModels, folder: Path, man
     }
     read = replace(read, warnings=warnings)
     seconds = round(time.monotonic() - started, 3)
-    return finish(read, refs, ready.plan, folder, {**manifest, "rerun": said, "seconds": seconds})
+    return finish(run, read, refs, {"rerun": said, "seconds": seconds})
 
 
 def _read(ready: Rerun, config: RunConfig, reuse: RowReuse) -> SamplesResult:
     """Read the rows: from the source if the request is about changes, else from the earlier run."""
     if ready.request.rows == "changed":
-        read: SamplesResult = run_here(
-            samples, samples_settings(config, ready.plan), reuse.tables, partial(progress.advance, Stage.SAMPLES)
-        )
-        return read
+        return read_samples(config, ready.plan)
     manifest = ready.earlier.manifest
     return SamplesResult(
         refs=tuple(reuse.samples()),
@@ -117,23 +94,17 @@ class _Work:
 
     Args:
         ready: Prepared rerun.
-        config: Configuration of the rerun, whose judge is running.
-        models: Models of the rerun.
+        run: The rerun.
         reuse: Rows of the earlier run.
         wanted: Ids of the rows that are computed again; None for all.
     """
 
-    def __init__(
-        self, ready: Rerun, config: RunConfig, models: RunModels, reuse: RowReuse, wanted: frozenset[str] | None
-    ) -> None:
+    def __init__(self, ready: Rerun, run: Run, reuse: RowReuse, wanted: frozenset[str] | None) -> None:
         self.plan = ready.plan
         self.earlier = reuse
-        self.settings = with_maps(stage_settings(config, ready.plan), config, ready.plan, models)
-        self.storage = {
-            stage: storage_of(stage, self.settings[stage], config, models) for stage in ready.plan.sharded_stages
-        }
+        self.submitter = StageSubmitter(run)
         self._ready = ready
-        self._config = config
+        self._config = run.config
         self._wanted = wanted
 
     def count_rows(self, samples: Sequence[StageRef]) -> int:
@@ -196,14 +167,13 @@ class _RerunShard(Shard):
             self.tables[stage] = ref if is_whole else self._work.earlier.merge(ref, self._order, scope)
 
     def _submit_stage(self, stage: Stage, scope: Collection[str]) -> Submitted:
-        inputs = [self.tables[earlier] for earlier in self._work.plan.inputs_of(stage)]
+        tables = {earlier: self.tables[earlier] for earlier in self._work.plan.inputs_of(stage)}
         if len(scope) < len(self._order):
-            inputs = [self._work.earlier.select(ref, scope) for ref in inputs]
-        settings, storage = self._work.settings[stage], self._work.storage[stage]
-        return Submitted(STAGE_TASKS[stage].submit(inputs, settings, storage, self.number), len(scope))
+            tables = {earlier: self._work.earlier.select(ref, scope) for earlier, ref in tables.items()}
+        return self._work.submitter.submit(stage, tables, self.number, len(scope))
 
 
-def _folder_of(ready: Rerun) -> Path:
+def _refuse_own_folder(ready: Rerun) -> None:
+    """Refuse to write a rerun into the folder of the run itself."""
     if ready.config.out is not None and Path(ready.config.out).expanduser().absolute() == ready.earlier.folder:
         raise RunFolderError(f"{ready.earlier.folder} is the run itself; name another folder for its rerun")
-    return choose_folder(ready.config, "-rerun")

@@ -67,11 +67,10 @@ def load_models(config: "RunConfig") -> None:
 
 def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
     """Print the summary of a finished run."""
-    from tasks.runs import run_folder  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.runs.run_folder import MANIFEST, SUMMARY, RunFolder  # noqa: PLC0415 keeps `assay --help` quick
 
-    folder = Path(evaluation.folder)
-    manifest = run_folder.read_json(folder, run_folder.MANIFEST)
-    summary = run_folder.read_json(folder, run_folder.SUMMARY)
+    folder = RunFolder(Path(evaluation.folder))
+    manifest, summary = folder.read_json(MANIFEST), folder.read_json(SUMMARY)
     if as_json:
         content = {name: manifest[name] for name in ("judge", "panel", "calibration", "usage")}
         content["stages"] = {
@@ -99,7 +98,7 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
     if evaluation.bad_rows:
         stdout.print(f"left out: {evaluation.bad_rows} bad rows, listed in run.json and in the report", markup=False)
     stdout.print(f"run folder: {evaluation.folder}", markup=False, soft_wrap=True)
-    stdout.print(f"report: {folder / run_folder.REPORT}", markup=False, soft_wrap=True)
+    stdout.print(f"report: {folder.report}", markup=False, soft_wrap=True)
 
 
 def _judge_lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from deployments.eval_hub.job_spec import JobSpec
 from metric_core.records import Direction
-from tasks.runs import run_folder
+from tasks.runs.run_folder import MANIFEST, SUMMARY, RunFolder
 
 PRIMARY, THRESHOLD = "faithfulness", 0.5
 """The metric by which eval-hub's provider passes a benchmark, and the lowest passing value."""
@@ -60,8 +60,8 @@ def build_results(job: JobSpec, folder: Path, seconds: float) -> JobResults:
         folder: Run folder of the job.
         seconds: Duration of the job in seconds.
     """
-    manifest = run_folder.read_json(folder, run_folder.MANIFEST)
-    summary = run_folder.read_json(folder, run_folder.SUMMARY)
+    manifest = RunFolder(folder).read_json(MANIFEST)
+    summary = RunFolder(folder).read_json(SUMMARY)
     metrics: list[dict[str, Any]] = summary["metrics"]
     bounds = {entry["key"]: entry["bounds"] for entry in manifest["metrics"]}
     scored = [metric for metric in metrics if metric["distribution"] is not None]

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import cast
 from uuid import UUID
@@ -23,7 +22,8 @@ from prefect.artifacts import (
 )
 
 from metric_core.stages import Stage
-from tasks.runs import run_folder
+from tasks.runs.run_folder import MANIFEST, RunFolder
+from tasks.runs.run_folder import SUMMARY as SUMMARY_FILE
 from tasks.runs.summary_rows import SUMMARY_HEADINGS, USAGE_HEADINGS, summary_rows, usage_rows
 from tasks.runtime.progress import listen
 
@@ -37,7 +37,7 @@ LONGEST_WAIT = 15.0
 _logger = logging.getLogger(__name__)
 
 
-def publish(folder: Path) -> tuple[str, ...]:
+def publish(folder: RunFolder) -> tuple[str, ...]:
     """Publish the artifacts of a finished run.
 
     Args:
@@ -46,11 +46,10 @@ def publish(folder: Path) -> tuple[str, ...]:
     Returns:
         A warning for each artifact that could not be written.
     """
-    summary = run_folder.read_json(folder, run_folder.SUMMARY)
-    manifest = run_folder.read_json(folder, run_folder.MANIFEST)
+    summary, manifest = folder.read_json(SUMMARY_FILE), folder.read_json(MANIFEST)
     usage = [dict(zip(USAGE_HEADINGS, row, strict=True)) for row in usage_rows(manifest)]
     metrics = [dict(zip(SUMMARY_HEADINGS, row, strict=True)) for row in summary_rows(summary)]
-    places = f"- report: `{folder / run_folder.REPORT}`\n- run folder: `{folder}`"
+    places = f"- report: `{folder.report}`\n- run folder: `{folder.path}`"
     writers: dict[str, Callable[[], object]] = {
         USAGE: lambda: create_table_artifact(usage, USAGE, "What the stages asked, and what that cost"),
         SUMMARY: lambda: create_table_artifact(metrics, SUMMARY, f"The metrics over {summary['rows']} rows"),

@@ -20,14 +20,14 @@ from metric_core.errors import ConfigError, RunFolderError
 from metric_core.judge_questions import QuestionKind
 from tasks.judges.panel import PanelJudge
 from tasks.models.run_models import RunModels
-from tasks.runs import run_folder
+from tasks.runs.run_folder import FORMAT, MANIFEST, RunFolder
 from tasks.sources.location import HUB
 from tasks.stages.registry import STAGES
 
 _VERSIONS = ("rag-assay", "datasets", "onnxruntime", "prefect", "pyarrow", "spacy")
 
 
-def choose_folder(config: RunConfig, ending: str = "") -> Path:
+def choose_folder(config: RunConfig, ending: str = "") -> RunFolder:
     """Return the run folder that the configuration names, or create a new one below runs/.
 
     Args:
@@ -44,10 +44,10 @@ def choose_folder(config: RunConfig, ending: str = "") -> Path:
                 f"the run folder must be a folder of this machine, got {config.out}; stage tables may lie elsewhere "
                 "(tables), and a finished run folder can be copied anywhere"
             )
-        return Path(config.out).expanduser().absolute()
+        return RunFolder(Path(config.out).expanduser().absolute())
     stem = re.sub(r"\W+", "-", PurePosixPath(config.source or "").stem).strip("-").lower() or "run"
     name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{stem}{ending}"
-    return next(folder for folder in _numbered(Path("runs", name).absolute()) if _create(folder))
+    return RunFolder(next(folder for folder in _numbered(Path("runs", name).absolute()) if _create(folder)))
 
 
 def _numbered(folder: Path) -> Iterator[Path]:
@@ -67,16 +67,16 @@ def _create(folder: Path) -> bool:
 
 
 @contextmanager
-def record_run(folder: Path, manifest: Mapping[str, Any]) -> Iterator[None]:
+def record_run(folder: RunFolder, manifest: Mapping[str, Any]) -> Iterator[None]:
     """Write to run.json that the run is running and, if the block fails, that it failed and why."""
-    with run_folder.translate_write_errors(folder):
-        run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "status": "running"})
+    with folder.translate_write_errors():
+        folder.write_json(MANIFEST, {**manifest, "status": "running"})
     try:
         yield
     except BaseException as error:
         reason = str(error) or type(error).__name__
         with suppress(OSError):  # the first error is the one to report
-            run_folder.write_json(folder / run_folder.MANIFEST, {**manifest, "status": "failed", "reason": reason})
+            folder.write_json(MANIFEST, {**manifest, "status": "failed", "reason": reason})
         raise
 
 
@@ -99,7 +99,7 @@ def build_manifest(config: RunConfig, plan: Plan, models: RunModels) -> dict[str
     if config.language.recognizer is not None:
         identities["recognizer"] = selected.recognizer().identity
     return {
-        "format": run_folder.FORMAT,
+        "format": FORMAT,
         "run_id": str(flow_run.id),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "source": config.source,

@@ -36,13 +36,13 @@ class RunResult:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser().absolute()
-        self.manifest: Mapping[str, Any] = run_folder.read_finished_manifest(self.folder)
+        self.manifest: Mapping[str, Any] = run_folder.RunFolder(self.folder).read_finished_manifest()
         """The content of run.json: source, judge, models and cost."""
 
     @cached_property
     def summary(self) -> Mapping[str, Mapping[str, Any]]:
         """The metrics of summary.json: mean, interval, and the counts scored, undefined and failed."""
-        metrics = run_folder.read_json(self.folder, run_folder.SUMMARY)["metrics"]
+        metrics = run_folder.RunFolder(self.folder).read_json(run_folder.SUMMARY)["metrics"]
         return {metric["metric"]: metric for metric in metrics}
 
     @property

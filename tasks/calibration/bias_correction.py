@@ -11,7 +11,7 @@ import numpy as np
 from metric_core.calibration.judge_error import CorrectedMean, JudgeError, correct_difference, correct_mean
 from metric_core.statistics.pairs import ScoreColumns, pair_scores
 from metric_core.statistics.resampling import Units
-from tasks.runs.run_folder import read_cells
+from tasks.runs.run_folder import RunFolder
 
 BIAS_CORRECTED = "bias_corrected"
 """The entry of summary.json with the bias-corrected means."""
@@ -116,6 +116,6 @@ def correct_differences(
 
 def _values(folder: Path, metric: str) -> "array[float]":
     values = array("d")
-    for batch in read_cells(folder, metric, ("value",)):
+    for batch in RunFolder(folder).read_cells(metric, ("value",)):
         values.extend(batch.column("value").drop_null().to_numpy())
     return values

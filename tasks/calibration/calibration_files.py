@@ -20,8 +20,7 @@ from metric_core.calibration.judge_error import JudgeError
 from metric_core.calibration.labels import Scale
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.errors import ConfigError, RunFolderError
-from tasks.runs import run_folder
-from tasks.runtime.atomic_files import translate_write_errors
+from tasks.runtime.atomic_files import translate_write_errors, write_json
 from tasks.runtime.home import assay_home
 
 FORMAT = 1
@@ -174,7 +173,7 @@ def save(calibration: Calibration, path: Path) -> Path:
     """
     with translate_write_errors(f"the calibration {path}", RunFolderError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        run_folder.write_json(path, calibration.model_dump(mode="json"))
+        write_json(path, calibration.model_dump(mode="json"))
     return path
 
 

@@ -34,7 +34,7 @@ class FinishedRun:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser().absolute()
         self._tables: dict[Stage, RowGroups] = {}
-        self.manifest = run_folder.read_finished_manifest(self.folder)
+        self.manifest = run_folder.RunFolder(self.folder).read_finished_manifest()
 
     @property
     def run_id(self) -> str:

@@ -4,9 +4,11 @@ Content goes into a temporary file beside the target, which is then renamed. `ta
 for stores behind fsspec URLs.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from metric_core.errors import AssayError
 
@@ -75,3 +77,18 @@ def translate_write_errors(what: str, error_class: type[AssayError] = AssayError
     except OSError as error:
         message = f"{what} cannot be written: {error.strerror or error}"
         raise error_class(f"{message}. {advice}" if advice else message) from error
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON file whole or not at all.
+
+    Args:
+        path: Target file.
+        content: JSON object; values that JSON lacks are written as their `str`.
+
+    Raises:
+        ValueError: The content holds NaN or an infinity.
+    """
+    text = json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False, default=str) + "\n"
+    # The note about a row that was left out because its text is not UTF-8 must be writable.
+    atomic_write(path, text, errors="backslashreplace")

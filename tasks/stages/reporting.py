@@ -9,8 +9,8 @@ from tasks.calibration.bias_correction import BIAS_CORRECTED, correct_means
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings
 from tasks.reports.run.report_page import write_report
-from tasks.runs import run_folder
 from tasks.runs.panel_agreement import measure_panel_agreement
+from tasks.runs.run_folder import MANIFEST, RunFolder
 from tasks.runtime.usage import StageUsage
 from tasks.stages.definition import Progress, ignore_progress
 from tasks.stages.prefect_task import make_prefect_task
@@ -40,23 +40,26 @@ def write_run(refs: list[StageRef], settings: ReportingSettings, progress: Progr
         progress: Called when the folder is written.
     """
     progress(0, 1)
-    folder = Path(settings.folder)
-    with run_folder.translate_write_errors(folder):
+    folder = RunFolder(Path(settings.folder))
+    with folder.translate_write_errors():
         _write(folder, refs, settings)
     progress(1, 0)
-    return str(folder)
+    return settings.folder
 
 
-def _write(folder: Path, refs: Sequence[StageRef], settings: ReportingSettings) -> None:
+def _write(folder: RunFolder, refs: Sequence[StageRef], settings: ReportingSettings) -> None:
     by_stage: dict[Stage, list[StageRef]] = {}
     for ref in refs:
         by_stage.setdefault(ref.stage, []).append(ref)
     rows = sum(ref.rows for ref in by_stage[Stage.SAMPLES])
     requests = [metric.request() for metric in settings.metrics]
-    run_folder.write_tables(folder, by_stage)
-    summaries = run_folder.summarize_scores(folder, requests)
-    more = {"agreement": measure_panel_agreement(folder), BIAS_CORRECTED: correct_means(folder, settings.manifest)}
-    run_folder.write_summary(folder, rows, summaries, more)
+    folder.write_tables(by_stage)
+    summaries = folder.summarize_scores(requests)
+    more = {
+        "agreement": measure_panel_agreement(folder.path),
+        BIAS_CORRECTED: correct_means(folder.path, settings.manifest),
+    }
+    folder.write_summary(rows, summaries, more)
     manifest = {
         **settings.manifest,
         "rows": rows,
@@ -79,8 +82,8 @@ def _write(folder: Path, refs: Sequence[StageRef], settings: ReportingSettings) 
         "stages": {stage: _stage_entry(shards) for stage, shards in by_stage.items()},
         "usage": _total(refs).model_dump(),
     }
-    run_folder.write_json(folder / run_folder.MANIFEST, manifest)
-    write_report(folder)
+    folder.write_json(MANIFEST, manifest)
+    write_report(folder.path)
 
 
 def _stage_entry(shards: Sequence[StageRef]) -> Mapping[str, Any]:

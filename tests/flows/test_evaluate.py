@@ -16,7 +16,7 @@ from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution.run_record import choose_folder
 from metric_core.errors import BadRowsError, ConfigError, RunFolderError
-from tasks.runs import run_folder
+from tasks.runs.run_folder import RunFolder
 from tests.tasks.builders import fails, says, script
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
@@ -183,7 +183,7 @@ def test_runs_of_the_same_second_have_different_folders(tmp_path: Path, monkeypa
     monkeypatch.chdir(tmp_path)
     folders = {choose_folder(RunConfig(source="data/My log.jsonl")) for _ in range(3)}
     assert len(folders) == 3
-    assert all(folder.parent == tmp_path / "runs" and "-my-log" in folder.name for folder in folders)
+    assert all(folder.path.parent == tmp_path / "runs" and "-my-log" in folder.path.name for folder in folders)
 
 
 def test_a_run_folder_elsewhere_is_refused() -> None:
@@ -193,7 +193,7 @@ def test_a_run_folder_elsewhere_is_refused() -> None:
 
 @pytest.mark.usefixtures("prefect_server")
 def test_folder_in_use_by_another_run_is_refused(tmp_path: Path) -> None:
-    with run_folder.lock_folder(tmp_path / "run"), pytest.raises(RunFolderError, match="another run is writing"):
+    with RunFolder(tmp_path / "run").lock(), pytest.raises(RunFolderError, match="another run is writing"):
         evaluate(tmp_path)
 
 

@@ -13,7 +13,8 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 
 from flows.config.run_config import RunConfig
-from flows.evaluate import run_evaluation, running_judge
+from flows.evaluate import run_evaluation
+from flows.execution.run import running_judge
 from metric_core.errors import JudgeError
 from tasks.cache.answer_cache import AnswerCache
 from tasks.models.caches import open_cache

@@ -19,7 +19,7 @@ from metric_core.errors import ConfigError, RunFolderError
 from metric_core.records import Status
 from metric_core.stages import Stage
 from metric_core.suggestions import suggest_names
-from tasks.runs.run_folder import SCORES, STAGES, read_finished_manifest
+from tasks.runs.run_folder import SCORES, STAGES, RunFolder
 from tasks.runtime.atomic_files import atomic_file, translate_write_errors
 
 RAGAS_COLUMNS = ("user_input", "retrieved_contexts", "response", "reference")
@@ -52,7 +52,7 @@ def reshape(folder: Path, shape: Shape) -> pa.Table:
     Raises:
         RunFolderError: The folder does not hold a finished run.
     """
-    manifest = read_finished_manifest(folder)
+    manifest = RunFolder(folder).read_finished_manifest()
     scores = read_table(folder, SCORES)
     if shape is Shape.LONG:
         return scores
@@ -71,7 +71,7 @@ def list_failed_cells(folder: Path) -> pa.Table:
     Raises:
         RunFolderError: The folder does not hold a finished run.
     """
-    read_finished_manifest(folder)
+    RunFolder(folder).read_finished_manifest()
     scores = read_table(folder, SCORES)
     return scores.filter(pc.equal(scores["status"], Status.FAILED.value))
 

@@ -23,7 +23,7 @@ from tasks.reports.run.row_tables import RowTables, entity_match
 from tasks.reports.run.score_table import Yardstick, read_cells, read_rows, worst_first
 from tasks.reports.run.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH, metric_view
 from tasks.reports.timestamps import format_timestamp
-from tasks.runs.run_folder import REPORT, SCORES, STAGES, SUMMARY, read_finished_manifest, read_json
+from tasks.runs.run_folder import REPORT, SCORES, STAGES, SUMMARY, RunFolder
 from tasks.runtime.atomic_files import atomic_write, translate_write_errors
 
 WORST_ROWS = 1000
@@ -74,8 +74,8 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
     """
     if worst_rows < 0:
         raise ConfigError(f"the number of rows in the report must be at least 0, got {worst_rows}")
-    manifest = read_finished_manifest(folder)
-    summary = read_json(folder, SUMMARY)
+    manifest = RunFolder(folder).read_finished_manifest()
+    summary = RunFolder(folder).read_json(SUMMARY)
     summaries = _summaries(folder, manifest, summary)
     yardsticks = [Yardstick.from_entry(entry) for entry in manifest["metrics"]]
     cells = read_cells(folder / SCORES)

@@ -5,27 +5,27 @@ from pathlib import Path
 import pytest
 
 from metric_core.errors import RunFolderError
-from tasks.runs import run_folder
+from tasks.runs.run_folder import CALIBRATION, LOCK, RunFolder
 
 
 def test_refused_run_leaves_the_folder_of_the_writing_run(tmp_path: Path) -> None:
-    with run_folder.lock_folder(tmp_path):
-        (tmp_path / run_folder.CALIBRATION).write_text("{}")
-        with pytest.raises(RunFolderError, match="another run is writing"), run_folder.lock_folder(tmp_path):
+    with RunFolder(tmp_path).lock():
+        (tmp_path / CALIBRATION).write_text("{}")
+        with pytest.raises(RunFolderError, match="another run is writing"), RunFolder(tmp_path).lock():
             pass
-        assert (tmp_path / run_folder.CALIBRATION).exists()
-    with run_folder.lock_folder(tmp_path):
-        assert not (tmp_path / run_folder.CALIBRATION).exists()
+        assert (tmp_path / CALIBRATION).exists()
+    with RunFolder(tmp_path).lock():
+        assert not (tmp_path / CALIBRATION).exists()
 
 
 def test_unwritable_folder_is_a_message(tmp_path: Path) -> None:
-    (tmp_path / run_folder.LOCK).mkdir()
-    with pytest.raises(RunFolderError, match="cannot be written: Is a directory"), run_folder.lock_folder(tmp_path):
+    (tmp_path / LOCK).mkdir()
+    with pytest.raises(RunFolderError, match="cannot be written: Is a directory"), RunFolder(tmp_path).lock():
         pass
 
 
 def test_failed_run_releases_its_folder(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), run_folder.lock_folder(tmp_path):
+    with pytest.raises(ZeroDivisionError), RunFolder(tmp_path).lock():
         raise ZeroDivisionError
-    with run_folder.lock_folder(tmp_path):
+    with RunFolder(tmp_path).lock():
         pass

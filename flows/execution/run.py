@@ -1,0 +1,87 @@
+"""Open a run: its folder, its judge, its manifest and its task runner, for as long as a block lasts."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from prefect.runtime import flow_run
+
+from flows.config.run_config import RunConfig, tables_root, with_launched_judge
+from flows.execution.artifacts import show_progress
+from flows.execution.plan import Plan
+from flows.execution.run_record import build_manifest, choose_folder, record_run
+from flows.execution.runners import start_runner
+from tasks.launcher import launch_for_scope
+from tasks.models.caches import open_cache
+from tasks.models.run_models import RunModels, models_for
+from tasks.prefect_support.concurrency_limits import create_limits
+from tasks.runs.run_folder import RunFolder
+from tasks.runtime.home import assay_home
+from tasks.tables.tables_in_use import mark_in_use
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run in progress.
+
+    Args:
+        config: Configuration, whose judge is running.
+        plan: Plan of the run.
+        models: Models of the run.
+        folder: Run folder, locked by this run.
+        manifest: Content of run.json at the start of the run.
+    """
+
+    config: RunConfig
+    plan: Plan
+    models: RunModels
+    folder: RunFolder
+    manifest: Mapping[str, Any]
+
+    @property
+    def tables(self) -> str:
+        """The root of the table store."""
+        return tables_root(self.config)
+
+
+@contextmanager
+def open_run(config: RunConfig, plan: Plan, ending: str = "", origin: Mapping[str, Any] | None = None) -> Iterator[Run]:
+    """Open a run for the block; if the block fails, run.json says that the run failed and why.
+
+    Args:
+        config: Configuration of the run.
+        plan: Plan of the run.
+        ending: Ending of the name of a new run folder.
+        origin: Further content of the manifest.
+
+    Raises:
+        AssayError: The cache, the run folder, the judge or the task runner cannot be used.
+    """
+    if config.cache is not None:
+        open_cache(config.cache).ensure()
+    folder = choose_folder(config, ending)
+    with folder.lock(), running_judge(config) as ready:
+        models = models_for(str(flow_run.id))
+        manifest = {**build_manifest(ready, plan, models), **(origin or {})}
+        run = Run(ready, plan, models, folder, manifest)
+        in_use = mark_in_use(run.tables, manifest["run_id"])
+        with record_run(folder, manifest), in_use, show_progress(), start_runner(ready):
+            yield run
+
+
+@contextmanager
+def running_judge(config: RunConfig) -> Iterator[RunConfig]:
+    """Yield the configuration with a running judge; one that the configuration launches runs as long as the block.
+
+    Answers that could not be cached while the judge worked are cached at the end, if that is possible then.
+    """
+    create_limits((config.judge, *config.panel), update=False)
+    try:
+        if config.judge.launch is None:
+            yield config
+            return
+        with launch_for_scope(config.judge.launch, assay_home()) as running:
+            yield with_launched_judge(config, running.url)
+    finally:
+        open_cache(config.cache).flush()
