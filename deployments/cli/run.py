@@ -17,7 +17,7 @@ from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli._support.summary_table import incremental_lines, reason_lines, summary_table
 from deployments.cli._support.usage import agreement_line, usage_lines, usage_table
 from deployments.local_server import start_server, use_server
-from tasks.runs.summary_rows import LOWER_IS_BETTER
+from tasks.reports.run.summary_rows import LOWER_IS_BETTER
 
 if TYPE_CHECKING:
     from flows.config.run_config import RunConfig
@@ -86,7 +86,7 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
         stdout.print(line, markup=False, soft_wrap=True)
     print_table(stdout, summary_table(summary))
     if any(metric["direction"] == "lower" for metric in summary["metrics"]):
-        stdout.print(f"{LOWER_IS_BETTER.strip()} lower is better")
+        stdout.print(f"{LOWER_IS_BETTER} lower is better")
     for line in reason_lines(summary):
         stdout.print(f"not scored, {line}", markup=False, soft_wrap=True)
     for line in _judge_lines(manifest, summary):

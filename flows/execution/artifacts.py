@@ -22,9 +22,9 @@ from prefect.artifacts import (
 )
 
 from metric_core.stages import Stage
+from tasks.reports.run.summary_rows import SUMMARY_HEADINGS, USAGE_HEADINGS, summary_rows, usage_rows
 from tasks.runs.run_folder import MANIFEST, RunFolder
 from tasks.runs.run_folder import SUMMARY as SUMMARY_FILE
-from tasks.runs.summary_rows import SUMMARY_HEADINGS, USAGE_HEADINGS, summary_rows, usage_rows
 from tasks.runtime.progress import listen
 
 USAGE, SUMMARY, REPORT = "usage", "summary", "report"

@@ -82,17 +82,17 @@ class AnswerCache:
             keys: Digests of 32 bytes.
             decode: Function from bytes to the value; raises one of DAMAGE for other bytes.
         """
-        found: dict[bytes, T] = {}
+        values: dict[bytes, T] = {}
         damaged: list[bytes] = []
         stale: list[bytes] = []
-        wanted = select(ANSWERS.c.key, ANSWERS.c.value, ANSWERS.c.checksum, ANSWERS.c.used)
+        query = select(ANSWERS.c.key, ANSWERS.c.value, ANSWERS.c.checksum, ANSWERS.c.used)
         yesterday = time.time() - _DAY
 
         def work(connection: Connection) -> None:
             for chunk in chunks(keys):
-                for key, value, checksum, used in connection.execute(wanted.where(ANSWERS.c.key.in_(chunk))):
+                for key, value, checksum, used in connection.execute(query.where(ANSWERS.c.key.in_(chunk))):
                     try:
-                        found[key] = decode(require_intact(key, value, checksum))
+                        values[key] = decode(require_intact(key, value, checksum))
                     except DAMAGE:
                         damaged.append(key)
                     if used < yesterday:
@@ -101,12 +101,12 @@ class AnswerCache:
         if keys:
             self._breaker.call("reading", lambda: self.database.read(work), None)
         pending = self._pending
-        found |= {key: decode(pending[key].values["value"]) for key in keys if key in pending and key not in found}
-        self._drop(damaged)
+        values |= {key: decode(pending[key].values["value"]) for key in keys if key in pending and key not in values}
+        self._remove_damaged(damaged)
         now = int(time.time())
         # At most once a day per value, so that reading seldom writes.
         self._change(stale, lambda chunk: update(ANSWERS).where(ANSWERS.c.key.in_(chunk)).values(used=now))
-        return found
+        return values
 
     def add(self, step: str, values: Mapping[bytes, bytes], owner: str | None = None, *, replace: bool = False) -> None:
         """Add values, and end the leases on them.
@@ -174,7 +174,7 @@ class AnswerCache:
             rows.update(self._pending)
             self._pending = rows if len(rows) <= MAX_PENDING else dict(islice(rows.items(), MAX_PENDING))
 
-    def _drop(self, damaged: Sequence[bytes]) -> None:
+    def _remove_damaged(self, damaged: Sequence[bytes]) -> None:
         if not damaged:
             return
         with self.database.lock:

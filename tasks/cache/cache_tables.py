@@ -3,7 +3,7 @@
 from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, MetaData, String, Table
 
 FORMAT = 1
-"""Raised whenever the layout of the tables changes."""
+"""Version of the table layout, incremented with each change."""
 
 METADATA = MetaData()
 

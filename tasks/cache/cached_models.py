@@ -17,14 +17,14 @@ from tasks.runtime import cancellation
 T = TypeVar("T")
 
 VERSION = 1
-"""Raised whenever a model of the same identity would return something else."""
+"""Incremented whenever a model of the same identity would return something else."""
 
 _BATCH = 1024
-"""Texts per call of a model: enough to keep several servers busy, few enough for a killed run to lose."""
+"""Texts per call of a model: enough to keep several servers busy, few enough that a killed run loses little."""
 
 
 class CachedEmbedder:
-    """An embedder that looks vectors up first: embedding dominates the cost of an evaluation by the builtin judge.
+    """An embedder that looks vectors up before it computes them: the main cost of an evaluation with the builtin judge.
 
     Args:
         embedder: Embedder of the texts that are not cached.
@@ -44,7 +44,6 @@ class CachedEmbedder:
         """Return vectors of shape (len(texts), dimensions), in the order of the texts; embed equal texts once."""
         identity = self.identity
         codec = vectors(identity.dimensions)
-
         if not texts:
             return np.empty((0, identity.dimensions), np.float32)
         embed: Compute[NDArray[np.float32]] = _in_batches(self._embedder.embed, texts)
@@ -55,7 +54,7 @@ class CachedEmbedder:
 
 
 class CachedRecognizer:
-    """An entity recognizer that looks entities up first.
+    """An entity recognizer that looks entities up before it computes them.
 
     Args:
         recognizer: Recognizer of the texts that are not cached.
@@ -79,15 +78,15 @@ class CachedRecognizer:
 
 
 def _in_batches(model: Callable[[Sequence[str]], Iterable[T]], texts: Sequence[str]) -> Compute[T]:
-    """Return a computation that gives a model one batch per call and reports the values after each batch."""
+    """Return a computation that calls a model with one batch at a time and reports the values after each batch."""
 
     def compute(positions: Sequence[int], on_value: OnValue[T]) -> list[T]:
-        found: list[T] = []
+        values: list[T] = []
         for start in range(0, len(positions), _BATCH):
             cancellation.current_cancellation().check()
             for value in model([texts[position] for position in positions[start : start + _BATCH]]):
-                on_value(len(found), value)
-                found.append(value)
-        return found
+                on_value(len(values), value)
+                values.append(value)
+        return values
 
     return compute

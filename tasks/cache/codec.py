@@ -31,7 +31,7 @@ class Codec(Generic[T]):
 
     Args:
         step: Name of the kind, part of every key.
-        version: Number raised whenever the bytes change their meaning; part of every key.
+        version: Number incremented whenever the meaning of the bytes changes; part of every key.
         encode: Function from a value to its bytes; None for a value that must not be cached.
         decode: Function from bytes to the value.
     """
@@ -61,7 +61,7 @@ def vectors(dimensions: int) -> Codec[NDArray[np.float32]]:
 
     def decode(content: bytes) -> NDArray[np.float32]:
         if len(content) != 4 * dimensions:
-            raise ValueError(f"{len(content)} bytes are no vector of {dimensions} numbers")
+            raise ValueError(f"{len(content)} bytes are not a vector of {dimensions} numbers")
         return np.frombuffer(content, "<f4").astype(np.float32)
 
     return Codec("vector", 1, lambda vector: vector.astype("<f4").tobytes(), decode)

@@ -76,7 +76,7 @@ class Database:
         Args:
             work: Function of a connection; it may be called several times.
         """
-        return self._retry(lambda: self._in(work, isolation_level="AUTOCOMMIT"))
+        return self._retry(lambda: self._run(work, isolation_level="AUTOCOMMIT"))
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """Return the result of work that is done in one transaction.
@@ -84,9 +84,9 @@ class Database:
         Args:
             work: Function of a connection; it may be called several times.
         """
-        return self._retry(lambda: self._in(work))
+        return self._retry(lambda: self._run(work))
 
-    def _in(self, work: Callable[[Connection], T], **options: Any) -> T:
+    def _run(self, work: Callable[[Connection], T], **options: Any) -> T:
         with self._open().execution_options(**options).begin() as connection:
             return work(connection)
 
@@ -97,8 +97,8 @@ class Database:
             if not isinstance(error, DBAPIError):
                 return None
             lost_once = error.connection_invalidated and attempt == 1
-            is_passing = lost_once or (_is_busy(error) and time.monotonic() < deadline)
-            return _BACKOFF.seconds(attempt) if is_passing else None
+            is_transient = lost_once or (_is_busy(error) and time.monotonic() < deadline)
+            return _BACKOFF.seconds(attempt) if is_transient else None
 
         return retry(work, pause_after)
 
@@ -179,7 +179,7 @@ def _prepare(connection: Connection, database: Database) -> None:
     if version is not None and version > FORMAT:
         raise AssayError(
             f"the cache {database.name} has format {version}, this rag-assay reads {FORMAT}. "
-            "Install a newer rag-assay, or name another store in answers."
+            "Install a newer rag-assay, or set `cache` to another cache."
         )
 
 

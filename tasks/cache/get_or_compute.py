@@ -59,7 +59,7 @@ class CachedComputation(Generic[T]):
         return [results.values[key] for key in keys]
 
     def _compute_unclaimed(self, missing: Sequence[bytes], results: "_Results[T]") -> None:
-        """Compute those of the missing values that no other process is computing."""
+        """Compute the missing values that no other process is computing."""
         with CacheWriter(self.cache, self.codec.step, replace=self.refresh) as writer:
             if self.refresh:
                 mine = list(missing)

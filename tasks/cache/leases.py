@@ -56,7 +56,7 @@ class Leases:
         return self._breaker.call("writing", lambda: self._database.write(work), keys)
 
     def find_claimed(self, keys: Sequence[bytes]) -> set[bytes]:
-        """Return those of the keys whose answers are being computed."""
+        """Return the keys whose answers are being computed."""
 
         def work(connection: Connection) -> set[bytes]:
             held = select(LEASES.c.key).where(~self._is_over)

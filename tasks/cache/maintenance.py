@@ -118,8 +118,7 @@ def prune(
 
     Args:
         cache: Cache to prune.
-        before: Time before which a value must have been last used to be removed; values used within the last hour
-            always stay.
+        before: Remove values last used before this time; values used within the last hour always stay.
         size: Size in bytes that the remaining values must not exceed.
         dry_run: If true, only count what would be removed.
 

@@ -16,7 +16,7 @@ from prefect.serializers import Serializer
 
 from metric_core.errors import AssayError
 from tasks.tables.inventory import RECORDS
-from tasks.tables.table_files import atomic_write, filesystem, touch, translate_storage_errors
+from tasks.tables.table_files import atomic_write, filesystem, storage_errors, touch
 from tasks.tables.table_store import StageRef, verify
 
 _logger = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class StageResults(WritableFileSystem):
             content: bytes = fs.cat_file(location)
         except FileNotFoundError as error:
             raise UnusableRecordError(f"there is no record {location}") from error
-        except translate_storage_errors() as error:
+        except storage_errors() as error:
             _logger.warning("the record %s cannot be read (%s); its stage is recomputed", location, error)
             raise UnusableRecordError(f"the record {location} cannot be read: {error}") from error
         try:

@@ -1,1 +1,1 @@
-"""Runs that are finished: their folders, what of them is carried on, and what differs between two."""
+"""Run folders, finished runs, the rows that reruns reuse, and the baselines of indexes."""

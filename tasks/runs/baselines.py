@@ -1,9 +1,8 @@
 """Store the accepted baselines of indexes: the run that later runs of an index are compared with, and its predecessors.
 
 A store is a folder or an fsspec URL. Each acceptance is a separate file, `INDEX/RUN.json`, which is written whole and
-never changed; the baseline is the newest version among them. Therefore nothing is locked, and accepting an older
-version late changes nothing. Behind a URL the run folder is stored too, as `INDEX/RUN/`, for machines that share no
-disk.
+never changed; the baseline is the newest version among them. Therefore no lock is needed, and accepting an older
+version late changes nothing. At a URL the run folder is stored too, as `INDEX/RUN/`, for machines that share no disk.
 """
 
 import json
@@ -12,6 +11,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -22,7 +22,7 @@ from pydantic import BaseModel, ValidationError
 from metric_core.errors import AssayError, ConfigError
 from tasks.runs.index_versions import IndexVersion, newest
 from tasks.runtime.home import assay_home
-from tasks.tables.table_files import atomic_write, translate_errors, translate_storage_errors
+from tasks.tables.table_files import atomic_write, storage_errors, translate_errors
 
 INDEX_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 """Pattern of the id of an index, which becomes part of file names and of a resource's id."""
@@ -68,7 +68,7 @@ class Baselines:
     """A store of baselines.
 
     Args:
-        root: Folder or fsspec URL; None stands for ASSAY_HOME/baselines.
+        root: Folder or fsspec URL; None means ASSAY_HOME/baselines.
 
     Raises:
         ConfigError: No installed package supports the protocol of the URL.
@@ -91,9 +91,9 @@ class Baselines:
         Raises:
             AssayError: A record is damaged.
         """
-        found = {baseline.place: baseline for baseline in self.acceptances(index)}
-        best = newest(found)
-        return None if best is None else found[best]
+        by_version = {baseline.place: baseline for baseline in self.acceptances(index)}
+        version = newest(by_version)
+        return None if version is None else by_version[version]
 
     def acceptances(self, index: str) -> Sequence[Baseline]:
         """Return the retained acceptances of an index, oldest first.
@@ -121,8 +121,8 @@ class Baselines:
         Raises:
             AssayError: The store cannot be written, or a record in it is damaged.
         """
-        before = self.current(baseline.index)
-        if before is not None and before.place.is_newer_than(baseline.place):
+        previous = self.current(baseline.index)
+        if previous is not None and previous.place.is_newer_than(baseline.place):
             return False
         folder = self._folder(baseline.index)
         if self._is_remote:
@@ -132,11 +132,11 @@ class Baselines:
         record = baseline.model_dump_json(indent=2).encode()
         atomic_write(self._fs, f"{folder}/{baseline.run_id}.json", record, _SETTING)
         self._delete_oldest(baseline.index)
-        now = self.current(baseline.index)
-        return now is not None and now.run_id == baseline.run_id
+        current = self.current(baseline.index)
+        return current is not None and current.run_id == baseline.run_id
 
     def run_folder(self, baseline: Baseline) -> Path:
-        """Return the run folder of a baseline on this machine; one behind a URL is fetched once.
+        """Return the run folder of a baseline on this machine; fetch it once if it is at a URL.
 
         Args:
             baseline: Accepted run.
@@ -147,11 +147,11 @@ class Baselines:
         local = Path(baseline.folder)
         if local.is_dir():
             return local
-        again = "Remove its record, and the next version of the index becomes the baseline."
+        advice = "Remove its record, and the next version of the index becomes the baseline."
         if not self._is_remote:
             raise AssayError(
                 f"the run folder {local} of version {baseline.version}, the baseline of the index {baseline.index}, "
-                f"does not exist. {again} It is {self.root}/{baseline.index}/{baseline.run_id}.json."
+                f"does not exist. {advice} The record is {self.root}/{baseline.index}/{baseline.run_id}.json."
             )
         fetched = assay_home() / "fetched" / baseline.run_id
         if not fetched.is_dir():
@@ -159,10 +159,10 @@ class Baselines:
             try:
                 self._fs.get(f"{self._folder(baseline.index)}/{baseline.run_id}/", f"{temporary}/", recursive=True)
                 temporary.rename(fetched)
-            except translate_storage_errors() as error:
+            except storage_errors() as error:
                 shutil.rmtree(temporary, ignore_errors=True)
                 if not fetched.is_dir():  # another run may have fetched it meanwhile
-                    raise AssayError(f"the baseline {baseline.run_id} cannot be fetched: {error}. {again}") from error
+                    raise AssayError(f"the baseline {baseline.run_id} cannot be fetched: {error}. {advice}") from error
         return fetched
 
     def _folder(self, index: str) -> str:
@@ -172,7 +172,7 @@ class Baselines:
         try:
             content: Any = json.loads(self._fs.cat_file(path))
             return Baseline.model_validate(content)
-        except translate_storage_errors(ValueError, ValidationError) as error:
+        except storage_errors(ValueError, ValidationError) as error:
             raise AssayError(
                 f"the record {path} of a baseline cannot be read ({type(error).__name__}). Remove it, or restore it."
             ) from error
@@ -182,20 +182,22 @@ class Baselines:
         current = self.current(index)
         for baseline in self.acceptances(index)[:-RETAINED]:
             if current is not None and baseline.run_id != current.run_id:
-                place = f"{self._folder(index)}/{baseline.run_id}"
-                self._fs.rm(f"{place}.json")
-                if self._fs.isdir(place):
-                    self._fs.rm(place, recursive=True)
+                path = f"{self._folder(index)}/{baseline.run_id}"
+                # Another process may be deleting it, too.
+                with translate_errors(self._fs, path, _SETTING, "removed"), suppress(FileNotFoundError):
+                    self._fs.rm(f"{path}.json")
+                    if self._fs.isdir(path):
+                        self._fs.rm(path, recursive=True)
 
 
 def check_index_name(index: str) -> str:
-    """Return the id of an index after checking it.
+    """Check the id of an index and return it.
 
     Args:
         index: Id to check.
 
     Raises:
-        ConfigError: The id contains other characters or is too long.
+        ConfigError: The id contains a character that is not allowed, or is too long.
 
     >>> check_index_name("handbook.en")
     'handbook.en'

@@ -1,4 +1,4 @@
-"""A run folder as the beginning of another run: its rows, its answers, and which of its cells failed."""
+"""Read a finished run for reruns and comparisons: its metrics, its rows, and the rows with failed cells."""
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -25,10 +25,10 @@ class FinishedRun:
     """A finished run.
 
     Args:
-        folder: Its run folder.
+        folder: Run folder.
 
     Raises:
-        RunFolderError: It is no run folder, or that of a run that did not finish or has another format.
+        RunFolderError: The folder is not a run folder, or its run did not finish or has another format.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -38,20 +38,20 @@ class FinishedRun:
 
     @property
     def run_id(self) -> str:
-        """Its id."""
+        """The id of the run."""
         return str(self.manifest["run_id"])
 
     @property
     def config(self) -> dict[str, Any]:
-        """The configuration of the run, with the current names of its options whichever version wrote it."""
+        """The configuration of the run, under the current names of the options."""
         return use_current_names(self.manifest.get("config") or {}, EvaluationOptions)
 
     @property
     def requests(self) -> list[MetricRequest]:
-        """Its metrics, in their order.
+        """The metrics of the run, in order.
 
         Raises:
-            ConfigError: A metric or parameter that this rag-assay does not have.
+            ConfigError: This rag-assay lacks a metric or a parameter.
         """
         return [
             MetricSettings(
@@ -62,12 +62,12 @@ class FinishedRun:
 
     @property
     def codes(self) -> dict[str, str]:
-        """Key of a metric -> the digest of its code; empty for one of ours."""
+        """Mapping from metric key to the digest of the metric's code; empty for a built-in metric."""
         return {metric["key"]: metric.get("code", "") for metric in self.manifest["metrics"]}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Warnings about rows that it reused itself, if it is a rerun."""
+        """Warnings about reused rows if the run is a rerun."""
         return tuple((self.manifest.get("rerun") or {}).get("notes", ()))
 
     def columns(self) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ class FinishedRun:
         return tuple(name for name in COLUMNS if name in filled)
 
     def samples(self) -> Iterator[pa.Table]:
-        """Its samples, in the shards in which they were computed."""
+        """Yield the samples, in the shards in which they were computed."""
         path = self._path(Stage.SAMPLES)
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             for number in range(file.num_row_groups):
@@ -98,7 +98,7 @@ class FinishedRun:
             raise _unreadable_error(path, error) from error
 
     def failed_rows(self, metrics: Collection[str]) -> frozenset[str]:
-        """Return the ids of the rows that have a failed cell of these metrics."""
+        """Return the ids of the rows with a failed cell of these metrics."""
         is_failed = pc.field("status") == str(Status.FAILED)
         condition = pc.field("metric").isin(pa.array(list(metrics), pa.string())) & is_failed
         path = self._path(Stage.AGGREGATION)
@@ -109,19 +109,19 @@ class FinishedRun:
         return frozenset(cells["row_id"].to_pylist())
 
     def _path(self, stage: Stage) -> Path:
-        """Return the path of a stage's table, after a check of its schema version."""
+        """Check the schema version of a stage's table and return its path."""
         name = _name(stage)
         path = self.folder / name
         try:
             metadata = pq.read_schema(path).metadata or {}
         except FileNotFoundError as error:
-            raise RunFolderError(f"{self.folder} is not a whole run folder: it has no {name}") from error
+            raise RunFolderError(f"{self.folder} is not a complete run folder: it has no {name}") from error
         except (pa.ArrowException, OSError) as error:
             raise _unreadable_error(path, error) from error
-        found, expected = metadata.get(b"assay.version", b"?").decode(), str(SCHEMAS[stage].version)
-        if found != expected:
+        version, expected = metadata.get(b"assay.version", b"?").decode(), str(SCHEMAS[stage].version)
+        if version != expected:
             raise RunFolderError(
-                f"the table {path} has schema version {found}, this rag-assay reads {expected}. "
+                f"the table {path} has schema version {version}, this rag-assay reads {expected}. "
                 "Evaluate the source again with `assay run`."
             )
         return path

@@ -1,7 +1,7 @@
 """Order the versions of an index.
 
-Index builders number their versions in ways of their own. Numbers (`7`, `v1.10.2`) and times (`2026-11-21`,
-`20261121T0600Z`) say themselves which is newer; of any other two versions, the one announced later is.
+Index builders number their versions differently. Two numbers (`7`, `v1.10.2`) or two times (`2026-11-21`,
+`20261121T0600Z`) are compared; of any other two versions, the one announced later is newer.
 """
 
 import re
@@ -79,7 +79,7 @@ def newest(versions: Iterable[IndexVersion]) -> IndexVersion | None:
 
 
 def _strip_zeros(number: tuple[int, ...]) -> tuple[int, ...]:
-    """1.2.0 is 1.2."""
+    """Return a version number without trailing zeros, so that 1.2.0 equals 1.2."""
     while len(number) > 1 and number[-1] == 0:
         number = number[:-1]
     return number

@@ -1,4 +1,4 @@
-"""Reuse rows of an earlier run in stage tables, alone or beside recomputed rows."""
+"""Reuse rows of an earlier run in stage tables, alone or merged with recomputed rows."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from tasks.tables.table_store import StageRef, TableStore, read
 
 @dataclass(frozen=True, slots=True)
 class RowReuse:
-    """A writer of tables that hold rows of an earlier run.
+    """A writer of stage tables that contain rows of an earlier run.
 
     Args:
-        run: The earlier run.
+        run: Earlier run.
         tables: Root of the table store.
     """
 
@@ -26,28 +26,28 @@ class RowReuse:
     tables: str
 
     def samples(self) -> list[StageRef]:
-        """Return the samples of the earlier run, in its shards."""
+        """Write the samples of the earlier run, in its shards, and return the references."""
         store = TableStore(self.tables)
         return [store.write(shard, SAMPLES) for shard in self.run.samples()]
 
     def reuse(self, stage: Stage, order: Sequence[str]) -> StageRef:
-        """Return a stage's table with the earlier run's rows of these samples, sample after sample."""
+        """Write a stage's table of the earlier run's rows of these samples, in this order."""
         rows = self.run.rows(stage, order)
         return TableStore(self.tables).write(merge_tables(order, rows, rows.slice(0, 0)), SCHEMAS[stage])
 
     def merge(self, fresh: StageRef, order: Sequence[str], recomputed: Collection[str]) -> StageRef:
-        """Return a stage's table with recomputed rows, and the earlier run's rows of the other samples.
+        """Write a stage's table of recomputed rows and of the earlier run's rows of the other samples.
 
         Args:
             fresh: Table of the recomputed rows.
             order: Ids of all samples of the shard.
-            recomputed: Ids of the samples that they belong to.
+            recomputed: Ids of the recomputed samples.
         """
         old = self.run.rows(fresh.stage, [row_id for row_id in order if row_id not in recomputed])
         return TableStore(self.tables).write(merge_tables(order, old, read(fresh)), SCHEMAS[fresh.stage], fresh.usage)
 
     def select(self, ref: StageRef, row_ids: Collection[str]) -> StageRef:
-        """Return the rows of a table that belong to these samples, as a new table."""
+        """Write the rows of a table that belong to these samples as a new table."""
         return TableStore(self.tables).write(select_rows(read(ref), row_ids), SCHEMAS[ref.stage])
 
 

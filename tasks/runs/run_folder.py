@@ -28,9 +28,9 @@ from tasks.tables.table_store import StageRef, concatenate
 FORMAT = 1
 MANIFEST, SUMMARY, SCORES, STAGES, REPORT = "run.json", "summary.json", "scores.parquet", "stages", "report.html"
 CALIBRATION = "calibration.json"
-"""Measured agreement of the judge with people, where rows of the run are labelled."""
+"""Agreement of the judge with people, if rows of the run are labelled."""
 LOCK = ".lock"
-_OWN_FILES = {MANIFEST, SUMMARY, SCORES, STAGES, REPORT, CALIBRATION, LOCK}
+_RUN_FILES = {MANIFEST, SUMMARY, SCORES, STAGES, REPORT, CALIBRATION, LOCK}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class RunFolder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Create the run folder, or take over that of an earlier run to replace it, and lock it for the block.
+        """Create the run folder, or take over that of an earlier run, and lock it for the block.
 
         Raises:
             RunFolderError: The folder holds other files, another run is writing into it, or it cannot be written.
@@ -73,7 +73,7 @@ class RunFolder:
     def _prepare(self) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
         names = {path.name for path in self.path.iterdir() if not is_temporary(path.name)}
-        foreign = sorted(names - _OWN_FILES)
+        foreign = sorted(names - _RUN_FILES)
         if foreign and MANIFEST not in names:
             raise RunFolderError(
                 f"the folder {self.path} holds files that are not a run's ({', '.join(foreign[:3])}). "
@@ -82,7 +82,7 @@ class RunFolder:
         (self.path / STAGES).mkdir(exist_ok=True)
 
     def write_tables(self, refs: Mapping[Stage, Sequence[StageRef]]) -> None:
-        """Write the tables of all stages and remove those of an earlier run's other stages.
+        """Write the tables of all stages and remove an earlier run's tables of other stages.
 
         Args:
             refs: References to the tables of the shards, by stage.
@@ -96,7 +96,7 @@ class RunFolder:
                 path.unlink()
 
     def summarize_scores(self, requests: Sequence[MetricRequest]) -> list[MetricSummary]:
-        """Summarize every metric from the score table of a run folder, with one batch of it in memory at a time.
+        """Summarize every metric from the score table, with one batch in memory at a time.
 
         Args:
             requests: Metrics to summarize.
@@ -109,7 +109,7 @@ class RunFolder:
                 yield Score(Status(row["status"]), row["value"], row["label"], row["reason"])
 
     def read_cells(self, metric: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Iterate over the cells of a metric in the score table of a run folder, in batches.
+        """Yield the cells of a metric in the score table, in batches.
 
         Args:
             metric: Key of the metric.

@@ -101,9 +101,9 @@ def find_id_column(names: Iterable[str], source_name: str, options: SourceOption
         return options.id_column or None
     free = [name for name in every if name not in options.column_map]
     for known in ID_COLUMNS:
-        found = sorted(_matching_names(known, free), key=lambda name: name != known)
-        if found:
-            return found[0]
+        matches = sorted(_matching_names(known, free), key=lambda name: name != known)
+        if matches:
+            return matches[0]
     return None
 
 

@@ -29,7 +29,7 @@ def save_rows(data: Any, root: str) -> str:
         root: Folder or fsspec URL to save it below.
 
     Raises:
-        SourceError: The data is of another type, or holds what no file can.
+        SourceError: The data is of another type, or cannot be written to a file.
     """
     kind = f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}"
     if kind == "datasets.Dataset":

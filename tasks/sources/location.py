@@ -33,9 +33,9 @@ def open_source(source: SourceLike) -> RowSource:
         SourceError: The source does not exist or cannot be read.
         MissingDependencyError: The package for a kind of URL is not installed.
     """
-    found = open_object(source)
-    if found is not None:
-        return found
+    dataset = open_object(source)
+    if dataset is not None:
+        return dataset
     if not isinstance(source, str | os.PathLike):
         raise SourceError(f"got {describe_value(source)} as a source, wanted a path, a URL or a datasets.Dataset")
     address = os.fspath(source)
@@ -45,7 +45,7 @@ def open_source(source: SourceLike) -> RowSource:
         raise SourceError(f"{address}: a source is read more than once, so it cannot be a stream; save it to a file")
     if address.startswith(HUB):
         return open_hub(address.removeprefix(HUB))
-    with translate_read_errors(_format_value(address)):
+    with translate_read_errors(_redact(address)):
         return _open_address(address)
 
 
@@ -59,18 +59,18 @@ def _open_address(address: str) -> RowSource:
             filesystem, path = _filesystem(whole)
         if split is None or not _exists(filesystem, path, address):
             if is_pattern(pattern):
-                return open_pattern(filesystem, pattern, _format_value(address))
+                return open_pattern(filesystem, pattern, _redact(address))
             raise SourceError(_not_found(filesystem, path, address))
     if filesystem.isdir(path):
         return _open_directory(filesystem, path, split, address)
     if split is not None:
-        raise SourceError(f"{_format_value(address)} is a file, which has no splits; leave out #{split}")
-    file = DataFile(filesystem, path, _format_value(address))
+        raise SourceError(f"{_redact(address)} is a file, which has no splits; leave out #{split}")
+    file = DataFile(filesystem, path, _redact(address))
     return find_opener(file)(file)
 
 
 def _open_directory(filesystem: Any, path: str, split: str | None, address: str) -> RowSource:
-    name = _format_value(address)
+    name = _redact(address)
     names = {PurePosixPath(entry).name for entry in filesystem.ls(path, detail=False)}
     if "dataset_dict.json" in names or {"dataset_info.json", "state.json"} <= names:
         whole = address if split is None else address.removesuffix(f"#{split}")
@@ -90,7 +90,7 @@ def _filesystem(address: str) -> tuple[Any, str]:
         kind = f"reading {address.partition('://')[0]}:// URLs"
         raise MissingDependencyError(package, kind, f"pip install {package}") from error
     except ValueError as error:
-        raise SourceError(f"{_format_value(address)} cannot be opened: {error}") from error
+        raise SourceError(f"{_redact(address)} cannot be opened: {error}") from error
     return filesystem, path
 
 
@@ -98,22 +98,22 @@ def _exists(filesystem: Any, path: str, address: str) -> bool:
     try:
         return bool(filesystem.exists(path))
     except Exception as error:  # the client library of every store raises different exceptions
-        raise SourceError(f"{_format_value(address)} cannot be reached: {error}") from error
+        raise SourceError(f"{_redact(address)} cannot be reached: {error}") from error
 
 
 def _not_found(filesystem: Any, path: str, address: str) -> str:
     parent, _, name = path.rstrip("/").rpartition("/")
-    message = f"{_format_value(address)} does not exist"
+    message = f"{_redact(address)} does not exist"
     if not filesystem.isdir(parent or "/"):
         return f"{message}, nor does its folder"
     near = suggest_nearest(name, [PurePosixPath(entry).name for entry in filesystem.ls(parent or "/", detail=False)])
     return f"{message}. Did you mean {near!r}?" if near else message
 
 
-def _format_value(address: str) -> str:
+def _redact(address: str) -> str:
     """Return an address without the possibly secret user, password and query of a URL.
 
-    >>> _format_value("s3://key:secret@bucket/part-?.jsonl"), _format_value("https://host/log.jsonl?signature=key#train")
+    >>> _redact("s3://key:secret@bucket/part-?.jsonl"), _redact("https://host/log.jsonl?signature=key#train")
     ('s3://bucket/part-?.jsonl', 'https://host/log.jsonl#train')
     """
     scheme, separator, rest = address.partition("://")

@@ -26,7 +26,7 @@ def read_columns(source: SourceLike, options: SourceOptions, names: Sequence[str
     Raises:
         SourceError: No row has one of the columns.
     """
-    found: dict[str, dict[str, Any]] = {name: {} for name in names}
+    columns: dict[str, dict[str, Any]] = {name: {} for name in names}
     seen: dict[str, None] = {}
     for table in read_samples(source, options.model_copy(update={"on_bad_row": "skip", "empty_text": "keep"}), {}):
         sample_columns = [name for name in names if name in COLUMNS]
@@ -34,12 +34,12 @@ def read_columns(source: SourceLike, options: SourceOptions, names: Sequence[str
             content = json.loads(row["extras"]) if row["extras"] else {}
             content |= {name: row[name] for name in sample_columns if row[name] is not None}
             seen.update(dict.fromkeys(content))
-            for name, cells in found.items():
+            for name, cells in columns.items():
                 cells[row["row_id"]] = content.get(name)
     for name in names:
         if name not in seen:
             raise SourceError(_unknown_column(name, list(seen)))
-    return found
+    return columns
 
 
 def _unknown_column(name: str, seen: Sequence[str]) -> str:

@@ -21,13 +21,13 @@ RECORDS = "results"
 """Name of the folder of records, beside the folders of the stages."""
 
 SOURCES = "sources"
-"""Name of the folder of data that were passed as objects or fetched from an index."""
+"""Name of the folder of data that was passed as objects or fetched from an index."""
 
 RUNNING = "running"
 """Name of the folder of the heartbeat files of runs in progress; the file of a killed run stays."""
 
 _SOURCE = re.compile(r"[0-9a-f]{16}\.(parquet|jsonl|fetched\.json)")
-"""The names of such files; a user may have a folder of the same name."""
+"""Pattern of the names of these files; a user may have other files in a folder of this name."""
 
 Kind: TypeAlias = Literal["record", "table", "source", "temporary"]
 
@@ -41,7 +41,7 @@ class Entry:
         kind: Kind of the file: a record, a table, data, or a temporary file of a writer that was killed.
         folder: Name of the stage of a table, or RECORDS, SOURCES or RUNNING.
         size: Size in bytes.
-        used: Time of writing or of the last use, as far as the file system records it.
+        used: Time of the last use on a local disk; elsewhere, of the last write.
     """
 
     path: str
@@ -70,8 +70,8 @@ class Inventory:
         self.fs.invalidate_cache()
         for folder in (RECORDS, *map(str, Stage), SOURCES, RUNNING):
             with translate_errors(self.fs, self.root, what="read"):
-                found = list(self._entries_of(folder))
-            yield from found
+                entries = list(self._entries_of(folder))
+            yield from entries
 
     def _entries_of(self, folder: str) -> Iterator[Entry]:
         location = posixpath.join(self.root, folder)

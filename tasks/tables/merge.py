@@ -1,4 +1,4 @@
-"""Select and merge rows of stage tables by the samples they belong to."""
+"""Select and merge rows of stage tables by sample."""
 
 from collections.abc import Collection, Sequence
 
@@ -16,20 +16,20 @@ def select_rows(table: pa.Table, row_ids: Collection[str]) -> pa.Table:
     return table.filter(pc.is_in(table["row_id"], value_set=_ids(row_ids)))
 
 
-def merge_tables(order: Sequence[str], kept: pa.Table, fresh: pa.Table) -> pa.Table:
+def merge_tables(order: Sequence[str], reused: pa.Table, fresh: pa.Table) -> pa.Table:
     """Return the rows of both tables, sample by sample; the rows of one sample keep their order.
 
     Args:
         order: Ids of the samples, in order; rows of other samples are left out.
-        kept: Rows of some of the samples.
+        reused: Rows of some of the samples.
         fresh: Rows of other samples, in the same schema.
 
-    >>> kept = pa.table({"row_id": ["c", "a", "c"], "text": ["1", "2", "3"]})
+    >>> reused = pa.table({"row_id": ["c", "a", "c"], "text": ["1", "2", "3"]})
     >>> fresh = pa.table({"row_id": ["b"], "text": ["4"]})
-    >>> merge_tables(["a", "b", "c"], kept, fresh)["text"].to_pylist()
+    >>> merge_tables(["a", "b", "c"], reused, fresh)["text"].to_pylist()
     ['2', '4', '1', '3']
     """
-    both = select_rows(pa.concat_tables([kept, fresh]), order)
+    both = select_rows(pa.concat_tables([reused, fresh]), order)
     positions = pc.index_in(both["row_id"], value_set=_ids(order))
     return both.take(pc.array_sort_indices(positions))
 

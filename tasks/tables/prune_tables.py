@@ -1,7 +1,7 @@
 """Remove files from a table store that have not been used for a given time.
 
 A record is removed when it has not been used for that time; a table when, in addition, no remaining record refers to
-it; data that were passed as objects or fetched from an index are treated like records. Run folders contain copies of
+it; data that was passed as objects or fetched from an index is treated like a record. Run folders contain copies of
 their tables, so a finished run does not need the table store. Files that a run in progress has used since its start
 stay. Storage other than a local disk does not record uses; there, nothing is removed while a run is in progress.
 """
@@ -30,7 +30,7 @@ class PrunedTables:
     Args:
         records: Number of stage records.
         tables: Number of stage tables.
-        sources: Number of files with data that were passed as objects or fetched.
+        sources: Number of files with data that was passed as objects or fetched.
         temporary: Number of temporary files that writers left.
         size: Total size in bytes.
         runs: Number of runs that are using the table store.
@@ -49,7 +49,7 @@ def prune_tables(root: str, *, before: datetime, size: int | None = None, dry_ru
 
     Args:
         root: Path or URL of the table store.
-        before: Time before which a file must have been last used; a time less than an hour ago counts as an hour ago.
+        before: Remove files last used before this time; a time less than an hour ago counts as an hour ago.
         size: Size in bytes that the remaining files must not exceed; the least recently used files are removed first.
         dry_run: If true, only count what would be removed.
 

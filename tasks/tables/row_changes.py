@@ -58,12 +58,12 @@ def find_row_changes(earlier: Iterable[pa.Table], later: Iterable[pa.Table]) -> 
 
 def _digests(shards: Iterable[pa.Table]) -> dict[str, bytes]:
     """Return a mapping from row id to the concatenated digests of its columns."""
-    found: dict[str, bytes] = {}
+    digests: dict[str, bytes] = {}
     for shard in shards:
         columns = [[_digest(cell) for cell in shard[name].to_pylist()] for name in CONTENT]
         rows = map(b"".join, zip(*columns, strict=True))
-        found.update(zip(shard["row_id"].to_pylist(), rows, strict=True))
-    return found
+        digests.update(zip(shard["row_id"].to_pylist(), rows, strict=True))
+    return digests
 
 
 def _digest(cell: object) -> bytes:

@@ -51,7 +51,7 @@ def filesystem(url: str) -> tuple[fsspec.AbstractFileSystem, str]:
     return fs, path
 
 
-def translate_storage_errors(*others: type[Exception]) -> tuple[type[Exception], ...]:
+def storage_errors(*others: type[Exception]) -> tuple[type[Exception], ...]:
     """Return the errors that clients of file systems raise when they cannot reach or use a path.
 
     Not all of them are OSErrors. Call this when an error was raised: a client that is not loaded did not raise it.
@@ -127,7 +127,7 @@ def translate_errors(
     """
     try:
         yield
-    except translate_storage_errors() as error:
+    except storage_errors() as error:
         raise AssayError(
             f"{fs.unstrip_protocol(path)} cannot be {what}: {error}. Check the place that `{setting}` names, the "
             "credentials in the environment, and the free space there."
@@ -135,7 +135,7 @@ def translate_errors(
 
 
 def touch(fs: fsspec.AbstractFileSystem, path: str) -> None:
-    """Set the time of a local file to now, to note its use; do nothing behind a URL."""
+    """Set the time of a local file to now, to record its use; do nothing for a URL."""
     if is_local(fs):
         with suppress(OSError):
             os.utime(path)

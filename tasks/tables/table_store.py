@@ -18,7 +18,7 @@ from metric_core.errors import AssayError
 from metric_core.schemas import SCHEMAS, TableSchema
 from metric_core.stages import Stage
 from tasks.runtime.usage import StageUsage
-from tasks.tables.table_files import atomic_write, filesystem, is_local, touch, translate_storage_errors
+from tasks.tables.table_files import atomic_write, filesystem, is_local, storage_errors, touch
 
 
 class StageRef(BaseModel):
@@ -85,7 +85,7 @@ class TableStore:
         """Return whether the file has this content; a file with other content is damaged and is written again."""
         try:
             return bool(self._fs.cat_file(path) == content)
-        except translate_storage_errors():
+        except storage_errors():
             return False
 
 
@@ -113,7 +113,7 @@ def read(ref: StageRef) -> pa.Table:
         raise AssayError(
             f"the {ref.stage} table {ref.path} cannot be read ({error}). Delete it and run the evaluation again."
         ) from error
-    except translate_storage_errors() as error:
+    except storage_errors() as error:
         raise AssayError(
             f"the {ref.stage} table {ref.path} cannot be reached: {error}. Check the storage and the credentials "
             "in the environment, and run the evaluation again; finished stages are not recomputed."

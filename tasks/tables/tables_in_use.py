@@ -12,7 +12,7 @@ import fsspec
 
 from metric_core.errors import AssayError
 from tasks.tables.inventory import RUNNING
-from tasks.tables.table_files import atomic_write, filesystem, translate_storage_errors
+from tasks.tables.table_files import atomic_write, filesystem, storage_errors
 
 HEARTBEAT_SECONDS = 300.0
 """Seconds between two heartbeats of a run."""
@@ -35,7 +35,7 @@ def mark_in_use(root: str, run_id: str) -> Iterator[None]:
     fs, folder = filesystem(posixpath.join(root, RUNNING))
     path = posixpath.join(folder, f"{run_id}.json")
     started = datetime.now(UTC)
-    _write_note(fs, path, started, is_running=True)
+    _write_heartbeat(fs, path, started, is_running=True)
     ended = Event()
     thread = Thread(target=_send_heartbeats, args=(fs, path, started, ended), name="tables-in-use", daemon=True)
     thread.start()
@@ -44,8 +44,8 @@ def mark_in_use(root: str, run_id: str) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
-        _write_note(fs, path, started, is_running=False)  # the user may not be allowed to delete files
-        with suppress(*translate_storage_errors()):
+        _write_heartbeat(fs, path, started, is_running=False)  # the user may not be allowed to delete files
+        with suppress(*storage_errors()):
             fs.rm_file(path)
 
 
@@ -59,16 +59,16 @@ def start_times(root: str) -> list[datetime]:
     fs.invalidate_cache()
     if not fs.exists(folder):
         return []
-    found = (_started(fs, str(path)) for path in fs.ls(folder, detail=False) if str(path).endswith(".json"))
-    return [started for started in found if started is not None]
+    times = (_start_time(fs, str(path)) for path in fs.ls(folder, detail=False) if str(path).endswith(".json"))
+    return [started for started in times if started is not None]
 
 
 def _send_heartbeats(fs: fsspec.AbstractFileSystem, path: str, started: datetime, ended: Event) -> None:
     while not ended.wait(HEARTBEAT_SECONDS):
-        _write_note(fs, path, started, is_running=True)
+        _write_heartbeat(fs, path, started, is_running=True)
 
 
-def _write_note(fs: fsspec.AbstractFileSystem, path: str, started: datetime, *, is_running: bool) -> None:
+def _write_heartbeat(fs: fsspec.AbstractFileSystem, path: str, started: datetime, *, is_running: bool) -> None:
     content = {"started": started.isoformat(), "seen": datetime.now(UTC).isoformat(), "is_running": is_running}
     try:
         atomic_write(fs, path, json.dumps(content).encode())
@@ -76,12 +76,12 @@ def _write_note(fs: fsspec.AbstractFileSystem, path: str, started: datetime, *, 
         _logger.debug("%s", error)
 
 
-def _started(fs: fsspec.AbstractFileSystem, path: str) -> datetime | None:
-    """Return the start time of the run of a note; None if it has ended, was killed, or its note cannot be read."""
+def _start_time(fs: fsspec.AbstractFileSystem, path: str) -> datetime | None:
+    """Return the start time in a heartbeat file; None if the run has ended, was killed, or the file cannot be read."""
     try:
-        note = json.loads(fs.cat_file(path))
-        started, seen = (datetime.fromisoformat(note[name]) for name in ("started", "seen"))
-        is_running = note["is_running"] and datetime.now(UTC) - seen < LONGEST_SILENCE
-    except translate_storage_errors(ValueError, KeyError, TypeError):
+        heartbeat = json.loads(fs.cat_file(path))
+        started, seen = (datetime.fromisoformat(heartbeat[name]) for name in ("started", "seen"))
+        is_running = heartbeat["is_running"] and datetime.now(UTC) - seen < LONGEST_SILENCE
+    except storage_errors(ValueError, KeyError, TypeError):
         return None
     return started if is_running else None

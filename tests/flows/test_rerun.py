@@ -325,7 +325,7 @@ def test_rerun_errors_have_clear_messages(bench: Bench) -> None:
     with pytest.raises(RunFolderError, match=r"is not a run folder: it has no run\.json"):
         FinishedRun(bench.folder)
     (run / "stages" / "claims.parquet").unlink()
-    with pytest.raises(RunFolderError, match=r"not a whole run folder: it has no stages/claims\.parquet"):
+    with pytest.raises(RunFolderError, match=r"not a complete run folder: it has no stages/claims\.parquet"):
         bench.rerun(run)
 
 

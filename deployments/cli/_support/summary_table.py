@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.table import Table
 
-from tasks.runs.summary_rows import SUMMARY_HEADINGS, summary_rows
+from tasks.reports.run.summary_rows import SUMMARY_HEADINGS, summary_rows
 
 
 def summary_table(summary: Mapping[str, Any]) -> Table:

@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.table import Table
 
-from tasks.runs.summary_rows import USAGE_HEADINGS, usage_rows
+from tasks.reports.run.summary_rows import USAGE_HEADINGS, usage_rows
 
 _MOST_REASONS = 5
 

@@ -42,7 +42,7 @@ def open_object(source: Any) -> RowSource | None:
     datasets = sys.modules.get("datasets")
     if datasets is None or not isinstance(source, datasets.Dataset | datasets.DatasetDict):
         return None
-    return _split_of(source, None, "the data set")
+    return _select_split(source, None, "the data set")
 
 
 def open_folder(path: str, split: str | None, name: str) -> RowSource:
@@ -59,7 +59,7 @@ def open_folder(path: str, split: str | None, name: str) -> RowSource:
             loaded = datasets.load_from_disk(path)
     except (ValueError, TypeError, KeyError) as error:
         raise SourceError(f"{name} cannot be read as a data set: {error}") from error
-    return _split_of(loaded, split, name)
+    return _select_split(loaded, split, name)
 
 
 def open_hub(address: str) -> RowSource:
@@ -85,10 +85,10 @@ def open_hub(address: str) -> RowSource:
     except (ValueError, datasets.exceptions.DatasetsError) as error:
         hint = f"to name a configuration, write hub:{repository}:configuration"
         raise SourceError(f"{name} cannot be loaded: {error} ({hint})") from error
-    return _split_of(loaded, split or None, name)
+    return _select_split(loaded, split or None, name)
 
 
-def _split_of(loaded: Any, split: str | None, name: str) -> RowSource:
+def _select_split(loaded: Any, split: str | None, name: str) -> RowSource:
     if not hasattr(loaded, "keys"):
         if split is not None:
             raise SourceError(f"{name} has no splits, got the split {split!r}; leave out #{split}")

@@ -59,7 +59,7 @@ class RowSource(ABC):
 
     @property
     def hints(self) -> tuple[str, ...]:
-        """Possible solutions if no row has columns."""
+        """Advice for a source in which no row has columns."""
         return ()
 
     def where(self, number: int) -> str:

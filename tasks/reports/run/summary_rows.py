@@ -1,6 +1,6 @@
-"""The summary of a run and what it cost, as rows of short texts: for terminals, and for the run's page in Prefect.
+"""Format the summary and the cost of a run as rows of short texts, for terminals and for the run's page in Prefect.
 
-Numbers, names of metrics and stages, nothing else: no text of the data or of a server is in them.
+The rows contain numbers, names of metrics and stages, and labels, but no text of the data or of a server.
 """
 
 from collections.abc import Mapping
@@ -16,15 +16,15 @@ USAGE_HEADINGS: Row = (
     *("prompt tokens", "cached tokens", "output tokens", "seconds", "failed"),
 )
 TOTAL = "total"
-LOWER_IS_BETTER = " ↓"
-"""Marks a metric of which less is better."""
+LOWER_IS_BETTER = "↓"
+"""Mark of a metric whose lower values are better."""
 
 _COUNTS = ("questions", "stored", "requests", "prompt_tokens", "cached_tokens", "output_tokens")
 _NONE = "-"
 
 
 def summary_rows(summary: Mapping[str, Any]) -> list[Row]:
-    """Metric, mean, interval, and the counts that the mean rests on; a metric with several scales has a row a scale.
+    """Return mean, interval and counts of each metric; a metric with several scales has one row per scale.
 
     Args:
         summary: Content of summary.json.
@@ -45,7 +45,7 @@ def usage_rows(manifest: Mapping[str, Any]) -> list[Row]:
 
 
 def _metric_rows(metric: Mapping[str, Any]) -> list[Row]:
-    name = metric["metric"] + (LOWER_IS_BETTER if metric["direction"] == Direction.LOWER else "")
+    name = metric["metric"] + (f" {LOWER_IS_BETTER}" if metric["direction"] == Direction.LOWER else "")
     counts = tuple(str(metric[status] or _NONE) for status in ("scored", "undefined", "failed"))
     if metric["scales"]:
         parts = [(f"{name} on {scale}", numbers) for scale, numbers in metric["scales"].items()]
