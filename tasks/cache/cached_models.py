@@ -24,7 +24,7 @@ _BATCH = 1024
 
 
 class CachedEmbedder:
-    """An embedder that looks vectors up before it computes them: the main cost of an evaluation with the builtin judge.
+    """An embedder that looks vectors up first: computing them is the main cost of an evaluation with the builtin judge.
 
     Args:
         embedder: Embedder of the texts that are not cached.
@@ -54,7 +54,7 @@ class CachedEmbedder:
 
 
 class CachedRecognizer:
-    """An entity recognizer that looks entities up before it computes them.
+    """An entity recognizer that looks entities up first.
 
     Args:
         recognizer: Recognizer of the texts that are not cached.

@@ -14,7 +14,7 @@ from metric_core.statistics.resampling import Units
 from tasks.runs.run_folder import RunFolder
 
 BIAS_CORRECTED = "bias_corrected"
-"""The entry of summary.json with the bias-corrected means."""
+"""Name of the entry of summary.json with the bias-corrected means."""
 
 _FORMER_NAME = "people"
 _LEAST_ROWS = 2
@@ -22,10 +22,10 @@ _LEAST_ROWS = 2
 
 @dataclass(frozen=True, slots=True)
 class LabelScale:
-    """A judge's error, and the labels that it was measured with.
+    """A judge's error and the scale of the labels that it was measured with.
 
     Args:
-        error: The judge's error.
+        error: Error of the judge.
         label: Column of the labels.
         span: Lowest and highest grade; None for yes and no.
     """
@@ -34,17 +34,17 @@ class LabelScale:
     label: str
     span: tuple[float, float] | None
 
-    def to_entry(self, found: CorrectedMean, is_difference: bool = False) -> dict[str, Any]:
+    def to_entry(self, mean: CorrectedMean, is_difference: bool = False) -> dict[str, Any]:
         """Return a corrected mean on the scale of the labels: grades, or the share of yes."""
         low, high = self.span or (0.0, 1.0)
         start = 0.0 if is_difference else low
-        ends = {"value": found.value, "low": found.interval.low, "high": found.interval.high}
+        ends = {"value": mean.value, "low": mean.interval.low, "high": mean.interval.high}
         scaled = {name: None if end is None else start + (high - low) * end for name, end in ends.items()}
         return {"label": self.label, "span": self.span, **scaled}
 
 
 def known_judge_errors(manifest: Mapping[str, Any]) -> dict[str, LabelScale]:
-    """Return the judge's error by key of the metric, for the metrics that a calibration covers.
+    """Return the judge's error by metric key, for the metrics that a calibration covers.
 
     Args:
         manifest: Content of run.json.
@@ -65,15 +65,15 @@ def correct_means(folder: Path, manifest: Mapping[str, Any]) -> dict[str, dict[s
         manifest: Content of run.json.
 
     Returns:
-        Key of the metric -> column of the labels, their span, value, low and high, on the scale of the labels: grades,
-        or the share of yes where the span is None. The value is None where the labelled rows do not determine it.
+        A mapping from metric key to an entry: column of the labels, their span, value, low and high. The numbers are
+        grades, or the share of yes if the span is None. The value is None if the labelled rows do not determine it.
     """
-    found = {}
+    means = {}
     for key, scale in known_judge_errors(manifest).items():
         values = _values(folder, key)
         if len(values) >= _LEAST_ROWS:
-            found[key] = scale.to_entry(correct_mean(scale.error, Units.from_values(np.array(values))))
-    return found
+            means[key] = scale.to_entry(correct_mean(scale.error, Units.from_values(np.array(values))))
+    return means
 
 
 def read_corrected_means(summary: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
@@ -99,10 +99,10 @@ def correct_differences(
         columns: Cells of each metric.
 
     Returns:
-        The entries of `correct_means`, with the difference as value.
+        Entries as returned by `correct_means`, with the difference as value.
     """
     first, second = known_judge_errors(before), known_judge_errors(after)
-    found = {}
+    differences = {}
     for column in columns:
         scale = first.get(column.metric)
         if scale is None or scale != second.get(column.metric):
@@ -110,8 +110,8 @@ def correct_differences(
         for pairs in pair_scores(column).pairs:
             units = Units.from_values(pairs.differences, pairs.groups)
             if len(units) >= _LEAST_ROWS:
-                found[column.metric] = scale.to_entry(correct_difference(scale.error, units), is_difference=True)
-    return found
+                differences[column.metric] = scale.to_entry(correct_difference(scale.error, units), is_difference=True)
+    return differences
 
 
 def _values(folder: Path, metric: str) -> "array[float]":

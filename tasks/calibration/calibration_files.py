@@ -1,7 +1,7 @@
 """Calibrations as files: how far a judge agreed with people on labelled rows, and which runs a calibration covers.
 
-A calibration holds for the judge that it was made with: its model, its prompts and everything else that determines its
-answers are one digest, the fingerprint. The latest of each metric and fingerprint lies in ASSAY_HOME/calibrations.
+A calibration covers runs with the same fingerprint: the digest of the judge's model, its prompts and everything else
+that determines its answers. The latest calibration per metric and fingerprint is in ASSAY_HOME/calibrations.
 """
 
 import hashlib
@@ -65,7 +65,7 @@ class JudgeName:
     revision: str
 
     def __str__(self) -> str:
-        """Model and revision."""
+        """Return model and revision."""
         return " ".join(filter(None, (self.model, self.revision)))
 
 
@@ -95,14 +95,14 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
 
     Args:
         format: Version of the file format.
-        created: Time at which it was made, in ISO 8601.
+        created: Time of the calibration, in ISO 8601.
         identity: Digest of all that determines the metric's tables: judge, prompts, sampling, models, code.
         judge: Name of the judge.
         metric: Key of the metric.
         name: Name of the metric.
         parameters: Parameters of the metric.
         verdict: `binary` or `probability`, as verdicts counted in the scores.
-        source: The labelled data.
+        source: Source of the labelled data.
         data: Digest of the labelled rows and their labels.
         label: Column with the labels.
         positive: Label that means yes, where one was named.
@@ -116,7 +116,7 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
         error: Error of the judge; None where the rows do not determine it.
         seed: Seed of the resampling.
         warnings: Sentences that a reader should know.
-        versions: Package -> version with which it was made.
+        versions: Mapping from package to the version that was used.
     """
 
     format: int = FORMAT
@@ -185,14 +185,14 @@ def load(path: Path) -> Calibration:
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        found = Calibration.model_validate(content)
+        calibration = Calibration.model_validate(content)
     except FileNotFoundError as error:
         raise ConfigError(f"there is no calibration {path}. `assay calibrate` makes one.") from error
     except (OSError, ValueError, ValidationError) as error:
         raise ConfigError(f"the calibration {path} cannot be used; make it again with `assay calibrate`") from error
-    if found.format != FORMAT:
-        raise ConfigError(f"the calibration {path} has format {found.format}, this rag-assay reads {FORMAT}")
-    return found
+    if calibration.format != FORMAT:
+        raise ConfigError(f"the calibration {path} has format {calibration.format}, this rag-assay reads {FORMAT}")
+    return calibration
 
 
 def save_latest(calibration: Calibration) -> Path:
@@ -202,17 +202,17 @@ def save_latest(calibration: Calibration) -> Path:
 
 def load_latest() -> list[Calibration]:
     """Return all readable calibrations of this machine, newest first."""
-    found = []
+    calibrations = []
     for path in (assay_home() / FOLDER).glob("*/*.json"):
         try:
-            found.append(load(path))
+            calibrations.append(load(path))
         except ConfigError:
             continue
-    return sorted(found, key=lambda calibration: calibration.created, reverse=True)
+    return sorted(calibrations, key=lambda calibration: calibration.created, reverse=True)
 
 
 def describe_mismatch(calibration: Calibration, judge: JudgeName) -> str | None:
-    """Return why a calibration with another fingerprint does not hold for a judge; None for a different model."""
+    """Return why a calibration with another fingerprint does not cover a judge; None for another model."""
     if (calibration.judge.backend, calibration.judge.model) != (judge.backend, judge.model):
         return None
     if calibration.judge.revision != judge.revision:
@@ -221,7 +221,7 @@ def describe_mismatch(calibration: Calibration, judge: JudgeName) -> str | None:
 
 
 def digest_rows(rows: Iterable[Any]) -> str:
-    """Return the SHA-256 digest of rows, each anything that JSON can hold."""
+    """Return the SHA-256 digest of rows, each a value that JSON can hold."""
     digest = hashlib.sha256()
     for row in rows:
         digest.update(json.dumps(row, sort_keys=True, default=str).encode() + b"\n")

@@ -11,18 +11,18 @@ from tasks.calibration.calibration_files import parse_figure
 from tasks.options.metric_settings import MetricSettings
 
 _MEASURES = {"kappa": "Cohen's kappa", "spearman": FIGURES["spearman"]}
-"""The figure that a gate looks at: of yes and no the first, of grades the second."""
+"""Figures that a gate checks: the first for yes and no, the second for grades."""
 
 
 def read_agreements(manifest: Mapping[str, Any]) -> dict[str, JudgeAgreement | None]:
     """Return the agreement of a run's judge with people.
 
     Args:
-        manifest: Content of its run.json.
+        manifest: Content of run.json.
 
     Returns:
-        Key of each metric that asks a judge -> the agreement; None where it was never measured, or with verdicts
-        that counted in another way.
+        A mapping from the key of each metric that asks a judge to the agreement; None if it was not measured, or was
+        measured with the other kind of verdict.
     """
     verdict = (manifest.get("config") or {}).get("verdict")
     calibrated = (manifest.get("calibration") or {}).get("metrics") or {}
@@ -32,7 +32,7 @@ def read_agreements(manifest: Mapping[str, Any]) -> dict[str, JudgeAgreement | N
 
 
 def _uses_judge(entry: Mapping[str, Any]) -> bool:
-    """Return whether a metric asks a judge; one that is not installed here may."""
+    """Return whether a metric asks a judge; true for a metric that is not installed here."""
     name = entry.get("origin") or entry.get("name") or entry["key"]
     try:
         request = MetricSettings(name=name, parameters=entry.get("parameters") or {}, key=entry["key"]).request()
@@ -44,6 +44,6 @@ def _uses_judge(entry: Mapping[str, Any]) -> bool:
 def _agreement(facts: Mapping[str, Any]) -> JudgeAgreement:
     figures = facts["figures"]
     name = next((name for name in _MEASURES if name in figures), "kappa")
-    found = parse_figure(figures[name]) if name in figures else None
-    value, interval = (None, None) if found is None else (found.value, found.interval)
+    figure = parse_figure(figures[name]) if name in figures else None
+    value, interval = (None, None) if figure is None else (figure.value, figure.interval)
     return JudgeAgreement(_MEASURES[name], value, interval, int(facts["compared"]))

@@ -32,7 +32,7 @@ class LabelledData:
 
     Args:
         labels: Label of each row.
-        groups: Row id -> name of the group it belongs to; None: rows stand alone.
+        groups: Mapping from row id to the name of its group; None if rows are not grouped.
     """
 
     labels: Labels
@@ -43,13 +43,13 @@ def read_labelled(source: str, options: SourceOptions, rules: LabelRules, by: st
     """Read the labels of a source, before anything is evaluated.
 
     Args:
-        source: The data.
+        source: Path or name of the data.
         options: Options of the source.
-        rules: Which column the labels are in, and what they mean.
+        rules: Column and meaning of the labels.
         by: Column by which rows are grouped.
 
     Raises:
-        SourceError: There is no such column, or its labels cannot be used.
+        SourceError: The source lacks a column, or the labels cannot be used.
         ConfigError: The rules do not fit the labels.
     """
     columns = read_columns(source, options, [rules.column, *([by] if by else [])])
@@ -62,9 +62,9 @@ class PairedLabels:
     """Labelled and scored rows of a run.
 
     Args:
-        judged: For the statistics.
+        judged: Labels and scores, for the statistics.
         counts: Numbers of rows.
-        span: The lowest and the highest grade that count as 0 and 1; None for yes and no.
+        span: Lowest and highest grade, which count as 0 and 1; None for yes and no, or a metric without a range.
         warnings: Sentences that a reader should know.
     """
 
@@ -78,13 +78,13 @@ def pair_labels(run: FinishedRun, request: MetricRequest, data: LabelledData, ru
     """Return the rows of a run with a label and a score.
 
     Raises:
-        SourceError: There are too few, or all have one label.
-        ConfigError: The metric answers with categories, or on a scale of each row's own.
+        SourceError: There are too few such rows, or all have the same label.
+        ConfigError: The values of the metric are categories, or each row has a different scale.
     """
     cells = {cell["row_id"]: cell for cell in _cells(run, request)}
     if any(cell["label"] is not None for cell in cells.values()):
         raise ConfigError(
-            f"{request.key} answers with categories, or on a scale of each row's own; only metrics whose values are "
+            f"{request.key} has categories as values, or a different scale per row; only metrics whose values are "
             "numbers on one scale can be calibrated"
         )
     labelled = {row_id: label for row_id, label in data.labels.values.items() if row_id in cells}
@@ -97,9 +97,9 @@ def pair_labels(run: FinishedRun, request: MetricRequest, data: LabelledData, ru
         compared=len(scored),
         positive=sum(labelled[i] == 1 for i in scored) if data.labels.scale is Scale.BINARY else None,
     )
-    _check(counts, [labelled[row_id] for row_id in scored])
+    _require_enough(counts, [labelled[row_id] for row_id in scored])
     scores = np.array([cells[row_id]["value"] for row_id in scored], dtype=np.float64)
-    labels, span = _scale_scores(np.array([labelled[row_id] for row_id in scored]), data.labels.scale, request, rules)
+    labels, span = _scale_labels(np.array([labelled[row_id] for row_id in scored]), data.labels.scale, request, rules)
     rescorer = _Rescorer(run, request, scored)
     judged = LabelledScores(
         scale=data.labels.scale,
@@ -119,21 +119,21 @@ def _cells(run: FinishedRun, request: MetricRequest) -> list[dict[str, Any]]:
     return [row for row in rows if row["metric"] == request.key]
 
 
-def _check(counts: Counts, labels: Sequence[float]) -> None:
+def _require_enough(counts: Counts, labels: Sequence[float]) -> None:
     if len(labels) < LEAST_ROWS or len(set(labels)) < 2:
         seen = "all with the same label" if labels else "none"
         seen = seen if len(labels) >= LEAST_ROWS or not labels else f"only {len(labels)}"
         raise SourceError(
             f"of {counts.rows} rows, {seen} can be compared: {counts.unlabelled} have no label, {counts.undefined} "
-            f"nothing to measure, and of {counts.failed} the judge gave nothing usable. "
+            f"have nothing to measure, and for {counts.failed} the judge returned nothing usable. "
             f"A calibration needs at least {LEAST_ROWS} labelled and scored rows with different labels."
         )
 
 
-def _scale_scores(
+def _scale_labels(
     labels: Floats, scale: Scale, request: MetricRequest, rules: LabelRules
 ) -> tuple[Floats, tuple[float, float] | None]:
-    """Grades on [0, 1], and which grades those are; as they are where the metric has no range to compare them with."""
+    """Return grades on [0, 1], and the grades that 0 and 1 stand for; unchanged labels and None without a range."""
     if scale is Scale.BINARY or request.bounds is None:
         return labels, None
     low, high = request.bounds
@@ -144,56 +144,62 @@ def _scale_scores(
 
 def _warnings(counts: Counts, data: LabelledData, rules: LabelRules, span: tuple[float, float] | None) -> Iterator[str]:
     if counts.compared < FEW_ROWS:
-        yield f"{counts.compared} rows are few: the intervals are wide, and say less than they seem to"
+        yield f"{counts.compared} rows are few: the intervals are wide, and less certain than they look"
     values = data.labels.values.values()
     if span is not None and rules.span is None and span == (min(values), max(values)):
-        yield f"grades are taken to go from {span[0]:g} to {span[1]:g}, as they occur; --range LOW,HIGH says otherwise"
+        low, high = (f"{grade:g}" for grade in span)
+        yield f"grades are assumed to range from {low} to {high}, as in the data; --range LOW,HIGH sets the range"
 
 
 class _Rescorer:
-    """The metric with the judge's probabilities in place of its verdicts, as they are or mapped. Asks nothing.
+    """A metric computed from the judge's probabilities, mapped or not, instead of its verdicts. It asks no judge.
 
     Args:
-        run: A finished run.
-        request: The metric.
-        row_ids: The rows, in the order in which they are asked for.
+        run: Finished run.
+        request: Metric to compute.
+        row_ids: Ids of the rows, in the order of all results.
     """
 
     def __init__(self, run: FinishedRun, request: MetricRequest, row_ids: Sequence[str]) -> None:
         self._request = request
         self._low, self._high = request.bounds or (0.0, 1.0)
-        found = dict(_evidence(run, frozenset(row_ids)))
-        self._rows = [found[row_id] for row_id in row_ids]
+        evidence_by_row = dict(_evidence(run, frozenset(row_ids)))
+        self._rows = [evidence_by_row[row_id] for row_id in row_ids]
         self._plain = [request.score(evidence).value for evidence, _ in self._rows]
 
     @property
-    def is_of_use(self) -> bool:
+    def has_probabilities(self) -> bool:
         """Whether there are probabilities, and the metric has a value with them on every row."""
         has_range = self._request.bounds is not None
         return has_range and any(asked for _, asked in self._rows) and None not in self._plain
 
     @property
     def can_map(self) -> bool:
-        """Whether it has a value under a map, too, which leaves no verdict certain: a metric may read more then."""
-        return self.is_of_use and None not in self._under(ProbabilityMap(1.0, 0.0), range(len(self._rows)))
+        """Whether every row has a value under a map, too: no verdict is certain then, and a metric may need others."""
+        return self.has_probabilities and None not in self._values(ProbabilityMap(1.0, 0.0), range(len(self._rows)))
 
     def probabilities(self, scores: Floats) -> Floats | None:
-        """Return the metric on [0, 1], from the judge's probabilities where there are any, else from its score."""
+        """Return the metric on [0, 1], from the judge's probabilities if there are any, else from its scores.
+
+        Without a range the result is None.
+        """
         if self._request.bounds is None:
             return None
-        plain = np.array(self._plain, dtype=np.float64) if self.is_of_use else scores
+        plain = np.array(self._plain, dtype=np.float64) if self.has_probabilities else scores
         return np.clip((plain - self._low) / (self._high - self._low), 0.0, 1.0)
 
     def predict(self, probability_map: ProbabilityMap, rows: Rows) -> Floats:
-        """Return the scores of rows, on [0, 1], under a map."""
-        # A custom metric may have no value under some maps: then the row keeps its value without a map.
-        values = zip(self._under(probability_map, rows), (self._plain[row] for row in rows), strict=True)
+        """Return the scores of rows on [0, 1] under a map."""
+        # A custom metric may have no value under some maps; the row then keeps its value without a map.
+        values = zip(self._values(probability_map, rows), (self._plain[row] for row in rows), strict=True)
         scores = np.array([plain if value is None else value for value, plain in values], dtype=np.float64)
         return (scores - self._low) / (self._high - self._low)
 
-    def _under(self, probability_map: ProbabilityMap, rows: Iterable[int]) -> list[float | None]:
+    def _values(self, probability_map: ProbabilityMap, rows: Iterable[int]) -> list[float | None]:
         chosen = [self._rows[row] for row in rows]
-        return [self._request.score(map_probabilities(found, asked, probability_map)).value for found, asked in chosen]
+        return [
+            self._request.score(map_probabilities(evidence, asked, probability_map)).value for evidence, asked in chosen
+        ]
 
 
 def _evidence(run: FinishedRun, row_ids: frozenset[str]) -> Iterator[tuple[str, tuple[Evidence, Asked]]]:

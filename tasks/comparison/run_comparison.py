@@ -13,7 +13,7 @@ from tasks.runs.finished_run import FinishedRun
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two runs.
+    """One run of a comparison.
 
     Args:
         folder: Run folder.
@@ -21,7 +21,7 @@ class Side:
         created: Start of the run.
         source: Evaluated data.
         rows: Number of rows.
-        judge: Model of its judge.
+        judge: Model of the judge.
     """
 
     folder: str
@@ -44,15 +44,15 @@ class RunComparison:
     """Two runs compared, or one run checked against a gate.
 
     Args:
-        a: The baseline; None where a gate looks at one run alone.
-        b: The run.
+        a: Side of the baseline; None if a gate checks one run alone.
+        b: Side of the run.
         differences: Differences besides the scores; None without a baseline.
-        metrics: The comparison of every metric that both runs have.
+        metrics: Comparisons of the metrics that both runs have.
         gate: Result of the gate; None without one.
         bias_corrected: Differences of the bias-corrected means, as `correct_differences` returns them.
         seed: Seed of the resampling.
-        match: The column by which rows were matched; None: their ids.
-        by: The column by which rows were grouped; None: every row stands alone.
+        match: Column by which rows were matched; None means their ids.
+        by: Column by which rows were grouped; None if they were not.
     """
 
     b: Side

@@ -1,7 +1,7 @@
 """Find what differs between two runs besides their scores: settings, models, prompts, metrics, versions, rows.
 
-Some differences make two runs a comparison of something else than the system under test: another judge, other prompts,
-other parameters of a metric, another question or reference. Runs with one of these are not like for like.
+Some differences change the measurement, not the system under test: another judge, other prompts, other parameters of a
+metric, another question or reference. Runs with such a difference are not like for like.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from tasks.options.option import scoring_options
 from tasks.runs.finished_run import FinishedRun
 
 YARDSTICK_COLUMNS = (c.USER_INPUT, c.REFERENCE, c.REFERENCE_CONTEXTS, c.REFERENCE_CONTEXT_IDS, c.RUBRICS)
-"""The columns that are the test, not the answer of the system under test."""
+"""Columns that define the test, as opposed to what the system under test returned."""
 
 _MODELS = {"judge": ("backend", "model", "revision"), "embedder": None, "language": None, "recognizer": None}
 _COMPARED = tuple(scoring_options(EvaluationOptions) - {*_MODELS, "verdict", "metrics"})
@@ -31,7 +31,7 @@ class SettingDifference:
         name: Name of the setting.
         a: Value in the first run.
         b: Value in the second run.
-        is_serious: True if it makes the runs not like for like.
+        is_serious: True if the runs are not like for like because of it.
     """
 
     name: str
@@ -45,12 +45,12 @@ class RowDifferences:
     """Differences between the rows of two runs.
 
     Args:
-        both: Rows that both runs have.
-        only_a: Rows that only the first run has.
-        only_b: Rows that only the second run has.
-        changed: Rows of both whose content differs.
-        columns: Column -> rows of both in which it differs.
-        other_test: Rows of both in which a column differs that is the test itself (see YARDSTICK_COLUMNS).
+        both: Number of rows that both runs have.
+        only_a: Number of rows that only the first run has.
+        only_b: Number of rows that only the second run has.
+        changed: Number of common rows whose content differs.
+        columns: Mapping from column to the number of common rows in which it differs.
+        other_test: Number of common rows in which one of YARDSTICK_COLUMNS differs.
     """
 
     both: int
@@ -76,24 +76,24 @@ class RunDifferences:
     @property
     def serious(self) -> tuple[str, ...]:
         """Reasons why the runs are not like for like; empty if they are."""
-        found = [f"{item.name}: {item.a} in A, {item.b} in B" for item in self.settings if item.is_serious]
+        reasons = [f"{item.name}: {item.a} in A, {item.b} in B" for item in self.settings if item.is_serious]
         if self.rows.other_test:
             columns = [name for name in self.rows.columns if name in YARDSTICK_COLUMNS]
-            found.append(f"the test itself: {self.rows.other_test} rows have another {' or '.join(columns)}")
-        return tuple(found)
+            reasons.append(f"the test itself: {self.rows.other_test} rows have another {' or '.join(columns)}")
+        return tuple(reasons)
 
 
 def find_differences(pair: RunPair) -> RunDifferences:
-    """Return the differences between two runs; the pair must have a first run."""
-    found = pair.changes()
-    columns = Counter(column for row in found.changed.values() for column in row)
+    """Return the differences between two runs. The pair must have a first run."""
+    changes = pair.changes()
+    columns = Counter(column for row in changes.changed.values() for column in row)
     rows = RowDifferences(
-        both=found.unchanged + len(found.changed),
-        only_a=len(found.removed),
-        only_b=len(found.added),
-        changed=len(found.changed),
+        both=changes.unchanged + len(changes.changed),
+        only_a=len(changes.removed),
+        only_b=len(changes.added),
+        changed=len(changes.changed),
         columns=dict(columns.most_common()),
-        other_test=sum(any(column in YARDSTICK_COLUMNS for column in row) for row in found.changed.values()),
+        other_test=sum(any(column in YARDSTICK_COLUMNS for column in row) for row in changes.changed.values()),
     )
     settings = [] if pair.a is None else [*_compare_settings(pair.a.run, pair.b.run)]
     return RunDifferences(tuple(sorted(settings, key=lambda item: not item.is_serious)), rows)
@@ -113,7 +113,7 @@ def _compare_settings(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDiffere
 
 
 def _applied_settings(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metrics whose probabilities were mapped, and when the map was made."""
+    """Return when the probability map of each metric was made, for metrics whose probabilities were mapped."""
     metrics = (manifest.get("calibration") or {}).get("metrics") or {}
     return {key: f"made {entry['created']}" for key, entry in metrics.items() if entry.get("applied")}
 
@@ -127,8 +127,8 @@ def _compare_request_modes(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDi
     settings = list(_differing_fields("judge", _server_settings(a), _server_settings(b), bool(kinds) or not both))
     same_judge = _select(before.get("judge"), _MODELS["judge"]) == _select(after.get("judge"), _MODELS["judge"])
     if kinds and same_judge and not settings:
-        asked = "all questions" if len(kinds) == len(both) else ", ".join(kinds)
-        yield SettingDifference("how the judge is asked", f"one way ({asked})", "another way", True)
+        affected = "all questions" if len(kinds) == len(both) else ", ".join(kinds)
+        yield SettingDifference("how the judge is asked", f"one way ({affected})", "another way", True)
     yield from settings
 
 

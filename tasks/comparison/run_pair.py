@@ -25,8 +25,8 @@ class Matching:
     """The columns by which rows are matched and grouped.
 
     Args:
-        match: The column whose equal values make two rows one, in both runs; by default their ids.
-        by: The column whose equal values make rows a group, within a run; by default every row stands alone.
+        match: Column by which rows of the two runs are matched; None means their ids.
+        by: Column by which rows of a run are grouped; None if they are not grouped.
     """
 
     match: str | None = None
@@ -38,9 +38,9 @@ class RunRows:
     """A run and the names under which its rows are compared.
 
     Args:
-        run: The run.
-        keys: Row id -> the name, which the matching row of the other run has too.
-        groups: Name -> the group of the row, for rows that belong to one.
+        run: Finished run.
+        keys: Mapping from row id to the name of the row, which is also the name of the matching row in the other run.
+        groups: Mapping from name to the group of the row, for rows that belong to one.
     """
 
     run: FinishedRun
@@ -52,7 +52,7 @@ class RunRows:
         """Read the names and groups of a run's rows.
 
         Raises:
-            ConfigError: A column that the run does not have, or that does not tell its rows apart.
+            ConfigError: The run lacks a column, or the column does not tell its rows apart.
         """
         keys: dict[str, str] = {}
         groups: dict[str, str] = {}
@@ -61,42 +61,42 @@ class RunRows:
             names = ids if matching.match is None else _column(shard, matching.match)
             keys.update(zip(ids, map(str, names), strict=True))
             if matching.by is not None:
-                found = zip(names, _column(shard, matching.by), strict=True)
-                groups.update((str(name), group) for name, group in found if group is not None)
+                pairs = zip(names, _column(shard, matching.by), strict=True)
+                groups.update((str(name), group) for name, group in pairs if group is not None)
         if len(set(keys.values())) < len(keys):
             raise ConfigError(
-                f"rows cannot be matched by {matching.match}: two rows of {run.folder} have the same, or none. "
+                f"rows cannot be matched by {matching.match}: two rows of {run.folder} have the same value, or none. "
                 "Name a column that every row has and that tells them apart."
             )
         if matching.by is not None and not groups:
-            raise ConfigError(f"rows cannot be grouped by {matching.by}: no row of {run.folder} has one")
+            raise ConfigError(f"rows cannot be grouped by {matching.by}: no row of {run.folder} has a value")
         return cls(run, keys, groups)
 
     @property
     def row_ids(self) -> dict[str, str]:
-        """Name -> row id."""
+        """Mapping from name to row id."""
         return {key: row_id for row_id, key in self.keys.items()}
 
     def samples(self) -> Iterator[pa.Table]:
-        """Yield the run's samples, shard by shard, with the names in the place of the ids."""
+        """Yield the run's samples, shard by shard, with names in place of ids."""
         for shard in self.run.samples():
             names = pa.array([self.keys[row_id] for row_id in shard[ROW_ID].to_pylist()], pa.string())
             yield shard.set_column(shard.column_names.index(ROW_ID), shard.schema.field(ROW_ID), names)
 
     def cells(self) -> dict[str, dict[str, Score]]:
-        """Metric -> name of the row -> score, without the reasons of those that have no value."""
+        """Return a mapping from metric to a mapping from row name to score; the scores have no reasons."""
         table = self.run.rows(Stage.AGGREGATION, self.keys)
         shared: dict[tuple[Any, ...], Score] = {}
-        found: dict[str, dict[str, Score]] = {}
+        scores: dict[str, dict[str, Score]] = {}
         for metric in table["metric"].unique().to_pylist():
             part = table.filter(pc.equal(table["metric"], metric))
             columns = [part[name].to_pylist() for name in ("status", "value", "label")]
-            rows = found.setdefault(metric, {})
+            rows = scores.setdefault(metric, {})
             for row_id, cell in zip(part[ROW_ID].to_pylist(), zip(*columns, strict=True), strict=True):
                 if cell not in shared:
                     shared[cell] = Score(Status(cell[0]), cell[1], cell[2])
                 rows[self.keys[row_id]] = shared[cell]
-        return found
+        return scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,8 @@ class RunPair:
     """Two runs, the first of which may be missing.
 
     Args:
-        a: The baseline.
-        b: The run that is compared with it.
+        a: Rows of the baseline.
+        b: Rows of the run that is compared with it.
         is_grouped: True if rows belong to groups.
     """
 
@@ -118,16 +118,16 @@ class RunPair:
         """Pair the rows of two runs.
 
         Raises:
-            ConfigError: The rows cannot be matched or grouped as told, or the runs have none in common.
+            ConfigError: The rows cannot be matched or grouped by these columns, or the runs have no row in common.
         """
         rows = RunRows.from_run(b, matching)
         if a is None:
             return cls(rows, None, matching.by is not None)
         before = RunRows.from_run(a, matching)
         if not set(before.keys.values()) & set(rows.keys.values()):
-            told = matching.match or "id"
+            column = matching.match or "id"
             raise ConfigError(
-                f"{a.folder} and {b.folder} have no row in common: no {told} is in both. Rows without an id "
+                f"{a.folder} and {b.folder} have no row in common: no {column} is in both. Rows without an id "
                 "get one from their content, so a row with another answer is another row. Evaluate with "
                 "--id-column, or name a column that stays the same: --match user_input."
             )
@@ -160,7 +160,7 @@ def _directions(run: FinishedRun | None) -> dict[str, Direction]:
 
 
 def _column(shard: pa.Table, name: str) -> list[str | None]:
-    """Return a column of the samples, or of the other columns that the source had."""
+    """Return a column of the samples, or an extra column of the source."""
     if name == ROW_ID or name in _TEXTS:
         values: list[str | None] = shard[name].to_pylist()
         return values
@@ -170,6 +170,6 @@ def _column(shard: pa.Table, name: str) -> list[str | None]:
         )
     extras = [json.loads(text) if text else {} for text in shard["extras"].to_pylist()]
     if not any(name in extra for extra in extras):
-        own = sorted({column for extra in extras for column in extra})
-        raise ConfigError(f"there is no column {name!r}; there are: {', '.join([*_TEXTS, *own])}")
+        extra_names = sorted({column for extra in extras for column in extra})
+        raise ConfigError(f"there is no column {name!r}; there are: {', '.join([*_TEXTS, *extra_names])}")
     return [None if extra.get(name) is None else str(extra[name]) for extra in extras]

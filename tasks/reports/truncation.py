@@ -1,4 +1,4 @@
-"""Texts of the data as a page carries them: whole, or their beginning with the length of the whole."""
+"""Truncate the texts on a page, and give the full length of each truncated text."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
@@ -8,11 +8,11 @@ from metric_core.records import AnswerStatus
 Row: TypeAlias = Mapping[str, Any]
 
 LONGEST_TEXT = 20_000
-"""Characters of a text that a page carries; the tables keep the rest."""
+"""Maximum number of characters of a text on a page; the tables have the whole text."""
 
 
 def truncate_text(text: str | None, limit: int = LONGEST_TEXT) -> dict[str, Any] | None:
-    """Return a text, or its beginning and its full length where it is too long.
+    """Return a text; if it is too long, its beginning and its full length.
 
     >>> truncate_text("It rains.", limit=2)
     {'text': 'It', 'of': 9}
@@ -23,11 +23,11 @@ def truncate_text(text: str | None, limit: int = LONGEST_TEXT) -> dict[str, Any]
 
 
 def truncate_reply(rows: Iterable[Row]) -> dict[str, Any] | None:
-    """Return the judge's reply that rows were made from; None if it was not asked or is no language model."""
+    """Return the judge's reply that rows were made from; None if it was not asked or is not a language model."""
     return truncate_text(next((row["reply"] for row in rows if row["reply"]), None))
 
 
 def gap_view(rows: Iterable[Row]) -> dict[str, Any] | None:
-    """Return status and reason of a row for which a stage has no result; None if it has one."""
+    """Return status and reason of the first row without an answer; None if all have one."""
     missing = next((row for row in rows if row["status"] != AnswerStatus.ANSWERED), None)
     return None if missing is None else {"status": missing["status"], "reason": missing["reason"]}

@@ -1,1 +1,1 @@
-"""Calibrations in words."""
+"""Calibrations as text."""

@@ -10,7 +10,7 @@ from tasks.calibration.human_agreement import read_agreements
 from tasks.reports.run.summary_view import format_fixed
 
 _HEADLINES = {"kappa": "kappa", "auroc": "AUROC", "spearman": "Spearman", "mae": "mean absolute error"}
-"""The figures that a sentence has, as far as they are there."""
+"""Figures in a sentence, if the calibration has them."""
 
 _MOST_NAMES = 4
 
@@ -37,7 +37,7 @@ def agreement_lines(manifest: Mapping[str, Any]) -> list[str]:
 
 
 def _sentence(facts: Mapping[str, Any], verdict: str | None = None) -> str:
-    """Return a calibration in a line.
+    """Return a calibration in one line.
 
     Args:
         facts: Entry of the calibration in run.json.
@@ -47,7 +47,7 @@ def _sentence(facts: Mapping[str, Any], verdict: str | None = None) -> str:
     >>> _sentence({"figures": figures, "compared": 66, "source": "a/b.jsonl", "created": "2026-11-21T16:04:00+00:00"})
     'kappa 0.615 (0.400 to 0.800), 66 rows of b.jsonl, 2026-11-21'
     """
-    found = [
+    figures = [
         f"{title} {_format_value(facts['figures'][name])}"
         for name, title in _HEADLINES.items()
         if name in facts["figures"]
@@ -56,7 +56,7 @@ def _sentence(facts: Mapping[str, Any], verdict: str | None = None) -> str:
     mapped = ["probabilities mapped by it"] if facts.get("applied") else []
     measured = facts.get("verdict", verdict)
     otherwise = [] if measured == verdict else [f"measured with verdict = {measured}"]
-    return ", ".join([*found, rows, format_day(facts["created"]), *mapped, *otherwise])
+    return ", ".join([*figures, rows, format_day(facts["created"]), *mapped, *otherwise])
 
 
 def figure_rows(calibration: Calibration) -> Iterator[tuple[str, str, str]]:
@@ -70,17 +70,17 @@ def count_line(calibration: Calibration) -> str:
     """Return the numbers of rows that the figures rest on."""
     counts = calibration.counts
     yes = "" if counts.positive is None else f" ({counts.positive:,} yes, {counts.compared - counts.positive:,} no)"
-    left = {"unlabelled": counts.unlabelled, "undefined": counts.undefined, "failed": counts.failed}
-    without = ", ".join(f"{count:,} {what}" for what, count in left.items() if count)
+    excluded = {"unlabelled": counts.unlabelled, "undefined": counts.undefined, "failed": counts.failed}
+    without = ", ".join(f"{count:,} {what}" for what, count in excluded.items() if count)
     return f"{counts.compared:,} of {counts.rows:,} rows compared{yes}" + (f"; {without}" if without else "")
 
 
 def calibration_markdown(calibration: Calibration) -> str:
-    """Return the calibration as Markdown; no text of the data is in it."""
+    """Return the calibration as Markdown, without text of the data."""
     rows = [f"| {title} | {value} | {interval} |" for title, value, interval in figure_rows(calibration)]
     return "\n".join(
         [
-            f"**{calibration.metric}** by {calibration.judge}, beside the labels in `{calibration.label}`",
+            f"**{calibration.metric}** by {calibration.judge}, compared with the labels in `{calibration.label}`",
             "",
             count_line(calibration),
             "",
@@ -92,9 +92,9 @@ def calibration_markdown(calibration: Calibration) -> str:
 
 
 def _format_value(figure: Mapping[str, Any]) -> str:
-    found = parse_figure(figure)
-    interval = _format_interval(found)
-    return f"{format_fixed(found.value)} ({interval})" if interval else format_fixed(found.value)
+    parsed = parse_figure(figure)
+    interval = _format_interval(parsed)
+    return f"{format_fixed(parsed.value)} ({interval})" if interval else format_fixed(parsed.value)
 
 
 def _format_interval(figure: Figure) -> str:

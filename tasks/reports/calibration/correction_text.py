@@ -1,4 +1,4 @@
-"""Bias-corrected means as text."""
+"""Format bias-corrected means."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ class CorrectionText:
     """A bias-corrected mean, or the difference of two, as text.
 
     Args:
-        lead: Description of the value; a whole clause where there is no value.
-        value: A share of the rows, or a grade; None where the labelled rows do not determine it.
-        interval: The 95 % interval of the value.
+        lead: Description of the value; a whole clause if there is no value.
+        value: Share of the rows, or grade; None if the labelled rows do not determine it.
+        interval: 95 % interval of the value.
     """
 
     lead: str
@@ -49,7 +49,7 @@ class CorrectionText:
         return cls(f"{name} ({entry['label']!r})", f"{value}{unit}" if is_share else value, f"{low} to {high}")
 
     def __str__(self) -> str:
-        """Lead, value and interval."""
+        """Return lead, value and interval."""
         return self.lead if self.value is None else f"{self.lead} {self.value} ({self.interval})"
 
 

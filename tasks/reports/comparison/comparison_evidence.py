@@ -1,4 +1,4 @@
-"""Describe the evidence of a row in two runs, group beside group."""
+"""Describe the evidence of a row in two runs, side by side."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -17,11 +17,11 @@ _SIGNS = {1: ("yes", "✓"), 0: ("no", "✗"), None: ("open", "?")}
 
 
 def evidence_groups(a: View, b: View) -> list[dict[str, Any]]:
-    """Return the evidence of both runs, a group a kind of evidence; a kind that neither has is left out.
+    """Return the evidence of both runs, one group per kind of evidence that either run has.
 
     Args:
-        a: The row's evidence in the first run, as `row_view` makes it.
-        b: Its evidence in the second.
+        a: Evidence of the row in the first run, from `row_view`.
+        b: Evidence of the row in the second run.
     """
     before, after = dict(_groups(a)), dict(_groups(b))
     return [

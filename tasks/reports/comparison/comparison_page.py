@@ -1,4 +1,4 @@
-"""Render a comparison of two runs as one HTML page that works offline and holds no script."""
+"""Render a comparison of two runs as one HTML page that works offline and contains no script."""
 
 from pathlib import PurePath
 

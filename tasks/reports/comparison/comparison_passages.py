@@ -16,11 +16,11 @@ def passages_side_by_side(a: Sequence[str], b: Sequence[str]) -> list[dict[str, 
     """Return the passages of both runs, in the order of the second, then those that only the first one has.
 
     Args:
-        a: The passages of the first run, by rank.
+        a: Passages of the first run, by rank.
         b: Passages of the second run, by rank.
 
-    >>> found = passages_side_by_side(["x", "y"], ["y", "x"])
-    >>> [(passage["rank_a"], passage["rank_b"], passage["kind"]) for passage in found]
+    >>> passages = passages_side_by_side(["x", "y"], ["y", "x"])
+    >>> [(passage["rank_a"], passage["rank_b"], passage["kind"]) for passage in passages]
     [(2, 1, 'moved'), (1, 2, 'moved')]
     """
     left = dict(enumerate(a))
@@ -34,11 +34,11 @@ def passages_side_by_side(a: Sequence[str], b: Sequence[str]) -> list[dict[str, 
         if rank not in partners and rank in left and similarity(left[rank], text) >= ALIKE:
             partners[rank] = rank
             del left[rank]
-    found = [
+    passages = [
         _passage((partners[rank], a[partners[rank]]) if rank in partners else None, (rank, b[rank]))
         for rank in range(len(b))
     ]
-    return found + [_passage((rank, text), None) for rank, text in left.items()]
+    return passages + [_passage((rank, text), None) for rank, text in left.items()]
 
 
 def _passage(a: tuple[int, str] | None, b: tuple[int, str] | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The rows that changed most, with the evidence of both runs side by side, as the comparison's page shows them."""
+"""Read the rows that changed most and their evidence in both runs, for the page of a comparison."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import SCORES, STAGES
 
 MOST_ROWS = 100
-"""Rows that a page carries."""
+"""Maximum number of rows on a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class _Side:
     """The chosen rows of one run.
 
     Args:
-        yardsticks: Its metrics, by key.
-        samples: Name of a row -> its row of the samples table.
-        views: Name of a row -> its evidence.
+        yardsticks: Metrics of the run, by key.
+        samples: Mapping from row name to row of the samples table.
+        views: Mapping from row name to the evidence of the row.
     """
 
     yardsticks: Mapping[str, Yardstick]
@@ -42,25 +42,25 @@ class _Side:
 
 
 def changed_rows(comparison: RunComparison) -> tuple[list[dict[str, Any]], int]:
-    """Return the rows that the comparison names as most changed, those first that became worst.
+    """Return the rows that changed most, the largest losses first.
 
     Args:
         comparison: Comparison of two runs whose folders have not moved.
 
     Returns:
-        The rows for the page, and how many more were named than a page carries.
+        The rows for the page, and the number of rows left out.
     """
     names = _select_rows(comparison)
     if comparison.a is None or not names:
         return [], 0
-    kept = names[:MOST_ROWS]
-    sides = [_read(folder, comparison.match, kept) for folder in (comparison.a.folder, comparison.b.folder)]
-    rows = [_row(name, *sides) for name in kept]
-    return sorted(rows, key=lambda row: (row["net"], row["name"])), len(names) - len(kept)
+    shown = names[:MOST_ROWS]
+    sides = [_read(folder, comparison.match, shown) for folder in (comparison.a.folder, comparison.b.folder)]
+    rows = [_row(name, *sides) for name in shown]
+    return sorted(rows, key=lambda row: (row["net"], row["name"])), len(names) - len(shown)
 
 
 def _select_rows(comparison: RunComparison) -> list[str]:
-    """Return the names of the rows, the most changed of every metric first, then the second most of every metric."""
+    """Return the names of the rows: the most changed of every metric, then the second most changed, and so on."""
     lists = [metric.difference.most_changed for metric in comparison.metrics if metric.difference]
     longest = max(map(len, lists), default=0)
     return list(dict.fromkeys(rows[i].row for i in range(longest) for rows in lists if i < len(rows)))
@@ -75,18 +75,18 @@ def _read(folder: str, match: str | None, names: Sequence[str]) -> _Side:
     match_entities = entity_match(metrics.values())
     path = Path(folder)
     stages = {stage: read_rows(path / STAGES / f"{stage}.parquet", stage, ids) for stage in EVIDENCE_STAGES}
-    found = read_rows(path / STAGES / f"{Stage.SAMPLES}.parquet", Stage.SAMPLES, ids)
+    sample_rows = read_rows(path / STAGES / f"{Stage.SAMPLES}.parquet", Stage.SAMPLES, ids)
     cells = read_rows(path / SCORES, Stage.AGGREGATION, ids)
-    missing = [row_id for row_id in ids if row_id not in found]
+    missing = [row_id for row_id in ids if row_id not in sample_rows]
     if missing:
         raise RunFolderError(f"the samples table of {folder} lacks the row {missing[0]!r}. Run the evaluation again.")
-    samples = {name: found[row_ids[name]][0] for name in names}
+    samples = {name: sample_rows[row_ids[name]][0] for name in names}
     views = {}
     for name, sample in samples.items():
-        of_stages: dict[Stage, list[dict[str, Any]]] = {
+        stage_rows: dict[Stage, list[dict[str, Any]]] = {
             stage: rows.get(sample["row_id"], []) for stage, rows in stages.items()
         }
-        tables = RowTables(sample, cells.get(sample["row_id"], []), of_stages)
+        tables = RowTables(sample, cells.get(sample["row_id"], []), stage_rows)
         views[name] = row_view(tables, tuple(yardsticks.values()), match_entities)
     return _Side(yardsticks, samples, views)
 
@@ -109,7 +109,7 @@ def _row(name: str, a: _Side, b: _Side) -> dict[str, Any]:
 
 
 def _sides(a: str | None, b: str | None) -> dict[str, Any]:
-    """Return a text of both runs, its differing words marked."""
+    """Return a text of both runs with the differing words marked."""
     clipped_a, clipped_b = (a or "")[:LONGEST_TEXT], (b or "")[:LONGEST_TEXT]
     pieces_a, pieces_b = diff_words(clipped_a, clipped_b)
     is_cut = max(len(a or ""), len(b or "")) > LONGEST_TEXT
@@ -130,7 +130,7 @@ def _scores(name: str, a: _Side, b: _Side) -> Iterator[dict[str, Any]]:
 
 
 def _change(a: Mapping[str, Any], b: Mapping[str, Any], yardstick: Yardstick) -> dict[str, Any]:
-    """By how much a row changed, and which way; `move` is its share of the metric's range, better being positive."""
+    """Return the change of a score and its kind; `move` is the share of the metric's range, positive if better."""
     if a["status"] != b["status"] or "value" not in a or "value" not in b:
         kind = "same" if _format_value(a) == _format_value(b) else "other"
         return {"change": "", "kind": kind, "move": 0.0}

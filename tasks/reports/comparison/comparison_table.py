@@ -29,8 +29,8 @@ def metrics_table(metrics: Iterable[MetricComparison]) -> RunTable:
 
 def _row(metric: MetricComparison) -> Mapping[str, Any]:
     row = {"metric": metric.metric, "scale": metric.scale, "rows": metric.rows.paired, "outcome": str(metric.verdict)}
-    found = metric.difference
-    if found is None:
+    change = metric.difference
+    if change is None:
         return row
-    ends = {"low": found.interval.low, "high": found.interval.high} if found.interval else {}
-    return {**row, **ends, "a": found.mean_a, "b": found.mean_b, "difference": found.mean, "p": found.p_adjusted}
+    ends = {"low": change.interval.low, "high": change.interval.high} if change.interval else {}
+    return {**row, **ends, "a": change.mean_a, "b": change.mean_b, "difference": change.mean, "p": change.p_adjusted}

@@ -1,6 +1,6 @@
-"""A comparison as Markdown, for a pull request or an artifact: what differs first, then the scores, then the gate.
+"""Write a comparison as Markdown, for a pull request or an artifact.
 
-Whatever comes from the data or from a user's settings stands in a code span, where no markup, link or mention works.
+Text of the data and of settings is in code spans, where no markup, link or mention works, or has its HTML escaped.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,12 +38,12 @@ _LONGEST = 200
 
 
 def comparison_markdown(comparison: RunComparison) -> str:
-    """Return the comparison as a Markdown text."""
+    """Return the comparison as Markdown."""
     return "\n".join(_lines(comparison)) + "\n"
 
 
 def code(text: str) -> str:
-    r"""Return a text as a code span that it cannot leave, in a table or out of one.
+    r"""Return a text as a code span that it cannot break out of, in a table or outside.
 
     >>> code("a|b`<img>\n@all")
     "`a\\|b'<img> @all`"
@@ -108,7 +108,7 @@ def _checks(checks: Iterable[Check]) -> Iterator[str]:
 
 
 def _reason(reason: str) -> str:
-    """Return a reason, with the command that it may have, which names a metric of the user's, as a code span."""
+    """Return a reason; the command in it, if any, becomes a code span because it names a metric of the user."""
     before, _, rest = reason.partition("`")
     command, _, after = rest.rpartition("`")
     return f"{escape(before, quote=False)}{code(command)}{escape(after, quote=False)}" if command else escape(reason)

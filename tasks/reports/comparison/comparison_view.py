@@ -1,11 +1,12 @@
-"""The metrics of a comparison as its page shows them: numbers as text, drawings as coordinates."""
+"""Describe the metrics of a comparison for its page: numbers as text, drawings as coordinates."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from metric_core.records import Direction
 from metric_core.statistics.comparison import ChangeOutcome, Difference, MetricComparison
-from tasks.reports.comparison.comparison_words import LOWER_IS_BETTER, format_interval, format_p, format_signed
+from tasks.reports.comparison.comparison_words import format_interval, format_p, format_signed
+from tasks.reports.run.summary_rows import LOWER_IS_BETTER
 from tasks.reports.run.summary_view import DIRECTIONS, format_fixed, format_number, split_key
 
 WIDTH = 260
@@ -19,12 +20,12 @@ _KINDS = {ChangeOutcome.BETTER: "better", ChangeOutcome.WORSE: "worse"}
 def metric_views(metrics: Sequence[MetricComparison], spans: Mapping[str, float]) -> list[dict[str, Any]]:
     """Return the metrics for the page.
 
-    Differences of metrics with a range of their own are drawn on one common scale, in shares of that range, so that
-    they can be compared by eye.
+    Differences of metrics that have a range are drawn on a common scale, as shares of the range, so that readers can
+    compare them.
 
     Args:
-        metrics: The comparisons.
-        spans: Metric -> width of its range, for metrics that have one.
+        metrics: Comparisons of the metrics.
+        spans: Mapping from metric to the width of its range, for metrics that have one.
     """
     reach = {id(metric): _reach(metric.difference) for metric in metrics if metric.difference}
     shares = [reach[id(m)] / spans[m.metric] for m in metrics if m.difference and spans.get(m.metric)]
@@ -69,30 +70,30 @@ def _view(metric: MetricComparison, reach: float) -> dict[str, Any]:
     }
 
 
-def _difference(found: Difference, reach: float) -> dict[str, Any]:
-    interval = found.interval
-    low, high = (interval.low, interval.high) if interval else (found.mean, found.mean)
-    effect = found.effect
+def _difference(difference: Difference, reach: float) -> dict[str, Any]:
+    interval = difference.interval
+    low, high = (interval.low, interval.high) if interval else (difference.mean, difference.mean)
+    effect = difference.effect
     facts = [
-        ("test", None if found.test is None else f"{found.test.kind}, p {format_p(found.test.p)}"),
-        ("p after Holm", None if found.p_adjusted is None else format_p(found.p_adjusted)),
+        ("test", None if difference.test is None else f"{difference.test.kind}, p {format_p(difference.test.p)}"),
+        ("p after Holm", None if difference.p_adjusted is None else format_p(difference.p_adjusted)),
         ("standardized difference", None if effect.standardized is None else f"{effect.standardized:+.2f}"),
         ("rank-biserial correlation", None if effect.rank_biserial is None else f"{effect.rank_biserial:+.2f}"),
         ("odds ratio", None if effect.odds_ratio is None else f"{effect.odds_ratio:.2f}"),
-        ("groups", None if found.groups is None else str(found.groups)),
+        ("groups", None if difference.groups is None else str(difference.groups)),
     ]
     return {
-        "mean_a": format_fixed(found.mean_a),
-        "mean_b": format_fixed(found.mean_b),
-        "mean": format_signed(found.mean),
+        "mean_a": format_fixed(difference.mean_a),
+        "mean_b": format_fixed(difference.mean_b),
+        "mean": format_signed(difference.mean),
         "interval": format_interval(interval, is_signed=True) if interval else None,
-        "mean_x": _x(found.mean, reach),
+        "mean_x": _x(difference.mean, reach),
         "low_x": _x(low, reach),
         "high_x": _x(high, reach),
         "least": f"-{format_number(reach)}",
         "most": f"+{format_number(reach)}",
         "facts": [(name, text) for name, text in facts if text is not None],
-        "moves": _moves(found),
+        "moves": _moves(difference),
     }
 
 
@@ -101,9 +102,9 @@ def _x(value: float, reach: float) -> float:
     return round(WIDTH / 2 + share * (WIDTH / 2 - _MARGIN), 1)
 
 
-def _moves(found: Difference) -> list[dict[str, Any]]:
-    """Return rows that became worse, stayed, became better: counts, and widths of a bar."""
-    counts = {"worse": found.worsened, "same": found.unchanged, "better": found.improved}
+def _moves(difference: Difference) -> list[dict[str, Any]]:
+    """Return the parts of a bar for the rows that became worse, stayed the same and became better."""
+    counts = {"worse": difference.worsened, "same": difference.unchanged, "better": difference.improved}
     total = sum(counts.values()) or 1
     parts = []
     x = 0.0

@@ -1,4 +1,4 @@
-"""Sentences and numbers of a comparison, shared by terminal, Markdown and page."""
+"""Format the sentences and numbers of a comparison, for terminal, Markdown and page."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,10 +10,8 @@ from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, R
 from metric_core.statistics.resampling import Interval
 from tasks.comparison.run_comparison import RunComparison
 from tasks.reports.calibration.correction_text import CorrectionText
+from tasks.reports.run.summary_rows import LOWER_IS_BETTER
 from tasks.reports.run.summary_view import format_fixed
-
-LOWER_IS_BETTER = "↓"
-"""Stands beside a metric of which less is better."""
 
 _COUNTED = {
     ChangeOutcome.WORSE: "worse",
@@ -61,7 +59,7 @@ def title(metric: MetricComparison) -> str:
 
 
 def headline(metrics: Sequence[MetricComparison]) -> str:
-    """Return the numbers of metrics that became worse, better, or neither, in one line.
+    """Return the number of metrics per outcome, in one line.
 
     >>> headline([])
     'no metric in both runs'
@@ -78,7 +76,7 @@ def headline(metrics: Sequence[MetricComparison]) -> str:
 def rows_changed_most(
     metrics: Sequence[MetricComparison],
 ) -> list[tuple[str, list[tuple[MetricComparison, RowChange]]]]:
-    """Return the most changed rows with their changes, those that most metrics name first."""
+    """Return the most changed rows with their changes, ordered by the number of metrics that changed."""
     named: dict[str, list[tuple[MetricComparison, RowChange]]] = {}
     for metric in metrics:
         for change in metric.difference.most_changed if metric.difference else ():
@@ -87,25 +85,25 @@ def rows_changed_most(
 
 
 def is_worse(metric: MetricComparison, change: float) -> bool | None:
-    """Return whether a change is for the worse; None for a metric of no direction."""
+    """Return whether a change is for the worse; None for a metric without a direction."""
     if metric.direction is Direction.NEITHER:
         return None
     return (change < 0) == (metric.direction is Direction.HIGHER)
 
 
 def numbers(metric: MetricComparison) -> tuple[str, ...]:
-    """Return mean in A, mean in B, difference, interval, p-value, effect, rows; dashes for what there is not."""
-    found = metric.difference
+    """Return mean in A, mean in B, difference, interval, p-value, effect, rows; dashes for missing numbers."""
+    change = metric.difference
     rows = str(metric.rows.paired or "-")
-    if found is None:
+    if change is None:
         return ("-",) * 6 + (rows,)
-    effect = found.effect.standardized
+    effect = change.effect.standardized
     return (
-        format_fixed(found.mean_a),
-        format_fixed(found.mean_b),
-        format_signed(found.mean),
-        format_interval(found.interval, is_signed=True),
-        "-" if found.p_adjusted is None else format_p(found.p_adjusted),
+        format_fixed(change.mean_a),
+        format_fixed(change.mean_b),
+        format_signed(change.mean),
+        format_interval(change.interval, is_signed=True),
+        "-" if change.p_adjusted is None else format_p(change.p_adjusted),
         "-" if effect is None else f"{effect:+.2f}",
         rows,
     )
@@ -128,8 +126,8 @@ def row_sentences(comparison: RunComparison) -> Iterator[str]:
     yield ", ".join([both, *only])
     if rows.only_a and rows.only_b and comparison.match is None:
         yield (
-            "data without an id column has ids made from its content, so that a changed row is another row: "
-            "match by a column that stays, such as --match user_input"
+            "rows without an id column get ids from their content, so that a changed row counts as another row: "
+            "match by a column that stays the same, such as --match user_input"
         )
     if comparison.match:
         yield f"rows matched by {comparison.match}"
@@ -138,7 +136,7 @@ def row_sentences(comparison: RunComparison) -> Iterator[str]:
 
 
 def lost_sentences(comparison: RunComparison) -> Iterator[str]:
-    """Yield sentences on rows that are in no difference because only one run has a score for them."""
+    """Yield a sentence per metric on rows without a difference: scored in one run only, or on different scales."""
     for metric in comparison.metrics:
         rows = metric.rows
         lost = [
@@ -155,7 +153,7 @@ def lost_sentences(comparison: RunComparison) -> Iterator[str]:
 
 
 def category_sentences(comparison: RunComparison) -> Iterator[str]:
-    """Yield the counts of each category, for metrics whose values are categories."""
+    """Yield a sentence per metric whose values are categories, with the counts of each in both runs."""
     for metric in comparison.metrics:
         if metric.categories:
             counts = ", ".join(f"{label} {a} → {b}" for label, (a, b) in metric.categories.items())

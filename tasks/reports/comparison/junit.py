@@ -1,4 +1,4 @@
-"""A gate as JUnit XML, which continuous integration shows rule by rule: an inconclusive rule is a skipped one."""
+"""Write a gate as JUnit XML, which continuous integration shows rule by rule; inconclusive rules are skipped."""
 
 import re
 from xml.etree import ElementTree as ET
@@ -12,7 +12,7 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 def gate_junit_xml(gate: GateResult, name: str) -> str:
     """Return the gate as the text of a JUnit XML file.
 
-    Where the gate failed only because what is inconclusive was to count as failed, those rules are failures.
+    If the gate failed only because inconclusive rules count as failed, these rules are failures.
 
     Args:
         gate: Result of the gate.
@@ -48,5 +48,5 @@ def _facts(check: Check) -> str:
 
 
 def _clean(text: str) -> str:
-    """Return the text without characters that no XML file may hold."""
+    """Return the text with a replacement for each character that XML does not allow."""
     return _NOT_XML.sub("\ufffd", text)

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 _MOST_PAIRS = 4_000_000
-"""Above this many pairs of words two texts are shown unmarked: comparing them would take seconds."""
+"""Above this many pairs of words texts are shown unmarked: comparing them would take seconds."""
 
 _LITTLE = 0.5
-"""Share of common words, spaces included, below which marks would only be in the way."""
+"""Share of common words, spaces included, below which texts are shown unmarked."""
 
 
 class Piece(NamedTuple):
@@ -37,14 +37,14 @@ def diff_words(a: str, b: str) -> tuple[list[Piece], list[Piece]]:
     matcher = SequenceMatcher(None, words_a, words_b, autojunk=False)
     if matcher.ratio() < _LITTLE:
         return [Piece(a, False)], [Piece(b, False)]
-    found = matcher.get_opcodes()
-    spans_a = [(words_a[start:end], kind != "equal") for kind, start, end, _, _ in found]
-    spans_b = [(words_b[start:end], kind != "equal") for kind, _, _, start, end in found]
+    changes = matcher.get_opcodes()
+    spans_a = [(words_a[start:end], kind != "equal") for kind, start, end, _, _ in changes]
+    spans_b = [(words_b[start:end], kind != "equal") for kind, _, _, start, end in changes]
     return _pieces(spans_a), _pieces(spans_b)
 
 
 def similarity(a: str, b: str) -> float:
-    """Return the similarity of two texts, from 0 to 1, word by word; an upper bound where they are long."""
+    """Return the similarity of two texts, from 0 to 1, word by word; an upper bound for long texts."""
     words_a, words_b = _WORDS.findall(a), _WORDS.findall(b)
     matcher = SequenceMatcher(None, words_a, words_b, autojunk=False)
     return matcher.ratio() if len(words_a) * len(words_b) <= _MOST_PAIRS else matcher.quick_ratio()

@@ -1,4 +1,4 @@
-"""The claims of a row as a page shows them: each with its verdicts, and with the place in the passages to look at."""
+"""Describe the claims of a row for a page: each with its verdicts and the closest sentence in the passages."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,11 +16,11 @@ _SIDES = (Side.RESPONSE, Side.REFERENCE, Side.REFERENCE_SENTENCE)
 
 
 def claims_view(tables: RowTables, passages: Sequence[Segments]) -> list[dict[str, Any]]:
-    """Return the claims of each side that has any, or that has none for a reason.
+    """Return the claims of each side that has claims, or a reason for having none.
 
     Args:
         tables: Tables of the row.
-        passages: Its passages, cut at their sentences.
+        passages: Passages of the row, cut at their sentences.
     """
     explanations = explanations_by_verdict(tables.rows(Stage.EXPLANATIONS))
     verdicts: dict[str, list[Row]] = {}
@@ -46,7 +46,7 @@ def claims_view(tables: RowTables, passages: Sequence[Segments]) -> list[dict[st
 
 
 def find_passage(address: str) -> int:
-    """Return the passage that a premise or the id of a context sentence is about.
+    """Return the index of the passage in a premise or in the id of a context sentence.
 
     >>> find_passage("context:2"), find_passage("context_sentence:0:7")
     (2, 0)

@@ -1,6 +1,6 @@
-"""Everything the stages found out about one row, as the JSON that the report's page opens.
+"""Collect the evidence of one row as JSON for the report's page.
 
-The page shows what is here and computes nothing: sentences are cut, entities compared and tones chosen on this side.
+The page computes nothing: sentences are cut, entities compared and tones chosen here.
 """
 
 import json
@@ -19,7 +19,7 @@ from tasks.reports.run.verdict_view import explanations_by_verdict, panel_view, 
 from tasks.reports.truncation import LONGEST_TEXT, Row, gap_view, truncate_reply, truncate_text
 
 LONGEST_PASSAGES = 200_000
-"""Characters of all passages of a row that a page carries; the tables keep the rest."""
+"""Maximum number of characters of all passages of a row on a page; the tables have the whole passages."""
 
 _OTHER_COLUMNS = ("reference_contexts", "retrieved_context_ids", "reference_context_ids", "rubrics", "extras")
 
@@ -29,8 +29,8 @@ def row_view(tables: RowTables, yardsticks: Sequence[Yardstick], match: str) -> 
 
     Args:
         tables: Tables of the row.
-        yardsticks: The metrics, in the order in which the page shows them.
-        match: Parameter `match` of context entity recall, by which entities are compared.
+        yardsticks: Metrics, in the order of the page.
+        match: Parameter `match` of context entity recall, which says how entities are compared.
     """
     sample = tables.sample
     passages = _segments(sample, tables.rows(Stage.CLAIMS))
@@ -65,8 +65,8 @@ def _cells(cells: Iterable[Row], yardsticks: Iterable[Yardstick]) -> list[dict[s
 
 
 def _cell(cell: Row, yardstick: Yardstick) -> dict[str, Any]:
-    kept = {name: cell[name] for name in ("status", "value", "label", "reason") if cell[name] is not None}
-    return {**kept, "tone": yardstick.tone(cell["value"])}
+    fields = {name: cell[name] for name in ("status", "value", "label", "reason") if cell[name] is not None}
+    return {**fields, "tone": yardstick.tone(cell["value"])}
 
 
 def _format_value(name: str, value: Any) -> str:
@@ -151,7 +151,7 @@ def _entities(rows: Sequence[Row], match: str) -> dict[str, Any] | None:
     for row in rows:
         if row["side"] == Side.CONTEXT and row["text"] is not None:
             passages.setdefault(_name(row["text"], match), set()).add(row["passage"])
-    wanted: dict[str, dict[str, Any]] = {}
+    entities: dict[str, dict[str, Any]] = {}
     reference = [row for row in rows if row["side"] == Side.REFERENCE]
     for row in reference:
         if row["text"] is not None and (name := _name(row["text"], match)):
@@ -160,8 +160,8 @@ def _entities(rows: Sequence[Row], match: str) -> dict[str, Any] | None:
                 "label": row["label"],
                 "passages": sorted(passages.get(name, ())),
             }
-            wanted.setdefault(name, entity)
-    return {"gap": gap_view(reference), "match": match, "entities": list(wanted.values())}
+            entities.setdefault(name, entity)
+    return {"gap": gap_view(reference), "match": match, "entities": list(entities.values())}
 
 
 def _name(entity: str, match: str) -> str:
@@ -169,7 +169,7 @@ def _name(entity: str, match: str) -> str:
 
 
 def _ratings(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
         vote = {name: row[name] for name in ("value", "status", "reason")}
         vote["feedback"] = truncate_text(row["feedback"])
@@ -178,5 +178,5 @@ def _ratings(rows: Iterable[Row]) -> list[dict[str, Any]]:
         if row["reply"]:
             vote["reply"] = truncate_text(row["reply"])
         vote["probabilities"] = [(p["label"], p["probability"]) for p in row["probabilities"] or ()]
-        found.setdefault((row["metric"], row["template"]), []).append(vote)
-    return [{"metric": metric, "template": template, "votes": votes} for (metric, template), votes in found.items()]
+        groups.setdefault((row["metric"], row["template"]), []).append(vote)
+    return [{"metric": metric, "template": template, "votes": votes} for (metric, template), votes in groups.items()]

@@ -1,7 +1,7 @@
 """Export the scores of a run in the shapes and formats that other programs read.
 
-`long` has one row per cell, as scores.parquet; `wide` one row per sample and one column per metric; `ragas` the same
-beside the texts, under the names that Ragas gives its columns.
+`long` has one row per cell, like scores.parquet; `wide` has one row per sample and one column per metric; `ragas` adds
+the texts to `wide`, under the column names of Ragas.
 """
 
 import json
@@ -45,9 +45,9 @@ def reshape(folder: Path, shape: Shape) -> pa.Table:
     """Return the scores of a run in a shape.
 
     Args:
-        folder: The run folder.
-        shape: Layout of the scores. In `wide` and `ragas` a cell without a value is null; a metric whose answer is a
-            category has a column of labels.
+        folder: Run folder.
+        shape: Layout of the scores. In `wide` and `ragas` a cell without a value is null; a metric whose values are
+            categories has a column of labels.
 
     Raises:
         RunFolderError: The folder does not hold a finished run.
@@ -85,8 +85,8 @@ def read_table(folder: Path, name: str) -> pa.Table:
     try:
         return pq.read_table(folder / name)
     except FileNotFoundError as error:
-        found = sorted(str(path.relative_to(folder)) for path in folder.glob("**/*.parquet"))
-        hint = f"It has {', '.join(found)}." if found else "It is not the folder of a finished run."
+        tables = sorted(str(path.relative_to(folder)) for path in folder.glob("**/*.parquet"))
+        hint = f"It has {', '.join(tables)}." if tables else "It is not the folder of a finished run."
         raise RunFolderError(f"{folder} has no {name}. {hint}") from error
     except (OSError, pa.ArrowException) as error:
         raise RunFolderError(f"{folder / name} cannot be read ({error}). Run the evaluation again.") from error
@@ -114,10 +114,10 @@ def write_export(table: pa.Table, target: Path | IO[bytes], file_format: Format)
 
 
 def guess_format(path: Path) -> Format:
-    """Return the format that a file's name asks for.
+    """Return the format that a file's extension names.
 
     Raises:
-        ConfigError: It asks for none that is known.
+        ConfigError: The extension names no known format.
 
     >>> str(guess_format(Path("scores.CSV")))
     'csv'
@@ -135,7 +135,7 @@ def parse_shape(name: str) -> Shape:
     """Return a shape by its name.
 
     Raises:
-        ConfigError: There is none of the name.
+        ConfigError: No shape has the name.
     """
     return Shape(_one_of(name, list(Shape), "a shape"))
 
@@ -144,7 +144,7 @@ def parse_format(name: str) -> Format:
     """Return a format by its name.
 
     Raises:
-        ConfigError: There is none of the name.
+        ConfigError: No format has the name.
     """
     return Format(_one_of(name, list(Format), "a format"))
 
@@ -158,11 +158,11 @@ def _one_of(name: str, known: Sequence[str], kind: str) -> str:
 
 
 def _column(scores: pa.Table, metric: str, row_ids: pa.ChunkedArray) -> pa.Array:
-    """Return the values of a metric in the order of the rows; its labels where it has no value but labels."""
+    """Return the values of a metric in the order of the rows; its labels if it has labels only."""
     cells = scores.filter(pc.equal(scores["metric"], metric))
     categorical = cells["value"].null_count == len(cells) and cells["label"].null_count < len(cells)
-    found = pc.index_in(row_ids, value_set=cells["row_id"].combine_chunks())
-    return cells["label" if categorical else "value"].combine_chunks().take(found.combine_chunks())
+    positions = pc.index_in(row_ids, value_set=cells["row_id"].combine_chunks())
+    return cells["label" if categorical else "value"].combine_chunks().take(positions.combine_chunks())
 
 
 def _write_csv(table: pa.Table, file: IO[bytes]) -> None:

@@ -16,9 +16,8 @@ def judge_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dic
     """Return the judge for the page.
 
     Args:
-        manifest: The run's manifest. `calibration` is what is known about the judge's agreement with people on labelled
-            data, as `calibration_entry` has it.
-        agreement: Panel agreement, as in summary.json: stage -> kind or metric -> numbers.
+        manifest: Content of run.json; `calibration` describes the judge's agreement with people.
+        agreement: Panel agreement from summary.json: mapping from stage to a mapping from kind or metric to numbers.
     """
     judge = manifest.get("judge") or {}
     panel = manifest.get("panel") or []
@@ -33,11 +32,11 @@ def judge_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dic
 
 def _agreement(stages: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     for groups in stages.values():
-        for name, found in groups.items():
-            share, alpha = found["agreement"], found["alpha"]
+        for name, numbers in groups.items():
+            share, alpha = numbers["agreement"], numbers["alpha"]
             yield {
                 "about": str(name).replace("_", " "),
                 "share": "none compared" if share is None else f"{share:.0%} of pairs of labels equal",
                 "alpha": "" if alpha is None else f"Krippendorff's alpha {alpha:.2f}",
-                "items": f"{found['compared']:,} of {found['items']:,} items",
+                "items": f"{numbers['compared']:,} of {numbers['items']:,} items",
             }

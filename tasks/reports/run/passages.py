@@ -1,6 +1,6 @@
 """Find sentences in passages, and the sentence closest to a claim.
 
-Closeness is shared words, rare words counting more. It is a reading aid and takes no part in any score.
+Closeness is the share of the claim's words that the sentence has, rare words counting more. It affects no score.
 """
 
 import math
@@ -16,11 +16,11 @@ _LEAST_SHARE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """A passage cut into pieces that together are the passage again.
+    """A passage cut into pieces that give the passage when joined.
 
     Args:
-        pieces: The passage in order: sentences, and what is between them.
-        sentences: For each sentence, the index of its piece; None for one that is not in the passage.
+        pieces: Sentences and the texts between them, in order.
+        sentences: Index of the piece of each sentence; None for a sentence that is not in the passage.
     """
 
     pieces: tuple[str, ...]
@@ -50,9 +50,9 @@ def segment(passage: str, sentences: Sequence[str] | None = None) -> Segments:
     """Cut a passage at its sentences.
 
     Args:
-        passage: The text.
-        sentences: Its sentences in order, as the stages cut them, white space aside; without them the passage is
-            cut at punctuation and line ends.
+        passage: Text to cut.
+        sentences: Sentences in order, as the stages cut them, compared without white space; None cuts the passage at
+            punctuation and line ends.
 
     >>> segment("It rains. Stay in!").pieces
     ('It rains.', ' ', 'Stay in!')
@@ -78,10 +78,10 @@ def segment(passage: str, sentences: Sequence[str] | None = None) -> Segments:
 
 
 class SentenceIndex:
-    """Finds the sentence closest to a claim among the sentences of all passages of a row.
+    """An index of the sentences of all passages of a row, to find the one closest to a claim.
 
     Args:
-        passages: The passages, cut at their sentences.
+        passages: Passages, cut at their sentences.
     """
 
     def __init__(self, passages: Iterable[Segments]) -> None:
@@ -94,18 +94,18 @@ class SentenceIndex:
         self._counts = Counter(word for _, _, words in self._sentences for word in words)
 
     def closest(self, claim: str) -> Closest | None:
-        """Return the closest sentence; None if none shares enough words. The first of equally close ones.
+        """Return the closest sentence, the first of equally close ones; None if none shares enough words.
 
         >>> index = SentenceIndex([segment("It rains. Bikes are sold in Delft.")])
         >>> closest = index.closest("The bikes are from Delft.")
         >>> closest.passage, closest.piece, closest.shared, closest.words
         (0, 2, 3, 5)
         """
-        found = self.closest_of_each(claim)
-        return max(found.values(), key=lambda closest: (closest.share, -closest.passage), default=None)
+        candidates = self.closest_of_each(claim)
+        return max(candidates.values(), key=lambda closest: (closest.share, -closest.passage), default=None)
 
     def closest_of_each(self, claim: str) -> dict[int, Closest]:
-        """Return the closest sentence of every passage that has one which shares enough words, by passage."""
+        """Return the closest sentence of each passage, by passage, if one shares enough words."""
         words = word_set(claim)
         weights = {word: math.log1p(len(self._sentences) / (self._counts[word] or 1)) for word in words}
         total = sum(weights.values())
@@ -139,11 +139,11 @@ def _spans_of(passage: str, sentences: Sequence[str]) -> list[tuple[int, int] | 
     spans: list[tuple[int, int] | None] = []
     start = 0
     for sentence in sentences:
-        wanted = "".join(sentence.split())
-        found = dense.find(wanted, start) if wanted else -1
-        if found < 0:
+        target = "".join(sentence.split())
+        position = dense.find(target, start) if target else -1
+        if position < 0:
             spans.append(None)
         else:
-            start = found + len(wanted)
-            spans.append((positions[found], positions[start - 1] + 1))
+            start = position + len(target)
+            spans.append((positions[position], positions[start - 1] + 1))
     return spans

@@ -1,8 +1,8 @@
 """Write a run's report: one HTML file that a browser opens from anywhere, without a server and without a network.
 
-The page is made of a part that is ready when it opens (what ran, the summary, the stages) and of the worst rows with
-all their evidence, as JSON that a small script of the page turns into elements. No text of the data becomes markup on
-either way, and the page's own policy forbids every request and every script but ours.
+What ran, the summary and the stages are HTML; the worst rows with all their evidence are JSON, which a script of the
+page turns into elements. No text of the data becomes markup in either part, and the content security policy of the
+page forbids every request and every other script.
 """
 
 import json
@@ -30,7 +30,7 @@ WORST_ROWS = 1000
 """Default number of rows to embed with their evidence."""
 
 LARGEST_DATA = 16_000_000
-"""Bytes of row data that a page carries; what does not fit stays in the tables."""
+"""Maximum size of the row data on a page, in bytes; the tables have all rows."""
 
 BAD_ROWS_SHOWN = 200
 
@@ -42,7 +42,7 @@ _UNSAFE_IN_SCRIPT = {ord(character): f"\\u{ord(character):04x}" for character in
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The rows that the page carries.
+    """The rows on the page.
 
     Args:
         data: JSON of the rows, worst first.
@@ -61,7 +61,7 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
     """Write the report of a run.
 
     Args:
-        folder: The run folder, with run.json, summary.json, scores.parquet and stages/.
+        folder: Run folder with run.json, summary.json, scores.parquet and stages/.
         worst_rows: Number of rows to embed with their evidence, worst first; at least 0.
         out: File to write; default `report.html` in the run folder.
 
@@ -97,7 +97,7 @@ def _write(page: str, report: Path) -> Path:
 
 
 def script_json(value: Any) -> str:
-    r"""JSON that may stand in a script element: nothing in it can end the element or start a comment.
+    r"""Return JSON that is safe in a script element: nothing in it can end the element or start a comment.
 
     >>> script_json("</script>")
     '"\\u003c/script\\u003e"'
@@ -106,11 +106,11 @@ def script_json(value: Any) -> str:
 
 
 def _summaries(folder: Path, manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    found = {metric["metric"]: metric for metric in summary.get("metrics", ())}
-    missing = [entry["key"] for entry in manifest["metrics"] if entry["key"] not in found]
+    by_key = {metric["metric"]: metric for metric in summary.get("metrics", ())}
+    missing = [entry["key"] for entry in manifest["metrics"] if entry["key"] not in by_key]
     if missing:
         raise RunFolderError(f"{folder / SUMMARY} lacks the metrics {', '.join(missing)}. Run the evaluation again.")
-    return [found[entry["key"]] for entry in manifest["metrics"]]
+    return [by_key[entry["key"]] for entry in manifest["metrics"]]
 
 
 def _rows(
@@ -128,17 +128,17 @@ def _rows(
     cells = read_rows(folder / SCORES, Stage.AGGREGATION, chosen)
     match = entity_match(manifest["metrics"])
     changed = {row["row_id"]: row["columns"] for row in (manifest.get("baseline") or {}).get("rows_changed", ())}
-    found: list[str] = []
+    embedded: list[str] = []
     room = LARGEST_DATA
     for row_id in chosen:
-        of_stages: dict[Stage, list[dict[str, Any]]] = {stage: rows.get(row_id, []) for stage, rows in stages.items()}
-        tables = RowTables(samples[row_id][0], cells[row_id], of_stages)
+        stage_rows: dict[Stage, list[dict[str, Any]]] = {stage: rows.get(row_id, []) for stage, rows in stages.items()}
+        tables = RowTables(samples[row_id][0], cells[row_id], stage_rows)
         data = script_json(row_view(tables, yardsticks, match) | {"changed": changed.get(row_id, [])})
         size = len(data.encode(errors="replace"))
         if size <= room:
-            found.append(data)
+            embedded.append(data)
             room -= size
-    return _Rows(f"[{','.join(found)}]", len(found), len(chosen) - len(found), len(order))
+    return _Rows(f"[{','.join(embedded)}]", len(embedded), len(chosen) - len(embedded), len(order))
 
 
 def _run_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The tables of a run, narrowed to one row."""
+"""The rows of all tables of a run that belong to one sample."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from tasks.reports.truncation import Row
 
 
 def entity_match(metrics: Iterable[Mapping[str, Any]]) -> str:
-    """Return how entities are compared in a run: the parameter `match` of context entity recall.
+    """Return the parameter `match` of context entity recall in a run, which says how entities are compared.
 
     Args:
         metrics: Metrics of the run, as run.json describes them.
     """
-    found = (entry["parameters"].get("match") for entry in metrics if entry["name"] == CONTEXT_ENTITY_RECALL.name)
-    return next(filter(None, found), NORMALIZED)
+    modes = (entry["parameters"].get("match") for entry in metrics if entry["name"] == CONTEXT_ENTITY_RECALL.name)
+    return next(filter(None, modes), NORMALIZED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,9 @@ class RowTables:
     """The rows of all tables that belong to one sample.
 
     Args:
-        sample: Its row of the samples table.
-        cells: Its rows of the score table.
-        stages: Its rows of the other tables, by stage; a stage that was not needed may be missing.
+        sample: Row of the samples table.
+        cells: Rows of the score table.
+        stages: Rows of the other tables, by stage; a stage that was not needed may be missing.
     """
 
     sample: Row

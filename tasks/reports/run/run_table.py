@@ -1,4 +1,4 @@
-"""A table of a run for notebooks: to look at, and to turn into what other libraries work with."""
+"""A table of a run for notebooks: displayed as HTML, converted for other libraries."""
 
 import html
 from collections.abc import Iterator
@@ -14,10 +14,10 @@ LONGEST_CELL = 200
 
 
 class RunTable:
-    """A table, by column and row.
+    """A table of a run, displayed as HTML in notebooks.
 
     Args:
-        table: Its content.
+        table: Content of the table.
 
     >>> table = RunTable(pa.table({"metric": ["faithfulness"], "value": [0.5]}))
     >>> len(table), table.columns, table.to_pylist()
@@ -33,11 +33,11 @@ class RunTable:
         return list(self._table.column_names)
 
     def to_arrow(self) -> pa.Table:
-        """Return the table as Arrow has it."""
+        """Return the Arrow table."""
         return self._table
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Return the table as a data frame; what is missing there is NaN or None, as pandas has it."""
+        """Return the table as a pandas data frame; missing values are NaN or None."""
         return self._table.to_pandas()
 
     def to_pylist(self) -> list[dict[str, Any]]:

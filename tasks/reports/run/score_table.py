@@ -1,7 +1,7 @@
 """Read the score table for a report: worst rows, distributions, and the goodness of values.
 
-A metric's values are put on one yardstick, from 0 (worst) to 1 (best), by its bounds and its direction. The yardstick
-orders rows and chooses colors; it is never shown as a number.
+A yardstick maps a metric's values to a scale from 0 (worst) to 1 (best), by the metric's bounds and direction. It
+orders rows and chooses colors; its numbers are never shown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,12 +32,12 @@ _BATCH_ROWS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """Where a metric's values lie between worst and best.
+    """The scale of a metric's values from worst to best.
 
     Args:
         key: Key of the metric.
         direction: Direction of better values.
-        bounds: Least and greatest value; None where the metric has no range of its own.
+        bounds: Least and greatest value; None if the metric has no range.
     """
 
     key: str
@@ -52,9 +52,9 @@ class Yardstick:
 
     @property
     def span(self) -> tuple[float, float] | None:
-        """The bounds from worst to best or best to worst; None without bounds.
+        """The ends of the scale: the bounds, or 0 and 1 for a cosine; None without bounds.
 
-        Scores that reach below 0 are so by a cosine: at 0 two texts have nothing in common, and less is no worse.
+        Bounds from below 0 to 1 belong to a cosine: at 0 two texts have nothing in common, and less is no worse.
 
         >>> Yardstick("answer_similarity", Direction.HIGHER, (-1, 1)).span
         (0.0, 1)
@@ -64,7 +64,7 @@ class Yardstick:
         return self.bounds
 
     def goodness(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Goodness of each value in [0, 1]; NaN where the metric has no range or no direction.
+        """Return the goodness of each value, in [0, 1]; NaN if the metric has no range or no direction.
 
         >>> Yardstick("noise", Direction.LOWER, (0, 1)).goodness(np.array([0.25, 1.0])).tolist()
         [0.75, 0.0]
@@ -86,7 +86,7 @@ class Yardstick:
 
 
 def read_cells(path: Path) -> pa.Table:
-    """Row, metric, value and status of every cell, in the order of the file.
+    """Return row id, metric, value and status of every cell, in the order of the file.
 
     Raises:
         RunFolderError: There is no score table, or it cannot be read.
@@ -120,8 +120,8 @@ def worst_first(cells: pa.Table, yardsticks: Sequence[Yardstick]) -> list[str]:
     )
     rows = table.group_by("row_id").aggregate([("goodness", "mean"), ("position", "min")])
     ordered = rows.sort_by([("goodness_mean", "ascending"), ("position_min", "ascending")])
-    found: list[str] = ordered["row_id"].to_pylist()
-    return found
+    row_ids: list[str] = ordered["row_id"].to_pylist()
+    return row_ids
 
 
 def histogram(cells: pa.Table, metric: str, low: float, high: float) -> list[int]:
@@ -132,26 +132,26 @@ def histogram(cells: pa.Table, metric: str, low: float, high: float) -> list[int
 
 
 def read_rows(path: Path, stage: Stage, row_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of a stage's table that are about some samples, by row id; empty where there is no such table.
+    """Return the rows of a stage's table that belong to some samples, by row id; empty if there is no such table.
 
-    The file is read in small batches: a table of any length needs no more memory than one batch and what is kept.
+    The file is read in small batches: only one batch and the returned rows are in memory.
 
     Raises:
         RunFolderError: The table cannot be read.
     """
-    found: dict[str, list[dict[str, Any]]] = {}
+    rows: dict[str, list[dict[str, Any]]] = {}
     if not path.exists():
-        return found
-    wanted = pa.array(row_ids, pa.string())
+        return rows
+    ids = pa.array(row_ids, pa.string())
     try:
         with pq.ParquetFile(path) as file:
             _check_version(file.schema_arrow, stage, path)
             for batch in file.iter_batches(batch_size=_BATCH_ROWS):
-                for row in batch.filter(pc.is_in(batch.column("row_id"), value_set=wanted)).to_pylist():
-                    found.setdefault(row["row_id"], []).append(row)
+                for row in batch.filter(pc.is_in(batch.column("row_id"), value_set=ids)).to_pylist():
+                    rows.setdefault(row["row_id"], []).append(row)
     except (OSError, pa.ArrowException) as error:
         raise RunFolderError(f"the table {path} cannot be read ({error}). Run the evaluation again.") from error
-    return found
+    return rows
 
 
 def _check_version(schema: pa.Schema, stage: Stage, path: Path) -> None:

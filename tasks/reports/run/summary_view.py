@@ -1,4 +1,4 @@
-"""The metrics of a run as the report's summary table shows them: numbers as text, drawings as coordinates."""
+"""Describe the metrics of a run for the report's summary table: numbers as text, drawings as coordinates."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ DRAWING_WIDTH, DRAWING_HEIGHT = 280, 61
 """Size of the drawings, in the units of their coordinates."""
 
 AXIS = 46
-"""Where the axis lies below the bars of a distribution; the mean and its interval are drawn below it."""
+"""Vertical position of the axis: the bars of a distribution are above it, the mean and its interval below."""
 
 _MARGIN = 6
 _STATUSES = tuple(map(str, Status))
@@ -33,10 +33,10 @@ def metric_view(
     """Return a metric for the page.
 
     Args:
-        entry: The metric as the run's manifest describes it.
-        summary: Its numbers as summary.json has them.
-        cells: The score table.
-        correction: Entry of its bias-corrected mean in summary.json, where a calibration covers it.
+        entry: Entry of the metric in run.json.
+        summary: Entry of the metric in summary.json.
+        cells: Score table.
+        correction: Entry of the bias-corrected mean in summary.json; None if no calibration covers the metric.
     """
     yardstick = Yardstick.from_entry(entry)
     distribution = summary["distribution"]
@@ -55,7 +55,7 @@ def metric_view(
         "shares": _shares(summary),
         "reasons": sorted(summary["reasons"].items(), key=lambda item: -item[1]),
         "measured": None if distribution is None else _values(distribution, yardstick, cells),
-        "scales": [{"scale": scale, **_numbers(found)} for scale, found in summary["scales"].items()],
+        "scales": [{"scale": scale, **_numbers(distribution)} for scale, distribution in summary["scales"].items()],
         "categories": _categories(summary["categories"]),
         "correction": None if correction is None else CorrectionText.from_entry(correction),
     }
@@ -71,7 +71,7 @@ def split_key(key: str) -> list[str]:
 
 
 def format_number(value: float) -> str:
-    """Return a value in the precision that a reader can use.
+    """Return a value with up to three decimals, or four significant digits from 100 on.
 
     >>> format_number(0.66666), format_number(42.0), format_number(-0.0001)
     ('0.667', '42', '0')
@@ -127,7 +127,7 @@ def _values(distribution: Mapping[str, Any], yardstick: Yardstick, cells: pa.Tab
 
 
 def _range(distribution: Mapping[str, Any], yardstick: Yardstick) -> tuple[float, float]:
-    """Return the part of the number line that the drawings show: the metric's range, or that of the values."""
+    """Return the ends of the axis: those of the metric's range, or the least and greatest value."""
     if yardstick.bounds is not None and yardstick.span is not None:
         low = yardstick.span[0] if distribution["least"] >= yardstick.span[0] else yardstick.bounds[0]
         return low, yardstick.bounds[1]

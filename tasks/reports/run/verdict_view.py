@@ -1,4 +1,4 @@
-"""Verdicts as a page shows them, with what is known about it: votes, explanation, the judge's own words."""
+"""Describe verdicts for a page, with votes, explanations and the judge's replies."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -19,21 +19,21 @@ def verdict_view(row: Row, explanations: Explanations) -> dict[str, Any]:
     """Return a verdict for the page; unknown fields are left out.
 
     Args:
-        row: Its row of the verdicts table.
-        explanations: The explanations of the sample.
+        row: Row of the verdicts table.
+        explanations: Explanations of the sample, by verdict.
     """
-    found = {name: row[name] for name in ("verdict", "probability", "reason") if row[name] is not None}
+    view = {name: row[name] for name in ("verdict", "probability", "reason") if row[name] is not None}
     why = explanations.get(_key(row))
     if why is not None:
         answered = why["status"] == AnswerStatus.ANSWERED and why["text"]
-        found["why"] = truncate_text(why["text"] if answered else f"no explanation: {why['reason'] or why['status']}")
+        view["why"] = truncate_text(why["text"] if answered else f"no explanation: {why['reason'] or why['status']}")
         if why["reply"]:
-            found["why_reply"] = truncate_text(why["reply"])
+            view["why_reply"] = truncate_text(why["reply"])
     if row.get("panel"):
-        found["panel"] = panel_view(row["panel"])
+        view["panel"] = panel_view(row["panel"])
     if row["reply"]:
-        found["reply"] = truncate_text(row["reply"])
-    return found
+        view["reply"] = truncate_text(row["reply"])
+    return view
 
 
 def panel_view(votes: Iterable[Row]) -> list[dict[str, Any]]:

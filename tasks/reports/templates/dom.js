@@ -1,6 +1,6 @@
 "use strict";
 
-/* Elements are built from texts alone: `append` makes a text node of a string, so that nothing in the data is markup. */
+/* Build elements from text only: `append` makes a text node of a string, so nothing in the data becomes markup. */
 function h(tag, attributes, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) {
@@ -35,7 +35,7 @@ function shownValue(value, digits) {
   return decimal(value, digits);
 }
 
-/* A text of the data; where the page has its beginning only, it says so. */
+/* A text of the data, with a note if the page has only its beginning. */
 function textOf(value, className) {
   if (value === null) return h("p", { class: "gap" }, "not in the data");
   if (value.text === "") return h("p", { class: "gap" }, "empty");
@@ -57,7 +57,7 @@ function gapOf(gap) {
   return h("p", { class: `gap ${gap.status}` }, `${gap.status}: ${gap.reason || "no reason given"}`);
 }
 
-/* The bar of a probability; its width goes through the style object, which the page's policy allows. */
+/* The bar of a probability. The page's policy allows a width set through the style object. */
 function bar(probability) {
   const fill = h("i");
   fill.style.width = `${Math.round(Math.min(1, Math.max(0, probability)) * 100)}%`;

@@ -1,4 +1,4 @@
-/* What an opened row shows. */
+/* Show the evidence of an opened row. */
 
 const SIDES = { response: "Claims of the answer", reference: "Claims of the reference", reference_sentence: "Sentences of the reference" };
 const PREMISES = { contexts: "the passages", reference: "the reference", response: "the answer" };
@@ -76,7 +76,7 @@ function verdictOf(verdict, yes, no) {
   return h("span", { class: `verdict ${kind}` }, h("span", { class: "sign", "aria-hidden": "true" }, sign), h("span", {}, reason), probability);
 }
 
-/* How a verdict came about: the judge's explanation, the votes of a panel, the judge's own words. */
+/* The background of a verdict: the judge's explanation, the votes of a panel, the judge's reply. */
 function backgroundOf(verdict, about) {
   const parts = [];
   if (verdict.why) parts.push(h("div", { class: "why" }, h("span", { class: "muted" }, `Why (${about}): `), textOf(verdict.why)));
@@ -89,7 +89,7 @@ function backgroundOf(verdict, about) {
   return parts;
 }
 
-/* What the judge wrote, as it wrote it: closed until somebody wants to know. */
+/* The judge's reply as it was written, closed at first. */
 function ownWords(reply, about) {
   return reply ? h("details", { class: "own-words" }, h("summary", {}, "The judge’s own words", hidden(`, ${about}`)), textOf(reply)) : null;
 }
@@ -150,7 +150,7 @@ function unmark(button) {
   }
 }
 
-/* One mark an opened row. The focus goes along, and the passage has a way back to the claim. */
+/* One mark per opened row. The focus moves to the passage, which gets a button that leads back to the claim. */
 function mark(button, { claim, node, piece }) {
   unmark(button);
   button.setAttribute("aria-pressed", "true");
@@ -223,7 +223,7 @@ function similaritiesOf(similarities) {
   return h("ul", { class: "listing" }, similarities.map((item) => h("li", {}, `${PAIRS[item.pair] || item.pair}: ${item.value === null ? item.reason : decimal(item.value, 3)}`)));
 }
 
-/* Ratings of one metric stand together: two templates ask the same in two ways. Metrics that share a reason share a line. */
+/* Ratings of one metric are together: two templates ask the same in two ways. Metrics that share a reason share a line. */
 function ratingsOf(ratings) {
   const rated = new Map();
   const unrated = new Map();

@@ -1,4 +1,4 @@
-/* The table of rows: search, filters, order, and opening a row, by hand or by the address (#row-<id>). */
+/* The table of rows: search, filters, order, and opening a row, by a click or by the address (#row-<id>). */
 
 const DATA = JSON.parse(document.getElementById("report-data").textContent);
 const PAGE = 200;
@@ -15,7 +15,7 @@ function fragmentOf(id) {
   return `row-${encodeURIComponent(id)}`;
 }
 
-/* Every text of a row that a person may look for; made when somebody searches. */
+/* All searchable texts of a row, collected at the first search. */
 function haystackOf({ row }) {
   const texts = [row.id, row.question?.text, row.answer?.text, row.reference?.text];
   const passages = row.passages.map((passage) => passage.pieces.join(""));
@@ -36,7 +36,7 @@ function matches(entry) {
   return cells.some((cell) => cell.value !== undefined && !(cell.value < least) && !(cell.value > greatest));
 }
 
-/* Cells without a value stand last in both orders. */
+/* Cells without a value come last in both orders. */
 function compare(one, other) {
   const sign = order.descending ? -1 : 1;
   if (order.metric === null) return sign * (one.place - other.place);
@@ -56,7 +56,7 @@ function apply() {
   $("more").hidden = found.length <= limit;
   $("shown").textContent = found.length
     ? `${plural(found.length, "row")} of ${entries.length.toLocaleString("en")} on this page${found.length > limit ? `, ${limit} shown` : ""}`
-    : entries.length ? "No row matches. Widen the search or reset the filters." : "This page carries no rows.";
+    : entries.length ? "No row matches. Widen the search or reset the filters." : "There are no rows on this page.";
   for (const head of sortHeads) {
     const chosen = head.dataset.sort === (order.metric === null ? "" : String(order.metric));
     if (chosen) head.setAttribute("aria-sort", order.descending ? "descending" : "ascending");
@@ -125,7 +125,7 @@ function decoded(fragment) {
   try {
     return decodeURIComponent(fragment);
   } catch {
-    return fragment; // a stray per cent sign
+    return fragment; // a stray percent sign
   }
 }
 
@@ -134,7 +134,7 @@ function openByAddress() {
   if (!fragment.startsWith("row-")) return;
   const entry = entries.find(({ row }) => [fragment, decoded(fragment)].includes(`row-${row.id}`));
   if (!entry) {
-    $("shown").textContent = "The row of this address is not on this page. Look for it in scores.parquet.";
+    $("shown").textContent = "The row in this address is not on this page. Look for it in scores.parquet.";
     return;
   }
   if (!matches(entry)) resetFilters();

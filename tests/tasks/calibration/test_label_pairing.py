@@ -55,7 +55,7 @@ def test_rows_with_a_label_and_a_score_are_compared_and_the_others_counted(tmp_p
     assert found.judged.predict is not None
     assert found.judged.probabilities.tolist() == [0.8] * 4
     assert found.judged.predict(ProbabilityMap(1.0, -np.log(4)), np.array([0])) == pytest.approx([0.5])
-    assert found.warnings == ("4 rows are few: the intervals are wide, and say less than they seem to",)
+    assert found.warnings == ("4 rows are few: the intervals are wide, and less certain than they look",)
 
 
 def test_no_map_is_fitted_if_it_would_need_missing_verdicts(tmp_path: Path) -> None:
@@ -88,16 +88,16 @@ def test_grades_are_in_the_metric_s_range_or_scaled_to_it(tmp_path: Path) -> Non
     assert (inside.span, inside.judged.labels[:3].tolist()) == ((0, 1), [0, 0.5, 1])
     outside = compare(run, 1, 2, 5, 3, 3, 4)
     assert (outside.span, outside.judged.labels[:3].tolist()) == ((1, 5), [0, 0.25, 1])
-    assert outside.warnings[-1].startswith("grades are taken to go from 1 to 5, as they occur")
+    assert outside.warnings[-1].startswith("grades are assumed to range from 1 to 5, as in the data")
 
 
 @pytest.mark.parametrize(
     ("scores", "labels", "error", "words"),
     [
         ([Score.scored(1)] * 6, (1, 0, 1), SourceError, "of 6 rows, only 3 can be compared: 3 have no label"),
-        ([Score.failed("x")] * 6, (1, 0, 1, 0), SourceError, "of 4 the judge gave nothing usable"),
+        ([Score.failed("x")] * 6, (1, 0, 1, 0), SourceError, "for 4 the judge returned nothing usable"),
         ([Score.failed("x")] + [Score.scored(1)] * 5, (0, 1, 1, 1, 1), SourceError, "all with the same label"),
-        ([Score.labelled("formal")] * 6, (1, 0, 1, 0), ConfigError, "answers with categories"),
+        ([Score.labelled("formal")] * 6, (1, 0, 1, 0), ConfigError, "has categories as values"),
     ],
 )
 def test_rows_that_cannot_be_compared_have_a_reason(
