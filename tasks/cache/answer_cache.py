@@ -89,6 +89,8 @@ class AnswerCache:
         yesterday = time.time() - _DAY
 
         def work(connection: Connection) -> None:
+            damaged.clear()  # a busy database repeats the work
+            stale.clear()
             for chunk in chunks(keys):
                 for key, value, checksum, used in connection.execute(query.where(ANSWERS.c.key.in_(chunk))):
                     try:
