@@ -1,4 +1,4 @@
-"""What all workers of one run of pytest share: a folder, and one kept Prefect server.
+"""Share a folder and one kept Prefect server among all workers of one run of pytest.
 
 A server of each worker's own would cost 20 seconds of computing for its start and its migrations, and more for idling.
 """
