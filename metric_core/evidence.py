@@ -26,8 +26,8 @@ SUPPORTS: dict[Product, tuple[Side, str]] = {
 }
 """Products that hold the verdicts on all claims (or sentences) of a side against one premise."""
 
-_OF_SUPPORT = {support: product for product, support in SUPPORTS.items()}
-_OF_KIND = {
+_PRODUCT_OF_SUPPORT = {support: product for product, support in SUPPORTS.items()}
+_PRODUCT_OF_KIND = {
     VerdictKind.USEFULNESS_FOR_REFERENCE: Product.USEFULNESS_FOR_REFERENCE,
     VerdictKind.USEFULNESS_FOR_RESPONSE: Product.USEFULNESS_FOR_RESPONSE,
     VerdictKind.RELEVANCE: Product.SENTENCE_RELEVANCE,
@@ -63,13 +63,13 @@ def product_of(kind: VerdictKind, claim_id: str, premise: str) -> Product:
     <Product.REFERENCE_CLAIMS_BY_RESPONSE: 'reference claims by response'>
     """
     if kind is not VerdictKind.SUPPORT:
-        return _OF_KIND[kind]
+        return _PRODUCT_OF_KIND[kind]
     side = Side(claim_id.partition(":")[0])
-    return _OF_SUPPORT.get((side, premise), Product.CLAIMS_BY_EACH_CONTEXT)
+    return _PRODUCT_OF_SUPPORT.get((side, premise), Product.CLAIMS_BY_EACH_CONTEXT)
 
 
 class MissingProductError(Exception):
-    """A product that a metric reads is missing; `outcome` is the score that the metric gets for this reason."""
+    """A missing product that a metric reads; `outcome` is the score of the metric in this case."""
 
     def __init__(self, outcome: Score) -> None:
         super().__init__(outcome.reason)
@@ -81,7 +81,7 @@ class Evidence:
     """Products of one row.
 
     Every reading method raises MissingProductError if the product, or a product it is computed from, is missing as a
-    whole. The error carries the outcome (undefined or failed) and the reason recorded in `gaps`.
+    whole. The error carries the score recorded in `gaps`.
 
     Args:
         sample: The row itself.
@@ -92,7 +92,7 @@ class Evidence:
         question_similarities: Cosine of each regenerated question with the user question.
         answer_similarities: Product -> similarity of response and reference.
         ratings: Metric key -> ratings by the judge.
-        gaps: Product -> reason why it is missing for this row.
+        gaps: Product -> undefined or failed score that says why the product is missing for this row.
     """
 
     sample: Sample
@@ -133,7 +133,7 @@ class Evidence:
 
     def usefulness(self, kind: VerdictKind) -> list[Support]:
         """Return the usefulness of every retrieved context, in rank order."""
-        self._require(_OF_KIND[kind])
+        self._require(_PRODUCT_OF_KIND[kind])
         contexts = self.column("retrieved_contexts")
         return [self.verdicts.get((kind, "", context_premise(i))) for i in range(len(contexts))]
 
@@ -164,7 +164,7 @@ class Evidence:
         return self.answer_similarities.get(product)
 
     def ratings_of(self, metric_key: str) -> Sequence[Rating]:
-        """Return the ratings that the judge gave for a metric."""
+        """Return the judge's ratings for a metric; raise MissingProductError if it can answer none of its questions."""
         self._require(Product.RATINGS)
         ratings = self.ratings.get(metric_key, ())
         if ratings and all(rating.unable for rating in ratings):

@@ -92,7 +92,7 @@ class Metric:
             if name not in self.parameters:
                 known = ", ".join(self.parameters) or "none"
                 raise MetricParameterError(f"{self.name} has no parameter {name!r}; it has: {known}")
-        complete: dict[str, Any] = {}
+        completed: dict[str, Any] = {}
         for name, parameter in self.parameters.items():
             if parameter.required and name not in given:
                 raise MetricParameterError(f"{self.name} needs the parameter {name!r}: {parameter.summary}")
@@ -106,10 +106,10 @@ class Metric:
                 wanted = parameter.check(value)
             if wanted is not None:
                 raise MetricParameterError(f"{self.name}: {name} must be {wanted}, got {value!r}")
-            complete[name] = value
-        if self.check is not None and (wanted := self.check(complete)) is not None:
+            completed[name] = value
+        if self.check is not None and (wanted := self.check(completed)) is not None:
             raise MetricParameterError(f"{self.name} needs {wanted}, got {given!r}")
-        return MetricRequest(self, complete, key or _default_key(self, complete))
+        return MetricRequest(self, completed, key or _default_key(self, completed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class MetricRequest:
         return self.metric.ratings(sample, self.parameters)
 
     def score(self, evidence: Evidence) -> Score:
-        """Return the score of a row; a missing column makes it undefined, a missing product gives the gap's outcome."""
+        """Return the score of a row: undefined if a column is missing, the recorded gap if a product is missing."""
         try:
             self._require_columns(evidence)
             return self.metric.compute(self, evidence)
@@ -166,7 +166,7 @@ class MetricRequest:
 
 
 def constant(*values: Any) -> Callable[[Parameters], tuple[Any, ...]]:
-    """Return a function that ignores its parameters and returns these columns or products.
+    """Return a function that ignores its parameters and returns these values.
 
     >>> constant("response", "reference")({})
     ('response', 'reference')
@@ -182,8 +182,8 @@ def require_number_in(least: float, greatest: float = math.inf) -> Callable[[Any
     """
 
     def check(value: Any) -> str | None:
-        good = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
-        if good and least <= value <= greatest:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+        if is_number and least <= value <= greatest:
             return None
         return f"a number of at least {least:g}" if greatest == math.inf else f"a number from {least:g} to {greatest:g}"
 
@@ -196,8 +196,8 @@ def require_positive_integer(value: Any) -> str | None:
     >>> require_positive_integer(0)
     'a whole number of at least 1'
     """
-    good = isinstance(value, int) and not isinstance(value, bool) and value >= 1
-    return None if good else "a whole number of at least 1"
+    is_valid = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    return None if is_valid else "a whole number of at least 1"
 
 
 def require_text(value: Any) -> str | None:

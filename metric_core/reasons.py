@@ -51,4 +51,5 @@ NOTHING_FOUND = frozenset(
         empty_column("reference"),
     }
 )
-"""Reasons why a stage has nothing for a row. Any other undefined row is due to a judge that cannot answer the kind."""
+"""Reasons why a stage has nothing for a row. Any other undefined row is due to a judge that cannot answer this kind of
+question."""

@@ -85,7 +85,7 @@ class Score:
     >>> Score.scored(float("nan"))
     Traceback (most recent call last):
         ...
-    ValueError: a score must be finite, got nan; say undefined(reason) or failed(reason) instead
+    ValueError: a score must be finite, got nan; use Score.undefined(reason) or Score.failed(reason)
     """
 
     status: Status
@@ -102,7 +102,9 @@ class Score:
         """
         number = float(value)
         if not math.isfinite(number):
-            raise ValueError(f"a score must be finite, got {number}; say undefined(reason) or failed(reason) instead")
+            raise ValueError(
+                f"a score must be finite, got {number}; use Score.undefined(reason) or Score.failed(reason)"
+            )
         return cls(Status.SCORED, value=number, label=scale)
 
     @classmethod

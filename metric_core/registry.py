@@ -91,11 +91,11 @@ def resolve(name: str) -> Metric:
 
 
 def _suggest(wanted: str) -> list[str]:
-    """Return names close to the requested one, each metric once."""
-    found: dict[str, str] = {}
+    """Return names close to the requested one, at most one per metric."""
+    nearest: dict[str, str] = {}
     for name in suggest_names(wanted, _BY_ANY_NAME, most=8):
-        found.setdefault(_BY_ANY_NAME[name].name, name)
-    return list(found.values())[:4]
+        nearest.setdefault(_BY_ANY_NAME[name].name, name)
+    return list(nearest.values())[:4]
 
 
 def parse_request(text: str, find: Callable[[str], Metric] = resolve) -> MetricRequest:
@@ -133,14 +133,14 @@ def default_suite(available_columns: Collection[str]) -> list[MetricRequest]:
 
 
 def _parameters(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     position = 0
     while text[position:].strip():
         name = _PARAMETER.match(text, position)
-        if name is None or name[1] in found:
+        if name is None or name[1] in parameters:
             raise MetricParameterError(f"parameters are written name=value, each once, got {text!r}")
-        found[name[1]], position = _value(text, name.end())
-    return found
+        parameters[name[1]], position = _value(text, name.end())
+    return parameters
 
 
 def _value(text: str, start: int) -> tuple[Any, int]:

@@ -1,7 +1,7 @@
-"""Intermediate products of scores, and the dependencies between them.
+"""Stages of an evaluation, their products, and the dependencies between products.
 
-A product is computed once per row, whichever metrics read it. `closure` is the whole planner: it returns the products
-that the chosen metrics need, with all their dependencies.
+A product is computed once per row, whichever metrics read it. `closure` plans a run: it returns the products that the
+chosen metrics need, with all their dependencies.
 """
 
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ JUDGED = frozenset({Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS, Stage.VERDICTS
 EVIDENCE_STAGES: tuple[Stage, ...] = tuple(
     stage for stage in Stage if stage not in {Stage.SAMPLES, Stage.AGGREGATION, Stage.REPORTING}
 )
-"""The stages whose tables show how a score came about."""
+"""The stages whose tables show how a score was computed."""
 
 
 class Product(StrEnum):
@@ -120,14 +120,14 @@ def closure(products: Iterable[Product]) -> frozenset[Product]:
     >>> sorted(closure([Product.QUESTION_SIMILARITY]))
     [<Product.QUESTIONS: 'regenerated questions'>, <Product.QUESTION_SIMILARITY: 'similarity of regenerated questions'>]
     """
-    found: set[Product] = set()
+    closed: set[Product] = set()
     waiting = list(products)
     while waiting:
         product = waiting.pop()
-        if product not in found:
-            found.add(product)
+        if product not in closed:
+            closed.add(product)
             waiting.extend(PRODUCTS[product].requires)
-    return frozenset(found)
+    return frozenset(closed)
 
 
 def any_judged(products: Iterable[Product]) -> bool:

@@ -9,7 +9,7 @@ MIN_SIMILARITY = 72
 
 
 def suggest_names(wanted: str, known: Iterable[str], most: int = 4) -> list[str]:
-    """Return known names that contain the given text or are spelled like it, closest first.
+    """Return known names that contain the given name or are spelled like it, closest first.
 
     Args:
         wanted: Name as given.

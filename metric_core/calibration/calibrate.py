@@ -1,7 +1,7 @@
 """Agreement of a judge with people: figures with bootstrap intervals, and a map of its probabilities.
 
-Whatever is fitted to labels (a threshold, a map) is evaluated on rows that it was not fitted to. Grouped rows are
-resampled together and are never split between fitting and evaluation.
+Everything fitted to labels (a threshold, a map) is evaluated on rows that it was not fitted to. Grouped rows are
+resampled together and never split between fitting and evaluation.
 """
 
 import zlib
@@ -57,7 +57,7 @@ class LabelledScores:
         scores: Scores of the metric.
         bounds: Least and greatest score; None if the metric has no bounds.
         probabilities: Scores computed from the judge's probabilities instead of its verdicts, in [0, 1].
-        predict: Function from a map of probabilities to such scores; None if the judge gives no probabilities.
+        predict: Function that computes such scores under a map of the probabilities; None if the judge gives none.
         groups: Group of each row; None if rows are independent.
     """
 
@@ -113,8 +113,8 @@ def measure_agreement(judged: LabelledScores, seed: int = SEED) -> HumanAgreemen
         seed: Seed of resampling and of the split into folds.
 
     >>> judged = LabelledScores(Scale.BINARY, np.array([0.0, 0, 1, 1]), np.array([0.1, 0.6, 0.4, 0.9]), (0, 1))
-    >>> found = measure_agreement(judged)
-    >>> found.figures["auroc"].value, found.middle
+    >>> agreement = measure_agreement(judged)
+    >>> agreement.figures["auroc"].value, agreement.middle
     (0.75, Confusion(both=1, judge_only=1, people_only=1, neither=1))
     """
     units = _units(judged)
@@ -127,42 +127,42 @@ def measure_agreement(judged: LabelledScores, seed: int = SEED) -> HumanAgreemen
     best = middle = None
     if judged.scale is Scale.BINARY:
         labels = judged.labels > 0.5
-        said = _predict_out_of_sample(labels, judged.scores, folds)
-        statistics |= _binary_statistics(judged, labels, said)
-        best = None if said is None else _confusion(labels, said)
+        at_best = _predict_out_of_sample(labels, judged.scores, folds)
+        statistics |= _binary_statistics(judged, labels, at_best)
+        best = None if at_best is None else _confusion(labels, at_best)
         middle = None if judged.bounds is None else _confusion(labels, _above_middle(judged.scores, judged.bounds))
     else:
         statistics |= _graded_statistics(judged, mapped)
-    found = _figures(statistics, units, seed)
-    return HumanAgreement({name: found[name] for name in FIGURES if name in found}, best, middle, fitted)
+    figures = _figures(statistics, units, seed)
+    return HumanAgreement({name: figures[name] for name in FIGURES if name in figures}, best, middle, fitted)
 
 
-def _binary_statistics(judged: LabelledScores, labels: Booleans, said: Booleans | None) -> dict[str, Statistic]:
-    found = {
+def _binary_statistics(judged: LabelledScores, labels: Booleans, at_best: Booleans | None) -> dict[str, Statistic]:
+    statistics = {
         "auroc": weighted.auroc(labels, judged.scores),
         "threshold": weighted.best_threshold(labels, judged.scores),
     }
     if judged.predict is not None and judged.probabilities is not None:
-        found["auroc_probability"] = weighted.auroc(labels, judged.probabilities)
-    at = {"": said, "_middle": None if judged.bounds is None else _above_middle(judged.scores, judged.bounds)}
-    for name, claimed in at.items():
-        if claimed is not None:
-            found[f"agreement{name}"] = weighted.agreement(labels, claimed)
-            found[f"kappa{name}"] = weighted.kappa(labels, claimed)
-            found[f"balanced_accuracy{name}"] = weighted.balanced_accuracy(labels, claimed)
-    return found
+        statistics["auroc_probability"] = weighted.auroc(labels, judged.probabilities)
+    middle = None if judged.bounds is None else _above_middle(judged.scores, judged.bounds)
+    for suffix, predicted in (("", at_best), ("_middle", middle)):
+        if predicted is not None:
+            statistics[f"agreement{suffix}"] = weighted.agreement(labels, predicted)
+            statistics[f"kappa{suffix}"] = weighted.kappa(labels, predicted)
+            statistics[f"balanced_accuracy{suffix}"] = weighted.balanced_accuracy(labels, predicted)
+    return statistics
 
 
 def _graded_statistics(judged: LabelledScores, mapped: Floats | None) -> dict[str, Statistic]:
-    found = {
+    statistics = {
         "spearman": weighted.spearman(judged.labels, judged.scores),
         "kendall": weighted.kendall(judged.labels, judged.scores),
     }
     if judged.bounds is not None:
-        found["mae"] = weighted.mean_of(np.abs(scale_to_unit(judged.scores, judged.bounds) - judged.labels))
+        statistics["mae"] = weighted.mean_of(np.abs(scale_to_unit(judged.scores, judged.bounds) - judged.labels))
         if mapped is not None:
-            found["mae_mapped"] = weighted.mean_of(np.abs(mapped - judged.labels))
-    return found
+            statistics["mae_mapped"] = weighted.mean_of(np.abs(mapped - judged.labels))
+    return statistics
 
 
 def _probability_statistics(judged: LabelledScores, mapped: Floats | None) -> Iterator[tuple[str, Statistic]]:
@@ -185,14 +185,14 @@ def _above_middle(scores: Floats, bounds: tuple[float, float]) -> Booleans:
     return scores >= (bounds[0] + bounds[1]) / 2
 
 
-def _confusion(labels: Booleans, said: Booleans) -> Confusion:
-    found = weighted.confusion_counts(labels, said)(np.ones((1, len(labels))))
-    return Confusion(*(int(count[0]) for count in found))
+def _confusion(labels: Booleans, predicted: Booleans) -> Confusion:
+    counts = weighted.confusion_counts(labels, predicted)(np.ones((1, len(labels))))
+    return Confusion(*(int(count[0]) for count in counts))
 
 
 def _predict_out_of_sample(labels: Booleans, scores: Floats, folds: Sequence[Rows]) -> Booleans | None:
     """Return the judge's answer for each row at the threshold of the other folds; None if a fold has no threshold."""
-    said = np.zeros(len(labels), dtype=np.bool_)
+    predicted = np.zeros(len(labels), dtype=np.bool_)
     for fold in folds:
         weights = np.ones((1, len(labels)))
         weights[0, fold] = 0
@@ -200,12 +200,12 @@ def _predict_out_of_sample(labels: Booleans, scores: Floats, folds: Sequence[Row
         if not (labels & others).any() or not (~labels & others).any():
             return None
         threshold = weighted.best_threshold(labels[others], scores[others])(np.ones((1, int(others.sum()))))[0]
-        said[fold] = scores[fold] >= threshold
-    return said
+        predicted[fold] = scores[fold] >= threshold
+    return predicted
 
 
 def _units(judged: LabelledScores) -> Rows:
-    """Return the number of the unit that each row belongs to."""
+    """Return the number of each row's unit of resampling: its group, or the row itself."""
     if judged.groups is None:
         return np.arange(len(judged.labels))
     return np.unique(np.asarray(judged.groups, dtype=object).astype(str), return_inverse=True)[1].astype(np.intp)
@@ -226,13 +226,13 @@ def _figures(statistics: Mapping[str, Statistic], units: Rows, seed: int) -> dic
     values = {name: float(statistic(whole)[0]) for name, statistic in statistics.items()}
     drawn: dict[str, list[Floats]] = {name: [] for name, value in values.items() if np.isfinite(value)}
     for weights in _resamples(units, seed):
-        for name, found in drawn.items():
-            found.append(statistics[name](weights))
-    return {name: Figure(values[name], _interval(found)) for name, found in drawn.items()}
+        for name, batches in drawn.items():
+            batches.append(statistics[name](weights))
+    return {name: Figure(values[name], _interval(batches)) for name, batches in drawn.items()}
 
 
 def _resamples(units: Rows, seed: int) -> Iterator[Floats]:
-    """Yield batches of resamples, as the number of times that each row is drawn."""
+    """Yield batches of resamples: the number of times that each row is drawn, one resample per row of the array."""
     count = int(units.max()) + 1
     if count < 2:
         return
@@ -244,9 +244,9 @@ def _resamples(units: Rows, seed: int) -> Iterator[Floats]:
 
 
 def _interval(drawn: Sequence[Floats]) -> Interval | None:
-    every = np.concatenate(drawn) if drawn else np.empty(0)
-    known = every[np.isfinite(every)]
-    if len(known) < max(2, len(every) / 2):
+    values = np.concatenate(drawn) if drawn else np.empty(0)
+    finite = values[np.isfinite(values)]
+    if len(finite) < max(2, len(values) / 2):
         return None
-    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = np.quantile(finite, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(float(low), float(high))

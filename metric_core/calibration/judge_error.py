@@ -56,7 +56,7 @@ class CorrectedMean:
 
 
 def estimate_judge_error(labels: Floats, scores: Floats, groups: Sequence[str] | None = None) -> JudgeError | None:
-    """Fit the line by least squares, with a jackknife estimate of its covariance that leaves out one unit at a time.
+    """Fit the line from label to score by least squares, and estimate its covariance by a jackknife over units.
 
     Args:
         labels: Label of each row, from 0 to 1.
@@ -64,27 +64,27 @@ def estimate_judge_error(labels: Floats, scores: Floats, groups: Sequence[str] |
         groups: Group of each row; None if rows are independent.
 
     Returns:
-        The line; None if there are too few units, or if it is not determined without one of them.
+        The line; None with fewer than `LEAST_UNITS` units, or if leaving out one of them leaves it undetermined.
 
-    >>> found = estimate_judge_error(np.array([0, 0, 0, 1, 1, 1.0]), np.array([0.1, 0.2, 0.3, 0.6, 0.8, 1.0]))
-    >>> round(found.bad, 6), round(found.gain, 6), found.units
+    >>> error = estimate_judge_error(np.array([0, 0, 0, 1, 1, 1.0]), np.array([0.1, 0.2, 0.3, 0.6, 0.8, 1.0]))
+    >>> round(error.bad, 6), round(error.gain, 6), error.units
     (0.2, 0.6, 6)
     """
     names = np.arange(len(labels)) if groups is None else np.asarray(groups, dtype=object).astype(str)
-    of_unit = np.unique(names, return_inverse=True)[1]
-    units = int(of_unit.max()) + 1 if len(labels) else 0
+    unit_of_row = np.unique(names, return_inverse=True)[1]
+    units = int(unit_of_row.max()) + 1 if len(labels) else 0
     if units < LEAST_UNITS:
         return None
     one = np.ones_like(labels)
-    squares = _sums(np.stack([one, labels, labels, labels**2], axis=1), of_unit, units).reshape(units, 2, 2)
-    products = _sums(np.stack([scores, labels * scores], axis=1), of_unit, units)
+    squares = _sums(np.stack([one, labels, labels, labels**2], axis=1), unit_of_row, units).reshape(units, 2, 2)
+    products = _sums(np.stack([scores, labels * scores], axis=1), unit_of_row, units)
     without = squares.sum(axis=0) - squares
     if np.any(np.linalg.det(without) <= 1e-9 * np.prod(np.diagonal(without, axis1=1, axis2=2), axis=1)):
         return None
     bad, gain = np.linalg.solve(squares.sum(axis=0), products.sum(axis=0))
-    left = np.linalg.solve(without, (products.sum(axis=0) - products)[..., None])[..., 0]
-    spread = left - left.mean(axis=0)
-    covariance = (units - 1) / units * spread.T @ spread
+    estimates = np.linalg.solve(without, (products.sum(axis=0) - products)[..., None])[..., 0]
+    deviations = estimates - estimates.mean(axis=0)
+    covariance = (units - 1) / units * deviations.T @ deviations
     return JudgeError(
         bad=float(bad),
         gain=float(gain),
@@ -113,7 +113,7 @@ def correct_mean(error: JudgeError, scores: Units) -> CorrectedMean:
 
 
 def correct_difference(error: JudgeError, differences: Units) -> CorrectedMean:
-    """Return the bias-corrected difference of two runs, assuming that the judge errs on both alike.
+    """Return the bias-corrected difference of two runs, assuming that the judge errs alike on both.
 
     Args:
         error: Error of the judge.
@@ -156,7 +156,7 @@ def _invert_line(error: JudgeError, rise: float, variance: float, covariance: fl
     return CorrectedMean(float(value), Interval(float(low), float(high)))
 
 
-def _sums(values: Floats, of_unit: NDArray[np.intp], units: int) -> Floats:
-    found = np.zeros((units, values.shape[1]))
-    np.add.at(found, of_unit, values)
-    return found
+def _sums(values: Floats, unit_of_row: NDArray[np.intp], units: int) -> Floats:
+    sums = np.zeros((units, values.shape[1]))
+    np.add.at(sums, unit_of_row, values)
+    return sums

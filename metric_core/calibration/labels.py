@@ -9,7 +9,7 @@ from typing import Any
 from metric_core.errors import ConfigError, SourceError
 
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
-_SHOWN = 6
+_MOST_EXAMPLES = 6
 
 
 class Scale(StrEnum):
@@ -26,7 +26,7 @@ class LabelRules:
     Args:
         column: Name of the column.
         positive: Label that means yes, while all others mean no; None if labels are numbers, yes/no or true/false.
-        span: Lowest and highest grade; None for the bounds of the metric, or the grades that occur.
+        span: Lowest and highest grade; None to use the bounds of the metric, or else the grades that occur.
     """
 
     column: str
@@ -66,13 +66,13 @@ def read_labels(cells: Mapping[str, Any], rules: LabelRules) -> Labels:
     <Scale.GRADED: 'graded'>
     """
     given = {row_id: cell for row_id, cell in cells.items() if not _is_blank(cell)}
-    values = {row_id: _number(cell, rules) for row_id, cell in given.items()}
+    values = {row_id: _parse_label(cell, rules) for row_id, cell in given.items()}
     distinct = sorted(set(values.values()))
     if not distinct:
         raise SourceError(f"the column {rules.column!r} has no labels: all {len(cells)} rows are empty there")
     if len(distinct) == 1 and rules.positive is not None and distinct[0] == 0:
-        found = sorted({str(cell) for cell in given.values()})[:_SHOWN]
-        raise ConfigError(f"no label in {rules.column!r} is {rules.positive!r}; there are {', '.join(found)}")
+        examples = sorted({str(cell) for cell in given.values()})[:_MOST_EXAMPLES]
+        raise ConfigError(f"no label in {rules.column!r} is {rules.positive!r}; there are {', '.join(examples)}")
     if len(distinct) == 1:
         raise SourceError(
             f"all {len(values)} labels in {rules.column!r} are the same: agreement cannot be told from chance"
@@ -92,9 +92,9 @@ def _is_blank(cell: Any) -> bool:
     )
 
 
-def _number(cell: Any, rules: LabelRules) -> float:
+def _parse_label(cell: Any, rules: LabelRules) -> float:
     if rules.positive is not None:
-        return float(_means(cell, rules.positive))
+        return float(_is_positive(cell, rules.positive))
     if isinstance(cell, bool | int | float) and math.isfinite(cell):
         return float(cell)
     if isinstance(cell, str):
@@ -113,14 +113,14 @@ def _number(cell: Any, rules: LabelRules) -> float:
     )
 
 
-def _means(cell: Any, positive: str) -> bool:
+def _is_positive(cell: Any, positive: str) -> bool:
     """Return whether a cell equals the positive label in any notation: 1, 1.0 and true are equal."""
-    wanted = positive.strip().casefold()
-    if str(cell).strip().casefold() == wanted:
+    word = positive.strip().casefold()
+    if str(cell).strip().casefold() == word:
         return True
-    number = _WORDS.get(wanted)
+    number = _WORDS.get(word)
     try:
-        number = float(wanted) if number is None else number
+        number = float(word) if number is None else number
         return not isinstance(cell, str) and float(cell) == number
     except (TypeError, ValueError):
         return False

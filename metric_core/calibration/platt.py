@@ -1,7 +1,7 @@
 """Platt scaling of a judge's probabilities, fitted to labels of people through the formula of a metric.
 
-People label responses, while a judge gives a probability for each claim. So the map changes the probabilities of single
-verdicts, and is fitted to maximize the agreement of the resulting metric with the labels. It preserves their order.
+People label responses, while a judge gives a probability for each claim. The map therefore changes the probabilities of
+single verdicts, preserving their order, and is fitted so that the resulting metric agrees best with the labels.
 """
 
 import math
@@ -23,7 +23,7 @@ MOST_ROWS = 2000
 
 _LEAST_LOSS_MARGIN = 1e-6
 _PRIOR_WEIGHT = 1.0
-"""Weight of the prior, which favors the identity map, in rows."""
+"""Weight of the prior, in rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ Predict: TypeAlias = Callable[[ProbabilityMap, Rows], Floats]
 
 
 def fit_map(labels: Floats, rows: Rows, predict: Predict) -> ProbabilityMap:
-    """Return the map that maximizes the likelihood of the labels of these rows.
+    """Return the most probable map given the labels of these rows and a prior that favors the identity.
 
     Args:
         labels: Label of every row of the data, in [0, 1].
@@ -65,26 +65,26 @@ def fit_map(labels: Floats, rows: Rows, predict: Predict) -> ProbabilityMap:
 
     if len(rows) > MOST_ROWS:
         rows = rows[np.linspace(0, len(rows) - 1, MOST_ROWS).astype(np.intp)]
-    wanted = labels[rows]
+    targets = labels[rows]
 
     def loss(parameters: Floats) -> float:
-        predicted = predict(_fit(parameters), rows)
+        predicted = predict(_build_map(parameters), rows)
         clipped = np.clip(predicted, _LEAST_LOSS_MARGIN, 1 - _LEAST_LOSS_MARGIN)
-        surprise = -(wanted * np.log(clipped) + (1 - wanted) * np.log(1 - clipped)).sum()
-        return float(surprise + _PRIOR_WEIGHT * (parameters**2).sum() / 2)
+        likelihood = (targets * np.log(clipped) + (1 - targets) * np.log(1 - clipped)).sum()
+        return float(-likelihood + _PRIOR_WEIGHT * (parameters**2).sum() / 2)
 
-    found = minimize(loss, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-4, "maxfev": 200})
-    return _fit(found.x)
+    result = minimize(loss, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-4, "maxfev": 200})
+    return _build_map(result.x)
 
 
 def predict_out_of_sample(labels: Floats, folds: Sequence[Rows], predict: Predict) -> Floats:
     """Return the score of each row under a map that was fitted to the other folds."""
-    found = np.empty(len(labels))
+    scores = np.empty(len(labels))
     for number, fold in enumerate(folds):
         others = np.sort(np.concatenate([rows for other, rows in enumerate(folds) if other != number]))
-        found[fold] = predict(fit_map(labels, others, predict), fold)
-    return found
+        scores[fold] = predict(fit_map(labels, others, predict), fold)
+    return scores
 
 
-def _fit(parameters: Floats) -> ProbabilityMap:
+def _build_map(parameters: Floats) -> ProbabilityMap:
     return ProbabilityMap(float(np.exp(np.clip(parameters[0], -5.0, 5.0))), float(parameters[1]))

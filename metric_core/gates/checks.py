@@ -29,7 +29,7 @@ from metric_core.statistics.paired_tests import holm
 from metric_core.statistics.pairs import ScoreColumns, is_binary, pair_scores
 from metric_core.statistics.resampling import SEED, Floats, Units
 
-_FACTS: dict[Statistic, Callable[[Floats], float]] = {
+_STATISTICS: dict[Statistic, Callable[[Floats], float]] = {
     Statistic.MEDIAN: lambda values: float(np.median(values)),
     Statistic.LEAST: lambda values: float(values.min()),
     Statistic.GREATEST: lambda values: float(values.max()),
@@ -41,9 +41,9 @@ class _Draft:
     """A check whose outcome may depend on the other checks.
 
     Args:
-        check: Check as far as it is known.
-        finding: Test result to decide with all others; None if the check is final.
-        key: Key of the metric if the trust in its judge matters, else None.
+        check: The check, without an outcome if there is a finding.
+        finding: Test result to adjust for the number of tests; None if the check is final.
+        key: Key of the metric if its judge must be trusted, else None.
     """
 
     check: Check
@@ -92,14 +92,14 @@ def _apply_judge_rules(
     columns: Sequence[ScoreColumns],
     agreements: Agreements,
 ) -> list[Check]:
-    """Return the checks of the judges, and the other checks, made inconclusive if their judge is not trusted."""
+    """Return the checks of the judges, then the others, which are inconclusive if their judge is not trusted."""
     keys = [draft.key for draft in drafts]
-    beside = {draft.key for draft in drafts if draft.check.kind is RuleKind.REGRESSION}
+    compared = {draft.key for draft in drafts if draft.check.kind is RuleKind.REGRESSION}
     named = None if rule.metrics is None else [_resolve_metric(name, columns).metric for name in rule.metrics]
-    ruled = [key for key in dict.fromkeys(keys if named is None else named) if key is not None]
+    metrics = [key for key in dict.fromkeys(keys if named is None else named) if key is not None]
     # The judge of the baseline matters only for rules that compare with the baseline.
-    known = {key: agreements.get(key, ())[: 2 if key in beside else 1] for key in ruled}
-    judges = list(check_judge(rule, ruled, known))
+    relevant = {key: agreements.get(key, ())[: 2 if key in compared else 1] for key in metrics}
+    judges = list(check_judge(rule, metrics, relevant))
     untrusted = {check.metric for check in judges if check.outcome is not Outcome.PASSED}
     others = (distrust(check) if key in untrusted else check for key, check in zip(keys, checks, strict=True))
     return [*judges, *others]
@@ -136,11 +136,11 @@ def _absolute_drafts(rule: AbsoluteRule, columns: Sequence[ScoreColumns], gate: 
         by_scale.setdefault(scored[row].label, []).append(row)
     for scale, rows in sorted(by_scale.items(), key=lambda item: str(item[0])) or [(None, [])]:
         values = np.array([scored[row].value for row in rows], dtype=np.float64)
-        check = _blank(RuleKind.ABSOLUTE, _label(column, scale), f"{rule.statistic} {rule.threshold}", len(rows))
+        check = _undecided(RuleKind.ABSOLUTE, _label(column, scale), f"{rule.statistic} {rule.threshold}", len(rows))
         if rule.statistic is Statistic.MEAN:
-            draft = _mean_fact(check, _Values(values, column.groups_of(rows), rule.threshold), gate, seed)
+            draft = _draft_mean(check, _Values(values, column.groups_of(rows), rule.threshold), gate, seed)
         else:
-            draft = _Draft(_fact(check, _FACTS[rule.statistic](values) if rows else None, rule.threshold))
+            draft = _Draft(_decide_fact(check, _STATISTICS[rule.statistic](values) if rows else None, rule.threshold))
         yield replace(draft, key=column.metric)
 
 
@@ -148,8 +148,8 @@ def _regression_drafts(
     rule: RegressionRule, columns: Sequence[ScoreColumns], gate: Gate, seed: int
 ) -> Iterator[_Draft]:
     threshold = Threshold(rule.max_drop, is_floor=False)
-    for column in _regressing_share(rule, columns, gate):
-        check = _blank(RuleKind.REGRESSION, column.metric, f"worse by {threshold}", 0)
+    for column in _regression_columns(rule, columns, gate):
+        check = _undecided(RuleKind.REGRESSION, column.metric, f"worse by {threshold}", 0)
         paired = pair_scores(column)
         if not column.b:
             yield _Draft(replace(check, reason="the run does not have this metric of the baseline"))
@@ -158,11 +158,14 @@ def _regression_drafts(
         for pairs in paired.pairs:
             part = replace(check, metric=_label(column, pairs.scale), rows=len(pairs.rows))
             worsening = _Values(pairs.worsening(column.direction), pairs.groups, threshold)
-            yield replace(_mean_fact(part, worsening, gate, seed), key=column.metric)
+            yield replace(_draft_mean(part, worsening, gate, seed), key=column.metric)
 
 
-def _regressing_share(rule: RegressionRule, columns: Sequence[ScoreColumns], gate: Gate) -> Iterator[ScoreColumns]:
-    """Yield the metrics that a rule applies to: those it names, or all of the baseline that can be worse."""
+def _regression_columns(rule: RegressionRule, columns: Sequence[ScoreColumns], gate: Gate) -> Iterator[ScoreColumns]:
+    """Yield the columns that a rule applies to: those it names, or those of the baseline that no other rule names.
+
+    Only metrics that have better and worse values are compared.
+    """
     if rule.metrics is not None:
         for name in rule.metrics:
             column = _resolve_metric(name, columns)
@@ -178,19 +181,19 @@ def _regressing_share(rule: RegressionRule, columns: Sequence[ScoreColumns], gat
 
 
 def _coverage_drafts(rule: CoverageRule, columns: Sequence[ScoreColumns]) -> Iterator[_Draft]:
-    for column in _check_coverage(rule, columns):
+    for column in _coverage_columns(rule, columns):
         if rule.count is Count.PAIRED:
             rows = sum(cell.status == Status.SCORED for cell in column.a.values())
             counted = pair_scores(column).counts.paired
         else:
             rows = len(column.b)
             counted = sum(cell.status.value == rule.count.value for cell in column.b.values())
-        check = _blank(RuleKind.COVERAGE, column.metric, f"share {rule.count} {rule.threshold}", rows)
-        yield _Draft(_fact(check, counted / rows if rows else None, rule.threshold, f"{counted} of {rows} rows"))
+        check = _undecided(RuleKind.COVERAGE, column.metric, f"share {rule.count} {rule.threshold}", rows)
+        yield _Draft(_decide_fact(check, counted / rows if rows else None, rule.threshold, f"{counted} of {rows} rows"))
 
 
-def _check_coverage(rule: CoverageRule, columns: Sequence[ScoreColumns]) -> Iterable[ScoreColumns]:
-    """Return the metrics that a rule applies to: those it names, or all metrics of the run or of the baseline."""
+def _coverage_columns(rule: CoverageRule, columns: Sequence[ScoreColumns]) -> Iterable[ScoreColumns]:
+    """Return the columns that a rule applies to: those it names, or all of the run (of the baseline for `PAIRED`)."""
     if rule.metrics is not None:
         return [_resolve_metric(name, columns) for name in rule.metrics]
     if rule.count is Count.PAIRED:
@@ -207,27 +210,27 @@ class _Values:
     threshold: Threshold
 
 
-def _mean_fact(check: Check, measured: _Values, gate: Gate, seed: int) -> _Draft:
+def _draft_mean(check: Check, measured: _Values, gate: Gate, seed: int) -> _Draft:
     values = measured.values
     units = Units.from_values(values, measured.groups)
     if len(values) < gate.min_rows or len(units) < 2:
-        found = float(values.mean()) if len(values) else None
+        mean = float(values.mean()) if len(values) else None
         wanted = "rows of at least two groups" if len(values) >= gate.min_rows else f"at least {gate.min_rows} rows"
-        there = "1 row" if len(values) == 1 else f"{len(values)} rows"
-        return _Draft(replace(check, observed=found, reason=f"{there}, wanted {wanted}"))
+        got = "1 row" if len(values) == 1 else f"{len(values)} rows"
+        return _Draft(replace(check, observed=mean, reason=f"{got}, wanted {wanted}"))
     if check.kind is RuleKind.ABSOLUTE and measured.groups is None and is_binary(values):
         return _Draft(check, check_share(values, measured.threshold, gate.level))
     return _Draft(check, check_mean(units, measured.threshold, gate.level, seed, check.metric))
 
 
-def _fact(check: Check, observed: float | None, threshold: Threshold, reason: str = "") -> Check:
+def _decide_fact(check: Check, observed: float | None, threshold: Threshold, reason: str = "") -> Check:
     if observed is None:
         return replace(check, reason="there are no such rows")
     outcome = Outcome.PASSED if threshold.is_met_by(observed) else Outcome.FAILED
     return replace(check, observed=observed, outcome=outcome, reason=reason or f"observed on {check.rows} rows")
 
 
-def _blank(kind: RuleKind, metric: str, rule: str, rows: int) -> Check:
+def _undecided(kind: RuleKind, metric: str, rule: str, rows: int) -> Check:
     return Check(
         kind=kind,
         metric=metric,

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from metric_core.gates.rules import Check, JudgeAgreement, JudgeRule, Outcome, RuleKind
-from metric_core.statistics.resampling import Interval
 
 Agreements: TypeAlias = Mapping[str, Sequence[JudgeAgreement | None]]
 """Key of a metric -> agreement with people of the run's judge, and of the baseline's judge if it is a different one.
@@ -15,7 +14,7 @@ An agreement is None if it was never measured. Metrics that ask no judge are mis
 
 
 def check_judge(rule: JudgeRule, metrics: Sequence[str], agreements: Agreements) -> Iterator[Check]:
-    """Yield a check for every judge of these metrics: whether it agrees with people as far as the rule requires.
+    """Yield a check of the agreement with people for every judge of these metrics.
 
     Args:
         rule: Required agreement.
@@ -23,15 +22,16 @@ def check_judge(rule: JudgeRule, metrics: Sequence[str], agreements: Agreements)
         agreements: Measured agreement.
 
     >>> from metric_core.gates.rules import Threshold
-    >>> found = JudgeAgreement("Cohen's kappa", 0.7, Interval(0.5, 0.85), 200)
+    >>> from metric_core.statistics.resampling import Interval
+    >>> agreement = JudgeAgreement("Cohen's kappa", 0.7, Interval(0.5, 0.85), 200)
     >>> rule = JudgeRule(None, Threshold(0.6), 100)
-    >>> [check] = check_judge(rule, ["faithfulness", "string_presence"], {"faithfulness": [found]})
+    >>> [check] = check_judge(rule, ["faithfulness", "string_presence"], {"faithfulness": [agreement]})
     >>> check.outcome.value, check.metric, check.observed
     ('inconclusive', 'faithfulness', 0.7)
     """
     for metric in metrics:
-        for whose, found in zip(("the judge", "the baseline's judge"), agreements.get(metric, ()), strict=False):
-            yield _check(rule, metric, whose, found)
+        for whose, agreement in zip(("the judge", "the baseline's judge"), agreements.get(metric, ()), strict=False):
+            yield _check(rule, metric, whose, agreement)
 
 
 def distrust(check: Check) -> Check:
@@ -41,56 +41,52 @@ def distrust(check: Check) -> Check:
     return replace(check, outcome=Outcome.INCONCLUSIVE, reason=f"{check.reason}, but the judge is not trusted")
 
 
-def _check(rule: JudgeRule, metric: str, whose: str, found: JudgeAgreement | None) -> Check:
-    problem = _problem(rule, found)
-    reason = "" if found is None else f"{found.measure} {_format_value(found)}"
+def _check(rule: JudgeRule, metric: str, whose: str, agreement: JudgeAgreement | None) -> Check:
+    problem = _problem(rule, agreement)
+    reason = "" if agreement is None else f"{agreement.measure} {_format_value(agreement)}"
     if problem is not None:
-        reason = f"the agreement of {whose} with people {problem}; {_advice(rule, metric, found)}"
+        reason = f"the agreement of {whose} with people {problem}; {_advice(rule, metric, agreement)}"
     return Check(
         kind=RuleKind.JUDGE,
         metric=metric,
         rule=f"agreement of {whose} with people {rule.threshold}",
         outcome=Outcome.PASSED if problem is None else Outcome.INCONCLUSIVE,
-        observed=None if found is None else found.value,
-        interval=None if found is None else found.interval,
+        observed=None if agreement is None else agreement.value,
+        interval=None if agreement is None else agreement.interval,
         p=None,
-        rows=0 if found is None else found.rows,
+        rows=0 if agreement is None else agreement.rows,
         reason=reason,
     )
 
 
-def _problem(rule: JudgeRule, found: JudgeAgreement | None) -> str | None:
-    if found is None:
+def _problem(rule: JudgeRule, agreement: JudgeAgreement | None) -> str | None:
+    if agreement is None:
         return f"was never measured, wanted {rule.threshold} over at least {rule.min_rows} labelled rows"
-    if found.rows < rule.min_rows:
-        what = "" if found.value is None else f" ({found.measure} {_format_value(found)})"
-        return f"was measured on {found.rows} labelled rows only{what}, wanted at least {rule.min_rows}"
-    if found.interval is None:
-        return f"was measured on {found.rows} labelled rows, too similar for an interval, wanted {rule.threshold}"
-    if not rule.threshold.is_met_by(found.interval.low):
+    if agreement.rows < rule.min_rows:
+        value = "" if agreement.value is None else f" ({agreement.measure} {_format_value(agreement)})"
+        return f"was measured on {agreement.rows} labelled rows only{value}, wanted at least {rule.min_rows}"
+    if agreement.interval is None:
+        return f"was measured on {agreement.rows} labelled rows, too similar for an interval, wanted {rule.threshold}"
+    if not rule.threshold.is_met_by(agreement.interval.low):
         return (
-            f"is {found.measure} {_format_value(found)}, over {found.rows} labelled rows, "
+            f"is {agreement.measure} {_format_value(agreement)}, over {agreement.rows} labelled rows, "
             f"wanted {rule.threshold} at the lower end of the interval"
         )
     return None
 
 
-def _advice(rule: JudgeRule, metric: str, found: JudgeAgreement | None) -> str:
-    if found is None or found.value is None or found.rows < rule.min_rows:
-        first = "label rows"
-    elif rule.threshold.is_met_by(found.value):
-        first = "label more rows, for a narrower interval"
+def _advice(rule: JudgeRule, metric: str, agreement: JudgeAgreement | None) -> str:
+    if agreement is None or agreement.value is None or agreement.rows < rule.min_rows:
+        step = "label rows"
+    elif rule.threshold.is_met_by(agreement.value):
+        step = "label more rows, for a narrower interval"
     else:
-        first = "choose a judge that agrees better"
+        step = "choose a judge that agrees better"
     command = f"`assay calibrate LABELS --label COLUMN --metric {shlex.quote(metric)}`"
-    return f"{first}, measure it with {command}, and evaluate again; cached answers of the same judge are reused"
+    return f"{step}, measure it with {command}, and evaluate again; cached answers of the same judge are reused"
 
 
-def _format_value(found: JudgeAgreement) -> str:
-    interval = found.interval
-    value = "unknown" if found.value is None else f"{found.value:.3f}"
-    return value if interval is None else f"{value}, 95 % interval {_ends(interval)}"
-
-
-def _ends(interval: Interval) -> str:
-    return f"{interval.low:.3f} to {interval.high:.3f}"
+def _format_value(agreement: JudgeAgreement) -> str:
+    interval = agreement.interval
+    value = "unknown" if agreement.value is None else f"{agreement.value:.3f}"
+    return value if interval is None else f"{value}, 95 % interval {interval.low:.3f} to {interval.high:.3f}"

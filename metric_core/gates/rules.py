@@ -17,7 +17,7 @@ from enum import StrEnum
 from metric_core.statistics.resampling import Interval
 
 _ROUNDING = 1e-12
-"""Largest difference that is attributed to rounding."""
+"""Largest difference that counts as a rounding error."""
 
 
 class Outcome(StrEnum):
@@ -152,8 +152,8 @@ class Gate:
         absolute: Rules about the scores of the run.
         regression: Rules about the scores of the run compared with a baseline.
         coverage: Rules about the share of rows with scores.
-        judge: Required agreement of the judge with people, without which other rules are inconclusive; None for no
-            requirement.
+        judge: Required agreement of the judge with people; other rules are inconclusive without it. None requires
+            nothing.
         min_rows: Number of rows below which rules about means are inconclusive.
         level: Confidence level of each limit of a mean, and probability that the gate does not fail by chance.
     """
@@ -215,12 +215,12 @@ class GateResult:
 
     @property
     def is_trusted(self) -> bool:
-        """Whether the judge agrees with people as far as the gate requires."""
+        """Whether all checks of the judge's agreement with people passed."""
         return all(check.outcome is Outcome.PASSED for check in self.checks if check.kind is RuleKind.JUDGE)
 
     @classmethod
     def from_checks(cls, checks: Sequence[Check], level: float) -> "GateResult":
-        """Return the result of checks: the most severe of their outcomes."""
+        """Return the result with the most severe outcome of the checks."""
         outcomes = {check.outcome for check in checks}
         worst = next((outcome for outcome in reversed(Outcome) if outcome in outcomes), Outcome.PASSED)
         return cls(worst, tuple(checks), level)

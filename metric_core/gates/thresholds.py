@@ -42,7 +42,7 @@ def check_mean(units: Units, threshold: Threshold, level: float, seed: int, labe
     distribution = bootstrap_mean(units, seed, label)
     interval = distribution.interval(2 * level - 1)
     if not len(distribution.resampled):
-        return _certain(distribution, threshold)
+        return _certain_finding(distribution, threshold)
     below = distribution.confidence_below(threshold.value)
     violated, met = (1 - below, below) if threshold.is_floor else (below, 1 - below)
     return Finding(distribution.mean, interval, p_met=violated, p_violated=met)
@@ -72,7 +72,7 @@ def check_share(values: Floats, threshold: Threshold, level: float) -> Finding:
     return Finding(share, interval, p_met=float(met), p_violated=float(violated))
 
 
-def _certain(distribution: MeanDistribution, threshold: Threshold) -> Finding:
+def _certain_finding(distribution: MeanDistribution, threshold: Threshold) -> Finding:
     """Return the result for values without spread, which is certain."""
     is_met = threshold.is_met_by(distribution.mean)
     return Finding(distribution.mean, distribution.interval(), p_met=float(is_met), p_violated=float(not is_met))

@@ -1,7 +1,7 @@
-"""Instructions for the judge from the user: a definition, or a prompt with placeholders such as "Rate {response}".
+"""The user's instructions to the judge: a definition, or a prompt with placeholders such as "Rate {response}".
 
 The texts of a sample are untrusted and never become part of the instructions: a placeholder selects a text to show
-to the judge, and the instructions contain the name of its column instead.
+to the judge, and is replaced in the instructions by the name of its column.
 """
 
 from string import Formatter
@@ -47,7 +47,7 @@ def select_texts(sample: Sample, parameters: Parameters) -> dict[str, str]:
 
 
 def join_instructions(parameters: Parameters) -> dict[str, str]:
-    """Return name and definition for the judge, with placeholders of a prompt replaced by column names.
+    """Return the name and the definition of the criterion, with placeholders of a prompt replaced by column names.
 
     >>> join_instructions({"name": "clarity", "prompt": "How clear is {response}? As JSON: {{...}}"})["definition"]
     'How clear is [response]? As JSON: {...}'
@@ -66,10 +66,10 @@ def require_one_instruction(parameters: Parameters) -> str | None:
     return None if given == 1 else "either a definition or a prompt"
 
 
-def prompt_text(value: Any) -> str | None:
+def require_prompt(value: Any) -> str | None:
     """Accept texts whose placeholders are columns.
 
-    >>> prompt_text("Rate {answer}")
+    >>> require_prompt("Rate {answer}")
     'a text whose placeholders are among {user_input}, {response}, {retrieved_contexts}, {reference}, ...'
     """
     wanted = "a text whose placeholders are among " + ", ".join(f"{{{column}}}" for column in ROLES)
@@ -79,8 +79,10 @@ def prompt_text(value: Any) -> str | None:
         parts = list(Formatter().parse(value))
     except ValueError:
         return f"{wanted}, with all other braces doubled"
-    plain = all(field is None or (field in ROLES and not spec and not how) for _, field, spec, how in parts)
-    return None if plain else wanted
+    is_valid = all(
+        field is None or (field in ROLES and not spec and not conversion) for _, field, spec, conversion in parts
+    )
+    return None if is_valid else wanted
 
 
 def _name_placeholders(prompt: str) -> str:
@@ -91,6 +93,8 @@ def _name_placeholders(prompt: str) -> str:
 PARAMETERS: dict[str, Parameter] = {
     "name": Parameter(summary="name of the criterion", default="criterion", check=require_text),
     "definition": Parameter(summary="description of the criterion", check=allow_none(require_text)),
-    "prompt": Parameter(summary="description of the criterion, with columns in braces", check=allow_none(prompt_text)),
+    "prompt": Parameter(
+        summary="description of the criterion, with columns in braces", check=allow_none(require_prompt)
+    ),
 }
 """Parameters of every metric with a user-defined criterion; `require_one_instruction` checks their combination."""

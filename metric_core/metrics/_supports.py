@@ -9,7 +9,7 @@ from metric_core.records import Score, Support
 
 
 def all_known(supports: Iterable[Support]) -> list[float] | None:
-    """Return the supports as numbers; None if a verdict failed, since that is not a verdict against the claim.
+    """Return the supports as numbers; None if any is missing: a failed verdict is not a verdict against the claim.
 
     >>> all_known([1, 0.5]), all_known([1, None])
     ([1, 0.5], None)

@@ -22,7 +22,7 @@ def answer_correctness(
     """Return the weighted mean of the F-beta of claims and the similarity of response and reference.
 
     True positives are the response claims that the reference supports, false positives the other response claims,
-    false negatives the reference claims that the response does not support. Without claims on both sides F is 1.
+    false negatives the reference claims that the response does not support. If neither side has claims, F is 1.
     Probabilities give expected counts. A part with weight 0 is ignored.
 
     Source: Sarkar, "Evaluating LLM and RAG Systems: Metrics", Answer Correctness; F-beta from the Ragas documentation,
@@ -79,7 +79,7 @@ def _compute(request: MetricRequest, evidence: Evidence) -> Score:
     return answer_correctness(response, reference, similarity, parameters["weights"], parameters["beta"])
 
 
-def _weights(value: Any) -> str | None:
+def _check_weights(value: Any) -> str | None:
     wanted = "two numbers of at least 0, not both 0"
     if not isinstance(value, list | tuple) or len(value) != 2 or any(require_number_in(0)(weight) for weight in value):
         return wanted
@@ -97,7 +97,7 @@ ANSWER_CORRECTNESS = Metric(
     bounds=_bounds,
     undefined={reasons.ZERO_VECTOR: "the embedding of the response or the reference is a zero vector"},
     parameters={
-        "weights": Parameter(summary="weights of claims and of meaning", default=(0.75, 0.25), check=_weights),
+        "weights": Parameter(summary="weights of claims and of meaning", default=(0.75, 0.25), check=_check_weights),
         "beta": Parameter(
             summary="weight of recall of claims relative to precision", default=1.0, check=require_number_in(0, 1000)
         ),

@@ -33,18 +33,18 @@ def answer_relevancy(questions: Sequence[Question], cosines: Sequence[float | No
     >>> answer_relevancy(regenerated, [0.8, 0.6, None]).value
     0.7
     """
-    asked = [(q, cosine) for q, cosine in zip(questions, cosines, strict=True) if q.text.strip()]
-    if not asked:
+    nonempty = [(q, cosine) for q, cosine in zip(questions, cosines, strict=True) if q.text.strip()]
+    if not nonempty:
         return Score.undefined(reasons.NO_QUESTIONS)
-    if all(question.noncommittal for question, _ in asked):
+    if all(question.noncommittal for question, _ in nonempty):
         return Score.scored(0.0)
-    known = all_known(cosine for _, cosine in asked)
+    known = all_known(cosine for _, cosine in nonempty)
     return Score.undefined(reasons.ZERO_VECTOR) if known is None else Score.scored(fmean(known))
 
 
 def _compute(request: MetricRequest, evidence: Evidence) -> Score:
-    wanted = request.parameters["strictness"]  # another metric of the run may ask for more
-    return answer_relevancy(evidence.regenerated_questions()[:wanted], evidence.cosines()[:wanted])
+    count = request.parameters["strictness"]  # another metric of the run may ask for more
+    return answer_relevancy(evidence.regenerated_questions()[:count], evidence.cosines()[:count])
 
 
 ANSWER_RELEVANCY = Metric(

@@ -41,14 +41,14 @@ def context_entity_recall(
     >>> context_entity_recall(reference, ["Taj Mahal", "UNESCO", "India"]).value
     0.16666666666666666
     """
-    wanted, found = _distinct(reference_entities, match), _distinct(context_entities, match)
-    if not wanted:
+    reference, contexts = _distinct(reference_entities, match), _distinct(context_entities, match)
+    if not reference:
         return Score.undefined(reasons.NO_REFERENCE_ENTITIES)
-    return Score.scored(len(wanted & found) / len(wanted))
+    return Score.scored(len(reference & contexts) / len(reference))
 
 
 def normalize_entity(entity: str) -> str:
-    """Return an entity without differences in writing that do not change what it names.
+    """Return the form of an entity that different spellings of the same name share.
 
     Removed are case, a leading article, possessives, quotes, brackets, commas, full stops (except in numbers),
     invisible characters and repeated white space; hyphens (except minus signs) and slashes become white space.

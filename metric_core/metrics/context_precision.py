@@ -29,8 +29,8 @@ def average_precision(relevance: Sequence[float]) -> float:
     >>> average_precision([0.5, 0.5])  # outcomes 00, 01, 10, 11: (0 + 0.5 + 1 + 1) / 4
     0.625
     """
-    before = list(accumulate(relevance, _smooth, initial=[1.0]))
-    after = list(accumulate(reversed(relevance), _smooth, initial=[1.0]))[::-1]
+    before = list(accumulate(relevance, _add_rank, initial=[1.0]))
+    after = list(accumulate(reversed(relevance), _add_rank, initial=[1.0]))[::-1]
     return fsum(
         relevance[k] * p * q * (above + 1) / (k + 1) / (above + 1 + below)
         for k in range(len(relevance))
@@ -66,7 +66,7 @@ def context_precision(relevance: Sequence[Support]) -> Score:
     return Score.scored(min(average_precision(known), 1.0))
 
 
-def _smooth(distribution: list[float], p: float) -> list[float]:
+def _add_rank(distribution: list[float], p: float) -> list[float]:
     """Return the distribution of the number of relevant ranks after adding one rank of relevance p."""
     stays = [share * (1 - p) for share in distribution]
     grows = [share * p for share in distribution]

@@ -101,7 +101,7 @@ def _bounds(parameters: Parameters) -> tuple[float, float] | None:
     return None if allowed is None or isinstance(allowed[0], str) else (float(min(allowed)), float(max(allowed)))
 
 
-def _values(values: Any) -> str | None:
+def _check_values(values: Any) -> str | None:
     wanted = "a list of at least two different whole numbers, or different texts without white space around them"
     if not isinstance(values, list | tuple) or not 1 < len(values) == len(set(map(str, values))):
         return wanted
@@ -124,7 +124,7 @@ DISCRETE_CRITERIA = Metric(
     parameters={
         **PARAMETERS,
         "allowed_values": Parameter(
-            summary="whole numbers or categories; unset: any whole number", check=allow_none(_values)
+            summary="whole numbers or categories; unset: any whole number", check=allow_none(_check_values)
         ),
         "strictness": STRICTNESS,
     },

@@ -56,10 +56,10 @@ def noise_sensitivity(
     if not reference_by_context[0]:
         return Score.undefined(reasons.NO_REFERENCE_CLAIMS)
     relevance = [_relevance(supports) for supports in reference_by_context]
-    found = zip(*response_by_context, strict=True)
+    by_claim = zip(*response_by_context, strict=True)
     noise = all_known(
         _noise(by_reference, by_context, relevance, mode)
-        for by_reference, by_context in zip(response_by_reference, found, strict=True)
+        for by_reference, by_context in zip(response_by_reference, by_claim, strict=True)
     )
     return Score.failed(reasons.NO_USABLE_VERDICT) if noise is None else Score.scored(fmean(noise))
 
@@ -76,17 +76,17 @@ def _noise(by_reference: Support, by_context: Sequence[Support], relevance: Sequ
     """Return the probability that a response claim counts as noise; None if a failed verdict leaves it open."""
     if by_reference is None or by_reference == 1:
         return None if by_reference is None else 0.0
-    found = all_known(by_context)
-    if found is None:
+    supports = all_known(by_context)
+    if supports is None:
         return None
-    relevant = all_known(g for a, g in zip(found, relevance, strict=True) if a > 0)
+    relevant = all_known(g for a, g in zip(supports, relevance, strict=True) if a > 0)
     if relevant is None:
         return None
-    found = [a for a in found if a > 0]
-    in_no_relevant = prod(1 - g * a for a, g in zip(found, relevant, strict=True))
+    positive = [a for a in supports if a > 0]
+    in_no_relevant = prod(1 - g * a for a, g in zip(positive, relevant, strict=True))
     if mode == RELEVANT:
         return (1 - by_reference) * (1 - in_no_relevant)
-    return (1 - by_reference) * max(in_no_relevant - prod(1 - a for a in found), 0.0)
+    return (1 - by_reference) * max(in_no_relevant - prod(1 - a for a in positive), 0.0)
 
 
 def _compute(request: MetricRequest, evidence: Evidence) -> Score:

@@ -57,7 +57,7 @@ def _bounds(parameters: Parameters) -> tuple[float, float]:
     return float(least), float(greatest)
 
 
-def _range(values: Any) -> str | None:
+def _check_range(values: Any) -> str | None:
     numbers = (
         isinstance(values, list | tuple) and len(values) == 2 and not any(require_number_in(-1e15)(v) for v in values)
     )
@@ -78,7 +78,7 @@ NUMERIC_CRITERIA = Metric(
     aliases=("numeric_metric",),
     parameters={
         **PARAMETERS,
-        "allowed_values": Parameter(summary="least and greatest value", default=(0.0, 1.0), check=_range),
+        "allowed_values": Parameter(summary="least and greatest value", default=(0.0, 1.0), check=_check_range),
     },
     check=require_one_instruction,
     ratings=_questions,

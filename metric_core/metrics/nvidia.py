@@ -56,8 +56,8 @@ def context_relevance_shortcut(user_input: str, contexts: str) -> Score | None:
     >>> context_relevance_shortcut("Was he born in Ulm?", "born in Ulm").value
     0.0
     """
-    asked, found = user_input.strip(), contexts.strip()
-    return Score.scored(0.0) if not asked or found in asked else None
+    question, passages = user_input.strip(), contexts.strip()
+    return Score.scored(0.0) if not question or passages in question else None
 
 
 def groundedness_shortcut(response: str, contexts: str) -> Score | None:
@@ -68,10 +68,10 @@ def groundedness_shortcut(response: str, contexts: str) -> Score | None:
     >>> groundedness_shortcut("born in Ulm", "He was born in Ulm in 1879.").value
     1.0
     """
-    said, found = response.strip(), contexts.strip()
-    if not said or not found:
+    answer, passages = response.strip(), contexts.strip()
+    if not answer or not passages:
         return Score.scored(0.0)
-    return Score.scored(1.0) if said in found else None
+    return Score.scored(1.0) if answer in passages else None
 
 
 def _rating_requests(labels: tuple[str, ...], texts: dict[QuestionKind, dict[str, str]]) -> list[RatingRequest]:

@@ -11,7 +11,7 @@ from metric_core.metrics.string_similarity import DISTANCE, similarity_of
 from metric_core.records import Score
 
 
-def _less_than_all(value: Any) -> str | None:
+def _check_exclusive_threshold(value: Any) -> str | None:
     """Accept numbers that a similarity can exceed."""
     return None if require_number_in(0, 1)(value) is None and value < 1 else "a number from 0 to less than 1"
 
@@ -37,7 +37,7 @@ def non_llm_context_precision(
     """
     if retrieved and not reference:
         return Score.undefined(reasons.NO_REFERENCE_CONTEXTS)
-    return context_precision([_best(context, reference, distance) >= threshold for context in retrieved])
+    return context_precision([_best_similarity(context, reference, distance) >= threshold for context in retrieved])
 
 
 def non_llm_context_recall(
@@ -61,8 +61,8 @@ def non_llm_context_recall(
     """
     if not reference:
         return Score.undefined(reasons.NO_REFERENCE_CONTEXTS)
-    found = [context for context in reference if _best(context, retrieved, distance) > threshold]
-    return Score.scored(len(found) / len(reference))
+    matched = [context for context in reference if _best_similarity(context, retrieved, distance) > threshold]
+    return Score.scored(len(matched) / len(reference))
 
 
 def id_context_precision(retrieved: Iterable[str], reference: Iterable[str]) -> Score:
@@ -108,7 +108,7 @@ def _share(ids: Iterable[str], others: Iterable[str], nothing: str) -> Score:
     return Score.scored(len(common) / len(distinct)) if distinct else Score.undefined(nothing)
 
 
-def _best(context: str, others: Iterable[str], distance: str) -> float:
+def _best_similarity(context: str, others: Iterable[str], distance: str) -> float:
     return max((similarity_of(context, other, distance) for other in others), default=-1.0)
 
 
@@ -170,7 +170,9 @@ NON_LLM_CONTEXT_RECALL = Metric(
     undefined={reasons.NO_REFERENCE_CONTEXTS: "there are no reference contexts"},
     parameters={
         "threshold": Parameter(
-            summary="similarity above which two contexts count as the same", default=0.5, check=_less_than_all
+            summary="similarity above which two contexts count as the same",
+            default=0.5,
+            check=_check_exclusive_threshold,
         ),
         "distance": DISTANCE,
     },

@@ -109,13 +109,13 @@ def _bounds(parameters: Parameters) -> tuple[float, float]:
     return numbers[0], numbers[-1]
 
 
-def _describe_levels(value: Any) -> str | None:
+def _check_rubrics(value: Any) -> str | None:
     try:
         descriptions = list(scale_of(value).values()) if isinstance(value, Mapping) else []
     except (TypeError, ValueError):
         descriptions = []
-    good = len(descriptions) > 1 and all(isinstance(text, str) for text in descriptions)
-    return None if good else "a mapping of score<number>_description to text, with at least two different numbers"
+    is_valid = len(descriptions) > 1 and all(isinstance(text, str) for text in descriptions)
+    return None if is_valid else "a mapping of score<number>_description to text, with at least two different numbers"
 
 
 RUBRICS = Metric(
@@ -130,9 +130,7 @@ RUBRICS = Metric(
     undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is not a language model"},
     aliases=("rubrics_score", "domain_specific_rubrics", "rubric_score"),
     parameters={
-        "rubrics": Parameter(
-            summary="score<number>_description -> text", default=DEFAULT_RUBRICS, check=_describe_levels
-        )
+        "rubrics": Parameter(summary="score<number>_description -> text", default=DEFAULT_RUBRICS, check=_check_rubrics)
     },
     ratings=_domain_question,
     language_model=True,

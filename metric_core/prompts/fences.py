@@ -1,4 +1,4 @@
-r"""Fences around untrusted text, which can neither close its fence nor inject special tokens of a chat template.
+r"""Put untrusted text in fences, which it can neither close nor leave by special tokens of a chat template.
 
 A fence is `<quoted LABEL>`, the text, `</quoted>`. Anything that could be read as a fence or as a special token is
 neutralized by a backslash after its first character (`<\/quoted>`, `<\|im_end|>`, `[\INST]`): it stays visible, and no
@@ -23,7 +23,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 _FOLDED_TO_OPENING = "\uff1c\ufe64\u226e\u2329\ufe3d\ufe3f\uff3b\ufe47\uff3d\ufe48\uff03\ufe5f"
 _MAY_OPEN = re.compile(rf"[{OPENING_BRACKETS}\[\]#{_FOLDED_TO_OPENING}]")
-_DISARMED = re.compile(
+_DELIMITER = re.compile(
     rf"""
     [{OPENING_BRACKETS}](?=(?i:               # a fence, whole or half, in any kind of brackets
         (?:(?:\s*/)+\s*)?{FENCE_WORD}(?:[{CLOSING_BRACKETS}]|(?![\w-]))
@@ -66,7 +66,7 @@ def fence(label: str, text: str) -> str:
 
 
 def contains_fence(text: str) -> bool:
-    """Return whether a trusted text contains a fence or the end of one.
+    """Return whether a trusted text contains the beginning or the end of a fence.
 
     >>> contains_fence("The claim in <quoted claim> is to be judged.")
     True
@@ -88,10 +88,10 @@ def neutralize(text: str) -> str:
     if not _MAY_OPEN.search(text):
         return text
     if text.isascii():
-        return _DISARMED.sub(r"\g<0>\\", text)
-    shown, positions = fold_text(text)
+        return _DELIMITER.sub(r"\g<0>\\", text)
+    folded, positions = fold_text(text)
     pieces, done = [], 0
-    for match in _DISARMED.finditer(shown):
+    for match in _DELIMITER.finditer(folded):
         end = positions[match.start()] + 1
         pieces += [text[done:end], "\\"]
         done = end

@@ -1,4 +1,4 @@
-r"""Fold a text to what it looks like, to find delimiters however they are written.
+r"""Fold lookalike characters, to find delimiters however they are written.
 
 Fullwidth and mathematical letters, letters of other alphabets that look Latin, accents and invisible characters are
 folded; the position of every folded character in the text is known.
@@ -17,7 +17,7 @@ CLOSING_BRACKETS = (
 )
 """Characters that look like the closing bracket of a fence."""
 
-_SHOWN_AS = {
+_LOOKALIKES = {
     # Cyrillic, Greek, Armenian, Georgian letters and small capitals that look like the letters of "quoted"
     **dict.fromkeys("\u051b\u0563\u0566", "q"),
     **dict.fromkeys("\u03c5\u057d\u1d1c\u028b", "u"),
@@ -33,11 +33,11 @@ _SHOWN_AS = {
     "\u2800": " ",
 }
 _BLANK_LETTERS = "\u115f\u1160\u3164\uffa0"
-_SHOWS_NOTHING = ("Cf", "Mn", "Me")
+_INVISIBLE_CATEGORIES = ("Cf", "Mn", "Me")
 
 
 def fold_text(text: str) -> tuple[str, list[int]]:
-    r"""Return what a text looks like, and the position of each folded character in the text.
+    r"""Return a text with lookalikes folded, and the position in the text of each folded character.
 
     >>> fold_text("\uff1c/\u200b\u051buoted\uff1e")
     ('</quoted>', [0, 1, 3, 4, 5, 6, 7, 8, 9])
@@ -45,15 +45,15 @@ def fold_text(text: str) -> tuple[str, list[int]]:
     characters: list[str] = []
     positions: list[int] = []
     for position, character in enumerate(text):
-        for shown in fold_character(character):
-            characters.append(shown)
+        for folded in fold_character(character):
+            characters.append(folded)
             positions.append(position)
     return "".join(characters), positions
 
 
 @lru_cache(maxsize=1 << 14)
 def fold_character(character: str) -> str:
-    r"""Return what a character looks like: usually one character, nothing for an invisible one.
+    r"""Return the folded form of a character: usually one character, none for an invisible one.
 
     >>> fold_character("\u00e9"), fold_character("\U0001d42a"), fold_character("\u200d")
     ('e', 'q', '')
@@ -61,8 +61,8 @@ def fold_character(character: str) -> str:
     if character.isascii():
         return character
     decomposed = unicodedata.normalize("NFKD", character)
-    return "".join(_SHOWN_AS.get(part.lower(), part) for part in decomposed if not _is_invisible(part))
+    return "".join(_LOOKALIKES.get(part.lower(), part) for part in decomposed if not _is_invisible(part))
 
 
 def _is_invisible(character: str) -> bool:
-    return character in _BLANK_LETTERS or unicodedata.category(character) in _SHOWS_NOTHING
+    return character in _BLANK_LETTERS or unicodedata.category(character) in _INVISIBLE_CATEGORIES

@@ -1,4 +1,4 @@
-"""Texts and values of the prompt of each kind of question, and the labels of their fences."""
+"""Texts and values in the prompt of each kind of question, and the labels of the texts' fences."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,7 +7,7 @@ from metric_core.judge_questions import QuestionKind as Kind
 from metric_core.prompts.templates import ALL_TEXTS, Places
 
 CONTEXT = "context"
-"""Label of the block that many questions share: the same for all kinds, so that they share a prefix of tokens."""
+"""Label of the block that many questions share; it is the same for all kinds, so that their prompts share a prefix."""
 
 QUESTION, RESPONSE, REFERENCE, CLAIM, RUBRIC = "question", "response", "reference", "claim", "rubric"
 ANSWER, INSTRUCTIONS, COUNT = "answer", "instructions", "count"
@@ -49,19 +49,19 @@ PLACES: dict[Kind, Places] = {
     Kind.INSTANCE_RUBRIC: Places((ALL_TEXTS, RUBRIC), (ANSWER,)),
     Kind.EXPLANATION: Places((CONTEXT, CLAIM), (INSTRUCTIONS, ANSWER)),
 }
-"""Places that the template of each kind must have. The rubric of a row is untrusted data, so it is fenced."""
+"""Placeholders that the template of each kind must have. The rubric of a row is untrusted data, so it is fenced."""
 
 ANSWER_CHOICE, ANSWER_JSON = Places(values=(LABELS,)), Places(values=(SCHEMA,))
-"""Places that the two templates of answer instructions must have."""
+"""Placeholders that the two templates of answer instructions must have."""
 
 
-def fence_label(texts: Mapping[str, str]) -> dict[str, str]:
+def label_texts(texts: Mapping[str, str]) -> dict[str, str]:
     """Return texts by label instead of role, in the order in which prompts show them.
 
     Raises:
         ValueError: If two texts have the same label.
 
-    >>> list(fence_label({"user_input": "Why?", "contexts": "Because."}))
+    >>> list(label_texts({"user_input": "Why?", "contexts": "Because."}))
     ['context', 'question']
     """
     by_label: dict[str, str] = {}
@@ -79,12 +79,12 @@ def check_texts(kind: Kind, labels: Iterable[str]) -> None:
     """Check that a question has the texts of its kind.
 
     Raises:
-        ValueError: If a text is missing, or has no place in the prompt.
+        ValueError: If a text is missing, or the prompt has no placeholder for it.
     """
     places, given = PLACES[kind], set(labels)
     missing = set(places.texts) - {ALL_TEXTS, *places.optional} - given
-    stray = set() if ALL_TEXTS in places.texts else given - set(places.texts)
-    if missing or stray:
+    extra = set() if ALL_TEXTS in places.texts else given - set(places.texts)
+    if missing or extra:
         wanted, got = ", ".join(places.texts), ", ".join(sorted(given)) or "none"
         raise ValueError(f"a question of kind {kind} has the texts {wanted}, got {got}")
 

@@ -59,7 +59,7 @@ class PromptSet:
         Raises:
             ValueError: If the question lacks a text or instructions that its kind needs, or has an extra text.
         """
-        texts, instructions = layout.fence_label(question.texts), _lines(question.instructions)
+        texts, instructions = layout.label_texts(question.texts), _lines(question.instructions)
         if question.kind is QuestionKind.INSTANCE_RUBRIC and instructions:
             texts[layout.RUBRIC] = instructions
         layout.check_texts(question.kind, texts)
@@ -96,7 +96,7 @@ def load_prompts(language_or_folder: str | Path = "en") -> PromptSet:
 
     Raises:
         ConfigError: If there is no such language or folder, or a file is missing, empty, unreadable or has wrong
-            places.
+            placeholders.
 
     >>> load_prompts("en").language
     'en'

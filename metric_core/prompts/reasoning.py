@@ -15,8 +15,8 @@ _CLOSING = re.compile("|".join(re.escape(closing) for _, closing in _MARKS))
 def split_thought(text: str) -> tuple[str | None, str]:
     """Return the reasoning of a reply (None if there is none) and the rest of the reply.
 
-    The opening mark may be missing, because chat templates often write it themselves. A reply that begins with `{` is
-    JSON, and marks in it are part of its strings.
+    The opening mark may be missing, because many chat templates write it into the prompt. A reply that begins with `{`
+    is JSON, and marks in it are part of its strings.
 
     Raises:
         ValueError: If the reasoning is unfinished, so that the reply contains no answer.

@@ -29,7 +29,7 @@ def parse_json_reply(text: str) -> Any:
     ValueError: no complete JSON in the reply: '{"claims": [{"text": "It rains."}, {"text": "It'
     """
     fenced = list(_FENCE.finditer(text))
-    for candidate in (text, *(_parse_whole(text, fence) for fence in fenced if len(fenced) == 1)):
+    for candidate in (text, *(_fence_content(text, fence) for fence in fenced if len(fenced) == 1)):
         try:
             return _loads(candidate)
         except (ValueError, RecursionError):
@@ -37,15 +37,15 @@ def parse_json_reply(text: str) -> Any:
     return _only_value(text)
 
 
-def _parse_whole(text: str, fence: re.Match[str]) -> str:
-    """Return the content of a code fence; empty if the prose around it contains an object too."""
+def _fence_content(text: str, fence: re.Match[str]) -> str:
+    """Return the content of a code fence; empty if the text around it also contains an object."""
     return "" if _first_value(text[: fence.start()] + text[fence.end() :], _BRACE) else fence[1]
 
 
 def _only_value(text: str) -> Any:
-    found = _first_value(text, _BRACKET)
-    if found is not None and _BRACKET.search(text, found[1]) is None:
-        return found[0]
+    value = _first_value(text, _BRACKET)
+    if value is not None and _BRACKET.search(text, value[1]) is None:
+        return value[0]
     shown = text if len(text) <= 80 else text[:77] + "..."
     raise ValueError(f"no complete JSON in the reply: {shown!r}")
 
@@ -64,10 +64,10 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def _refuse_repeated(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(members)
-    if len(found) < len(members):
+    members_by_name = dict(members)
+    if len(members_by_name) < len(members):
         raise ValueError("an object has two members with the same name")
-    return found
+    return members_by_name
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_refuse_repeated)

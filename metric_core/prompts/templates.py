@@ -1,4 +1,4 @@
-r"""Templates: lines of wording, lines that are places of texts, and marks within the wording.
+r"""Templates: wording with placeholders, either lines replaced by texts or marks within a line replaced by values.
 
 A template is filled in one pass over its wording, so nothing in a text or in the user's instructions is ever read as
 a mark.
@@ -12,19 +12,19 @@ from metric_core.errors import ConfigError
 from metric_core.prompts.fences import FENCE_WORD, contains_fence, fence
 
 ALL_TEXTS = "texts"
-"""Place of all texts that have no separate place."""
+"""Placeholder of all texts that have no separate placeholder."""
 
 _MARK = re.compile(r"\{([a-z_]+)\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Places of a template, each of which occurs once.
+    """Placeholders of a template, each of which occurs once.
 
     Args:
-        texts: Places of texts, each on a separate line.
-        values: Marks within the wording.
-        optional: Places of texts that may stay empty.
+        texts: Placeholders of texts, each on a separate line.
+        values: Placeholders of values, within a line.
+        optional: Texts that a question may lack.
     """
 
     texts: tuple[str, ...] = ()
@@ -41,10 +41,10 @@ class Piece:
 
 
 def check_template(wording: str, places: Places, origin: str) -> str:
-    """Return the wording of a template file after checking its places.
+    """Check the placeholders of a template file, and return its wording.
 
     Raises:
-        ConfigError: If a place is missing, repeated, unknown or not on a separate line, or the wording contains a
+        ConfigError: If a placeholder is missing, repeated, unknown or not on a separate line, or the wording contains a
             fence.
 
     >>> check_template("Is it {what}?", Places(values=("color",)), "mine/verdict.txt")
@@ -68,7 +68,7 @@ def check_template(wording: str, places: Places, origin: str) -> str:
 
 
 def fill_template(wording: str, texts: Mapping[str, str], values: Mapping[str, str]) -> Iterator[Piece]:
-    r"""Yield the lines of a template, with fenced untrusted texts in their places and trusted values for marks.
+    r"""Yield the lines of a template, with placeholders replaced by fenced untrusted texts and by trusted values.
 
     >>> pieces = fill_template("{context}\nIs {what} so?\n{claim}", {"context": "{what}"}, {"what": "{claim}"})
     >>> [piece.text for piece in pieces]

@@ -38,8 +38,8 @@ class Agreement:
 def measure_agreement(items: Sequence[Labels]) -> Agreement:
     """Return the agreement of judges on items.
 
-    >>> found = measure_agreement([{"a": "yes", "b": "yes"}, {"a": "no", "b": "no"}, {"a": "yes", "b": None}])
-    >>> found.compared, found.agreement, found.kappa, found.unlabelled
+    >>> agreement = measure_agreement([{"a": "yes", "b": "yes"}, {"a": "no", "b": "no"}, {"a": "yes", "b": None}])
+    >>> agreement.compared, agreement.agreement, agreement.kappa, agreement.unlabelled
     (2, 1.0, 1.0, {'a': 0, 'b': 1})
     """
     judges = tuple(dict.fromkeys(judge for item in items for judge in item))

@@ -1,7 +1,7 @@
 """Comparison of two runs per metric, over the rows scored in both: size and significance of differences.
 
 A metric is better or worse only if its test is significant after Holm's correction over all metrics and its interval
-excludes 0. Otherwise there is no clear difference, which does not mean that there is none.
+excludes 0. Otherwise the difference is unclear, which does not mean that there is none.
 """
 
 from collections import Counter
@@ -134,15 +134,17 @@ def compare(
     >>> a = {f"row {i}": Score.scored(i % 2) for i in range(20)}
     >>> b = {row: Score.scored(1) for row in a}
     >>> columns = ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a=a, b=b)
-    >>> [found] = compare([columns])
-    >>> found.verdict.value, found.difference.mean, found.difference.improved, found.difference.test.p
+    >>> [comparison] = compare([columns])
+    >>> difference = comparison.difference
+    >>> comparison.verdict.value, difference.mean, difference.improved, difference.test.p
     ('better', 0.5, 10, 0.001953125)
     """
-    found = [part for column in columns for part in _compare_metric(column, seed, most_changed)]
-    tested = [part.difference.test.p for part in found if part.difference and part.difference.test]
+    comparisons = [part for column in columns for part in _compare_metric(column, seed, most_changed)]
+    tested = [part.difference.test.p for part in comparisons if part.difference and part.difference.test]
     adjusted = iter(holm(tested))
     return [
-        _decide_verdict(part, next(adjusted)) if part.difference and part.difference.test else part for part in found
+        _decide_outcome(part, next(adjusted)) if part.difference and part.difference.test else part
+        for part in comparisons
     ]
 
 
@@ -228,11 +230,11 @@ def _largest_changes(pairs: Pairs, count: int) -> tuple[RowChange, ...]:
     return tuple(RowChange(pairs.rows[i], float(pairs.a[i]), float(pairs.b[i])) for i in order if size[i] > 0)
 
 
-def _decide_verdict(comparison: MetricComparison, p_adjusted: float) -> MetricComparison:
+def _decide_outcome(comparison: MetricComparison, p_adjusted: float) -> MetricComparison:
     difference = comparison.difference
     if difference is None or difference.interval is None:
         return comparison
-    judged = replace(difference, p_adjusted=p_adjusted)
+    adjusted = replace(difference, p_adjusted=p_adjusted)
     low, high = difference.interval.low, difference.interval.high
     if p_adjusted > 1 - LEVEL or low <= 0 <= high:
         verdict = ChangeOutcome.UNCLEAR
@@ -242,4 +244,4 @@ def _decide_verdict(comparison: MetricComparison, p_adjusted: float) -> MetricCo
         verdict = (
             ChangeOutcome.BETTER if (low > 0) == (comparison.direction is Direction.HIGHER) else ChangeOutcome.WORSE
         )
-    return replace(comparison, verdict=verdict, difference=judged)
+    return replace(comparison, verdict=verdict, difference=adjusted)

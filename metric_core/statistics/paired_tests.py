@@ -97,7 +97,7 @@ def _wilcoxon(differences: Floats) -> float:
 def _sign_permutation(values: Floats, seed: int) -> float:
     """Return the p-value of the sum under random signs, by the normal limit if there are many values."""
     changed = values[np.abs(values) > _ROUNDING]
-    if len(changed) < 2:  # either sign is as extreme as the other
+    if len(changed) < 2:  # both signs of a single value are equally extreme
         return 1.0
     if len(changed) > _MOST_PERMUTED:
         from scipy.special import ndtr  # noqa: PLC0415 scipy loads slowly

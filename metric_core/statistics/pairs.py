@@ -84,7 +84,7 @@ class Pairs:
 
     @property
     def are_binary(self) -> bool:
-        """Return whether all values are 0 or 1."""
+        """Whether all values are 0 or 1."""
         return is_binary(self.a) and is_binary(self.b)
 
     def worsening(self, direction: Direction) -> Floats:

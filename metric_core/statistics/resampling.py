@@ -26,7 +26,7 @@ _BATCH_CELLS = 2_000_000
 _MANY_UNITS = 20_000
 _MANY_VALUES = 2_000
 _ROUNDING = 1e-12
-"""Largest difference of sums that is attributed to rounding."""
+"""Largest difference of sums that counts as a rounding error."""
 _LEAST_SLACK = 1e-6
 """Lower limit of the denominator of the BCa formula; at the limit, an interval extends to the end of the resamples."""
 
