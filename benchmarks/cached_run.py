@@ -2,9 +2,9 @@
 
     python benchmarks/cached_run.py --rows 10000
 
-Rows that have nothing in common are evaluated by a fake judge server of its own process, whose answers cost next to
-nothing, so that the share is the worst case: any real judge makes the cold run longer. A third run finds no tables but
-all answers. Every run is a process of its own, with a Prefect server that is started before.
+Rows without common texts are evaluated by a fake judge server in a separate process. Its answers cost almost nothing,
+so the ratio is the worst case: any real judge makes the cold run longer. A third run finds no tables but all answers.
+Every run is a separate process; the Prefect server is started before.
 """
 
 import argparse
@@ -28,7 +28,7 @@ ASSAY = Path(sys.executable).with_name("assay")
 
 @contextmanager
 def judge(log: Path, builtin: bool) -> Iterator[tuple[object, Path]]:
-    """The configuration of a judge, and the log of what its server was asked."""
+    """Yield the configuration of a judge, and the log of the requests to its server."""
     if builtin:
         yield "builtin", log
         return
@@ -60,28 +60,33 @@ def time_run(config: Path, out: Path, environment: dict[str, str]) -> tuple[floa
 
 
 def measure(folder: Path, count: int, builtin: bool) -> None:
-    """Print one line per run."""
+    """Run cold, with cached tables and with cached answers, and print one line per run."""
     source, config = folder / "rows.jsonl", folder / "assay.yaml"
     source.write_text("\n".join(json.dumps(row) for row in rows(count)), encoding="utf-8")
     home = folder / "home"
     environment = os.environ | {"ASSAY_HOME": str(home), "PREFECT_API_URL": ensure_server(home), "COLUMNS": "120"}
     try:
-        with judge(folder / "requests.jsonl", builtin) as (asked, log):
-            print("| run | seconds | CPU seconds | requests | of the cold run |")
+        with judge(folder / "requests.jsonl", builtin) as (judge_config, log):
+            print("| run | seconds | CPU seconds | requests | share of the cold run |")
             print("|---|---:|---:|---:|---:|")
             cold = 0.0
-            for name, tables in (("cold", "tables"), ("tables kept", "tables"), ("answers kept", "other-tables")):
-                content = {"source": str(source), "metrics": METRICS, "judge": asked, "tables": str(folder / tables)}
+            for name, tables in (("cold", "tables"), ("cached tables", "tables"), ("cached answers", "other-tables")):
+                content = {
+                    "source": str(source),
+                    "metrics": METRICS,
+                    "judge": judge_config,
+                    "tables": str(folder / tables),
+                }
                 config.write_text(json.dumps(content), encoding="utf-8")
-                known = requests(log)
+                before = requests(log)
                 seconds, used = time_run(config, folder / name.replace(" ", "-"), environment)
                 cold = cold or seconds
                 print(
-                    f"| {name} | {seconds:.1f} | {used:.1f} | {requests(log) - known:,} | {seconds / cold:.3f} |",
+                    f"| {name} | {seconds:.1f} | {used:.1f} | {requests(log) - before:,} | {seconds / cold:.3f} |",
                     flush=True,
                 )
             first, second, third = (
-                (folder / name / "scores.parquet").read_bytes() for name in ("cold", "tables-kept", "answers-kept")
+                (folder / name / "scores.parquet").read_bytes() for name in ("cold", "cached-tables", "cached-answers")
             )
             print(f"equal scores: {first == second == third}")
     finally:
@@ -91,7 +96,7 @@ def measure(folder: Path, count: int, builtin: bool) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000)
-    parser.add_argument("--builtin", action="store_true", help="the packaged judge instead of a server")
+    parser.add_argument("--builtin", action="store_true", help="use the builtin judge instead of a server")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         measure(Path(folder), options.rows, options.builtin)

@@ -2,7 +2,7 @@
 
 Run it from the repository root: `python -m benchmarks.fit_builtin_judge`. It prints a table of AUROC and balanced
 accuracy and the numbers for `tasks/judges/builtin/linear_models.py`. Data whose licence forbids commercial use is
-reported on, and never fitted on.
+only evaluated on, never fitted to.
 """
 
 import sys
@@ -40,8 +40,8 @@ from tasks.judges.builtin.linear_models import LinearModel
 from tasks.recognizers.spacy_pipeline import SpacyPipeline
 
 FOLDS = 5
-# Strong: the features are few and say much the same.
 PENALTY = 0.01
+"""Inverse strength of the penalty: strong, because the features are few and correlated."""
 RESPONSES: dict[str, Callable[[dict[str, Any]], float]] = {
     "faithfulness_ragtruth_qa": lambda row: not row["label_hallucinated"],
     "faithfulness_qags": lambda row: bool(row["label_consistent"]),
@@ -96,12 +96,14 @@ def main() -> int:
 
 def clapnq_sentences(extractor: FeatureExtractor) -> Table:
     """Return ClapNQ: sentences of passages, labelled 1 if people chose them as the basis of an answer."""
-    found = rows("context_relevance_clapnq")
-    questions: list[GenerateQuestion] = [ask_relevant_sentences(row["sentences"], row["user_input"]) for row in found]
+    passages = rows("context_relevance_clapnq")
+    questions: list[GenerateQuestion] = [
+        ask_relevant_sentences(row["sentences"], row["user_input"]) for row in passages
+    ]
     extracted = extractor.sentence_features(questions)
     features = [sentence for numbered in extracted for sentence in numbered.features]
-    labels = [bool(label) for row in found for label in row["label_sentence_selected"]]
-    groups = [row["group_id"] for row in found for _ in row["sentences"]]
+    labels = [bool(label) for row in passages for label in row["label_sentence_selected"]]
+    groups = [row["group_id"] for row in passages for _ in row["sentences"]]
     return _table(["ClapNQ"] * len(labels), groups, labels, [""] * len(labels), features)
 
 
@@ -140,29 +142,29 @@ def logits(model: LinearModel, table: Table) -> NDArray[np.float64]:
     return np.asarray(model.intercept + table.features @ weights)
 
 
-def held_out(table: Table) -> NDArray[np.float64]:
+def predict_held_out(table: Table) -> NDArray[np.float64]:
     """Return the logit of every row from a model fitted without the row's group."""
-    found = np.zeros(len(table.label))
+    values = np.zeros(len(table.label))
     for train, test in GroupKFold(FOLDS).split(table.features, groups=table.group):
-        chosen = np.zeros(len(found), dtype=bool)
+        chosen = np.zeros(len(values), dtype=bool)
         chosen[train] = True
-        found[test] = logits(fit(table.where(chosen)), table.where(~chosen))
-    return found
+        values[test] = logits(fit(table.where(chosen)), table.where(~chosen))
+    return values
 
 
 def calibrate(model: LinearModel, table: Table, held: NDArray[np.float64]) -> tuple[LinearModel, NDArray[np.float64]]:
-    """Rescale the model and its held-out logits to the labels, which undoes the shrinkage by the penalty."""
+    """Rescale the model and its held-out logits to fit the labels, which undoes the shrinkage by the penalty."""
     weight = table.weight * len(table.weight) / table.weight.sum()
     regression = LogisticRegression(C=1e6).fit(held[:, None], table.label, sample_weight=weight)
-    return _stretched(model, held, float(regression.coef_[0, 0]), float(regression.intercept_[0]))
+    return _rescale(model, held, float(regression.coef_[0, 0]), float(regression.intercept_[0]))
 
 
-def with_share(model: LinearModel, table: Table, held: NDArray[np.float64]) -> tuple[LinearModel, NDArray[np.float64]]:
+def match_share(model: LinearModel, table: Table, held: NDArray[np.float64]) -> tuple[LinearModel, NDArray[np.float64]]:
     """Shift the model and its held-out logits so that it says yes as often as people did."""
-    return _stretched(model, held, 1.0, -float(np.quantile(held, 1 - table.label.mean())))
+    return _rescale(model, held, 1.0, -float(np.quantile(held, 1 - table.label.mean())))
 
 
-def _stretched(
+def _rescale(
     model: LinearModel, held: NDArray[np.float64], slope: float, shift: float
 ) -> tuple[LinearModel, NDArray[np.float64]]:
     weights = {name: slope * value for name, value in model.weights.items()}
@@ -170,10 +172,10 @@ def _stretched(
 
 
 def report(title: str, fitted: Table, unseen: Sequence[Table] = (), keep_share: bool = False) -> LinearModel:
-    """Print the model and how well it separates held-out groups and unseen data."""
-    model, held = calibrate(fit(fitted), fitted, held_out(fitted))
+    """Print the model, and how well it separates the labels of held-out groups and of unseen data."""
+    model, held = calibrate(fit(fitted), fitted, predict_held_out(fitted))
     if keep_share:
-        model, held = with_share(model, fitted, held)
+        model, held = match_share(model, fitted, held)
     print(f"\n{title}\n{'data':26s} {'rows':>6s} {'yes':>5s} {'AUROC':>6s} {'BAcc':>6s}")
     for name in dict.fromkeys(fitted.dataset.tolist()):
         chosen = fitted.dataset == name
@@ -195,25 +197,26 @@ def _print_row(name: str, labels: NDArray[np.bool_], values: NDArray[np.float64]
 def report_responses(model: LinearModel, extractor: FeatureExtractor, pipeline: SpacyPipeline) -> None:
     """Print how well verdicts on claims rank whole responses, on data not used for fitting."""
     summaries: dict[str, Callable[[list[float]], float]] = {
-        "share supported": lambda own: sum(p >= 0.5 for p in own) / len(own),
-        "mean": lambda own: sum(own) / len(own),
+        "share supported": lambda supports: sum(p >= 0.5 for p in supports) / len(supports),
+        "mean": lambda supports: sum(supports) / len(supports),
         "least": min,
     }
     print(f"\n{'responses':26s} {'rows':>6s} {'measure':8s} " + " ".join(f"{name:>16s}" for name in summaries))
     for file, label in RESPONSES.items():
-        found = rows(file)
-        claims = split_claims([row["response"] for row in found], pipeline)
-        asked = [ask_verdict(claim, contexts(row)) for row, own in zip(found, claims, strict=True) for claim in own]
-        probabilities = iter([model.probability(features) for features in extractor.choice_features(asked)])
-        supports = [[next(probabilities) for _ in own] for own in claims]
-        # A response that claims nothing has no score.
-        kept = [(label(row), own) for row, own in zip(found, supports, strict=True) if own]
-        labels = [label for label, _ in kept]
+        responses = rows(file)
+        claims = split_claims([row["response"] for row in responses], pipeline)
+        pairs = [(claim, row) for row, texts in zip(responses, claims, strict=True) for claim in texts]
+        questions = [ask_verdict(claim, contexts(row)) for claim, row in pairs]
+        probabilities = iter([model.probability(features) for features in extractor.choice_features(questions)])
+        supports = [[next(probabilities) for _ in texts] for texts in claims]
+        # A response without claims has no score.
+        scored = [(label(row), values) for row, values in zip(responses, supports, strict=True) if values]
+        labels = [label for label, _ in scored]
         binary = all(isinstance(label, bool) for label in labels)
         measure = roc_auc_score if binary else lambda truth, values: spearmanr(truth, values).statistic
-        values = (measure(labels, [summary(own) for _, own in kept]) for summary in summaries.values())
+        values = (measure(labels, [summary(supports) for _, supports in scored]) for summary in summaries.values())
         name = "AUROC" if binary else "Spearman"
-        print(f"{file:26s} {len(kept):6d} {name:8s} " + " ".join(f"{value:16.3f}" for value in values))
+        print(f"{file:26s} {len(scored):6d} {name:8s} " + " ".join(f"{value:16.3f}" for value in values))
 
 
 if __name__ == "__main__":

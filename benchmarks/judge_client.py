@@ -36,9 +36,9 @@ def main() -> None:
         options = options.model_copy(update={"concurrency": int(concurrency[0])})
     judge = OpenAIJudge(options)
     with Path(rows).open(encoding="utf-8") as lines:
-        asked = [question for line in islice(lines, int(samples)) for question in _questions(json.loads(line))]
-    choices = [question for question in asked if isinstance(question, ChoiceQuestion)]
-    texts = [question for question in asked if isinstance(question, GenerateQuestion)]
+        questions = [question for line in islice(lines, int(samples)) for question in _questions(json.loads(line))]
+    choices = [question for question in questions if isinstance(question, ChoiceQuestion)]
+    texts = [question for question in questions if isinstance(question, GenerateQuestion)]
     wall, cpu = time.monotonic(), time.process_time()
     statuses = [answer.status for answer in judge.generate(texts)] + [answer.status for answer in judge.choose(choices)]
     cost = {"wall": time.monotonic() - wall, "cpu": time.process_time() - cpu}

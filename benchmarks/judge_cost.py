@@ -1,11 +1,11 @@
-"""Measure the cost of a run at the judge and at the client, next to the peer's: requests, tokens, seconds, memory.
+"""Measure the cost of a run to the judge and to the client, and compare it with Ragas: requests, tokens, time, memory.
 
-    python benchmarks/judge_cost.py                             # ours, both clocks of the stub judge
+    python benchmarks/judge_cost.py                             # rag-assay, both clocks of the stub judge
     python benchmarks/judge_cost.py --clock gpu --ragas-python ragas/bin/python
 
 Needs the data of the peer benchmark in `../shared/peer` beside the repository: the stub judge, the rows, and the
 driver of the peer. The stub has two clocks: `fixed` (every request takes 200 ms, 64 at once) and `gpu` (a model of a
-server with a prefix cache and a shared budget of prompt tokens). It is a model, not a GPU: it is for ratios.
+server with a prefix cache and a shared budget of prompt tokens). Since it is no GPU, only ratios are meaningful.
 """
 
 import argparse
@@ -86,15 +86,15 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clock", choices=[*CLOCKS, "both"], default="both")
     parser.add_argument("--samples", type=int, default=200, help="rows, at most 200")
-    parser.add_argument("--concurrency", type=int, help="requests in flight of ours, instead of its default")
-    parser.add_argument("--shard-rows", type=int, help="rows a shard of ours, instead of its default")
+    parser.add_argument("--concurrency", type=int, help="requests in flight of rag-assay, instead of its default")
+    parser.add_argument("--shard-rows", type=int, help="rows per shard of rag-assay, instead of its default")
     parser.add_argument(
-        "--marginal", action="store_true", help="run half of the rows too, for the CPU without start-up"
+        "--marginal", action="store_true", help="also run half of the rows, to measure CPU time without start-up"
     )
-    parser.add_argument("--embedder", choices=["server", "packaged"], default="server", help="of ours")
-    parser.add_argument("--ragas-python", type=Path, help="a Python with ragas: runs the peer too")
-    parser.add_argument("--ragas-workers", type=int, default=16, help="its default")
-    parser.add_argument("--out", type=Path, help="writes the figures as JSON")
+    parser.add_argument("--embedder", choices=["server", "packaged"], default="server", help="embedder of rag-assay")
+    parser.add_argument("--ragas-python", type=Path, help="a Python with ragas: also runs the peer")
+    parser.add_argument("--ragas-workers", type=int, default=16, help="workers of the peer")
+    parser.add_argument("--out", type=Path, help="file for the figures as JSON")
     return parser.parse_args()
 
 
@@ -111,11 +111,11 @@ def _run_ours(clock: str, options: argparse.Namespace) -> Cost:
                 done = _evaluate(url, folder, "run", options)
                 cost = _cost(OURS, clock, options.samples, url, done)
         finally:
-            _measured([ASSAY, "server", "stop"], {"ASSAY_HOME": f"{folder}/home"})
+            _run_measured([ASSAY, "server", "stop"], {"ASSAY_HOME": f"{folder}/home"})
         return replace(cost, failed=sum(metric["failed"] for metric in json.loads(done.stdout)["metrics"]))
 
 
-def _evaluate(url: str, folder: str, name: str, options: argparse.Namespace) -> "_Done":
+def _evaluate(url: str, folder: str, name: str, options: argparse.Namespace) -> "_Finished":
     config: dict[str, Any] = {
         "source": str(PEER / "bench_rows.jsonl"),
         "limit": options.samples,
@@ -131,7 +131,7 @@ def _evaluate(url: str, folder: str, name: str, options: argparse.Namespace) -> 
         config["embedder"] = {"backend": "server", "server": {"urls": [url]}}
     file = Path(folder, f"{name}.yaml")
     file.write_text(json.dumps(config), encoding="utf-8")
-    return _measured([ASSAY, "run", str(file), "--json"], {"ASSAY_HOME": f"{folder}/home"})
+    return _run_measured([ASSAY, "run", str(file), "--json"], {"ASSAY_HOME": f"{folder}/home"})
 
 
 def _ask_alone(clock: str, options: argparse.Namespace) -> Cost:
@@ -139,10 +139,10 @@ def _ask_alone(clock: str, options: argparse.Namespace) -> Cost:
     with _stub(clock) as url:
         client = Path(__file__).with_name("judge_client.py")
         command = [sys.executable, str(client), url, str(PEER / "bench_rows.jsonl"), str(options.samples)]
-        done = _measured([*command, *([] if options.concurrency is None else [str(options.concurrency)])], {})
-        told = json.loads(done.stdout)
+        done = _run_measured([*command, *([] if options.concurrency is None else [str(options.concurrency)])], {})
+        measured = json.loads(done.stdout)
         cost = _cost("judge client alone", clock, options.samples, url, done)
-        return replace(cost, **told)
+        return replace(cost, **measured)
 
 
 def _run_peer(clock: str, options: argparse.Namespace) -> Cost:
@@ -151,22 +151,24 @@ def _run_peer(clock: str, options: argparse.Namespace) -> Cost:
         out = Path(folder, "peer.json")
         command = [str(options.ragas_python), str(PEER / "ragas_bench.py"), "--port", url.rsplit(":", 1)[1]]
         command += ["--samples", str(options.samples), "--workers", str(options.ragas_workers), "--out", str(out)]
-        done = _measured(command, {"RAGAS_DO_NOT_TRACK": "true"})
-        told = json.loads(out.read_text(encoding="utf-8"))
-        cost = _cost(f"ragas {told['ragas']}", clock, options.samples, url, done)
-        return replace(cost, wall=told["wall_s"], cpu=told["cpu_s"], failed=sum(told["nan"].values()))
+        done = _run_measured(command, {"RAGAS_DO_NOT_TRACK": "true"})
+        measured = json.loads(out.read_text(encoding="utf-8"))
+        cost = _cost(f"ragas {measured['ragas']}", clock, options.samples, url, done)
+        return replace(cost, wall=measured["wall_s"], cpu=measured["cpu_s"], failed=sum(measured["nan"].values()))
 
 
 @dataclass(frozen=True)
-class _Done:
+class _Finished:
+    """Output and cost of a finished command."""
+
     stdout: bytes
     wall: float
     cpu: float
     memory_mb: float
 
 
-def _measured(command: list[str], environment: dict[str, str]) -> _Done:
-    """Run a command to its end; exit with its output if it fails."""
+def _run_measured(command: list[str], environment: dict[str, str]) -> _Finished:
+    """Run a command and measure it; exit with its output if it fails."""
     with tempfile.TemporaryFile() as stdout:
         start = time.monotonic()
         process = subprocess.Popen(command, cwd=ROOT, env=os.environ | environment, stdout=stdout)
@@ -177,12 +179,12 @@ def _measured(command: list[str], environment: dict[str, str]) -> _Done:
         printed = stdout.read()
     if process.returncode != 0:
         sys.exit(f"{' '.join(command)} failed with {process.returncode}: {printed.decode()[-2000:]}")
-    return _Done(printed, wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+    return _Finished(printed, wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
 @contextmanager
 def _stub(clock: str) -> Iterator[str]:
-    """Serve the stub judge, and stop it by its process id."""
+    """Run the stub judge on a free port, and yield its URL."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -207,7 +209,7 @@ def _get(url: str) -> Any:
         return json.load(response)
 
 
-def _cost(name: str, clock: str, samples: int, url: str, done: _Done) -> Cost:
+def _cost(name: str, clock: str, samples: int, url: str, done: _Finished) -> Cost:
     stats = _get(f"{url}/stats")
     return Cost(
         name=name,
@@ -243,24 +245,24 @@ def _print(costs: list[Cost]) -> None:
 def _targets(costs: list[Cost]) -> Iterator[str]:
     for cost in costs:
         if cost.name == OURS:
-            yield _target(f"{cost.clock}: CPU ms a request of the whole run", cost.cpu_ms, CPU_MS)
-            yield _target(f"{cost.clock}: output tokens a sample", cost.output_tokens / cost.samples, OUTPUT_TOKENS)
+            yield _target(f"{cost.clock}: CPU ms per request of the whole run", cost.cpu_ms, CPU_MS)
+            yield _target(f"{cost.clock}: output tokens per sample", cost.output_tokens / cost.samples, OUTPUT_TOKENS)
         if cost.name == OURS and cost.clock == "fixed":
             yield _target("fixed: wall seconds for 200 samples", 200 / cost.rate, FIXED_SECONDS)
         if cost.name == OURS and cost.clock == "gpu":
-            yield _target("gpu: uncached tokens a sample", cost.uncached_tokens / cost.samples, UNCACHED_TOKENS)
-            yield _target("gpu: seconds a sample", 1 / cost.rate, 1 / GPU_RATE)
+            yield _target("gpu: uncached tokens per sample", cost.uncached_tokens / cost.samples, UNCACHED_TOKENS)
+            yield _target("gpu: seconds per sample", 1 / cost.rate, 1 / GPU_RATE)
 
 
-def _target(what: str, found: float, most: float) -> str:
-    return f"{'met   ' if found <= most else 'MISSED'}  {what}: {found:.3g}, target at most {most:.3g}"
+def _target(what: str, value: float, limit: float) -> str:
+    return f"{'met   ' if value <= limit else 'MISSED'}  {what}: {value:.3g}, target at most {limit:.3g}"
 
 
 def _marginal(costs: list[Cost]) -> Iterator[str]:
     for half in (cost for cost in costs if cost.name == HALF):
         whole = next(cost for cost in costs if cost.name == OURS and cost.clock == half.clock)
         more = 1000 * (whole.cpu - half.cpu) / (whole.requests - half.requests)
-        yield f"{half.clock}: CPU ms a request beyond the first {half.requests} requests: {more:.2f}"
+        yield f"{half.clock}: CPU ms per request beyond the first {half.requests} requests: {more:.2f}"
 
 
 def _ratios(costs: list[Cost]) -> Iterator[str]:

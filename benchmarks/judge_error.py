@@ -2,9 +2,9 @@
 
     PYTHONPATH=. python benchmarks/judge_error.py
 
-Evaluates each data set with the packaged judge, then again and again: half of the groups are the labelled rows, rows of
-the other half are drawn as a run, with the same share of good rows, with more, and with fewer. Needs the labelled data
-in `../shared/meta_eval` beside the repository. Takes some minutes.
+Evaluates each data set once with the builtin judge. Each repetition takes half of the groups as labelled rows, and
+draws a run from the rows of the other half, with the same share of good rows, with more, or with fewer. Needs the
+labelled data in `../shared/meta_eval` beside the repository, and some minutes.
 """
 
 import sys
@@ -41,41 +41,41 @@ def main() -> None:
     """Run the simulation and print one line per data set and share."""
     if not DATA.is_dir():
         sys.exit(f"the labelled data is missing: no {DATA}")
-    heading = ("share of intervals that hold what people say", "mean error", "half width")
+    heading = ("share of intervals that contain the truth", "mean error", "half width")
     print(f"{'':40}{heading[0]:>48}{heading[1]:>24}{heading[2]:>12}")
     with tempfile.TemporaryDirectory() as folder:
         for name in SETS:
-            labels, scores, groups = _judged(name, Path(folder))
+            labels, scores, groups = _evaluate(name, Path(folder))
             for what, tilt in TILTS.items():
-                held, error, width = _tried(labels, scores, groups, tilt)
+                coverage, error, width = _simulate(labels, scores, groups, tilt)
                 print(
-                    f"{name:28}{what:>12}   plain {held[0]:6.2f}   corrected {held[1]:6.2f}"
+                    f"{name:28}{what:>12}   plain {coverage[0]:6.2f}   corrected {coverage[1]:6.2f}"
                     f"{'':16}plain {error[0]:.3f} corrected {error[1]:.3f}   {width:.3f}"
                 )
 
 
-def _judged(name: str, folder: Path) -> tuple[Floats, Floats, NDArray[np.str_]]:
+def _evaluate(name: str, folder: Path) -> tuple[Floats, Floats, NDArray[np.str_]]:
     source = str(DATA / f"{name}.parquet")
     out = folder / name
     run_evaluation(RunConfig(source=source, metrics=("faithfulness",), out=str(out), on_bad_row="skip"))
     values = {row["row_id"]: row["value"] for row in pq.read_table(out / SCORES).to_pylist()}
     column, worst, best = SETS[name]
-    found = [
+    cells = [
         ((float(row[column]) - worst) / (best - worst), values[row["id"]], row["group_id"])
         for row in rows(name)
         if row[column] is not None and values.get(row["id"]) is not None
     ]
-    labels, scores, groups = zip(*found, strict=True)
+    labels, scores, groups = zip(*cells, strict=True)
     return np.array(labels), np.array(scores), np.array(groups)
 
 
-def _tried(labels: Floats, scores: Floats, groups: NDArray[np.str_], tilt: float) -> tuple[Floats, Floats, float]:
+def _simulate(labels: Floats, scores: Floats, groups: NDArray[np.str_], tilt: float) -> tuple[Floats, Floats, float]:
     generator = np.random.default_rng(1)
-    tries = np.array(list(_tries(labels, scores, groups, tilt, generator)))
-    return tries[:, :2].mean(axis=0), tries[:, 2:4].mean(axis=0), float(tries[:, 4].mean())
+    repetitions = np.array(list(_repetitions(labels, scores, groups, tilt, generator)))
+    return repetitions[:, :2].mean(axis=0), repetitions[:, 2:4].mean(axis=0), float(repetitions[:, 4].mean())
 
 
-def _tries(
+def _repetitions(
     labels: Floats, scores: Floats, groups: NDArray[np.str_], tilt: float, generator: np.random.Generator
 ) -> Iterator[tuple[float, ...]]:
     names = np.unique(groups)
@@ -92,8 +92,8 @@ def _tries(
         corrected = correct_mean(error, Units.from_values(run))
         low, high = corrected.interval.low, corrected.interval.high
         middle = (low + high) / 2 if corrected.value is None else corrected.value
-        is_held = plain.low <= truth <= plain.high, low <= truth <= high
-        yield *map(float, is_held), abs(float(run.mean()) - truth), abs(middle - truth), (high - low) / 2
+        covered = plain.low <= truth <= plain.high, low <= truth <= high
+        yield *map(float, covered), abs(float(run.mean()) - truth), abs(middle - truth), (high - low) / 2
 
 
 if __name__ == "__main__":

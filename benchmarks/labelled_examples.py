@@ -1,4 +1,4 @@
-"""Read public data labelled by people as judge questions; the data lies outside the repository."""
+"""Read public data labelled by people as judge questions; the data is outside the repository."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -38,8 +38,8 @@ class Example:
 
 def rows(name: str) -> list[dict[str, Any]]:
     """Return the rows of a file."""
-    found: list[dict[str, Any]] = pq.read_table(DATA / f"{name}.parquet").to_pylist()
-    return found
+    records: list[dict[str, Any]] = pq.read_table(DATA / f"{name}.parquet").to_pylist()
+    return records
 
 
 def contexts(row: dict[str, Any]) -> str:
@@ -64,7 +64,7 @@ def factcheck() -> list[Example]:
 
 
 def factscore() -> list[Example]:
-    """Read FActScore: atomic facts about people and their Wikipedia pages; for transfer only."""
+    """Read FActScore: atomic facts about people and their Wikipedia pages; only for testing transfer."""
     return [
         _verdict("FActScore", row, claim["claim"], claim["supported"])
         for row in rows("claims_factscore")
@@ -91,19 +91,19 @@ def perturbations(examples: Sequence[Example], pipeline: SpacyPipeline) -> list[
     supported = [example for example in examples if example.label]
     names = names_in([example.question.texts["claim"] for example in supported])
     sentences = pipeline.sentences([example.question.texts["context"] for example in supported])
-    found = []
-    for example, own in zip(supported, sentences, strict=True):
+    perturbed = []
+    for example, own_sentences in zip(supported, sentences, strict=True):
         claim, whole = example.question.texts["claim"], example.question.texts["context"]
-        for premise in dict.fromkeys([whole, *_shorten(claim, own)]):
+        for premise in dict.fromkeys([whole, *_shorten(claim, own_sentences)]):
             if premise != whole:
-                found.append(Example("perturbed", example.group, True, ask_verdict(claim, premise), "none"))
+                perturbed.append(Example("perturbed", example.group, True, ask_verdict(claim, premise), "none"))
             for kind, changed in perturb(claim, premise, names):
-                found.append(Example("perturbed", example.group, False, ask_verdict(changed, premise), kind))
-    return found
+                perturbed.append(Example("perturbed", example.group, False, ask_verdict(changed, premise), kind))
+    return perturbed
 
 
 def _shorten(claim: str, sentences: Sequence[str]) -> Iterable[str]:
-    """Yield the two adjacent sentences, and the one sentence, with the most words of the claim, if enough."""
+    """Yield the two adjacent sentences, and the single sentence, that share most words with the claim, if enough do."""
     match = Premise(sentences).match(tokenize(claim).tokens)
     if match.in_window >= 0.6:
         yield " ".join(sentences[index] for index in match.window)
@@ -112,7 +112,7 @@ def _shorten(claim: str, sentences: Sequence[str]) -> Iterable[str]:
 
 
 def ramdocs(dataset: str) -> list[Example]:
-    """Read RAMDocs (fitted) or RGB (transfer only): questions with useful, noisy and misinforming passages."""
+    """Read RAMDocs (fitted) or RGB (tests transfer): questions with useful, noisy and misinforming passages."""
     return [
         Example(dataset, row["group_id"], bool(useful), _usefulness(row, passage))
         for row in rows("context_precision_typed")
@@ -124,13 +124,13 @@ def ramdocs(dataset: str) -> list[Example]:
 def clapnq_answers() -> list[Example]:
     """Read ClapNQ: the passage of an answer, passages of other questions, the passage without the answer's source."""
     answered = [row for row in rows("context_relevance_clapnq") if row["label_relevant"]]
-    found = []
+    examples = []
     for index, row in enumerate(answered):
         others = (answered[(index + step) % len(answered)] for step in (1, 7))
         passages = [(contexts(row), True), *((contexts(other), False) for other in others)]
-        found += [Example("ClapNQ", row["group_id"], useful, _usefulness(row, text)) for text, useful in passages]
+        examples += [Example("ClapNQ", row["group_id"], useful, _usefulness(row, text)) for text, useful in passages]
     cut = [row for row in rows("context_recall_clapnq") if row["variant"].startswith("gold minus")]
-    return found + [
+    return examples + [
         Example("ClapNQ", row["group_id"], False, _usefulness(row, row["retrieved_contexts"][0])) for row in cut
     ]
 

@@ -84,12 +84,12 @@ def _opposite(claim: str) -> tuple[str, str] | None:
 
 def _contraries() -> dict[str, str]:
     """Map each word that has an opposite to one opposite."""
-    found = {month: _MONTHS[(index + 3) % len(_MONTHS)] for index, month in enumerate(_MONTHS)}
+    contraries = {month: _MONTHS[(index + 3) % len(_MONTHS)] for index, month in enumerate(_MONTHS)}
     for group in OPPOSITES[1:]:
         for position, side in enumerate(group):
             for word in side:
-                found.setdefault(word, group[(position + 1) % len(group)][0])
-    return {word: contrary for word, contrary in found.items() if word not in _TOO_COMMON}
+                contraries.setdefault(word, group[(position + 1) % len(group)][0])
+    return {word: contrary for word, contrary in contraries.items() if word not in _TOO_COMMON}
 
 
 _CONTRARY = _contraries()

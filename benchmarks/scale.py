@@ -1,12 +1,12 @@
-"""Measure the cost of a run apart from judging, by its number of rows, to find what limits runs of millions of rows.
+"""Measure the cost of a run without judging, by number of rows, to find what limits runs of millions of rows.
 
-    python benchmarks/scale.py tasks                    # CPU and memory of the flow a Prefect task, by engine
+    python benchmarks/scale.py tasks                    # CPU and memory per Prefect task, by engine
     python benchmarks/scale.py tasks --engine dask
     python benchmarks/scale.py reporting --rows 1000000 # summary and report: seconds and memory
 
 `tasks` runs one cheap metric over the same rows in few and in many shards; the difference is what a task costs. CPU
-seconds vary less than wall time on a machine that others use. They include those of the processes that a run starts and
-waits for: the workers of Dask, not those of Ray.
+seconds vary less than wall time on a shared machine. They include the processes that a run starts and waits for: the
+workers of Dask, not those of Ray.
 """
 
 import argparse
@@ -54,9 +54,9 @@ def measure_tasks(rows: int, engine: str, shards: tuple[int, int]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "rows.jsonl")
         source.write_text("\n".join(json.dumps(_row(number)) for number in range(rows)), encoding="utf-8")
-        _run(folder, "first", engine, rows)  # starts the local Prefect server, and answers all there is to ask
+        _run(folder, "first", engine, rows)  # starts the local Prefect server and fills the cache
         few, many = (_run(folder, str(count), engine, -(-rows // count)) for count in shards)
-        _run_quietly([ASSAY, "server", "stop"], folder)
+        _run_measured([ASSAY, "server", "stop"], folder)
     more = STAGES * (shards[1] - shards[0])
     for count, (wall, cpu, memory) in zip(shards, (few, many), strict=True):
         print(f"{engine}: {count} shards: {wall:.1f} s, {cpu:.1f} s of CPU, {memory:.0f} MB at most")
@@ -75,10 +75,10 @@ def _run(folder: str, name: str, engine: str, shard_rows: int) -> tuple[float, f
     config = {"source": f"{folder}/rows.jsonl", "metrics": [METRIC], "shard_rows": shard_rows, "runner": engine}
     file = Path(folder, f"{name}.yaml")
     file.write_text(json.dumps(config | {"out": f"{folder}/{name}", "tables": f"{folder}/{name}.tables"}), "utf-8")
-    return _run_quietly([ASSAY, "run", str(file)], folder)
+    return _run_measured([ASSAY, "run", str(file)], folder)
 
 
-def _run_quietly(command: list[str], folder: str) -> tuple[float, float, float]:
+def _run_measured(command: list[str], folder: str) -> tuple[float, float, float]:
     """Return wall and CPU seconds of a process and its children, and its peak memory in megabytes."""
     start = time.monotonic()
     process = Popen(
@@ -94,7 +94,7 @@ def _run_quietly(command: list[str], folder: str) -> tuple[float, float, float]:
 def measure_reporting(rows: int) -> None:
     """Print the cost of each part of the reporting stage for a run with random scores."""
     from tasks.runs.run_folder import RunFolder  # noqa: PLC0415
-    from tasks.stages import reporting  # noqa: PLC0415 the other measurement needs none of it
+    from tasks.stages import reporting  # noqa: PLC0415 the other measurement does not need them
 
     for module, name in (
         (RunFolder, "write_tables"),
@@ -141,7 +141,7 @@ def _tables(root: str, rows: int) -> list[Any]:
     from metric_core.schemas import SAMPLES, SCORES  # noqa: PLC0415
     from tasks.tables.table_store import TableStore  # noqa: PLC0415
 
-    store, chance, refs = TableStore(root), np.random.default_rng(1), []
+    store, generator, refs = TableStore(root), np.random.default_rng(1), []
     for start in range(0, rows, SHARD_ROWS):
         numbers = range(start, min(rows, start + SHARD_ROWS))
         ids = [f"{number:032x}" for number in numbers]
@@ -153,8 +153,8 @@ def _tables(root: str, rows: int) -> list[Any]:
         columns |= {"row_id": ids, "row_number": list(numbers), "retrieved_contexts": [["It opens at ten."]] * len(ids)}
         refs.append(store.write(pa.table(columns), SAMPLES))
         cells = len(ids) * len(SCORED)
-        values = np.round(6 * chance.random(cells)) / 6
-        values[:: len(SCORED)] = chance.random(len(ids))  # one metric has a value of its own for each row
+        values = np.round(6 * generator.random(cells)) / 6
+        values[:: len(SCORED)] = generator.random(len(ids))  # one metric has a different value in each row
         scores: dict[str, Any] = {field.name: pa.nulls(cells, field.type) for field in SCORES.arrow}
         scores |= {"row_id": np.repeat(ids, len(SCORED)), "metric": list(SCORED) * len(ids), "value": values}
         refs.append(store.write(pa.table(scores | {"status": ["scored"] * cells}), SCORES))

@@ -2,9 +2,9 @@
 
     python -m benchmarks.store --sizes 1000 100000 5000000
 
-Looks up in the portions of a stage and adds in the portions of a judge at work. Rows are filled in by the databases'
-own bulk ways. PostgreSQL is the one of the tests, without waiting for the disk; the file of SQLite lies in a temporary
-folder and takes about 1.6 GB at five million answers.
+Keys are looked up in batches as large as a stage's, and added in batches as large as a judge's. The caches are filled
+by bulk inserts. PostgreSQL is the server of the tests, which does not wait for the disk; the SQLite file is in a
+temporary folder and takes about 1.6 GB at five million answers.
 """
 
 import argparse
@@ -53,8 +53,8 @@ def fill(store: AnswerCache, first: int, last: int) -> None:
         raw: Any = connection.connection.dbapi_connection
         source = rows(first, last)
         if store.database.is_sqlite:
-            while portion := sorted(islice(source, 100_000)):
-                raw.executemany(f"INSERT INTO assay_answers ({names}) VALUES (?, ?, ?, ?, ?, ?)", portion)
+            while batch := sorted(islice(source, 100_000)):
+                raw.executemany(f"INSERT INTO assay_answers ({names}) VALUES (?, ?, ?, ?, ?, ?)", batch)
             return
         with raw.cursor().copy(f"COPY assay_answers ({names}) FROM STDIN (FORMAT BINARY)") as copy:
             copy.set_types(["bytea", "varchar", "int8", "int8", "int8", "bytea"])
@@ -67,7 +67,7 @@ def fill(store: AnswerCache, first: int, last: int) -> None:
 
 
 def rate(work: Callable[[int], int]) -> float:
-    """Return units per second; the work is repeated with a growing number."""
+    """Return units per second of work, which is repeated with the numbers from 0 on."""
     started, done, number = time.perf_counter(), 0, 0
     while time.perf_counter() - started < SECONDS:
         done += work(number)
@@ -119,7 +119,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 100_000, 5_000_000], help="stored answers")
     parser.add_argument("--databases", nargs="+", choices=["sqlite", "postgresql"], default=["sqlite", "postgresql"])
     options = parser.parse_args()
-    print("| database | answers | filled/s | found/s | missed/s | claimed/s | added/s | found, to the smallest |")
+    print("| database | answers | filled/s | found/s | missed/s | claimed/s | added/s | found/s, to smallest |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|")
     for database in options.databases:
         with open_cache_at(database) as store:
