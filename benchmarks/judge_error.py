@@ -20,11 +20,10 @@ from benchmarks.labelled_examples import DATA, rows
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from metric_core.calibration.judge_error import correct_mean, estimate_judge_error
-from metric_core.statistics.resampling import Units
+from metric_core.statistics.resampling import Floats, Units
 from metric_core.statistics.summary import mean_interval
 from tasks.runs.run_folder import SCORES
 
-Floats = NDArray[np.float64]
 REPEATS = 300
 SETS = {
     "claims_factscore": ("label_precision", 0.0, 1.0),

@@ -7,18 +7,14 @@ resampled together and never split between fitting and evaluation.
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from metric_core.calibration import weighted_statistics as weighted
 from metric_core.calibration.labels import Scale
-from metric_core.calibration.platt import Predict, ProbabilityMap, fit_map, predict_out_of_sample
-from metric_core.calibration.weighted_statistics import Booleans, Floats, Statistic
-from metric_core.statistics.resampling import LEVEL, SEED, Interval
-
-Rows: TypeAlias = NDArray[np.intp]
+from metric_core.calibration.platt import Predict, ProbabilityMap, Rows, fit_map, predict_out_of_sample
+from metric_core.calibration.weighted_statistics import Booleans, Statistic
+from metric_core.statistics.resampling import LEVEL, SEED, Floats, Interval
 
 RESAMPLES = 1000
 FOLDS = 5

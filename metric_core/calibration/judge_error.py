@@ -13,9 +13,7 @@ from dataclasses import astuple, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from metric_core.statistics.resampling import LEVEL, Interval, Units
-
-Floats = NDArray[np.float64]
+from metric_core.statistics.resampling import LEVEL, Floats, Interval, Units
 
 LEAST_UNITS = 4
 """Minimum number of rows, or of groups of rows, for an estimate."""

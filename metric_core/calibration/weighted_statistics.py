@@ -11,7 +11,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-Floats: TypeAlias = NDArray[np.float64]
+from metric_core.statistics.resampling import Floats
+
 Booleans: TypeAlias = NDArray[np.bool_]
 Statistic: TypeAlias = Callable[[Floats], Floats]
 """Function from weights (one row per resample, one column per row of the data) to one number per resample."""

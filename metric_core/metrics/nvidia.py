@@ -88,15 +88,15 @@ def _accuracy_questions(sample: Sample, _: Parameters) -> list[RatingRequest]:
 def _relevance_questions(sample: Sample, _: Parameters) -> list[RatingRequest] | Score:
     texts = {role: texts_of(sample)[role] for role in (CONTEXTS, USER_INPUT)}
     kinds = (QuestionKind.CONTEXT_RELEVANCE_1, QuestionKind.CONTEXT_RELEVANCE_2)
-    known = context_relevance_shortcut(texts[USER_INPUT], texts[CONTEXTS])
-    return _rating_requests(RELEVANCE_LABELS, dict.fromkeys(kinds, texts)) if known is None else known
+    shortcut = context_relevance_shortcut(texts[USER_INPUT], texts[CONTEXTS])
+    return _rating_requests(RELEVANCE_LABELS, dict.fromkeys(kinds, texts)) if shortcut is None else shortcut
 
 
 def _groundedness_questions(sample: Sample, _: Parameters) -> list[RatingRequest] | Score:
     texts = {role: texts_of(sample)[role] for role in (CONTEXTS, RESPONSE)}
     kinds = (QuestionKind.GROUNDEDNESS_1, QuestionKind.GROUNDEDNESS_2)
-    known = groundedness_shortcut(texts[RESPONSE], texts[CONTEXTS])
-    return _rating_requests(GROUNDEDNESS_LABELS, dict.fromkeys(kinds, texts)) if known is None else known
+    shortcut = groundedness_shortcut(texts[RESPONSE], texts[CONTEXTS])
+    return _rating_requests(GROUNDEDNESS_LABELS, dict.fromkeys(kinds, texts)) if shortcut is None else shortcut
 
 
 def _mean(request: MetricRequest, evidence: Evidence, labels: Sequence[str]) -> Score:
@@ -108,13 +108,13 @@ def _accuracy(request: MetricRequest, evidence: Evidence) -> Score:
 
 
 def _relevance(request: MetricRequest, evidence: Evidence) -> Score:
-    known = context_relevance_shortcut(evidence.column(columns.USER_INPUT), evidence.sample.joined_contexts)
-    return _mean(request, evidence, RELEVANCE_LABELS) if known is None else known
+    shortcut = context_relevance_shortcut(evidence.column(columns.USER_INPUT), evidence.sample.joined_contexts)
+    return _mean(request, evidence, RELEVANCE_LABELS) if shortcut is None else shortcut
 
 
 def _groundedness(request: MetricRequest, evidence: Evidence) -> Score:
-    known = groundedness_shortcut(evidence.column(columns.RESPONSE), evidence.sample.joined_contexts)
-    return _mean(request, evidence, GROUNDEDNESS_LABELS) if known is None else known
+    shortcut = groundedness_shortcut(evidence.column(columns.RESPONSE), evidence.sample.joined_contexts)
+    return _mean(request, evidence, GROUNDEDNESS_LABELS) if shortcut is None else shortcut
 
 
 NV_ACCURACY = Metric(

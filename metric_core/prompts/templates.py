@@ -55,12 +55,12 @@ def check_template(wording: str, places: Places, origin: str) -> str:
     if contains_fence(wording):
         raise ConfigError(f"{origin}: a template must not contain <{FENCE_WORD} ...>; fences are added around texts")
     known = (*places.texts, *places.values)
-    found = _MARK.findall(wording)
-    for name in (*known, *found):
-        if found.count(name) != (name in known):
+    marks = _MARK.findall(wording)
+    for name in (*known, *marks):
+        if marks.count(name) != (name in known):
             wanted = "must occur once" if name in known else "is unknown here"
             allowed = ", ".join(f"{{{mark}}}" for mark in known)
-            raise ConfigError(f"{origin}: {{{name}}} {wanted}, found {found.count(name)} times; allowed are {allowed}")
+            raise ConfigError(f"{origin}: {{{name}}} {wanted}, found {marks.count(name)} times; allowed are {allowed}")
     for name in places.texts:
         if f"{{{name}}}" not in wording.split("\n"):
             raise ConfigError(f"{origin}: {{{name}}} must be on a separate line")
