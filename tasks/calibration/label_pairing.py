@@ -16,7 +16,12 @@ from metric_core.metric import MetricRequest
 from metric_core.records import Status
 from metric_core.stages import PRODUCT_STAGES, Stage
 from tasks.calibration.calibration_files import Counts
-from tasks.evidence.sample_evidence import Asked, map_probabilities, read_asked_probabilities, read_evidence
+from tasks.evidence.sample_evidence import (
+    AskedProbabilities,
+    map_probabilities,
+    read_asked_probabilities,
+    read_evidence,
+)
 from tasks.runs.finished_run import FinishedRun
 from tasks.sources import SourceOptions
 from tasks.sources.single_columns import read_columns
@@ -202,7 +207,7 @@ class _Rescorer:
         ]
 
 
-def _evidence(run: FinishedRun, row_ids: frozenset[str]) -> Iterator[tuple[str, tuple[Evidence, Asked]]]:
+def _evidence(run: FinishedRun, row_ids: frozenset[str]) -> Iterator[tuple[str, tuple[Evidence, AskedProbabilities]]]:
     stages = [Stage(name) for name in run.manifest["stages"]]
     read = [stage for stage in stages if stage in PRODUCT_STAGES]
     for shard in run.samples():

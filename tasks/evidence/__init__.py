@@ -1,1 +1,1 @@
-"""From stage tables to the evidence that metrics read."""
+"""Turn stage tables into the evidence that metrics read."""

@@ -27,8 +27,8 @@ _PAIR_PRODUCTS = {
     Pair.ANSWER_CROSS_ENCODER: Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER,
 }
 
-Asked: TypeAlias = Mapping[tuple[VerdictKind, str, str], float]
-"""The judge's probabilities of yes, by kind, claim and premise; without verdicts that were known without asking."""
+AskedProbabilities: TypeAlias = Mapping[tuple[VerdictKind, str, str], float]
+"""The judge's probabilities of yes, by kind, claim and premise; verdicts that needed no judge question are left out."""
 
 
 def read_evidence(samples: Iterable[Sample], tables: Tables, verdict: str) -> Iterable[Evidence]:
@@ -47,17 +47,17 @@ def read_evidence(samples: Iterable[Sample], tables: Tables, verdict: str) -> It
         yield _evidence(sample, rows, verdict)
 
 
-def read_asked_probabilities(tables: Tables) -> Mapping[str, Asked]:
-    """Return the probabilities that the judge gave to the verdicts of each row, by row id."""
+def read_asked_probabilities(tables: Tables) -> Mapping[str, AskedProbabilities]:
+    """Return the judge's probabilities for the verdicts of each row, by row id."""
     found: dict[str, dict[tuple[VerdictKind, str, str], float]] = defaultdict(dict)
     for row in tables[Stage.VERDICTS].to_pylist() if Stage.VERDICTS in tables else ():
-        # A verdict that was known without asking has its reason beside it.
+        # Only a verdict that needed no judge question has a reason.
         if row["probability"] is not None and row["reason"] is None:
             found[row["row_id"]][VerdictKind(row["kind"]), row["claim_id"], row["premise"]] = row["probability"]
     return found
 
 
-def map_probabilities(evidence: Evidence, asked: Asked, probability_map: ProbabilityMap) -> Evidence:
+def map_probabilities(evidence: Evidence, asked: AskedProbabilities, probability_map: ProbabilityMap) -> Evidence:
     """Return the evidence of a row with mapped probabilities."""
     changed = {key: probability_map(probability) for key, probability in asked.items()}
     return replace(evidence, verdicts={**evidence.verdicts, **changed})
@@ -104,7 +104,7 @@ def _evidence(sample: Sample, rows: Mapping[Stage, list[Mapping[str, Any]]], ver
 
 
 def _note_gap(gaps: dict[Product, Score], product: Product, row: Mapping[str, Any]) -> None:
-    """Note the gap that a failed or impossible reply leaves; finding nothing is no gap."""
+    """Note the gap that a failed or impossible reply leaves; an empty result is not a gap."""
     if row["status"] == AnswerStatus.FAILED:
         gaps[product] = Score.failed(row["reason"] or reasons.NO_USABLE_REPLY)
     elif row["status"] == AnswerStatus.UNDEFINED and row["reason"] not in reasons.NOTHING_FOUND:
@@ -133,7 +133,7 @@ def _verdicts(
     found: dict[tuple[VerdictKind, str, str], Support] = {}
     for row in rows:
         kind = VerdictKind(row["kind"])
-        # One reply judges all sentences. Other verdicts are replies of their own: a score may do without a failed one.
+        # One reply judges all sentences. Other verdicts have separate replies: a score may do without a failed one.
         if kind is VerdictKind.RELEVANCE or row["status"] == AnswerStatus.UNDEFINED:
             _note_gap(gaps, product_of(kind, row["claim_id"], row["premise"]), row)
         support = None if row["verdict"] is None else float(row["verdict"])

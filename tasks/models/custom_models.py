@@ -1,6 +1,6 @@
 """Check custom judges, embedders and recognizers against the protocols of the built-in ones.
 
-Their module, version, source and options are part of their identity, and so of every key.
+Their module, version, source code and options are part of their identity, and therefore of every cache key.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,12 +32,12 @@ T = TypeVar("T")
 Q = TypeVar("Q", bound=JudgeQuestion)
 A = TypeVar("A", ChoiceAnswer, GenerateAnswer)
 
-_PARTS = {"status": AnswerStatus, "usage": Usage, "reason": str | None, "reply": str | None}
+_FIELD_TYPES = {"status": AnswerStatus, "usage": Usage, "reason": str | None, "reply": str | None}
 _REASONS = {
     AnswerStatus.FAILED: reasons.NO_USABLE_REPLY,
     AnswerStatus.UNDEFINED: reasons.NEEDS_LANGUAGE_MODEL,
 }
-"""Reasons for answers that a judge gives without one."""
+"""Default reasons for answers without one."""
 
 
 class CustomJudge:
@@ -48,28 +48,28 @@ class CustomJudge:
         options: Keyword arguments of its constructor.
 
     Raises:
-        PluginError: It cannot be found or created, or is no judge.
+        PluginError: The judge cannot be found or created, or does not implement the protocol.
     """
 
     def __init__(self, name: str, options: Mapping[str, Any]) -> None:
-        self._made = instantiate(Group.JUDGES, name, options)
+        self._plugin = instantiate(Group.JUDGES, name, options)
 
     @property
     def identity(self) -> JudgeIdentity:
         """The identity of the judge and of its code."""
-        own = _identity(self._made, JudgeIdentity)
-        return replace(own, backend=self._made.name, revision=_revision(self._made, own.revision))
+        identity = _identity(self._plugin, JudgeIdentity)
+        return replace(identity, backend=self._plugin.name, revision=_revision(self._plugin, identity.revision))
 
     def can_answer(self, kind: QuestionKind) -> bool:
         """Return whether the judge can answer questions of this kind."""
-        return bool(self._made.call("can_answer", self._made.obj.can_answer, kind))
+        return bool(self._plugin.call("can_answer", self._plugin.obj.can_answer, kind))
 
     def fingerprint(self, kind: QuestionKind) -> str:
-        """Return the digest of the judge's own fingerprint and of its code."""
-        own = self._made.call("fingerprint", self._made.obj.fingerprint, kind)
-        if not isinstance(own, str):
-            raise self._made.error(f"gave {own!r} as a fingerprint, wanted a text")
-        return digest_with(self._made.code, own)
+        """Return the digest of the fingerprint that the judge gives and of its code."""
+        fingerprint = self._plugin.call("fingerprint", self._plugin.obj.fingerprint, kind)
+        if not isinstance(fingerprint, str):
+            raise self._plugin.error(f"gave {fingerprint!r} as a fingerprint, wanted a text")
+        return digest_with(self._plugin.code, fingerprint)
 
     def choose(
         self, questions: Sequence[ChoiceQuestion], on_answer: OnChoiceAnswer | None = None
@@ -93,20 +93,22 @@ class CustomJudge:
     ) -> list[A]:
         def check_answer(position: int, answer: object) -> A:
             if not isinstance(answer, kind):
-                raise self._made.error(f"gave {answer!r} in {method}, wanted a {kind.__name__}")
-            for name, wanted in _PARTS.items():
-                if not isinstance(value := getattr(answer, name), wanted):
-                    raise self._made.error(f"gave {value!r} as {name} in {method}, wanted {_named(wanted)}")
-            good: A = self._made.call(method, check, questions[position], answer)
-            return good
+                raise self._plugin.error(f"gave {answer!r} in {method}, wanted a {kind.__name__}")
+            for name, field_type in _FIELD_TYPES.items():
+                if not isinstance(value := getattr(answer, name), field_type):
+                    raise self._plugin.error(f"gave {value!r} as {name} in {method}, wanted {_type_name(field_type)}")
+            checked: A = self._plugin.call(method, check, questions[position], answer)
+            return checked
 
-        def keep_checked(position: int, answer: object) -> None:
+        def report_answer(position: int, answer: object) -> None:
             if on_answer is not None:
                 on_answer(position, check_answer(position, answer))
 
-        answers = self._made.call(method, getattr(self._made.obj, method), questions, keep_checked)
+        answers = self._plugin.call(method, getattr(self._plugin.obj, method), questions, report_answer)
         if not isinstance(answers, Sequence) or len(answers) != len(questions):
-            raise self._made.error(f"must give {len(questions)} answers in {method}, one a question, in their order")
+            raise self._plugin.error(
+                f"must give {len(questions)} answers in {method}, one per question, in their order"
+            )
         return [check_answer(position, answer) for position, answer in enumerate(answers)]
 
 
@@ -114,28 +116,28 @@ class CustomEmbedder:
     """A custom embedder; see `CustomJudge`."""
 
     def __init__(self, name: str, options: Mapping[str, Any]) -> None:
-        self._made = instantiate(Group.EMBEDDERS, name, options)
+        self._plugin = instantiate(Group.EMBEDDERS, name, options)
 
     @property
     def identity(self) -> EmbedderIdentity:
         """The identity of the model and of its code."""
-        own = _identity(self._made, EmbedderIdentity)
-        return replace(own, backend=self._made.name, revision=_revision(self._made, own.revision))
+        identity = _identity(self._plugin, EmbedderIdentity)
+        return replace(identity, backend=self._plugin.name, revision=_revision(self._plugin, identity.revision))
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return vectors of shape (len(texts), dimensions), in the order of the texts.
 
         Raises:
-            PluginError: The vectors have another shape, or are not finite.
+            EmbedderError: The vectors have another shape, or are not finite.
         """
-        given = self._made.call("embed", self._made.obj.embed, texts)
+        returned = self._plugin.call("embed", self._plugin.obj.embed, texts)
         wanted = (len(texts), self.identity.dimensions)
         try:
-            vectors = np.asarray(given, dtype=np.float32).reshape(wanted if not texts else np.shape(given))
+            vectors = np.asarray(returned, dtype=np.float32).reshape(wanted if not texts else np.shape(returned))
         except (TypeError, ValueError) as error:
-            raise self._made.error(f"gave no vectors: {error}") from error
+            raise self._plugin.error(f"gave no vectors: {error}") from error
         if vectors.shape != wanted or not np.isfinite(vectors).all():
-            raise self._made.error(f"gave vectors of shape {vectors.shape}, wanted finite numbers of shape {wanted}")
+            raise self._plugin.error(f"gave vectors of shape {vectors.shape}, wanted finite numbers of shape {wanted}")
         return vectors
 
 
@@ -143,13 +145,13 @@ class CustomRecognizer:
     """A custom recognizer of entities; see `CustomJudge`."""
 
     def __init__(self, name: str, options: Mapping[str, Any]) -> None:
-        self._made = instantiate(Group.RECOGNIZERS, name, options)
+        self._plugin = instantiate(Group.RECOGNIZERS, name, options)
 
     @property
     def identity(self) -> RecognizerIdentity:
         """The identity of the model and of its code."""
-        own = _identity(self._made, RecognizerIdentity)
-        return replace(own, backend=self._made.name, revision=_revision(self._made, own.revision))
+        identity = _identity(self._plugin, RecognizerIdentity)
+        return replace(identity, backend=self._plugin.name, revision=_revision(self._plugin, identity.revision))
 
     def entities(self, texts: Sequence[str]) -> list[list[Entity]]:
         """Return the entities of each text, in the order of the texts.
@@ -157,26 +159,28 @@ class CustomRecognizer:
         Raises:
             PluginError: The recognizer does not return one list of entities per text.
         """
-        found = self._made.call("entities", self._made.obj.entities, texts)
-        lists = [list(entities) for entities in found] if isinstance(found, Sequence) else []
+        returned = self._plugin.call("entities", self._plugin.obj.entities, texts)
+        lists = [list(entities) for entities in returned] if isinstance(returned, Sequence) else []
         if len(lists) != len(texts) or any(not _is_entity(entity) for entities in lists for entity in entities):
-            raise self._made.error(f"must give a list of Entity a text, {len(texts)} lists, each Entity with texts")
+            raise self._plugin.error(
+                f"must give one list of Entity per text, {len(texts)} lists, each Entity with a text and a label"
+            )
         return lists
 
 
-def _identity(thing: PluginInstance, kind: type[T]) -> T:
-    own = thing.call("identity", lambda: thing.obj.identity)
-    if not isinstance(own, kind):
-        raise thing.error(f"has the identity {own!r}, wanted a {kind.__name__}")
-    return own
+def _identity(plugin: PluginInstance, kind: type[T]) -> T:
+    identity = plugin.call("identity", lambda: plugin.obj.identity)
+    if not isinstance(identity, kind):
+        raise plugin.error(f"has the identity {identity!r}, wanted a {kind.__name__}")
+    return identity
 
 
-def _revision(thing: PluginInstance, own: str) -> str:
-    return f"{own} (code {thing.code[:12]})"
+def _revision(plugin: PluginInstance, revision: str) -> str:
+    return f"{revision} (code {plugin.code[:12]})"
 
 
-def _is_entity(found: object) -> bool:
-    return isinstance(found, Entity) and isinstance(found.text, str) and isinstance(found.label, str)
+def _is_entity(obj: object) -> bool:
+    return isinstance(obj, Entity) and isinstance(obj.text, str) and isinstance(obj.label, str)
 
 
 def _check_choice(question: ChoiceQuestion, answer: ChoiceAnswer) -> ChoiceAnswer:
@@ -186,9 +190,9 @@ def _check_choice(question: ChoiceQuestion, answer: ChoiceAnswer) -> ChoiceAnswe
     votes, probabilities = tuple(answer.votes), answer.probabilities
     if probabilities is not None:
         probabilities = {label: float(probability) for label, probability in probabilities.items()}
-    is_good = len(votes) == question.votes and {None} != {*votes} <= {None, *question.labels}
-    given = probabilities or {}
-    if is_good and {*given} <= {*question.labels} and all(0 <= p <= 1 for p in given.values()):
+    has_usable_votes = len(votes) == question.votes and {None} != {*votes} <= {None, *question.labels}
+    by_label = probabilities or {}
+    if has_usable_votes and {*by_label} <= {*question.labels} and all(0 <= p <= 1 for p in by_label.values()):
         return replace(answer, votes=votes, probabilities=probabilities)
     reply = answer.reply or repr(answer.votes)
     return ChoiceAnswer(AnswerStatus.FAILED, reason=reasons.NO_USABLE_REPLY, reply=reply, usage=answer.usage)
@@ -204,5 +208,5 @@ def _check_value(question: GenerateQuestion, answer: GenerateAnswer) -> Generate
     return GenerateAnswer(AnswerStatus.FAILED, reason=reasons.NO_USABLE_REPLY, reply=reply, usage=answer.usage)
 
 
-def _named(kind: Any) -> str:
+def _type_name(kind: Any) -> str:
     return getattr(kind, "__name__", "a text or None")

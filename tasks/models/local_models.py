@@ -19,14 +19,14 @@ def load_pipeline(name: str) -> SpacyPipeline:
 
 @lru_cache(maxsize=4)
 def load_embedder(settings: EmbedderSettings) -> Embedder:
-    """Return an embedder that works in this process.
+    """Return an embedder that runs in this process.
 
     Raises:
         ConfigError: The backend is `huggingface`, and the settings name no model.
     """
     if settings.backend == "minilm":
         return MiniLm()
-    if settings.is_own:
+    if settings.is_plugin:
         return CustomEmbedder(settings.backend, settings.options)
     if settings.model is None:
         raise ConfigError("embedder.backend is 'huggingface', but embedder.model names no model")

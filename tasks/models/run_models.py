@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tasks.cache.cached_models import CachedEmbedder
 
 _RUNS = 8
-"""Runs whose connections a process holds; one that runs longer than eight later ones connects again."""
+"""Number of runs whose connections a process keeps open; a run that is displaced by later ones reconnects."""
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ T = TypeVar("T")
 class RunModels:
     """The judges and embedding servers that one run has opened in this process. May be used from several threads.
 
-    Each run opens its own, because the model at an address, or a prompt, may have changed since the run before.
+    Runs do not share them, because the model at an address, or a prompt, may have changed since the previous run.
     Models that are loaded into the process are shared by all runs.
     """
 
@@ -49,7 +49,7 @@ class RunModels:
         self._lock = RLock()
 
     def select(self, settings: Settings) -> Models:
-        """Return the models that settings name, none of them opened yet.
+        """Return the models that settings name, without opening them.
 
         Args:
             settings: Settings of a stage.
@@ -70,10 +70,10 @@ class RunModels:
         return panel
 
     def open_judge(self, judge: JudgeSettings, settings: JudgedSettings) -> Judge:
-        """Return one judge, which answers from the cache what was asked before.
+        """Return one judge, which answers repeated questions from the cache.
 
         Args:
-            judge: The judge to open. How it is launched makes no difference.
+            judge: The judge to open. Its launch settings have no effect.
             settings: The models that a builtin judge works with, and the address of the cache.
         """
         return self.open_cached_judge(judge, settings)
@@ -82,15 +82,15 @@ class RunModels:
         """Return one judge with its cache; see `open_judge`."""
         from tasks.cache.cached_judge import CachedJudge  # noqa: PLC0415 loads the database driver
 
-        if judge.backend == "scripted":  # read each time: a script is short, and may change while the process lives
+        if judge.backend == "scripted":  # read each time: a script is short, and may change while the process runs
             return CachedJudge(_read_script(judge), open_cache(settings.cache), refresh=settings.refresh)
-        reached = judge.model_copy(update={"launch": None, "max_concurrent_stages": None})
-        key = ("judge", reached, settings.embedder, settings.language, settings.cache)
-        opened = self._open_once(key, lambda: self._open_judge(reached, settings))
+        answering = judge.model_copy(update={"launch": None, "max_concurrent_stages": None})
+        key = ("judge", answering, settings.embedder, settings.language, settings.cache)
+        opened = self._open_once(key, lambda: self._open_judge(answering, settings))
         return CachedJudge(opened, open_cache(settings.cache), refresh=settings.refresh)
 
     def open_embedder(self, settings: EmbedderSettings, cache: str | None = None) -> "CachedEmbedder":
-        """Return the embedder, which takes from the cache what was embedded before.
+        """Return the embedder, which takes the vectors of repeated texts from the cache.
 
         Args:
             settings: The embedder to open.
@@ -108,7 +108,7 @@ class RunModels:
         if judge.backend == "builtin":
             embedder = self.open_embedder(settings.embedder, settings.cache)
             return BuiltinJudge(embedder, load_pipeline(settings.language.pipeline))
-        if judge.is_own:
+        if judge.is_plugin:
             return CustomJudge(judge.backend, judge.options)
         return connect_judge(judge)
 
@@ -116,16 +116,16 @@ class RunModels:
         with self._lock:
             if key not in self._opened:
                 self._opened[key] = connect()
-            found: T = self._opened[key]
-            return found
+            opened: T = self._opened[key]
+            return opened
 
 
 class _SelectedModels:
-    """The models that settings name.
+    """The models that the settings of a stage name.
 
     Args:
-        run: Opens them.
-        settings: Names them.
+        run: Models of the run.
+        settings: Settings of the stage.
     """
 
     def __init__(self, run: RunModels, settings: JudgedSettings) -> None:
@@ -153,7 +153,7 @@ class _SelectedModels:
 
 
 def models_for(run_id: str) -> RunModels:
-    """Return the models of a run in this process: the same for every stage of the run that this process computes.
+    """Return the models of a run in this process, the same for all its stages.
 
     Args:
         run_id: Id of the flow run.
@@ -171,7 +171,7 @@ def preload(embedder: EmbedderSettings, language: LanguageSettings) -> None:
     """Load the models that almost every run uses. The run itself reports a model that cannot be loaded."""
     with suppress(AssayError):
         load_pipeline(language.pipeline).entities([""])
-        if embedder.backend != "server" and not embedder.is_own:
+        if embedder.backend != "server" and not embedder.is_plugin:
             RunModels().open_embedder(embedder).embed([""])
 
 

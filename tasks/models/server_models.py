@@ -8,7 +8,7 @@ from tasks.options.judge_options import JudgeSettings
 
 
 def connect_judge(settings: JudgeSettings) -> Judge:
-    """Return a judge behind a server, which is probed for what it can do.
+    """Return a judge behind a server, after probing the features of the server.
 
     Raises:
         ConfigError: The settings do not say where the server is.

@@ -69,7 +69,7 @@ class EmbedderSettings(ModelOptions):
     ] = Field(default_factory=dict)
 
     @property
-    def is_own(self) -> bool:
+    def is_plugin(self) -> bool:
         """Whether it is a plugin."""
         return self.backend not in BUILT_IN[Group.EMBEDDERS]
 

@@ -1,4 +1,4 @@
-"""Declare the options of an embedding server, apart from its client, which only its users load."""
+"""Declare the options of an embedding server, without loading its client."""
 
 from typing import Annotated
 

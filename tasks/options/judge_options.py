@@ -1,4 +1,4 @@
-"""Declare the options of the judge and of the panel beside it."""
+"""Declare the options of the judge and of its panel."""
 
 import json
 from typing import Annotated, Any
@@ -79,7 +79,7 @@ class JudgeSettings(ModelOptions):
     ] = Field(default_factory=dict)
 
     @property
-    def is_own(self) -> bool:
+    def is_plugin(self) -> bool:
         """Whether it is a plugin."""
         return self.backend not in BUILT_IN[Group.JUDGES]
 

@@ -1,4 +1,4 @@
-"""Declare the options of a judge server: its model, and what it is asked with."""
+"""Declare the options of a judge server: its model, prompts and sampling."""
 
 from typing import Annotated
 
@@ -107,7 +107,7 @@ class ServerJudgeOptions(ServerOptions):
     ] = False
 
     def determining(self) -> dict[str, object]:
-        """Return the options that can change an answer; all others may differ between two runs that share answers.
+        """Return the options that can change an answer; runs that share answers may differ in all others.
 
         >>> sorted(ServerJudgeOptions(urls=("http://localhost:8000",)).determining())[:3]
         ['context_window', 'language', 'max_output_tokens']

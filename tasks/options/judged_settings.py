@@ -1,4 +1,4 @@
-"""Provide the bases of the settings of stages that use models."""
+"""Define the base classes of the settings of stages that use models."""
 
 from typing import Annotated
 
@@ -23,7 +23,7 @@ class JudgedSettings(JudgeOptions, EmbedderOptions, LanguageOptions, StoredSetti
     refresh: Annotated[
         bool,
         Option(
-            "Ask although the answers are cached.",
+            "Ask the judge even if its answers are cached.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,

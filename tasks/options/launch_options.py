@@ -19,10 +19,10 @@ from pydantic import (
 from tasks.options.option import Flag, Option, OptionGroup
 
 API_SERVER = "vllm.entrypoints.openai.api_server"
-"""The module that serves. `vllm serve` looks up a distribution named vllm, which repackaged builds do not have."""
+"""The server's module. `vllm serve` looks up a distribution named vllm, which repackaged builds do not have."""
 
 RUN = "run"
-"""The subcommand of a container engine, after which options go."""
+"""The subcommand of a container engine that its options follow."""
 
 MASKED = str(SecretStr("hidden"))
 MANAGED = {
@@ -40,7 +40,7 @@ MANAGED = {
 
 
 def _as_text(value: Any) -> Any:
-    """Configuration files have numbers without quotes; as text they are no error, which would show them."""
+    """Return a number as text: configuration files have unquoted ones, and an error about them would show them."""
     return str(value) if type(value) in (int, float) else value
 
 
@@ -54,7 +54,7 @@ def _refuse_masked(value: SecretStr) -> SecretStr:
 
 
 def _split(value: Any) -> Any:
-    """A command line, as the environment and the command line have it, becomes words."""
+    """Split a command line that is given as one text, as in an environment variable or a flag."""
     return tuple(shlex.split(value)) if isinstance(value, str) else value
 
 
@@ -215,21 +215,21 @@ class LaunchSettings(OptionGroup):
 
     @field_validator("extra_args")
     @classmethod
-    def _has_no_field(cls, extra_args: tuple[str, ...]) -> tuple[str, ...]:
+    def _refuse_managed_options(cls, extra_args: tuple[str, ...]) -> tuple[str, ...]:
         for word in extra_args:
             option = word.partition("=")[0].replace("_", "-")
             if option == "--api-key":
-                raise ValueError("extra_args are shown, and has --api-key; set VLLM_API_KEY in environment instead")
+                raise ValueError("extra_args has --api-key, but is not hidden; set VLLM_API_KEY in environment instead")
             field = MANAGED.get(option)
             if field is not None:
                 raise ValueError(f"extra_args has {word}; set the field {field} instead")
         return extra_args
 
-    # What one field says about another is checked at the field: an error of the whole would show all that was given,
-    # values of variables too.
+    # Relations between fields are checked at a field: an error of the whole model would show its whole input, including
+    # the values of environment variables.
     @field_validator("container")
     @classmethod
-    def _is_one_or_the_other(cls, container: Words | None, info: ValidationInfo) -> Words | None:
+    def _check_container(cls, container: Words | None, info: ValidationInfo) -> Words | None:
         if (info.data.get("python") is None) == (container is None):
             raise ValueError("set either python (of an environment that has vLLM) or container, and not both")
         if container is not None and RUN not in container[1:-1]:
@@ -240,9 +240,9 @@ class LaunchSettings(OptionGroup):
 
     @field_validator("entry")
     @classmethod
-    def _goes_with_python(cls, entry: str, info: ValidationInfo) -> str:
+    def _check_entry(cls, entry: str, info: ValidationInfo) -> str:
         if info.data.get("container") is not None and entry != API_SERVER:
-            raise ValueError("entry goes with python; a container serves by its image's entry point")
+            raise ValueError("entry is an option of python; a container serves by its image's entry point")
         return entry
 
     def __hash__(self) -> int:

@@ -39,7 +39,7 @@ class MetricChoice(OptionGroup):
     ] = Field(default_factory=dict)
 
     def request(self) -> MetricRequest:
-        """Return the metric request that it stands for."""
+        """Return the metric request that the options describe."""
         from tasks.plugins.metric_lookup import find_metric  # noqa: PLC0415 keeps `assay --help` quick
 
         key = self.key or self.parameters.get("name")
@@ -47,7 +47,7 @@ class MetricChoice(OptionGroup):
 
 
 MetricChoices: TypeAlias = Annotated[tuple[str | MetricChoice, ...] | None, BeforeValidator(_split_metrics)]
-"""Metrics by name, with parameters or without; None where none are named."""
+"""Metrics by name, with or without parameters; None if none are named."""
 
 
 class VerdictOptions(OptionGroup):
@@ -107,10 +107,10 @@ class MetricOptions(VerdictOptions):
     ] = "none"
 
     def requests(self) -> list[MetricRequest] | None:
-        """Return the metrics that are named, with complete parameters; None where none are named.
+        """Return the named metrics with complete parameters; None if none are named.
 
         Raises:
-            ConfigError: A metric or parameter is unknown, or two metrics have one name.
+            ConfigError: A metric or parameter is unknown, or two metrics have the same key.
         """
         from tasks.plugins.metric_lookup import parse_metric  # noqa: PLC0415 keeps `assay --help` quick
 

@@ -1,4 +1,4 @@
-"""Provide a metric as stages receive it."""
+"""Define the settings by which stages receive a metric."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ class MetricSettings(Settings):
 
     Args:
         name: Name under which the metric is found.
-        parameters: Those of its parameters that are set.
+        parameters: Values of its parameters.
         key: Name of its scores.
         code: Digest of the code of a user-defined metric; empty for a built-in one.
     """
@@ -27,21 +27,21 @@ class MetricSettings(Settings):
 
     @classmethod
     def from_request(cls, request: MetricRequest) -> "MetricSettings":
-        """Return the settings that stand for a request."""
+        """Return the settings that describe a request."""
         metric = request.metric
         name = metric.origin or metric.name
         return cls(name=name, parameters=dict(request.parameters), key=request.key, code=metric.code)
 
     def request(self) -> MetricRequest:
-        """Return the request that the settings stand for.
+        """Return the request that the settings describe.
 
         Raises:
-            PluginError: A user-defined metric has other code here than where the run was planned.
+            PluginError: A user-defined metric has different code here than where the run was planned.
         """
         metric = find_metric(self.name)
         if self.code not in ("", metric.code):
             raise PluginError(
-                f"the metric {self.name} has other code here than where the run was planned; install the same version "
-                "on every machine, and start workers again after a change"
+                f"the metric {self.name} has different code here than where the run was planned; install the same "
+                "version on every machine, and restart workers after a change"
             )
         return metric.request(self.parameters, self.key)

@@ -1,4 +1,4 @@
-"""Check the backend of a model: one that is built in, or a plugin."""
+"""Check the backend of a model: a built-in one or a plugin."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -19,12 +19,14 @@ BUILT_IN: Mapping[Group, tuple[str, ...]] = {
 _REFERENCE = re.compile(r"[\w.]+:[\w.]+")
 
 
-def _known(group: Group) -> Callable[[str], str]:
-    """Return a validator that accepts built-in backends and plugins that can exist."""
+def _backend_validator(group: Group) -> Callable[[str], str]:
+    """Return a validator that accepts built-in backends, `module:attribute` and installed entry points."""
 
     def check(name: str) -> str:
-        packaged = [] if name in BUILT_IN[group] or _REFERENCE.fullmatch(name) else list(installed_names(group))
-        if name in BUILT_IN[group] or _REFERENCE.fullmatch(name) or name in packaged:
+        if name in BUILT_IN[group] or _REFERENCE.fullmatch(name):
+            return name
+        packaged = list(installed_names(group))
+        if name in packaged:
             return name
         names = [f"{each!r}, " for each in (*BUILT_IN[group], *packaged)]
         wanted = "".join(names) + "module:attribute for a plugin"
@@ -33,9 +35,9 @@ def _known(group: Group) -> Callable[[str], str]:
     return check
 
 
-JudgeBackend: TypeAlias = Annotated[str, AfterValidator(_known(Group.JUDGES))]
-EmbedderBackend: TypeAlias = Annotated[str, AfterValidator(_known(Group.EMBEDDERS))]
-RecognizerBackend: TypeAlias = Annotated[str, AfterValidator(_known(Group.RECOGNIZERS))]
+JudgeBackend: TypeAlias = Annotated[str, AfterValidator(_backend_validator(Group.JUDGES))]
+EmbedderBackend: TypeAlias = Annotated[str, AfterValidator(_backend_validator(Group.EMBEDDERS))]
+RecognizerBackend: TypeAlias = Annotated[str, AfterValidator(_backend_validator(Group.RECOGNIZERS))]
 """A built-in backend, or a plugin: `module:attribute` or the name of an entry point."""
 
 PluginOptions: TypeAlias = Annotated[dict[str, Any], AfterValidator(check_secret_references)]

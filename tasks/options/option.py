@@ -1,8 +1,8 @@
 """Declare an option once: its description, its facts and its form on the command line.
 
-An option is a field of an `OptionGroup`, annotated with `Option`. Whatever needs to know something about options asks
-the declarations: loading resolves paths by them, error messages hide secrets, fingerprints and comparisons leave out
-what cannot change a score, the command line and the starter configuration are built from them.
+An option is a field of an `OptionGroup`, annotated with `Option`. The rest of the code reads the declarations: loading
+resolves paths, error messages hide secrets, fingerprints and comparisons leave out options that cannot change a score,
+and the command line and the starter configuration are generated from them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from tasks.options.settings import Settings
 ENVIRONMENT_PREFIX = "ASSAY_"
 
 PathKind: TypeAlias = bool | Literal["command"]
-"""Whether an option names a place on this machine; a command is one only where it has a separator."""
+"""True if an option is a path on this machine; a "command" is a path only if it contains a separator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +45,11 @@ class OptionFacts:
     """The facts about an option besides its type, default and description.
 
     Args:
-        path: True if the value is a path of this machine: relative to the configuration file that names it, and
-            absolute in a deployment. A URL is kept as it is.
+        path: True if the value is a path on this machine: relative to the configuration file that names it, and
+            absolute in a deployment. A URL stays unchanged.
         may_hold_secret: True if the value, or anything in the table, may hold a secret; messages never repeat it.
         affects_scores: True if a run with another value may have other scores.
-        words: Values of a path that are no path.
+        words: Values that are keywords rather than paths.
         renamed_from: Earlier name of the option.
         renamed_values: Earlier value -> value.
         flag: Form on the command line; None if commands have no flag for it.
@@ -117,7 +117,7 @@ def _refuse_renamed(renamed: Mapping[str, str]) -> Callable[[Any], Any]:
 class OptionGroup(Settings):
     """Options about one concern, each declared by `Option`.
 
-    A subclass that adds fields which no user sets, as settings of a stage do, says `only_options = False`.
+    A subclass that adds fields which no user sets, such as the settings of a stage, sets `only_options = False`.
 
     Raises:
         TypeError: A class is defined with a field that no Option declares.
@@ -143,11 +143,11 @@ class Declaration:
     """An option and its place in a configuration.
 
     Args:
-        place: Names of the tables that lead to the option, and its own.
+        place: Names of the tables that contain the option, outermost first, then the name of the option.
         field: The field that declares it.
         facts: Its facts.
         table: Group of the options in it, if it is a table.
-        in_list: True if one of the tables that lead to the option is in a list.
+        in_list: True if one of the tables that contain the option is in a list.
     """
 
     place: tuple[str, ...]
@@ -158,7 +158,7 @@ class Declaration:
 
     @property
     def earlier_place(self) -> tuple[str, ...] | None:
-        """The place under the earlier name; None if it has kept its name."""
+        """The place under the earlier name; None if the option was never renamed."""
         return None if self.facts.renamed_from is None else (*self.place[:-1], self.facts.renamed_from)
 
 
@@ -197,13 +197,13 @@ def _is_list(annotation: Any) -> bool:
 
 
 def implementation_fields(settings: type[BaseModel]) -> set[str]:
-    """Return the fields that say how something is computed, not what: models, and what cannot change a score."""
-    found = set()
+    """Return the fields that say how something is computed, not what: models, and options that affect no score."""
+    names = set()
     for name, field in settings.model_fields.items():
         facts, table = facts_of(field), table_of(field)
         if (facts is not None and not facts.affects_scores) or (table is not None and issubclass(table, ModelOptions)):
-            found.add(name)
-    return found
+            names.add(name)
+    return names
 
 
 def scoring_options(group: type[OptionGroup]) -> set[str]:
@@ -214,7 +214,7 @@ def scoring_options(group: type[OptionGroup]) -> set[str]:
 def may_hold_secret(group: type[OptionGroup], place: tuple[str | int, ...]) -> bool:
     """Return whether the value at a place of a configuration may hold a secret.
 
-    A table may, where any of its options may.
+    A table may hold one if any of its options may.
 
     Args:
         group: Group of the whole configuration.
@@ -294,7 +294,7 @@ def _current_value(facts: OptionFacts, value: Any) -> Any:
 
 
 def current_name(group: type[OptionGroup], place: tuple[str | int, ...]) -> str | None:
-    """Return the current name of an option that a configuration gives by its earlier name; None if it is none."""
+    """Return the current name of the option whose earlier name is at this place; None if there is no such option."""
     names = tuple(str(part) for part in place if isinstance(part, str))
     return next((option.place[-1] for option in declarations(group) if option.earlier_place == names), None)
 

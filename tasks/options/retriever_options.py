@@ -15,7 +15,7 @@ def describe_address(name: str) -> str:
     """Return an http(s) URL without secrets, or the name of an object: `module:attribute` or an entry point.
 
     Raises:
-        ValueError: It is a URL of another kind, or one with a user or a password.
+        ValueError: The URL has another scheme, or a user, password or query.
 
     >>> describe_address("http://localhost:9000/search")
     'http://localhost:9000/search'

@@ -15,10 +15,10 @@ def refuse_bare_host(name: str) -> None:
     >>> refuse_bare_host("localhost:8000/v1")
     Traceback (most recent call last):
         ...
-    metric_core.errors.ConfigError: 'localhost:8000/v1' is no URL; a server is named as in http://localhost:8000/v1
+    metric_core.errors.ConfigError: 'localhost:8000/v1' is not a URL; give a server as in http://localhost:8000/v1
 
     Raises:
-        ConfigError: The name is a host and a port; the message says the URL that was perhaps meant.
+        ConfigError: The name is a host and a port; the message suggests a URL.
     """
     if _HOST.match(name):
-        raise ConfigError(f"{name!r} is no URL; a server is named as in http://{name}")
+        raise ConfigError(f"{name!r} is not a URL; give a server as in http://{name}")

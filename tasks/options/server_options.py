@@ -15,7 +15,7 @@ def normalize_url(url: str) -> str:
     """Return a server's URL as requests use it: with `/v1` where it has no path, without a trailing slash.
 
     Raises:
-        ValueError: It is no http(s) URL, or it holds credentials or a query, which would end up in run folders.
+        ValueError: It is not an http(s) URL, or it holds credentials or a query, which would end up in run folders.
 
     >>> normalize_url("http://localhost:8000/")
     'http://localhost:8000/v1'
@@ -106,16 +106,16 @@ class ServerOptions(OptionGroup):
     ] = 120.0
 
     def read_key(self) -> str | None:
-        """Read the key of the server again, since it is stored nowhere.
+        """Read the key of the server, which is stored nowhere.
 
         Raises:
-            ConfigError: The variable is not set, there is no such block, or no header can carry what it holds.
+            ConfigError: The variable or the block does not exist, or the key has characters that no header can carry.
         """
         key = self._named_key()
         if key is not None and not (key.isascii() and key.isprintable()):
             raise ConfigError(
                 f"the key that {self.api_key or self.api_key_env} names holds a line break or another character that "
-                "no server takes in a key; store the key alone"
+                "no server accepts in a key; store the key alone"
             )
         return key
 
@@ -130,6 +130,6 @@ class ServerOptions(OptionGroup):
         if not key:
             raise ConfigError(
                 f"api_key_env names {self.api_key_env}, but the environment has no such variable, or an empty one; "
-                "set it to the server's key, or leave api_key_env out if the server wants none"
+                "set it to the server's key, or leave api_key_env out if the server needs none"
             )
         return key

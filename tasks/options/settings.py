@@ -1,4 +1,4 @@
-"""Provide the base of everything that flows and stages receive as a parameter."""
+"""Define the base class of everything that flows and stages receive as a parameter."""
 
 from pydantic import BaseModel, ConfigDict
 
@@ -9,5 +9,5 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def __hash__(self) -> int:
-        """Return a hash of the content, which may hold tables."""
+        """Return a hash of the content; its fields alone may be unhashable."""
         return hash(self.model_dump_json())

@@ -1,4 +1,4 @@
-"""Declare the options of the data: names of columns, how many rows, and what becomes of rows that are no samples."""
+"""Declare the options of the data: names of columns, number of rows, and treatment of bad rows."""
 
 import json
 from collections.abc import Mapping
@@ -122,7 +122,7 @@ class SourceOptions(RowOptions):
     """Options for reading a source.
 
     Args:
-        batch_rows: Number of rows per table, and the bound on how many are in memory. At least 1.
+        batch_rows: Number of rows per table, at least 1; it bounds the number of rows in memory.
 
     Raises:
         ConfigError: `column_map` names a sample column that does not exist or names one twice; a number below 1.
@@ -154,10 +154,10 @@ def _check_column_map(column_map: Mapping[str, str]) -> None:
 
 
 def _unknown_target(source: str, target: str) -> str:
-    message = f"column_map maps {source!r} to {target!r}, which is no column of a sample. "
+    message = f"column_map maps {source!r} to {target!r}, which is not a column of a sample. "
     if target in ("row_id", "id"):
         return message + f"To take the ids of the rows from it, set id_column to {source!r}."
     if source in COLUMNS:
-        return message + f"The data set's own name comes first: {{{target!r}: {source!r}}}."
+        return message + f"The name in the data comes first: {{{target!r}: {source!r}}}."
     suggestion = COLUMN_ALIASES.get(target) or suggest_nearest(target, COLUMNS)
     return message + (f"Did you mean {suggestion!r}?" if suggestion else f"There are: {quote_names(COLUMNS)}.")

@@ -1,1 +1,1 @@
-"""Stages, one file each; their registry; the wrapper that makes them Prefect tasks."""
+"""The stages, one per module, with their registry and their Prefect tasks."""

@@ -9,7 +9,12 @@ from pydantic import Field, field_serializer
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.evidence import Evidence
 from metric_core.stages import PRODUCT_STAGES, Stage
-from tasks.evidence.sample_evidence import Asked, map_probabilities, read_asked_probabilities, read_evidence
+from tasks.evidence.sample_evidence import (
+    AskedProbabilities,
+    map_probabilities,
+    read_asked_probabilities,
+    read_evidence,
+)
 from tasks.models.protocol import Models
 from tasks.options.metric_options import VerdictOptions
 from tasks.options.metric_settings import MetricSettings
@@ -22,7 +27,7 @@ class AggregationSettings(VerdictOptions):
 
     Args:
         metrics: Metrics to score.
-        maps: Key of a metric -> map of the probabilities that it counts, for `probability`.
+        maps: Metric key -> calibration map of the judge's probabilities, with `verdict = "probability"`.
     """
 
     only_options = False
@@ -32,15 +37,15 @@ class AggregationSettings(VerdictOptions):
 
     @field_serializer("maps")
     def _serialize_maps(self, maps: Mapping[str, ProbabilityMap]) -> list[dict[str, Any]]:
-        # The stage's fingerprint is made of this form.
-        return [{"metric": key, **asdict(found)} for key, found in maps.items()]
+        # The stage's fingerprint contains this form.
+        return [{"metric": key, **asdict(probability_map)} for key, probability_map in maps.items()]
 
 
 @stage(
     Stage.AGGREGATION,
     version=1,
     reads=(Stage.SAMPLES, *PRODUCT_STAGES),
-    cached=False,  # computing scores costs less than being wrong about a formula that has changed
+    cached=False,  # scores are cheap to compute, and a cached one would hide that its formula has changed
     always=True,
 )
 def aggregation(tables: Tables, settings: AggregationSettings, models: Models, progress: Progress) -> StageOutput:
@@ -68,7 +73,9 @@ def aggregation(tables: Tables, settings: AggregationSettings, models: Models, p
     return StageOutput(build_table(Stage.AGGREGATION, rows))
 
 
-def _map_evidence(evidence: Evidence, asked: Mapping[str, Asked], probability_map: ProbabilityMap | None) -> Evidence:
+def _map_evidence(
+    evidence: Evidence, asked: Mapping[str, AskedProbabilities], probability_map: ProbabilityMap | None
+) -> Evidence:
     if probability_map is None:
         return evidence
     return map_probabilities(evidence, asked.get(evidence.sample.row_id, {}), probability_map)

@@ -46,8 +46,8 @@ def claims(tables: Tables, settings: ClaimsSettings, models: Models, progress: P
     split = models.pipeline().sentences
     if Product.REFERENCE_SENTENCES in settings.products:
         sentences = split([sample.reference or "" for sample in samples])
-        for sample, found in zip(samples, sentences, strict=True):
-            rows += _answered_rows(sample, Side.REFERENCE_SENTENCE, _numbered(Side.REFERENCE_SENTENCE, found))
+        for sample, texts in zip(samples, sentences, strict=True):
+            rows += _answered_rows(sample, Side.REFERENCE_SENTENCE, _numbered(Side.REFERENCE_SENTENCE, texts))
     if Product.CONTEXT_SENTENCES in settings.products:
         rows += _context_sentence_rows(samples, split)
     return StageOutput(build_table(Stage.CLAIMS, rows), batcher.usage)
@@ -57,9 +57,9 @@ def _claim_rows(
     samples: Sequence[Sample], side: Side, text_of: Callable[[Sample], str | None], batcher: JudgeBatcher
 ) -> list[dict[str, Any]]:
     texts = [text_of(sample) or "" for sample in samples]
-    asked = [i for i, text in enumerate(texts) if text.strip()]
-    answers = batcher.generate([ask_claims(texts[i], samples[i].user_input) for i in asked])
-    by_row = dict(zip(asked, answers, strict=True))
+    not_blank = [i for i, text in enumerate(texts) if text.strip()]
+    answers = batcher.generate([ask_claims(texts[i], samples[i].user_input) for i in not_blank])
+    by_row = dict(zip(not_blank, answers, strict=True))
     rows: list[dict[str, Any]] = []
     for i, sample in enumerate(samples):
         answer = by_row.get(i)
@@ -67,10 +67,10 @@ def _claim_rows(
             rows.append(_row_without_text(sample, side, AnswerStatus.UNDEFINED, reasons.empty_column(side)))
             continue
         if answer.status is AnswerStatus.ANSWERED:
-            found = _answered_rows(sample, side, _numbered(side, _clean(answer)))
+            first, *more = _answered_rows(sample, side, _numbered(side, _clean(answer)))
         else:
-            found = [_row_without_text(sample, side, answer.status, answer.reason)]
-        rows += [{**found[0], "reply": reply_cell(answer)}, *found[1:]]
+            first, *more = [_row_without_text(sample, side, answer.status, answer.reason)]
+        rows += [{**first, "reply": reply_cell(answer)}, *more]
     return rows
 
 
@@ -81,12 +81,12 @@ def _context_sentence_rows(
     sentences = dict(zip(passages, split(passages), strict=True))
     rows: list[dict[str, Any]] = []
     for sample in samples:
-        found = [
+        numbered = [
             (f"{Side.CONTEXT_SENTENCE}:{i}:{j}", sentence)
             for i, passage in enumerate(sample.retrieved_contexts or ())
             for j, sentence in enumerate(sentences[passage])
         ]
-        rows += _answered_rows(sample, Side.CONTEXT_SENTENCE, found)
+        rows += _answered_rows(sample, Side.CONTEXT_SENTENCE, numbered)
     return rows
 
 
@@ -98,12 +98,12 @@ def _numbered(side: Side, texts: Iterable[str]) -> list[tuple[str, str]]:
     return [(f"{side}:{i}", text) for i, text in enumerate(texts)]
 
 
-def _answered_rows(sample: Sample, side: Side, found: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
-    if not found:
+def _answered_rows(sample: Sample, side: Side, numbered: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+    if not numbered:
         return [_row_without_text(sample, side, AnswerStatus.UNDEFINED, _NOTHING_FOUND[side])]
     return [
         {"row_id": sample.row_id, "side": side, "claim_id": claim_id, "text": text, "status": AnswerStatus.ANSWERED}
-        for claim_id, text in found
+        for claim_id, text in numbered
     ]
 
 

@@ -16,7 +16,7 @@ Tables: TypeAlias = Mapping[Stage, pa.Table]
 """The tables that a stage reads, by the stage that computed them."""
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Called with the units that are done, and with the growth of their total."""
+"""Called with the number of newly done units and the increase of their total."""
 
 S = TypeVar("S", bound=Settings)
 
@@ -35,7 +35,7 @@ class StageOutput:
 
 
 def ignore_progress(done: int, total: int) -> None:
-    """Do nothing: the reporter of a stage that nobody watches."""
+    """Do nothing; the default progress callback."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class StageDefinition(Generic[S]):
 
     Args:
         stage: Name of the stage.
-        version: Number that is raised whenever equal inputs would give another table.
-        reads: Stages whose tables it reads, as far as they are planned.
-        asks: Kinds of questions that it may ask the judge; none for a stage without a judge.
-        cached: True for a stage whose tables are cached.
-        always: True for a stage that runs even if no metric needs a product of it.
+        version: Number to increase whenever equal inputs would give a different table.
+        reads: Stages whose tables it reads, if the run includes them.
+        asks: Kinds of questions that it may ask the judge; empty for a stage without a judge.
+        cached: True if its tables are cached.
+        always: True if it runs even when no metric needs its products.
         settings: Class of its settings.
-        function: Function that computes its table from tables, settings, models and a progress reporter alone.
+        function: Function that computes its table; the table depends on nothing but the arguments.
     """
 
     stage: Stage
@@ -91,7 +91,7 @@ def stage(  # noqa: PLR0913 a declaration
         TypeError: `asks` contradicts `metric_core.stages.JUDGED`.
     """
     if bool(asks) != (name in JUDGED):
-        raise TypeError(f"the stage {name} asks {', '.join(asks) or 'nothing'}, which metric_core.stages.JUDGED denies")
+        raise TypeError(f"the stage {name} asks {', '.join(asks) or 'nothing'}, but metric_core.stages.JUDGED differs")
 
     def declare(function: Callable[[Tables, S, Models, Progress], StageOutput]) -> StageDefinition[S]:
         settings = get_type_hints(function)["settings"]

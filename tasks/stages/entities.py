@@ -26,35 +26,35 @@ class EntitiesSettings(StoredSettings, LanguageOptions):
 
 @stage(Stage.ENTITIES, version=1, reads=(Stage.SAMPLES,))
 def entities(tables: Tables, settings: EntitiesSettings, models: Models, progress: Progress) -> StageOutput:
-    """Find the entities of each text that a product needs; equal texts are read once."""
+    """Find the entities of each text that a product needs; equal texts are processed once."""
     samples = read_samples_table(tables[Stage.SAMPLES])
-    of_reference = Product.REFERENCE_ENTITIES in settings.products
-    of_contexts = Product.CONTEXT_ENTITIES in settings.products
+    needs_reference = Product.REFERENCE_ENTITIES in settings.products
+    needs_contexts = Product.CONTEXT_ENTITIES in settings.products
     texts: dict[str, None] = {}
     for sample in samples:
-        if of_reference and sample.reference:
+        if needs_reference and sample.reference:
             texts[sample.reference] = None
-        if of_contexts:
+        if needs_contexts:
             texts.update(dict.fromkeys(sample.retrieved_contexts or ()))
     progress(0, len(texts))
-    found = dict(zip(texts, models.recognizer().entities(list(texts)), strict=True))
+    recognized = dict(zip(texts, models.recognizer().entities(list(texts)), strict=True))
     progress(len(texts), 0)
     rows: list[dict[str, Any]] = []
     for sample in samples:
-        if of_reference:
-            listed = _rows(sample, Side.REFERENCE, None, found.get(sample.reference or "", ()))
-            rows += listed or [_row_without_entity(sample, Side.REFERENCE, reasons.NO_REFERENCE_ENTITIES)]
-        if of_contexts:
-            listed = [
+        if needs_reference:
+            entity_rows = _rows(sample, Side.REFERENCE, None, recognized.get(sample.reference or "", ()))
+            rows += entity_rows or [_row_without_entity(sample, Side.REFERENCE, reasons.NO_REFERENCE_ENTITIES)]
+        if needs_contexts:
+            entity_rows = [
                 row
                 for i, passage in enumerate(sample.retrieved_contexts or ())
-                for row in _rows(sample, Side.CONTEXT, i, found[passage])
+                for row in _rows(sample, Side.CONTEXT, i, recognized[passage])
             ]
-            rows += listed or [_row_without_entity(sample, Side.CONTEXT, reasons.NO_CONTEXT_ENTITIES)]
+            rows += entity_rows or [_row_without_entity(sample, Side.CONTEXT, reasons.NO_CONTEXT_ENTITIES)]
     return StageOutput(build_table(Stage.ENTITIES, rows))
 
 
-def _rows(sample: Sample, side: Side, passage: int | None, found: Sequence[Entity]) -> list[dict[str, Any]]:
+def _rows(sample: Sample, side: Side, passage: int | None, recognized: Sequence[Entity]) -> list[dict[str, Any]]:
     return [
         {
             "row_id": sample.row_id,
@@ -64,7 +64,7 @@ def _rows(sample: Sample, side: Side, passage: int | None, found: Sequence[Entit
             "label": entity.label,
             "status": AnswerStatus.ANSWERED,
         }
-        for entity in dict.fromkeys(found)
+        for entity in dict.fromkeys(recognized)
     ]
 
 

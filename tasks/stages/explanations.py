@@ -1,7 +1,7 @@
 """Ask the judge to explain its verdicts on claims: the stage `explanations`.
 
-The verdicts are given before, so asking why cannot change them. Verdicts that were known without asking the judge, as
-those against an empty premise, are not explained.
+The verdicts exist already, so asking for explanations cannot change them. A verdict that needed no judge question, such
+as one against an empty premise, is not explained.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_samples_table
 
 Explained: TypeAlias = Literal["unsupported", "all"]
-"""The verdicts on claims that are explained: those that say no, or all."""
+"""The verdicts on claims to explain: those that say no, or all."""
 
 _UNANSWERABLE = GenerateAnswer(AnswerStatus.UNDEFINED, reason=reasons.NEEDS_LANGUAGE_MODEL)
 
@@ -30,7 +30,7 @@ class ExplanationsSettings(JudgedSettings):
     """Settings of the stage `explanations`.
 
     Args:
-        explained: Verdicts that are explained.
+        explained: Verdicts to explain.
     """
 
     explained: Explained = "unsupported"
@@ -43,7 +43,7 @@ class ExplanationsSettings(JudgedSettings):
     asks=(QuestionKind.EXPLANATION,),
 )
 def explanations(tables: Tables, settings: ExplanationsSettings, models: Models, progress: Progress) -> StageOutput:
-    """Ask the judge why, once per verdict."""
+    """Ask the judge to explain each selected verdict."""
     judge = models.judge()
     batcher = JudgeBatcher(judge, progress)
     samples = {sample.row_id: sample for sample in read_samples_table(tables[Stage.SAMPLES])}
@@ -66,7 +66,7 @@ def explanations(tables: Tables, settings: ExplanationsSettings, models: Models,
 
 def _select(verdicts: Iterable[Mapping[str, Any]], explained: Explained) -> Iterator[Mapping[str, Any]]:
     for row in verdicts:
-        # A verdict that was known without asking has its reason beside it.
+        # Only a verdict that needed no judge question has a reason.
         was_asked = row["status"] == AnswerStatus.ANSWERED and row["reason"] is None
         if row["kind"] == VerdictKind.SUPPORT and was_asked and (explained == "all" or row["verdict"] == 0):
             yield row

@@ -1,7 +1,7 @@
-"""Compute the digest of what determines a stage's table besides the tables it is made from.
+"""Compute the digest of everything but the input tables that determines a stage's table.
 
-Settings say where a judge is and how it is reached; what determines its answers is which model it is, what it is asked
-and how. So the digest holds the judge's own fingerprint in place of its settings.
+Settings say where a judge is and how to reach it, but its answers depend on its model, prompts and sampling. Therefore
+the digest contains the judge's fingerprint in place of its settings.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from tasks.options.settings import Settings
 
 
 def settings_fingerprint(settings: Settings, models: Models, asks: Sequence[QuestionKind] = ()) -> str:
-    """Return the digest of all that a stage's settings determine.
+    """Return the digest of everything that a stage's settings determine.
 
     Args:
         settings: Settings of the stage.

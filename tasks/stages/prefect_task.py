@@ -1,4 +1,4 @@
-"""Wrap functions as Prefect tasks, with what all stages have in common."""
+"""Wrap functions as Prefect tasks that retry and cache in the same way for all stages."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -38,7 +38,7 @@ def make_prefect_task(name: Stage, version: int, function: Callable[..., Any], r
 def run_here(task: Task[..., Any], *arguments: Any) -> Any:
     """Run a task in the process of the flow, wherever the stages run, and return its result.
 
-    Tasks that read the user's files or write the run folder need this: other machines do not see them.
+    Tasks that read the user's files or write the run folder need this, because other machines cannot access them.
     """
     return cast("Callable[..., Any]", task)(*arguments)
 

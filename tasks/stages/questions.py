@@ -30,9 +30,9 @@ def questions(tables: Tables, settings: QuestionsSettings, models: Models, progr
     """Regenerate questions from each response that is not empty."""
     samples = read_samples_table(tables[Stage.SAMPLES])
     batcher = JudgeBatcher(models.judge(), progress)
-    asked = [sample for sample in samples if sample.response and sample.response.strip()]
-    answers = batcher.generate([ask_questions(sample.response or "", settings.count) for sample in asked])
-    by_row = {sample.row_id: answer for sample, answer in zip(asked, answers, strict=True)}
+    with_response = [sample for sample in samples if sample.response and sample.response.strip()]
+    answers = batcher.generate([ask_questions(sample.response or "", settings.count) for sample in with_response])
+    by_row = {sample.row_id: answer for sample, answer in zip(with_response, answers, strict=True)}
     rows = [row for sample in samples for row in _rows(sample, by_row.get(sample.row_id))]
     return StageOutput(build_table(Stage.QUESTIONS, rows), batcher.usage)
 
@@ -48,8 +48,8 @@ def _rows(sample: Sample, answer: GenerateAnswer | None) -> list[dict[str, Any]]
 def _question_rows(sample: Sample, answer: GenerateAnswer) -> list[dict[str, Any]]:
     if answer.status is not AnswerStatus.ANSWERED:
         return [{"row_id": sample.row_id, "status": answer.status, "reason": answer.reason}]
-    found = answer.value["questions"]
-    if not found:
+    regenerated = answer.value["questions"]
+    if not regenerated:
         return [{"row_id": sample.row_id, "status": AnswerStatus.UNDEFINED, "reason": reasons.NO_QUESTIONS}]
     return [
         {
@@ -59,5 +59,5 @@ def _question_rows(sample: Sample, answer: GenerateAnswer) -> list[dict[str, Any
             "noncommittal": bool(question["noncommittal"]),
             "status": AnswerStatus.ANSWERED,
         }
-        for k, question in enumerate(found)
+        for k, question in enumerate(regenerated)
     ]

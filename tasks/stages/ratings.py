@@ -36,9 +36,9 @@ def ratings(tables: Tables, settings: RatingsSettings, models: Models, progress:
     for metric in settings.metrics:
         request = metric.request()
         for sample in samples:
-            wanted = request.rating_requests(sample)
-            if not isinstance(wanted, Score):
-                asked += [(sample.row_id, metric.key, rating) for rating in wanted]
+            ratings_or_score = request.rating_requests(sample)
+            if not isinstance(ratings_or_score, Score):
+                asked += [(sample.row_id, metric.key, rating) for rating in ratings_or_score]
     answers = _ask([rating for _, _, rating in asked], batcher)
     rows = [
         {"row_id": row_id, "metric": metric, "template": rating.template, **row}
@@ -51,8 +51,8 @@ def ratings(tables: Tables, settings: RatingsSettings, models: Models, progress:
 def _ask(requests: Sequence[RatingRequest], batcher: JudgeBatcher) -> list[ChoiceAnswer | GenerateAnswer]:
     choices = [request.question for request in requests if isinstance(request.question, ChoiceQuestion)]
     generations = [request.question for request in requests if isinstance(request.question, GenerateQuestion)]
-    chosen, written = iter(batcher.choose(choices)), iter(batcher.generate(generations))
-    return [next(chosen) if isinstance(request.question, ChoiceQuestion) else next(written) for request in requests]
+    chosen, generated = iter(batcher.choose(choices)), iter(batcher.generate(generations))
+    return [next(chosen) if isinstance(request.question, ChoiceQuestion) else next(generated) for request in requests]
 
 
 def _rating_rows(answer: ChoiceAnswer | GenerateAnswer) -> list[dict[str, Any]]:
@@ -65,7 +65,7 @@ def _rating_rows(answer: ChoiceAnswer | GenerateAnswer) -> list[dict[str, Any]]:
     probabilities = None
     if answer.probabilities is not None:
         probabilities = [{"label": label, "probability": p} for label, p in answer.probabilities.items()]
-    first_lost = answer.votes.index(None) if None in answer.votes else None
+    first_unusable = answer.votes.index(None) if None in answer.votes else None
     return [
         {
             "vote": vote,
@@ -74,7 +74,7 @@ def _rating_rows(answer: ChoiceAnswer | GenerateAnswer) -> list[dict[str, Any]]:
             "panel": panel_cell(answer, vote),
             "status": AnswerStatus.ANSWERED if label is not None else AnswerStatus.FAILED,
             "reason": None if label is not None else reasons.NO_USABLE_RATING,
-            "reply": reply_cell(answer) if vote == first_lost else None,
+            "reply": reply_cell(answer) if vote == first_unusable else None,
         }
         for vote, label in enumerate(answer.votes)
     ]
@@ -86,6 +86,6 @@ def _generated_row(answer: GenerateAnswer) -> dict[str, Any]:
     if isinstance(value, str):
         return {**row, "value": value, "status": AnswerStatus.ANSWERED}
     number = float(value) if isinstance(value, bool) else finite_number(value)
-    if number is None:  # whole numbers in JSON may be longer than any that can be counted with
+    if number is None:  # a number in JSON may be too large for a float
         return {**row, "status": AnswerStatus.FAILED, "reason": reasons.NO_USABLE_RATING}
     return {**row, "value": str(value), "number": number, "status": AnswerStatus.ANSWERED}

@@ -1,6 +1,6 @@
-"""Collect the declared stages, and derive from what they read the order in which they run.
+"""Collect the declared stages, and derive the order in which they run from the tables that they read.
 
-The stage `NAME` is declared as `NAME` in `tasks/stages/NAME.py`. So a new member of `Stage` needs no entry in a table.
+The stage `NAME` is declared as `NAME` in `tasks/stages/NAME.py`, so a new member of `Stage` needs no registration.
 """
 
 from graphlib import TopologicalSorter
@@ -14,12 +14,14 @@ _ONCE_PER_RUN = (Stage.SAMPLES, Stage.REPORTING)
 """The stages that do not work shard by shard: one makes the shards, the other collects their tables."""
 
 
-def _declared(stage: Stage) -> StageDefinition[Any]:
-    found: StageDefinition[Any] = getattr(import_module(f"tasks.stages.{stage}"), stage)
-    return found
+def _import_stage(stage: Stage) -> StageDefinition[Any]:
+    definition: StageDefinition[Any] = getattr(import_module(f"tasks.stages.{stage}"), stage)
+    return definition
 
 
-STAGES: dict[Stage, StageDefinition[Any]] = {stage: _declared(stage) for stage in Stage if stage not in _ONCE_PER_RUN}
+STAGES: dict[Stage, StageDefinition[Any]] = {
+    stage: _import_stage(stage) for stage in Stage if stage not in _ONCE_PER_RUN
+}
 """The stages that work shard by shard."""
 
 

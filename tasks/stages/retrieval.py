@@ -1,8 +1,8 @@
 """Fetch the contexts of a question set from the index, before the stage `samples`.
 
 The rows are written to a file beside the stage tables, which is then evaluated like any other source. Each run
-refetches the contexts, because it evaluates the index as it is. The last fetch is stored for dry runs, under a digest
-of the user questions and of the options of the retriever.
+refetches the contexts, because it evaluates the index as it is now. The last fetch is stored for dry runs, under a
+digest of the user questions and of the options of the retriever.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ class Retrieval(BaseModel, frozen=True, extra="forbid"):
         index: Identity of the index.
         rows_read: Number of rows in the question set.
         bad_rows: Rows that were left out; a long list is cut.
-        bad_row_count: Number of all rows that were left out.
+        bad_row_count: Total number of rows that were left out.
         without_passages: Number of rows for which the index found nothing; they are evaluated.
         fetched: Time of the fetch.
         seconds: Duration of the fetch.
@@ -74,7 +74,7 @@ class Retrieval(BaseModel, frozen=True, extra="forbid"):
     seconds: float
 
     def manifest_entry(self) -> dict[str, Any]:
-        """Return the entry of run.json, without the bad rows, which have their own."""
+        """Return the entry of run.json, without the bad rows, which have a separate entry."""
         return self.model_dump(mode="json", exclude={"bad_rows", "source"})
 
     def add_to(self, read: SamplesResult) -> SamplesResult:
@@ -103,17 +103,17 @@ class UnfetchedContexts:
 
 
 class _Questions:
-    """The rows of a question set, and the name under which what was fetched for them is kept."""
+    """The rows of a question set, and the name of the record of their fetched contexts."""
 
     def __init__(self, settings: RetrievalSettings, index: str) -> None:
-        # Without its text a user question cannot be asked, whatever the metrics make of empty texts.
+        # An empty user question cannot be sent to an index, even if the metrics accept empty texts.
         options = narrow(settings, SourceOptions, batch_rows=_ROWS_AT_ONCE, empty_text="bad")
         self.reader = read_samples(settings.source or "", options, {"retriever": (c.USER_INPUT,)})
-        which = settings.retriever.model_dump(mode="json", exclude=implementation_fields(RetrieverOptions))
-        self._digest = hashlib.sha256(json.dumps([index, which], sort_keys=True).encode())
+        retriever = settings.retriever.model_dump(mode="json", exclude=implementation_fields(RetrieverOptions))
+        self._digest = hashlib.sha256(json.dumps([index, retriever], sort_keys=True).encode())
 
     def batches(self) -> Iterator[list[dict[str, Any]]]:
-        """The rows, some at a time."""
+        """Yield the rows in batches."""
         for table in self.reader:
             batch = table.to_pylist()
             self._digest.update(json.dumps(batch).encode())
@@ -121,7 +121,7 @@ class _Questions:
 
     @property
     def record(self) -> str:
-        """The name of the record, once all rows have been read."""
+        """The name of the record; final once all rows have been read."""
         return f"{self._digest.hexdigest()[:16]}.fetched.json"
 
 
@@ -154,7 +154,7 @@ def fetch_contexts(settings: RetrievalSettings, tables: str) -> Retrieval:
     _check(rows, problems, settings, fetcher.identity, source)
     reader = questions.reader
     bad = map(BadRowNote.from_bad_row, reader.bad_rows)
-    found = Retrieval(
+    result = Retrieval(
         source=source,
         questions=settings.source or "",
         index=fetcher.identity,
@@ -166,12 +166,12 @@ def fetch_contexts(settings: RetrievalSettings, tables: str) -> Retrieval:
         seconds=round(time.monotonic() - start, 3),
     )
     fs, folder = filesystem(posixpath.join(tables, SOURCES))
-    atomic_write(fs, posixpath.join(folder, questions.record), found.model_dump_json().encode())
-    return found
+    atomic_write(fs, posixpath.join(folder, questions.record), result.model_dump_json().encode())
+    return result
 
 
 def find_fetched_contexts(settings: RetrievalSettings, tables: str) -> Retrieval | UnfetchedContexts:
-    """Return the contexts that were fetched last for these user questions, by any run, without asking the index.
+    """Return the contexts that any run fetched last for these user questions, without querying the index.
 
     Args:
         settings: Settings of the step.
@@ -182,7 +182,7 @@ def find_fetched_contexts(settings: RetrievalSettings, tables: str) -> Retrieval
 
     Raises:
         SourceError: The question set cannot be read.
-        AssayError: The index is named wrongly.
+        AssayError: The index or its key does not exist.
     """
     index = Fetcher(settings.retriever).identity
     questions = _Questions(settings, index)
@@ -190,11 +190,11 @@ def find_fetched_contexts(settings: RetrievalSettings, tables: str) -> Retrieval
     fs, folder = filesystem(posixpath.join(tables, SOURCES))
     try:
         record = posixpath.join(folder, questions.record)
-        found = Retrieval.model_validate_json(fs.cat_file(record))
-        if fs.exists(rows_path := filesystem(found.source)[1]):
+        result = Retrieval.model_validate_json(fs.cat_file(record))
+        if fs.exists(rows_path := filesystem(result.source)[1]):
             touch(fs, record)
             touch(fs, rows_path)
-            return found
+            return result
     except (FileNotFoundError, ValidationError):
         pass
     return UnfetchedContexts(index=index, rows=rows, bad_row_count=questions.reader.bad_row_count)
@@ -210,26 +210,22 @@ def _check(
         return
     lines = "".join(f"\n  row {note.number}: {note.problem}" for note in problems[:_SHOWN])
     more = f"\n  and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
-    way_out = f"; --on-bad-row skip leaves them out, and what it gave for the others is in {source}" if rows else ""
+    advice = f"; --on-bad-row skip leaves them out; the contexts of the other rows are in {source}" if rows else ""
     raise SourceError(
         f"the index {index} gave nothing usable for {len(problems)} of {len(rows) + len(problems)} rows of "
-        f"{settings.source}{way_out}:{lines}{more}"
+        f"{settings.source}{advice}:{lines}{more}"
     )
 
 
 def _row(row: Mapping[str, Any], fetched: FetchedContexts) -> dict[str, Any]:
-    """The row of a sample, by its columns' own names; what was not given stays out."""
+    """Return the row of a sample under the standard column names, without missing values."""
     replaced: dict[str, Any] = {c.RETRIEVED_CONTEXTS: [passage.text for passage in fetched.passages]}
     ids = [passage.id for passage in fetched.passages]
     replaced[c.RETRIEVED_CONTEXT_IDS] = ids if all(name is not None for name in ids) else None
     if fetched.response is not None:
         replaced[c.RESPONSE] = fetched.response
-    kept = {"row_id": row["row_id"], **{name: row[name] for name in c.COLUMNS}, **replaced}
-    if kept[c.RUBRICS] is not None:
-        kept[c.RUBRICS] = {rubric["key"]: rubric["description"] for rubric in kept[c.RUBRICS]}
+    columns = {"row_id": row["row_id"], **{name: row[name] for name in c.COLUMNS}, **replaced}
+    if columns[c.RUBRICS] is not None:
+        columns[c.RUBRICS] = {rubric["key"]: rubric["description"] for rubric in columns[c.RUBRICS]}
     extras = json.loads(row["extras"]) if row["extras"] else {}
-    return dict(_said({**extras, **kept}))
-
-
-def _said(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    yield from ((name, value) for name, value in row.items() if value is not None)
+    return {name: value for name, value in {**extras, **columns}.items() if value is not None}

@@ -34,7 +34,7 @@ class BadRowNote:
 
     Args:
         number: Number of the row in the source, from 1.
-        column: Column that is at fault; None for the row as a whole.
+        column: Faulty column; None for the row as a whole.
         problem: Description of the problem.
     """
 
@@ -44,7 +44,7 @@ class BadRowNote:
 
     @classmethod
     def from_bad_row(cls, bad: BadRow) -> "BadRowNote":
-        """Return a note of a bad row, whose problem ends with the line and file."""
+        """Return the note of a bad row; its problem ends with the line and file."""
         return cls(
             number=bad.number,
             column=bad.column,
@@ -60,8 +60,8 @@ class SamplesResult:
         refs: Tables of the shards.
         rows_read: Number of rows in the source, including bad rows.
         bad_rows: Rows that were left out; a long list is cut.
-        bad_row_count: Number of all rows that were left out.
-        warnings: Sentences on the data that the user should know.
+        bad_row_count: Total number of rows that were left out.
+        warnings: Warnings about the data for the user.
     """
 
     refs: tuple[StageRef, ...]

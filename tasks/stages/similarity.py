@@ -74,9 +74,9 @@ def cosine(one: NDArray[np.float32], other: NDArray[np.float32]) -> float | None
 def _question_pairs(
     samples: Sequence[Sample], questions: Sequence[Mapping[str, Any]]
 ) -> list[tuple[str, str, int, str, str]]:
-    asked = {sample.row_id: sample.user_input or BLANK for sample in samples}
+    user_questions = {sample.row_id: sample.user_input or BLANK for sample in samples}
     return [
-        (row["row_id"], Pair.QUESTION, row["k"], asked[row["row_id"]], row["text"])
+        (row["row_id"], Pair.QUESTION, row["k"], user_questions[row["row_id"]], row["text"])
         for row in questions
         if row["k"] is not None and row["text"].strip()
     ]

@@ -1,7 +1,7 @@
 """Run stages as Prefect tasks.
 
-A task takes references to tables and returns one, so that tables never pass through Prefect: it reads the inputs,
-measures, and stores the output.
+A task takes references to tables and returns one, so that tables never pass through Prefect: it reads the input tables,
+computes, and stores the output table.
 """
 
 import hashlib
@@ -40,8 +40,8 @@ class TableStorage:
 
     Args:
         tables: Root of the table store.
-        identity: Digest of all that determines the table besides the tables it is made from; None for a stage that
-            is always computed.
+        identity: Digest of everything but the input tables that determines the table; None for a stage that is always
+            computed.
         refresh: True to compute the table even if it is stored.
     """
 
@@ -79,11 +79,11 @@ class StageTask:
         return task.submit(list(refs), settings, storage.tables, shard)
 
     def __reduce__(self) -> tuple[Callable[[Stage], "StageTask"], tuple[Stage]]:
-        """Pickle the name of the stage only: another process has the code itself."""
+        """Pickle only the name of the stage, because the other process has the code."""
         return _stage_task, (self.definition.stage,)
 
     def fingerprint(self, settings: Settings, models: RunModels) -> str:
-        """Return the digest of all that the settings determine.
+        """Return the digest of everything that the settings determine.
 
         Args:
             settings: Settings of the stage.
@@ -95,11 +95,11 @@ class StageTask:
         return settings_fingerprint(settings, models.select(settings), self.definition.asks)
 
     def key(self, refs: Sequence[StageRef], identity: str) -> str:
-        """Return the key of the table that is made from these tables; equal keys mean equal tables.
+        """Return the cache key of the table computed from these tables; equal keys mean equal tables.
 
         Args:
             refs: Tables that the stage reads.
-            identity: Digest of all else that determines the table.
+            identity: Digest of everything else that determines the table.
         """
         stage, version = self.definition.stage, self.definition.version
         content = [stage, version, SCHEMAS[stage].version, version_of("rag-assay"), identity]
@@ -114,7 +114,7 @@ class StageTask:
             cache_policy=policy.configure(isolation_level="SERIALIZABLE", lock_manager=ProcessLocks()),
             refresh_cache=storage.refresh,
         )
-        # As an option, Prefect takes only storage that is saved on its server, where it would outlive the folder.
+        # `with_options` takes only storage that is saved on Prefect's server, where it would outlive the folder.
         task.result_storage = StageResults(root=storage.tables)
         return task
 
@@ -131,7 +131,7 @@ class StageTask:
 
 
 class _StageKey(CachePolicy):
-    """Prefect's way to ask for the key of a task's result."""
+    """A Prefect cache policy with the key of a stage's table."""
 
     def __init__(self, stage_task: StageTask, identity: str) -> None:
         super().__init__()

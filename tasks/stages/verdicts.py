@@ -51,7 +51,7 @@ class VerdictsSettings(JudgedSettings):
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A verdict to ask for, or one that is known because there is nothing to ask."""
+    """A verdict to ask for, or one that is known without a judge question."""
 
     row_id: str
     kind: VerdictKind
@@ -86,11 +86,11 @@ def verdicts(tables: Tables, settings: VerdictsSettings, models: Models, progres
 
 
 def _claims_by_row(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[Side, dict[str, str]]]:
-    found: dict[str, dict[Side, dict[str, str]]] = {}
+    claims: dict[str, dict[Side, dict[str, str]]] = {}
     for row in rows:
         if row["claim_id"] is not None:
-            found.setdefault(row["row_id"], {}).setdefault(Side(row["side"]), {})[row["claim_id"]] = row["text"]
-    return found
+            claims.setdefault(row["row_id"], {}).setdefault(Side(row["side"]), {})[row["claim_id"]] = row["text"]
+    return claims
 
 
 def _first_round(sample: Sample, claims: Claims, products: Sequence[Product]) -> list[_Pending]:
@@ -149,12 +149,12 @@ def _each_context_rows(
         if every or by_reference.get((sample.row_id, claim_id)) == 0
     ]
     rows = _ask(second, batcher)
-    found_in = {(row["row_id"], row["premise"]) for row in rows if every or row["verdict"] == 1}
+    supporting = {(row["row_id"], row["premise"]) for row in rows if every or row["verdict"] == 1}
     third = [
         _pending_support(sample, claim_id, claim, context_premise(i), passage)
         for sample in samples
         for i, passage in enumerate(sample.retrieved_contexts or ())
-        if (sample.row_id, context_premise(i)) in found_in
+        if (sample.row_id, context_premise(i)) in supporting
         for claim_id, claim in _list_claims(claims.get(sample.row_id, {}), Side.REFERENCE)
     ]
     return rows + _ask(third, batcher)

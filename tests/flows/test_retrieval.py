@@ -79,7 +79,7 @@ def test_rows_without_a_reply_stop_the_run_by_default(questions: Path) -> None:
     ) as caught:
         run_evaluation(config(questions, on_bad_row="fail"))
     (fetched,) = (questions.parent / "tables" / "sources").glob("*.jsonl")
-    assert f"what it gave for the others is in {fetched}:" in str(caught.value)
+    assert f"the contexts of the other rows are in {fetched}:" in str(caught.value)
     assert [json.loads(line)["row_id"] for line in fetched.read_text(encoding="utf-8").splitlines()] == ["t11", "t12"]
 
 

@@ -138,11 +138,11 @@ def test_a_misspelt_variable_is_parse(assay: Callable[..., Outcome], monkeypatch
 def test_server_without_a_scheme_gets_a_hint(assay: Callable[..., Outcome], option: str) -> None:
     outcome = assay("plan", SOURCE, option, "localhost:8000/v1")
     assert outcome.code == 2
-    assert "'localhost:8000/v1' is no URL; a server is named as in http://localhost:8000/v1" in outcome.err
+    assert "'localhost:8000/v1' is not a URL; give a server as in http://localhost:8000/v1" in outcome.err
 
 
 def test_index_without_a_scheme_gets_a_hint(assay: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_RETRIEVER", "localhost:9000/search")
     outcome = assay("plan", SOURCE)
     assert outcome.code == 2
-    assert "a server is named as in http://localhost:9000/search" in outcome.err
+    assert "give a server as in http://localhost:9000/search" in outcome.err

@@ -155,7 +155,7 @@ def test_products_may_be_named_by_their_text() -> None:
 def test_a_worker_with_other_code_refuses_the_metric() -> None:
     settings = MetricSettings.from_request(parse_metric(plugin_name("GOOD")))
     assert settings.request().metric.origin == plugin_name("GOOD")
-    with pytest.raises(PluginError, match="has other code here than where the run was planned"):
+    with pytest.raises(PluginError, match="has different code here than where the run was planned"):
         settings.model_copy(update={"code": "0" * 64}).request()
 
 
@@ -163,7 +163,7 @@ def test_a_worker_with_other_code_refuses_the_metric() -> None:
     ("says", "message"),
     [
         ("raise", "raised RuntimeError in choose: out of order"),
-        ("nothing", "must give 1 answers in choose, one a question"),
+        ("nothing", "must give 1 answers in choose, one per question"),
         ("text", "gave 'yes' in choose, wanted a ChoiceAnswer"),
     ],
 )
@@ -270,7 +270,7 @@ def test_an_embedder_that_returns_something_else(options: dict[str, Any], messag
 
 
 def test_a_recognizer_that_returns_something_else() -> None:
-    with pytest.raises(PluginError, match="must give a list of Entity a text, 1 lists"):
+    with pytest.raises(PluginError, match="must give one list of Entity per text, 1 lists"):
         CustomRecognizer(plugin_name("Recognizer"), {}).entities(["a"])
     with pytest.raises(PluginError, match="has the identity 'me', wanted a RecognizerIdentity"):
         assert CustomRecognizer(plugin_name("NoIdentity"), {}).identity

@@ -154,7 +154,7 @@ def test_a_mapped_column_must_exist(tmp_path: Path) -> None:
         ({"gold": "ground_truth"}, "Did you mean 'reference'?"),
         ({"gold": "zzz"}, "There are: 'user_input', 'response'"),
         ({"uid": "row_id"}, "set id_column to 'uid'"),
-        ({"reference": "gold"}, "own name comes first: {'gold': 'reference'}"),
+        ({"reference": "gold"}, "name in the data comes first: {'gold': 'reference'}"),
         ({"gold": "reference", "best": "reference"}, "for two columns, 'gold', 'best'"),
     ],
 )
