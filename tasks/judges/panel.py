@@ -238,12 +238,12 @@ def _majority(labels: Sequence[str | None]) -> str | None:
 
 
 def _mean_probabilities(answers: Sequence[ChoiceAnswer]) -> dict[str, float] | None:
-    """Return the mean over the members, with vote shares for a member without any; None if no member has any."""
+    """Return the members' mean, with vote shares for a member without probabilities; None if no member has any."""
     if not any(answer.probabilities for answer in answers):
         return None
-    given = [found for answer in answers if (found := answer.probabilities or _shares(answer.votes))]
-    labels = dict.fromkeys(label for one in given for label in one)
-    return {label: sum(one.get(label, 0.0) for one in given) / len(given) for label in labels}
+    by_member = [by_label for answer in answers if (by_label := answer.probabilities or _shares(answer.votes))]
+    labels = dict.fromkeys(label for by_label in by_member for label in by_label)
+    return {label: sum(by_label.get(label, 0.0) for by_label in by_member) / len(by_member) for label in labels}
 
 
 def _shares(votes: Sequence[str | None]) -> Mapping[str, float]:

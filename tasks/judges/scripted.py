@@ -124,8 +124,8 @@ class ScriptedJudge:
 
     def _look_up(self, question: JudgeQuestion) -> Any:
         texts = set(question.texts.values())
-        for (kind, *wanted), answer in self._table:
-            if kind == question.kind and texts.issuperset(wanted):
+        for (kind, *required), answer in self._table:
+            if kind == question.kind and texts.issuperset(required):
                 return answer
         return None
 

@@ -13,7 +13,7 @@ LONGEST_ASKED_FOR = 120.0
 
 
 def backoff_seconds(attempt: int, retry_after: float | None, random_number: float | None = None) -> float:
-    """Return the seconds to wait: doubling, half of them random, and not less than the server asked for.
+    """Return the seconds to wait: they double, half of them are random, and the server may ask for more.
 
     Args:
         attempt: Number of times that the request was sent, from 1.
@@ -25,8 +25,8 @@ def backoff_seconds(attempt: int, retry_after: float | None, random_number: floa
     >>> backoff_seconds(1, 7.0, 0.0)
     7.0
     """
-    own = Backoff(FIRST, LONGEST, jitter=0.5).seconds(attempt, random_number)
-    return max(own, min(retry_after or 0.0, LONGEST_ASKED_FOR))
+    pause = Backoff(FIRST, LONGEST, jitter=0.5).seconds(attempt, random_number)
+    return max(pause, min(retry_after or 0.0, LONGEST_ASKED_FOR))
 
 
 def retry_after_seconds(header: str | None, now: datetime | None = None) -> float | None:

@@ -1,4 +1,4 @@
-"""Connect synchronous callers to model servers, by a background thread, a session and a replica pool."""
+"""Connect synchronous callers to model servers through a background thread, a session and a replica pool."""
 
 import asyncio
 import os
@@ -75,7 +75,7 @@ class Connection:
             return await self._pool.send(requests, arrived)
 
     def set_simplest(self, simplest: Request) -> None:
-        """Set a request that every working server answers, which distinguishes a bad request from a bad server.
+        """Set a request that every working server answers, to tell a bad request from a bad server.
 
         Args:
             simplest: Request to send when another one fails.
@@ -83,7 +83,7 @@ class Connection:
         self._pool.simplest = simplest
 
     def get_all(self, path: str) -> dict[str, Reply]:
-        """Get a path from every replica that can be reached, and return the replies by the replica's URL.
+        """Get a path from every reachable replica, and return the replies by the URL of the replica.
 
         Args:
             path: Path below `/v1`; one that starts with a slash is relative to the server's root.

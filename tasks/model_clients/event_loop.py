@@ -1,4 +1,4 @@
-"""Run an event loop in a separate thread, for callers that are synchronous or have a running loop already."""
+"""Run an event loop in a separate thread, for callers that are synchronous or already run in a loop."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class EventLoopThread:
-    """A thread that runs coroutines for other threads. It starts at once and is a daemon: it keeps no process alive.
+    """A daemon thread that runs coroutines for other threads. It starts at once.
 
     Args:
         name: Name of the thread.

@@ -7,18 +7,18 @@ from tasks.model_clients.replica import Reply
 from tasks.model_clients.replica_pool import UnusableError
 
 
-def list_models(listed: Mapping[str, Reply], model: str | None) -> list[Mapping[str, Any]]:
-    """Return the entry of each server for the named model, or for the only one, which must be the same at all servers.
+def list_models(replies: Mapping[str, Reply], model: str | None) -> list[Mapping[str, Any]]:
+    """Return each server's entry for the named model, or for its only model, which must be the same on all servers.
 
     Args:
-        listed: Replies to `/v1/models`, by the server's URL.
+        replies: Replies to `/v1/models`, by the server's URL.
         model: Name of the model; None stands for the only model.
 
     Raises:
         UnusableError: A server does not have the model, or has several and none is named.
     """
     chosen: list[Mapping[str, Any]] = []
-    for url, reply in listed.items():
+    for url, reply in replies.items():
         cards = _read_models(url, reply)
         names = ", ".join(cards) or "none"
         if model is None and len(cards) != 1:
@@ -34,7 +34,7 @@ def _read_models(url: str, reply: Reply) -> dict[str, Mapping[str, Any]]:
     if reply.status in (401, 403):
         raise UnusableError(
             f"{url} refuses the key ({reply.status}); "
-            "let api_key name an environment variable or a Secret block with a valid one"
+            "make api_key refer to an environment variable or a Secret block with a valid key"
         )
     cards = reply.content.get("data") if reply.is_answer else None
     if not isinstance(cards, list):

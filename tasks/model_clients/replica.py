@@ -68,7 +68,7 @@ class Reply:
         'too long'
         """
         words = " ".join(str(_message_in(self.content)).split())[:_SHOWN]
-        return words.encode("utf-8", "replace").decode("utf-8")  # tables cannot hold half of a character
+        return words.encode("utf-8", "replace").decode("utf-8")  # tables cannot hold half of a surrogate pair
 
 
 class Replica:

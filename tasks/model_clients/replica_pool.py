@@ -1,8 +1,8 @@
 """Use several replicas as one server that works as long as one of them does.
 
 Each replica has a queue and as many workers as it may have requests in flight. A request waits in the queue of the
-replica that its affinity selects; an idle worker takes from the end of the queue of a replica that is full or down. A
-replica that cannot be reached is probed until it is back, and its requests return to a queue.
+replica that its affinity selects; an idle worker takes requests from the end of the queue of a busy or unreachable
+replica. An unreachable replica is probed until it is back, and its requests return to a queue.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ MOST_TIMEOUTS = 2
 
 _TOO_MANY = 429
 _TRANSIENT = (408, 425, _TOO_MANY)
-"""Statuses that do not depend on the request: it took too long to arrive, came too early, or is one of too many."""
+"""Statuses that do not depend on the content of a request: it arrived too slowly, too early, or with too many."""
 
 _INCAPABLE = (500, 501)
 """Errors of servers that do not support a request. Other errors mean that a server is not available."""
@@ -75,7 +75,7 @@ class RetryLimits:
 
 @dataclass(slots=True)
 class _Job:
-    """A request in progress, with the time of its first sending, if any, and the number of times it was sent."""
+    """A request in progress, with the time when it was first sent and the number of times it was sent."""
 
     request: Request
     position: int
@@ -114,7 +114,7 @@ class ReplicaPool:
         self._names = [replica.url for replica in replicas]
         self._concurrency = concurrency
         self._limits = limits
-        self._news = asyncio.Event()
+        self._has_work = asyncio.Event()
         self.simplest: Request | None = None
         """A request that every working server answers, to find out whether a request or the server fails."""
         for lane in self._lanes:
@@ -134,7 +134,7 @@ class ReplicaPool:
         jobs = [_Job(request, i, arrived, self._loop.create_future()) for i, request in enumerate(requests)]
         for job in jobs:
             self._lanes[choose_replica(job.request.affinity, self._names)].waiting.append(job)
-        self._news.set()
+        self._has_work.set()
         try:
             return list(await asyncio.gather(*(job.future for job in jobs)))
         except UnusableError as error:
@@ -156,12 +156,12 @@ class ReplicaPool:
             await lane.is_open.wait()
             job = self._next(lane)
             if job is None:
-                self._news.clear()
-                await self._news.wait()
+                self._has_work.clear()
+                await self._has_work.wait()
             elif not job.future.done():
                 lane.busy += 1
                 if lane.waiting and lane.busy == self._concurrency:
-                    self._news.set()
+                    self._has_work.set()
                 await self._serve(lane, job)
                 lane.busy -= 1
 
@@ -228,20 +228,20 @@ class ReplicaPool:
 
     def _put_back(self, job: _Job, lane: _Lane) -> None:
         lane.waiting.appendleft(job)
-        self._news.set()
+        self._has_work.set()
 
     def _mark_down(self, lane: _Lane, problem: str) -> None:
         if lane.is_open.is_set():
             lane.is_open.clear()
             lane.down_since = self._loop.time()
-            self._news.set()
-            logger.warning("%s is out: %s", lane.replica.url, problem)
+            self._has_work.set()
+            logger.warning("%s is down: %s", lane.replica.url, problem)
             task = self._loop.create_task(self._probe(lane, problem))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def _probe(self, lane: _Lane, problem: str) -> None:
-        """Probe a server until it is back; fail the waiting requests when all servers are down for too long."""
+        """Probe a server until it is back; fail the waiting requests if all servers are down for too long."""
         for attempt in count(1):
             wait = PROBES.seconds(attempt)
             left = lane.down_since + self._limits.seconds - self._loop.time()
@@ -254,7 +254,7 @@ class ReplicaPool:
             self._give_up(problem)
         logger.warning("%s is back", lane.replica.url)
         lane.is_open.set()
-        self._news.set()
+        self._has_work.set()
 
     def _give_up(self, problem: str) -> None:
         if any(lane.is_open.is_set() for lane in self._lanes):

@@ -1,1 +1,1 @@
-"""Fetch contexts, and responses on request, from an index: from an HTTP endpoint or a Python object."""
+"""Fetch contexts, and optionally responses, from an HTTP endpoint or a Python object."""

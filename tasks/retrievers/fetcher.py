@@ -11,7 +11,7 @@ from tasks.options.retriever_options import RetrieverOptions
 from tasks.plugins.instantiate import instantiate
 from tasks.plugins.load_object import Group, load_object
 from tasks.retrievers.http_retriever import HttpRetriever
-from tasks.retrievers.protocol import BadReplyError, Generator, Passage, Retriever, parse_answer, parse_passages
+from tasks.retrievers.protocol import BadReplyError, Generator, Passage, Retriever, parse_passages, parse_response
 from tasks.runtime.retry import Backoff, retry
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class Fetcher:
 
     Args:
         options: Retriever options.
-        sleep: Waits for some seconds.
+        sleep: Function that waits a number of seconds.
 
     Raises:
         PluginError: A custom retriever does not exist or cannot be instantiated.
@@ -70,11 +70,11 @@ class Fetcher:
 
     def _fetch_one(self, query: str) -> FetchedContexts:
         try:
-            found = self._retry(lambda: parse_passages(self._retriever.retrieve(query)))[: self._options.top_k]
+            passages = self._retry(lambda: parse_passages(self._retriever.retrieve(query)))[: self._options.top_k]
             if self._generator is None:
-                return FetchedContexts(found)
-            generator, texts = self._generator, [passage.text for passage in found]
-            return FetchedContexts(found, self._retry(lambda: parse_answer(generator.generate(query, texts))))
+                return FetchedContexts(passages)
+            generator, texts = self._generator, [passage.text for passage in passages]
+            return FetchedContexts(passages, self._retry(lambda: parse_response(generator.generate(query, texts))))
         except AssayError:
             raise
         except (BadReplyError, ConnectionError, TimeoutError) as error:
@@ -84,8 +84,8 @@ class Fetcher:
 
     def _retry(self, ask: Callable[[], T]) -> T:
         def pause_after(error: Exception, attempt: int) -> float | None:
-            is_passing = isinstance(error, ConnectionError | TimeoutError) and attempt <= self._options.max_retries
-            return _BACKOFF.seconds(attempt) if is_passing else None
+            may_retry = isinstance(error, ConnectionError | TimeoutError) and attempt <= self._options.max_retries
+            return _BACKOFF.seconds(attempt) if may_retry else None
 
         return retry(ask, pause_after, self._sleep)
 

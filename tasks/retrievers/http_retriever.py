@@ -53,8 +53,8 @@ class HttpRetriever:
             query: Query to send.
         """
         reply = self._post({"query": query, "top_k": self._top_k})
-        found: Sequence[PassageLike] = _member(reply, "passages") if isinstance(reply, Mapping) else reply
-        return found
+        passages: Sequence[PassageLike] = _member(reply, "passages") if isinstance(reply, Mapping) else reply
+        return passages
 
     def generate(self, query: str, passages: Sequence[str]) -> str:
         """Return the response to a query.
@@ -64,8 +64,8 @@ class HttpRetriever:
             passages: Texts of the passages to respond with.
         """
         reply = self._post({"query": query, "passages": list(passages)})
-        found: str = _member(reply, "response") if isinstance(reply, Mapping) else reply
-        return found
+        response: str = _member(reply, "response") if isinstance(reply, Mapping) else reply
+        return response
 
     def _post(self, content: Mapping[str, Any]) -> Any:
         try:

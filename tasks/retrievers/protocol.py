@@ -50,7 +50,7 @@ class Generator(Protocol):
 
 
 class BadReplyError(Exception):
-    """A reply that is not a list of passages or not a response; the message says what was got and what was wanted."""
+    """A reply that is not a list of passages or not a response; the message says what it is instead."""
 
 
 def parse_passages(reply: Any) -> tuple[Passage, ...]:
@@ -70,7 +70,7 @@ def parse_passages(reply: Any) -> tuple[Passage, ...]:
     return tuple(_passage(item, number) for number, item in enumerate(reply, start=1))
 
 
-def parse_answer(reply: Any) -> str:
+def parse_response(reply: Any) -> str:
     """Return the response in a reply.
 
     Args:
@@ -80,7 +80,7 @@ def parse_answer(reply: Any) -> str:
         BadReplyError: The reply is not a text.
     """
     if not isinstance(reply, str):
-        raise BadReplyError(f"got {type(reply).__name__}, wanted the answer as a text")
+        raise BadReplyError(f"got {type(reply).__name__}, wanted the response as a text")
     return reply
 
 

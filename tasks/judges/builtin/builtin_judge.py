@@ -124,8 +124,8 @@ class BuiltinJudge:
         responses = [question.texts[judge_questions.RESPONSE] for question in questions]
         counts = [int(question.schema["properties"]["questions"]["minItems"]) for question in questions]
         return [
-            {"questions": [{"question": text, "noncommittal": found.noncommittal} for text in found.questions]}
-            for found in write_questions(responses, counts, self._pipeline)
+            {"questions": [{"question": text, "noncommittal": written.noncommittal} for text in written.questions]}
+            for written in write_questions(responses, counts, self._pipeline)
         ]
 
     def _relevant_sentences(self, questions: Sequence[GenerateQuestion]) -> list[dict[str, list[int]]]:
@@ -133,11 +133,11 @@ class BuiltinJudge:
             {
                 "relevant": [
                     number
-                    for number, features in zip(found.numbers, found.features, strict=True)
+                    for number, features in zip(sentences.numbers, sentences.features, strict=True)
                     if RELEVANCE.probability(features) >= _THRESHOLD
                 ]
             }
-            for found in self._extractor.sentence_features(questions)
+            for sentences in self._extractor.sentence_features(questions)
         ]
 
 

@@ -112,7 +112,7 @@ def _shared_subject(root: ParsedWord, verb: ParsedWord) -> set[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Aside:
-    """A clause between commas, as a sentence, with the positions of its words to remove from the main sentence."""
+    """A clause between commas, as a sentence, with the positions of the words to remove from the main sentence."""
 
     claim: str
     removed: frozenset[int] = field(default_factory=frozenset)
@@ -125,7 +125,7 @@ def _find_asides(parse: Parse, root: ParsedWord) -> list[_Aside]:
         if start == 0 or parse[start - 1].text != ",":
             continue
         # Checked before collecting the subtree, which takes minutes for thousands of words without a full stop.
-        linked = _relative(word) if word.dep_ == "relcl" else _description(word, root)
+        linked = _relative_link(word) if word.dep_ == "relcl" else _description_link(word, root)
         if linked is None:
             continue
         inside = _subtree(word)
@@ -140,7 +140,7 @@ def _find_asides(parse: Parse, root: ParsedWord) -> list[_Aside]:
     return found
 
 
-def _relative(verb: ParsedWord) -> tuple[str, set[int]] | None:
+def _relative_link(verb: ParsedWord) -> tuple[str, set[int]] | None:
     """Return an empty linking verb and the position of the pronoun to drop, for a clause with which or who."""
     pronoun = _child(verb, {"nsubj", "nsubjpass"})
     if pronoun is None or pronoun.lower_ not in {"which", "who"} or not _is_finite(verb):
@@ -149,7 +149,7 @@ def _relative(verb: ParsedWord) -> tuple[str, set[int]] | None:
     return ("", {pronoun.i}) if safe else None
 
 
-def _description(noun: ParsedWord, root: ParsedWord) -> tuple[str, set[int]] | None:
+def _description_link(noun: ParsedWord, root: ParsedWord) -> tuple[str, set[int]] | None:
     """Return the linking verb for a description after a name, and no words to drop."""
     if noun.dep_ != "appos" or noun.head.pos_ != "PROPN" or noun.pos_ not in {"NOUN", "PROPN"}:
         return None

@@ -47,7 +47,7 @@ class FeatureExtractor:
         contexts = [question.texts[judge_questions.CONTEXT] for question in questions]
         sentences = self._sentences([*contexts, *(answer for q in questions if (answer := _answer(q)))])
         premises = {context: Premise(sentences[context]) for context in dict.fromkeys(contexts)}
-        searched = [question.texts[_search_terms(question)] for question in questions]
+        searched = [question.texts[_searched_role(question)] for question in questions]
         matches = [
             premises[context].match(tokenize(text).tokens) for context, text in zip(contexts, searched, strict=True)
         ]
@@ -92,8 +92,8 @@ class FeatureExtractor:
         return [float(vectors[position[one]] @ vectors[position[two]]) if one and two else 0.0 for one, two in pairs]
 
 
-def _search_terms(question: ChoiceQuestion) -> str:
-    """Return the role of the text whose words are searched for in the context."""
+def _searched_role(question: ChoiceQuestion) -> str:
+    """Return the role of the text to search for in the context."""
     return judge_questions.CLAIM if question.kind is QuestionKind.VERDICT else judge_questions.USER_INPUT
 
 

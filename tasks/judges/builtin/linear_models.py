@@ -8,7 +8,7 @@ labeled by people, under licenses that allow any use, and examples written for t
   of their supported claims with one number, name, negation or opposite changed, and short everyday statements with
   faithful and false retellings.
 - USEFULNESS: RAMDocs (MIT), ClapNQ (Apache-2.0, text CC BY-SA).
-- RELEVANCE: ClapNQ, with the intercept shifted to give the share of relevant sentences that people found.
+- RELEVANCE: ClapNQ, with the intercept shifted to match the share of sentences that people found relevant.
 
 Agreement with people, AUROC (0.5 is chance), as printed by that script:
 
@@ -63,7 +63,7 @@ VERDICT = LinearModel(
         "negation_conflict": -4.558,
     },
 )
-"""Does the premise support the claim?"""
+"""The model of whether a premise supports a claim."""
 
 USEFULNESS = LinearModel(
     -4.436,
@@ -73,7 +73,7 @@ USEFULNESS = LinearModel(
         "question_cosine": 2.094,
     },
 )
-"""Is the passage useful for arriving at the answer?"""
+"""The model of whether a passage is useful for arriving at an answer."""
 
 RELEVANCE = LinearModel(
     -4.125,
@@ -83,7 +83,7 @@ RELEVANCE = LinearModel(
         "best_cosine": 3.048,
     },
 )
-"""Does the sentence help to answer the question?"""
+"""The model of whether a sentence helps to answer a question."""
 
 FEATURES_VERSION = 1
 """Increase it whenever claims, questions or features would change for the same text."""

@@ -72,7 +72,7 @@ def put_months_first(units: Sequence[str]) -> list[str]:
     for position, unit in enumerate(found):
         around = found[max(position - 1, 0) : position + 2]
         month = MONTHS.get(unit[:3].lower()) if unit[0].isupper() else None
-        dated = any(neighbour[0].isdecimal() for neighbour in around)
+        dated = any(neighbor[0].isdecimal() for neighbor in around)
         if month is None or unit.lower() not in {month, month[:3], "sept"} or (len(unit) <= 4 and not dated):
             continue
         found[position] = f"month-{month}"

@@ -59,21 +59,21 @@ class Premise:
         >>> Premise(["Staff have 25 days.", "Managers have 30 days."]).match(["manager", "30"])
         Match(sentence=1, in_sentence=1.0, window=range(0, 2), in_window=1.0)
         """
-        wanted = tuple(dict.fromkeys(tokens))
-        found: defaultdict[int, float] = defaultdict(float)
-        for token in wanted:
+        distinct = tuple(dict.fromkeys(tokens))
+        scores: defaultdict[int, float] = defaultdict(float)
+        for token in distinct:
             for index in self._sentences_by_token.get(token, ()):
-                found[index] += self._weights[token]
-        best = sorted(found, key=lambda index: (-found[index], index))[:_CANDIDATE_SENTENCES]
+                scores[index] += self._weights[token]
+        best = sorted(scores, key=lambda index: (-scores[index], index))[:_CANDIDATE_SENTENCES]
         if not best:
             return Match(min(len(self.words), 1) - 1, 0.0, range(min(len(self.words), 1)), 0.0)
-        total = self.weight(wanted)
+        total = self.weight(distinct)
         windows = dict.fromkeys(
             self._window(start) for index in best for start in range(index - _WINDOW + 1, index + 1)
         )
-        weights = {window: self._weight_within(wanted, window) for window in windows}
+        weights = {window: self._weight_within(distinct, window) for window in windows}
         window = max(weights, key=lambda window: weights[window])
-        return Match(best[0], found[best[0]] / total, window, weights[window] / total)
+        return Match(best[0], scores[best[0]] / total, window, weights[window] / total)
 
     def tokens_within(self, window: Iterable[int]) -> frozenset[str]:
         """Return all words of the sentences of a window, including function words."""

@@ -34,11 +34,11 @@ def write_questions(
     """Write questions for each response, and detect whether it avoids an answer.
 
     The questions reuse the words of the response: its first sentences as yes-no questions, and a question about its
-    topics. Questions are repeated if a response is too short for the wanted number of distinct ones.
+    topics. Questions are repeated if a response is too short for the requested number of distinct ones.
 
     Args:
         responses: The responses.
-        counts: Number of questions wanted per response.
+        counts: Number of questions for each response.
         pipeline: Pipeline for sentences and parses.
     """
     sentences = [[clean(sentence) for sentence in found] for found in pipeline.sentences(responses)]

@@ -80,7 +80,7 @@ def _split_reasoning(message: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _join_parts(content: Any) -> str:
-    """Return a text as it is, or the joined texts of a list of parts."""
+    """Return a text unchanged, or the joined texts of a list of parts."""
     if isinstance(content, str):
         return content
     parts = [part.get("text") for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []

@@ -11,7 +11,7 @@ BYTES_PER_TOKEN = 3
 """A conservative ratio: English has more than 4 bytes per token, Chinese about 3."""
 
 TEMPLATE_TOKENS = 64
-"""More tokens than a chat template adds."""
+"""An upper bound of the tokens that a chat template adds."""
 
 MIN_REPLY_TOKENS = 256
 """Tokens that must be left for a JSON reply."""
@@ -39,7 +39,7 @@ def remaining_tokens(tokens: int, wanted: int, window: int) -> int | None:
 
     Args:
         tokens: Tokens of the prompt.
-        wanted: Tokens that the reply should be allowed.
+        wanted: Token limit of the reply if the context window is large enough.
         window: Tokens of the context window.
 
     >>> remaining_tokens(1000, 2048, 2048)

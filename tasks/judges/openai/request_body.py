@@ -15,7 +15,7 @@ Body = dict[str, Any]
 
 ANSWER = "answer"
 ANSWER_FRAME = re.compile(rf'\s*\{{\s*"{ANSWER}"\s*:\s*"(?P<rest>(?:[^"\\]|\\.)*"?).*', re.DOTALL)
-"""The JSON around a label, where a label is asked for as JSON."""
+"""The JSON around a label, for labels that are requested as JSON."""
 
 _SLACK = 8
 """Extra tokens for spaces, quotes and braces around a label that the server does not enforce."""

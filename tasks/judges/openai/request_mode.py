@@ -30,12 +30,12 @@ _UNUSED_OPTIONS = {name: field.default for name, field in ServerJudgeOptions.mod
 
 @dataclass(frozen=True, slots=True)
 class RequestMode:
-    """The way a question is asked, as far as options depend on it.
+    """The properties of a question that decide which options apply to it.
 
     Args:
         kind: Kind of the question.
         wants_json: True if the reply is JSON rather than a label.
-        has_votes: True if several answers are wanted, which may differ.
+        has_votes: True if several answers are requested, which may differ.
     """
 
     kind: QuestionKind
@@ -90,7 +90,7 @@ def sends_all_votes_at_once(features: ServerFeatures, options: ServerJudgeOption
 def determinants(mode: RequestMode, features: ServerFeatures, options: ServerJudgeOptions) -> dict[str, dict[str, Any]]:
     """Return the server features and options that an answer depends on, besides its question and prompt.
 
-    Settings that are not sent count as unset. Everything that is not known to have no effect is included.
+    Options that are not sent count as unset. All others are included unless they are known to have no effect.
 
     Args:
         mode: Mode of the question.

@@ -28,7 +28,7 @@ class ServerFeatures:
 
     Args:
         model: The model's name on the server.
-        software: The server's name and version, as far as known; informational.
+        software: The server's name and version, if known; informational.
         window: Tokens of the context window; None if unknown.
         system_role: True if prompts may have a system message.
         limit_field: The name of the field that limits the tokens of a reply.
