@@ -37,7 +37,7 @@ class ServerRecord(ProcessRecord):
     """A local server that listens.
 
     Args:
-        pid: Number of the process.
+        pid: Id of the process.
         host: Machine of the process.
         version: Version of its Prefect.
         api_url: Value for PREFECT_API_URL.

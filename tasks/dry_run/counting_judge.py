@@ -1,8 +1,8 @@
 """Count what a stage would ask a judge.
 
-A dry run computes the stages of the run with this judge in place of theirs, so the two cannot differ. Answers come from
-the cache. A question without a cached answer is counted, and gets a stand-in: for claims, the sentences of the text, so
-that there is something to judge; for anything else, a failure.
+A dry run computes the stages of the run with this judge in place of theirs, so it asks the same questions. Answers come
+from the cache. A question without a cached answer is counted and gets a stand-in: the sentences of the text in place of
+its claims, so that there is something to judge, and a failure for any other question.
 """
 
 import re
@@ -39,13 +39,13 @@ from tasks.options.judge_options import JudgeSettings
 NOT_ASKED = "not asked"
 """Reason of a stand-in that fails."""
 
-BYTES_A_TOKEN = 4
+BYTES_PER_TOKEN = 4
 """Bytes per token of English text; most other languages have fewer."""
 
 OUTPUT_TOKENS = {QuestionKind.RELEVANT_SENTENCES: 16, QuestionKind.EXPLANATION: 60}
-"""Tokens of a generated reply, where they hardly depend on the question."""
+"""Estimated tokens of a generated reply, for kinds whose replies differ little in length."""
 
-_TOKENS_A_QUESTION = 30
+_TOKENS_PER_QUESTION = 30
 _TOKENS_OF_FEEDBACK = 80
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+|\n+")
 
@@ -60,7 +60,7 @@ class Tally:
         questions: Number of distinct questions, shard by shard.
         stored: Number of these questions that are answered without asking.
         asked: Number of the other questions.
-        waiting: Number of the stored questions that another shard asks first.
+        waiting: Number of the stored questions that an earlier shard asks.
         requests: Requests to the judge's server for the asked questions; 0 for a judge without a server.
         prompt_tokens: Estimated tokens of these requests.
         output_tokens: Estimated tokens of the replies.
@@ -89,10 +89,10 @@ class Tally:
 
 @dataclass(slots=True)
 class Ledger:
-    """The sum of what the stages of one dry run would ask. May be used from several threads."""
+    """The running total of the questions of one dry run. May be used from several threads."""
 
     offline: bool = False
-    """Whether a judge is known to be out of reach; trying again would wait for the timeout again."""
+    """Whether a judge is known to be unreachable; another attempt would wait for the timeout again."""
     _tally: Tally = Tally()
     _noted: set[tuple[str, str]] = field(default_factory=set)
     _lock: Lock = field(default_factory=Lock)
@@ -103,7 +103,7 @@ class Ledger:
             self._tally += tally
 
     def is_new(self, fingerprint: str, digest: str) -> bool:
-        """Note a question and return whether it is new: a later shard finds the answer that an earlier one asked."""
+        """Note a question and return whether it is new; a later shard finds the cached answer of an earlier one."""
         with self._lock:
             note = (fingerprint, digest)
             is_new = note not in self._noted
@@ -111,7 +111,7 @@ class Ledger:
             return is_new
 
     def take(self) -> Tally:
-        """Return what was counted since the last call, and start from zero."""
+        """Return the tally since the last call, and start again from zero."""
         with self._lock:
             tally, self._tally = self._tally, Tally()
             return tally
@@ -144,11 +144,11 @@ class CountingJudge:
         return JudgeIdentity("server", "unknown", "unknown", "The judge could not be reached.", language_model=True)
 
     def can_answer(self, kind: QuestionKind) -> bool:
-        """Return whether the judge can answer questions of this kind, assumed of one that is out of reach."""
+        """Return whether the judge can answer questions of this kind; an unreachable one is assumed to."""
         return self._judge is None or self._judge.can_answer(kind)
 
     def fingerprint(self, kind: QuestionKind) -> str:
-        """Return the fingerprint of the judge, or a stand-in for one that is out of reach."""
+        """Return the fingerprint of the judge, or a stand-in if it is unreachable."""
         return f"{kind} {self._name}" if self._judge is None else self._judge.fingerprint(kind)
 
     def choose(
@@ -190,7 +190,7 @@ class CountingJudge:
         requests = self._requests(question)
         prompt = self._prompts.render(question)
         size = len(f"{prompt.system}{prompt.user}".encode("utf-8", "replace"))
-        return Tally(1, 0, 1, 0, requests, requests * (size // BYTES_A_TOKEN), estimate_output_tokens(question))
+        return Tally(1, 0, 1, 0, requests, requests * (size // BYTES_PER_TOKEN), estimate_output_tokens(question))
 
     def _requests(self, question: JudgeQuestion) -> int:
         """Return the number of requests: one, or one per vote if the server gives one answer per request."""
@@ -214,10 +214,10 @@ def estimate_output_tokens(question: JudgeQuestion) -> int:
     if isinstance(question, ChoiceQuestion):
         return question.votes
     if question.kind is QuestionKind.CLAIMS:
-        return 8 + len(question.texts[TEXT].encode("utf-8", "replace")) // BYTES_A_TOKEN
+        return 8 + len(question.texts[TEXT].encode("utf-8", "replace")) // BYTES_PER_TOKEN
     if question.kind is QuestionKind.QUESTIONS:
         count: int = question.schema["properties"]["questions"]["maxItems"]
-        return _TOKENS_A_QUESTION * count
+        return _TOKENS_PER_QUESTION * count
     return OUTPUT_TOKENS.get(question.kind, _TOKENS_OF_FEEDBACK)
 
 

@@ -15,7 +15,7 @@ class DryRunModels(RunModels):
 
     Args:
         ledger: Ledger of what would be asked.
-        models: Models of the run that is counted. Their judges answer from the cache, and nothing else.
+        models: Models of the run, whose judges answer from the cache only.
     """
 
     def __init__(self, ledger: Ledger, models: RunModels) -> None:
@@ -24,7 +24,7 @@ class DryRunModels(RunModels):
         self._models = models
 
     def open_judges(self, settings: JudgedSettings) -> Judge:
-        """Return the counting judge of a stage; a panel may repeat judges, for those out of reach look alike."""
+        """Return the counting judge of a stage; a panel may repeat judges, because unreachable ones look alike."""
         lead, *others = [self.open_judge(member, settings) for member in (settings.judge, *settings.panel)]
         return PanelJudge([lead, *others]) if others else lead
 

@@ -13,7 +13,7 @@ class ShardPreview:
     """One shard of a dry run.
 
     Args:
-        refs: Tables that the run would have exactly so.
+        refs: Tables that the run would have unchanged.
         previews: Tables with stand-ins for missing answers.
     """
 
@@ -21,11 +21,11 @@ class ShardPreview:
     previews: dict[Stage, pa.Table] = field(default_factory=dict)
 
     def refs_of(self, stages: tuple[Stage, ...]) -> list[StageRef] | None:
-        """Return the tables of stages; None if one is not known for certain."""
+        """Return the tables of stages; None if one of them is unknown."""
         return [self.refs[stage] for stage in stages] if all(stage in self.refs for stage in stages) else None
 
     def tables_of(self, stages: tuple[Stage, ...]) -> dict[Stage, pa.Table]:
-        """Return the tables of stages, and previews in place of tables that are not known."""
+        """Return the tables of stages, with previews in place of unknown tables."""
         return {
             stage: read(self.refs[stage]) if stage in self.refs else self.previews[stage]
             for stage in stages

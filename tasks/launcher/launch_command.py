@@ -10,11 +10,11 @@ from metric_core.errors import ConfigError
 from tasks.options.launch_options import RUN, LaunchSettings
 from tasks.runtime import telemetry
 
-OWN_PYTHON = ("PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
+PYTHON_VARIABLES = ("PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
 """Variables that describe the Python of this process and would mislead the one that has vLLM."""
 
 REPORT_CACHED_TOKENS = "--enable-prompt-tokens-details"
-"""The option by which replies say how much of a prompt was found in the prefix cache."""
+"""The option that makes replies report how many tokens of a prompt were found in the prefix cache."""
 
 ANYWHERE = "0.0.0.0"  # noqa: S104 inside a container, whose port is published on the host of the settings only
 
@@ -47,9 +47,9 @@ def build_command(settings: LaunchSettings, port: int, inherited: Mapping[str, s
         ConfigError: The settings name a program that does not exist.
     """
     environment = {
-        key: value for key, value in inherited.items() if not key.startswith("PREFECT_") and key not in OWN_PYTHON
+        key: value for key, value in inherited.items() if not key.startswith("PREFECT_") and key not in PYTHON_VARIABLES
     }
-    # Without PYTHONSAFEPATH, a folder in the current one would be imported in place of a package of the same name.
+    # Without PYTHONSAFEPATH, a folder in the working directory would shadow a package of the same name.
     environment |= {"PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1", **telemetry.VLLM, **settings.variables()}
     if settings.container is None:
         python = _program(settings.python or "", "python")
@@ -69,7 +69,7 @@ def build_command(settings: LaunchSettings, port: int, inherited: Mapping[str, s
 
 
 def _program(path: str, field: str) -> str:
-    """Return the absolute path of a program, without following links: a virtual environment's Python is one."""
+    """Return the absolute path of a program, without following links: a virtual environment's Python is a link."""
     found = shutil.which(Path(path).expanduser())
     if found is None:
         raise ConfigError(f"judge.launch.{field} is {path!r}, but there is no such program. Name one that exists.")
@@ -97,7 +97,7 @@ def _split(container: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]
 
 
 def _run_options(settings: LaunchSettings, port: int, name: str) -> list[str]:
-    """Return the options of `run`. Values of variables go into the environment, which no list of processes shows."""
+    """Return the options of `run`. Values of variables stay in the environment, because command lines are public."""
     variables = [word for key, value in telemetry.VLLM.items() for word in ("--env", f"{key}={value}")]
     variables += [word for key in settings.environment for word in ("--env", key)]
     published = [] if _has_host_network(settings.container or ()) else ["--publish", f"{settings.host}:{port}:{port}"]

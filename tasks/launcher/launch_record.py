@@ -23,10 +23,10 @@ class JudgeFolder(ProcessFolder):
 
 @dataclass(frozen=True, slots=True)
 class JudgeRecord(ProcessRecord):
-    """A judge that was launched. Its process leads a group of the same number.
+    """The record of a launched judge, whose process leads a group with the same id.
 
     Args:
-        pid: Number of the process.
+        pid: Id of the process.
         host: Machine of the process.
         started: Start time of the process, as the system writes it.
         url: `/v1` URL of the judge.
@@ -55,8 +55,8 @@ class JudgeRecord(ProcessRecord):
     def has_remnants(self) -> bool:
         """Return whether the process has ended, but others of its group have not.
 
-        The system does not reuse the number while the group exists. After a reboot, the group of that number is another
-        one, for example that of a service without a leader.
+        The system does not reuse the id while the group exists. After a reboot, the id may belong to another group, for
+        example that of a service without a leader.
         """
         if find_process(self.pid) is not None or not self.started:
             return False

@@ -23,7 +23,7 @@ def spawn(settings: LaunchSettings, folder: JudgeFolder, owner: int | None) -> J
     Args:
         settings: Launch settings.
         folder: Folder of the judge; its log is replaced.
-        owner: Number of this process if the judge must end with it; None otherwise.
+        owner: Id of this process if the judge must end with it; None otherwise.
 
     Raises:
         JudgeError: The port is in use.
@@ -57,10 +57,10 @@ def spawn(settings: LaunchSettings, folder: JudgeFolder, owner: int | None) -> J
 
 
 def describe_exit(pid: int) -> str:
-    """Return how a process that this one started has ended, for messages; empty if that is not known.
+    """Return how a process that this one started has ended, for messages; empty if unknown.
 
     Args:
-        pid: Number of the process.
+        pid: Id of the process.
     """
     code = find_exit_code(pid)
     if code is None:
@@ -94,7 +94,7 @@ def _family(host: str) -> socket.AddressFamily:
 
 
 def _reachable_host(host: str) -> str:
-    """Return the host to connect to; the one to listen on may stand for all addresses."""
+    """Return the host to connect to, because the host to listen on may stand for all addresses."""
     if ":" in host:
         return "[::1]" if host == "::" else f"[{host}]"
     return "127.0.0.1" if host == "0.0.0.0" else host  # noqa: S104 compared, not bound

@@ -30,7 +30,7 @@ class RunningJudge:
 
     Args:
         url: `/v1` URL of the judge.
-        pid: Number of its process, which leads a group of the same number.
+        pid: Id of its process, which leads a group with the same id.
         log: Log of the process.
     """
 
@@ -55,7 +55,7 @@ class LaunchedJudge:
 
     @property
     def running(self) -> RunningJudge:
-        """The judge as callers see it."""
+        """The public view of the judge."""
         return RunningJudge(self.record.url, self.record.pid, self.folder.log)
 
 
@@ -68,7 +68,7 @@ def launch_judge(
         settings: Launch settings.
         home: Folder of caches and stores.
         on_progress: Called while the judge starts.
-        wait: True waits until the judge is ready, and stops a judge that does not get ready.
+        wait: True waits until the judge is ready, and stops it if it does not become ready.
 
     Raises:
         JudgeError: The judge did not start, or a judge with other settings is running in this home.
@@ -91,7 +91,7 @@ def start_judge(settings: LaunchSettings, home: Path, owner: int | None = None) 
     Args:
         settings: Launch settings.
         home: Folder of caches and stores.
-        owner: Number of this process if the judge must end with it; None otherwise.
+        owner: Id of this process if the judge must end with it; None otherwise.
 
     Raises:
         JudgeError: A judge with other settings or of another run is running in this home.
@@ -122,25 +122,25 @@ def wait_for_judge(launched: LaunchedJudge, settings: LaunchSettings, on_progres
     Raises:
         JudgeError: The judge ended or was not ready in time; the message has the relevant lines of its log.
     """
-    shown = 0.0
+    last_report = 0.0
 
     def check(elapsed: float) -> None:
-        nonlocal shown
+        nonlocal last_report
         if not launched.record.is_running():
             raise _start_error(launched, settings, f"ended{describe_exit(launched.record.pid)} before it was ready")
-        if elapsed - shown >= PROGRESS_SECONDS:
-            shown = elapsed
+        if elapsed - last_report >= PROGRESS_SECONDS:
+            last_report = elapsed
             on_progress(elapsed, last_line(launched.folder.log))
 
     try:
         wait_until_ready(lambda: is_healthy(launched.record), check, settings.start_timeout, POLL_SECONDS)
     except TimeoutError as error:
-        what = f"was not ready within {settings.start_timeout:g} s (start_timeout)"
-        raise _start_error(launched, settings, what) from error
+        problem = f"was not ready within {settings.start_timeout:g} s (start_timeout)"
+        raise _start_error(launched, settings, problem) from error
 
 
 def is_healthy(record: JudgeRecord) -> bool:
-    """Return whether a judge answers that it can serve.
+    """Return whether a judge passes its health check.
 
     Args:
         record: Record of the judge.
@@ -165,12 +165,12 @@ def _check_usable(record: JudgeRecord, settings: LaunchSettings) -> None:
         )
 
 
-def _start_error(launched: LaunchedJudge, settings: LaunchSettings, what: str) -> JudgeError:
-    shown = excerpt(launched.folder.log, settings.variables().values())
+def _start_error(launched: LaunchedJudge, settings: LaunchSettings, problem: str) -> JudgeError:
+    log_excerpt = excerpt(launched.folder.log, settings.variables().values())
     if not launched.is_new:
         advice = "Stop it with `assay judge stop` and start it again."
-    elif "No module named 'vllm'" in shown:
+    elif "No module named 'vllm'" in log_excerpt:
         advice = "Its Python has no vLLM: install it there (`pip install vllm`), or name another one."
     else:
         advice = "Correct what the log reports, or launch vLLM yourself and give its URL."
-    return JudgeError(f"the judge {what}. {advice}\n{shown}")
+    return JudgeError(f"the judge {problem}. {advice}\n{log_excerpt}")

@@ -14,7 +14,7 @@ CLEANUP_SECONDS = 30.0
 
 
 def stop_process(folder: JudgeFolder, record: JudgeRecord) -> bool:
-    """Stop a judge and wait until it has ended. Another process that has got its number is left alone.
+    """Stop a judge and wait until it has ended. Another process that has received its id is left alone.
 
     Args:
         folder: Folder of the judge.

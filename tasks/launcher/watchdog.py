@@ -2,7 +2,7 @@
 
 A run may end without a chance to stop its judge: killed, or out of memory. Therefore the judge gets this process as its
 parent. When the run ends, every Unix gives this process another parent; it notices that and ends the group. It is
-started by its path, in the environment of the judge, and so imports nothing but the standard library.
+started by its path, in the environment of the judge, and therefore imports only the standard library.
 
     python -I watchdog.py OWNER TIMEOUT CLEANUP COMMAND...
 
@@ -26,7 +26,7 @@ def watch(owner: int, timeout: float, cleanup: list[str], command: list[str]) ->
     """Run the command until it or its owner ends.
 
     Args:
-        owner: Number of the process to live with, which is the parent of this one.
+        owner: Id of the process to live with, which is the parent of this one.
         timeout: Seconds to wait for the command before it is killed.
         cleanup: Command to run at the very end, if not empty.
         command: Program and arguments.
@@ -60,7 +60,7 @@ def watchdog_arguments(owner: int, timeout: float, cleanup: list[str]) -> tuple[
     """Return the arguments of this script up to the command.
 
     Args:
-        owner: Number of the process to live with.
+        owner: Id of the process to live with.
         timeout: Seconds to wait for the command before it is killed.
         cleanup: Command to run at the very end, if not empty.
     """

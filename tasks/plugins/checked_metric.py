@@ -103,12 +103,12 @@ class CheckedMetric:
 
     def _call_declaration(self, part: str, parameters: Parameters) -> object:
         try:
-            found: object = getattr(self._metric, part)(parameters)
+            declared: object = getattr(self._metric, part)(parameters)
         except AssayError:
             raise
         except Exception as error:
             raise self._error(f"raised {type(error).__name__} in {part}: {error}") from error
-        return found
+        return declared
 
     def _compute(self, request: MetricRequest, evidence: Evidence) -> Score:
         try:
@@ -128,22 +128,22 @@ class CheckedMetric:
     def _ratings(self, sample: Sample, parameters: Parameters) -> Sequence[RatingRequest] | Score:
         ask = self._metric.ratings
         try:
-            wanted = () if ask is None else ask(sample, parameters)
+            returned = () if ask is None else ask(sample, parameters)
         except (AssayError, MissingProductError):
             raise
         except Exception as error:
             raise self._computation_error(error, sample) from error
-        if isinstance(wanted, Score):
-            return wanted
-        if not isinstance(wanted, Iterable):
-            raise self._error(f"asks {wanted!r}, wanted a list of RatingRequest")
-        requests = list(wanted)
+        if isinstance(returned, Score):
+            return returned
+        if not isinstance(returned, Iterable):
+            raise self._error(f"asks {returned!r}, wanted a list of RatingRequest")
+        requests = list(returned)
         self._check_ratings(requests)
         return requests
 
-    def _check_ratings(self, wanted: Sequence[object]) -> None:
+    def _check_ratings(self, ratings: Sequence[object]) -> None:
         templates = set()
-        for rating in wanted:
+        for rating in ratings:
             if not isinstance(rating, RatingRequest):
                 raise self._error(f"asks {rating!r}, wanted a RatingRequest")
             question = rating.question

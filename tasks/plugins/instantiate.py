@@ -82,7 +82,7 @@ def check_secret_references(options: Mapping[str, Any]) -> Mapping[str, Any]:
     >>> check_secret_references({"api_key": "sk-1"})
     Traceback (most recent call last):
         ...
-    ValueError: the option api_key: a secret is named, not written: ...
+    ValueError: the option api_key: a secret is given by reference: ...
     """
     _map_secrets(options, check_reference)
     return options
@@ -105,7 +105,7 @@ def _map_secrets(options: Mapping[str, Any], use: Callable[[str], str]) -> dict[
 
 
 def instantiate(group: Group, name: str, options: Mapping[str, Any]) -> PluginInstance:
-    """Return the plugin of a name, created with these options once per process.
+    """Return the plugin with a name, created once per process for the same options.
 
     Args:
         group: Kind of plugin.

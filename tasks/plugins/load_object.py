@@ -56,7 +56,7 @@ def installed_names(group: Group) -> dict[str, EntryPoint]:
 
 @lru_cache(maxsize=256)
 def load_object(group: Group, name: str) -> LoadedObject:
-    """Load the object of a name.
+    """Load the object with a name.
 
     Args:
         group: Kind of plugin; a name without a colon is looked up among the entry points of the group.

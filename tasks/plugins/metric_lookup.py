@@ -11,7 +11,7 @@ from tasks.plugins.load_object import Group, installed_names, load_object
 
 
 def find_metric(name: str) -> Metric:
-    """Return the metric of a name: a builtin one, `module:attribute`, or an entry point of an installed package.
+    """Return the metric with a name: a builtin one, `module:attribute`, or an entry point of an installed package.
 
     Raises:
         UnknownMetricError: There is no such metric.
@@ -23,10 +23,10 @@ def find_metric(name: str) -> Metric:
         return resolve(name)
     except UnknownMetricError:
         packaged = installed_names(Group.METRICS)
-        wanted = name.strip().casefold().replace("-", "_")
-        if wanted in packaged:
-            return _find_custom(wanted)
-        if near := suggest_names(wanted, packaged):
+        normalized = name.strip().casefold().replace("-", "_")
+        if normalized in packaged:
+            return _find_custom(normalized)
+        if near := suggest_names(normalized, packaged):
             raise UnknownMetricError(name, near) from None
         raise
 
@@ -35,7 +35,7 @@ def parse_metric(text: str) -> MetricRequest:
     """Parse a metric as written on the command line: its name, and parameters in parentheses.
 
     Raises:
-        UnknownMetricError: There is no metric of that name.
+        UnknownMetricError: There is no metric with that name.
         PluginError: The object cannot be imported or is not a metric.
         MetricParameterError: The text is malformed, or the metric does not accept the parameters.
     """

@@ -1,7 +1,7 @@
 """Locks for stage tables: if several runs on a machine need one table, one computes it and the others wait.
 
 Prefect's file locks are files that a killed process leaves behind, so that the next process waits forever. These are
-locks of the operating system, which end with the process that holds them.
+locks of the operating system, which are released when the process that holds them ends.
 """
 
 import asyncio
@@ -30,8 +30,8 @@ class ProcessLocks(LockManager):
 
     Args:
         folder: Folder of the lock files, created when the first lock is taken; by default in the ASSAY_HOME of the
-            process that takes the lock. The file names are the first characters of the keys, so that their number is
-            bounded.
+            process that takes the lock. The file names are the first characters of the keys, which bounds their
+            number.
     """
 
     _held: ClassVar[dict[Path, _Held]] = {}
@@ -47,7 +47,7 @@ class ProcessLocks(LockManager):
     def acquire_lock(
         self, key: str, holder: str, acquire_timeout: float | None = None, hold_timeout: float | None = None
     ) -> bool:
-        """Wait for the lock, and return whether it was acquired in time. It ends with the process at the latest."""
+        """Wait for the lock, and return whether it was acquired in time. The end of the process releases it."""
         del hold_timeout
         path = self._path(key)
         if self.is_lock_holder(key, holder):

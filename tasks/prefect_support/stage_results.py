@@ -80,7 +80,7 @@ class StageResults(WritableFileSystem):
         return self.read_path(path)
 
     def write_path(self, path: str, content: bytes, _sync: bool = True) -> None:  # type: ignore[override] # as above
-        """Write a record, unless answers failed for its table: the next run asks for them again."""
+        """Write a record, unless its table has failed answers, which the next run asks for again."""
         if _reference(content).usage.failed:
             return
         fs, root = filesystem(self.root)

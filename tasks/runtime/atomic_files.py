@@ -1,4 +1,4 @@
-"""Write files that are found whole or not at all.
+"""Write files atomically: readers find the whole file or none.
 
 Content goes into a temporary file beside the target, which is then renamed. `tasks.tables.table_files` does the same
 for stores behind fsspec URLs.

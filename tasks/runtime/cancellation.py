@@ -34,7 +34,7 @@ class Cancellation:
             CancelledError: The run is cancelled. Prefect regards the stage as crashed and does not retry it.
         """
         if self._is_cancelled:
-            raise CancelledError("the run was interrupted")
+            raise CancelledError("the run was cancelled")
 
     @contextmanager
     def on_cancel(self, listener: Callable[[], object]) -> Iterator[None]:
@@ -67,7 +67,7 @@ def current_cancellation() -> Cancellation:
 
 @contextmanager
 def cancellable() -> Iterator[Cancellation]:
-    """Stop the work of a block, in the threads that inherit its context too, when the block is interrupted.
+    """Stop the work of a block, including threads that inherit its context, when the block is interrupted.
 
     An error does not cancel the other stages, because the next run can use their answers.
     """

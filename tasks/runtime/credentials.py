@@ -1,4 +1,4 @@
-"""Read secrets by reference: a configuration says where a secret is, and the code that needs it reads it at each use.
+"""Read secrets by reference: a configuration names a secret, and the code that needs it reads it at each use.
 
 Therefore a secret is never part of a configuration, run folder, key, run parameter or message.
 """
@@ -14,21 +14,21 @@ _PASSWORD = re.compile(r"://[^/:@\s]*:(?!\d+(?:[/?#]|$))[^@\s]*@|https?://[^/?#\
 _SIGNED = re.compile(r"[?&][^=&]*(?:sig|signature|token|password|secret|credential|api_?key)=", re.IGNORECASE)
 
 
-def _variable(name: str) -> str:
+def _read_variable(name: str) -> str:
     secret = os.environ.get(name, "").strip()
     if not secret:
         raise ConfigError(f"env:{name} names an environment variable that is not set or empty; set it to the secret")
     return secret
 
 
-def _block(name: str) -> str:
+def _read_block(name: str) -> str:
     from tasks.runtime.secret_blocks import read_secret_block  # noqa: PLC0415 loads Prefect
 
     return read_secret_block(name)
 
 
 def check_reference(text: str) -> str:
-    """Return a reference to a secret after checking it. The message does not repeat it: it may be the secret.
+    """Return a reference to a secret after checking it. An error does not repeat the text, which may be the secret.
 
     Args:
         text: Text to check.
@@ -41,15 +41,15 @@ def check_reference(text: str) -> str:
     >>> check_reference("sk-123")
     Traceback (most recent call last):
         ...
-    ValueError: a secret is named, not written: env:NAME ... or block:NAME ...; got something else, not repeated here
+    ValueError: a secret is given by reference: env:NAME ... or block:NAME ...; got something else, not repeated here
     """
     if _REFERENCE.fullmatch(text) is None:
-        raise ValueError(f"a secret is named, not written: {WANTED}; got something else, not repeated here")
+        raise ValueError(f"a secret is given by reference: {WANTED}; got something else, not repeated here")
     return text
 
 
 def refuse_secrets(address: str) -> str:
-    """Return an address of data after checking that it holds no secret: it is written into run folders.
+    """Return an address of data after checking that it holds no secret, because it is written into run folders.
 
     Args:
         address: Path or URL. The message does not repeat it.
@@ -72,17 +72,17 @@ def refuse_secrets(address: str) -> str:
     return address
 
 
-def read_secret(named: str) -> str:
+def read_secret(reference: str) -> str:
     """Read the secret that a reference names, without storing it.
 
     Args:
-        named: Reference to the secret.
+        reference: Reference to the secret.
 
     Raises:
         ConfigError: The text is not a reference, or there is no such secret.
     """
     try:
-        kind, _, name = check_reference(named).partition(":")
+        kind, _, name = check_reference(reference).partition(":")
     except ValueError as error:
         raise ConfigError(str(error)) from error
-    return _block(name) if kind == "block" else _variable(name)
+    return _read_block(name) if kind == "block" else _read_variable(name)

@@ -1,4 +1,4 @@
-"""Repeat work that fails for a reason that may pass."""
+"""Repeat work that fails for a transient reason."""
 
 import asyncio
 import random
@@ -12,7 +12,7 @@ T = TypeVar("T")
 PauseAfter: TypeAlias = Callable[[Exception, int], float | None]
 """Called with an error and the number of the attempt that raised it, from 1.
 
-Returns the seconds to wait before the next attempt; None if there must be none.
+Returns the seconds to wait before the next attempt; None gives up.
 """
 
 _LARGEST_EXPONENT = 64
@@ -57,7 +57,7 @@ def retry(work: Callable[[], T], pause_after: PauseAfter, sleep: Callable[[float
     Args:
         work: Function to call.
         pause_after: Decides after each error whether to go on, and how long to wait.
-        sleep: Waits for some seconds.
+        sleep: Function that waits a number of seconds.
 
     Raises:
         Exception: The error of the last attempt.

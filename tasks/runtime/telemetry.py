@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 
 DO_NOT_TRACK = {"DO_NOT_TRACK": "1"}
-"""The variable that programs of several makers respect, Prefect's client and vLLM among them."""
+"""The variable that several programs respect, Prefect's client and vLLM among them."""
 
 PREFECT = DO_NOT_TRACK | {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",

@@ -54,9 +54,9 @@ def suggest_nearest_column(column: str, candidates: Iterable[str]) -> str | None
     >>> suggest_nearest_column("user_input", ["uid", "questions"])
     'questions'
     """
-    every = list(candidates)
-    names = (column, *(alias for alias, meant in COLUMN_ALIASES.items() if meant == column))
-    return next((found for name in names if (found := suggest_nearest(name, every)) is not None), None)
+    available = list(candidates)
+    names = (column, *(alias for alias, target in COLUMN_ALIASES.items() if target == column))
+    return next((nearest for name in names if (nearest := suggest_nearest(name, available)) is not None), None)
 
 
 def describe_value(value: Any) -> str:

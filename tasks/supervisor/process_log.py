@@ -1,4 +1,4 @@
-"""Read the log of a process: its last line while the process starts, its errors and its end when it failed."""
+"""Read the log of a process: the last line while the process starts, the errors and the end after it has failed."""
 
 import re
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ SECRET_CHARACTERS = 8
 
 
 def last_line(log: Path) -> str:
-    """Return the last line that is not empty; an empty string if there is none.
+    """Return the last line with text; an empty string if there is none.
 
     Args:
         log: Log file, which need not exist.
@@ -52,5 +52,5 @@ def excerpt(log: Path, secrets: Iterable[str] = (), start: int = 0) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Return the lines as a terminal shows them: of a progress bar, which overwrites its line, the last state."""
+    """Return the lines as a terminal shows them: a progress bar, which overwrites its line, by its last state."""
     return [line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")]

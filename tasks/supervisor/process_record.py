@@ -26,7 +26,7 @@ class ProcessFolder:
 
     @property
     def record(self) -> Path:
-        """The file that says which process it is and where it listens."""
+        """The file with the id and the address of the process."""
         return self.path / f"{self.name}.json"
 
     @property
@@ -57,7 +57,7 @@ class ProcessRecord:
     """A process that was started and left running.
 
     Args:
-        pid: Number of the process.
+        pid: Id of the process.
         host: Machine of the process; several machines may share a folder.
     """
 

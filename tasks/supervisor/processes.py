@@ -1,7 +1,7 @@
 """List the running processes of this machine with their start times and groups.
 
-The system reuses process numbers, but a number and a start time together identify a process. Linux lists both in /proc,
-other systems through `ps`.
+The system reuses process ids, but an id and a start time together identify a process. Linux lists both in /proc, other
+systems through `ps`.
 """
 
 import os
@@ -21,8 +21,8 @@ class Process:
     """A running process. A zombie, which has ended and waits for its parent, is not running.
 
     Args:
-        pid: Number of the process.
-        group: Number of its process group.
+        pid: Id of the process.
+        group: Id of its process group.
         started: Start time, as the system writes it.
     """
 
@@ -42,7 +42,7 @@ class Process:
 
 
 def find_process(pid: int) -> Process | None:
-    """Return the running process with a number; None if there is none."""
+    """Return the running process with an id; None if there is none."""
     return next((process for process in running_processes() if process.pid == pid), None)
 
 
@@ -50,13 +50,13 @@ def end_group(group: int, timeout: float) -> bool:
     """End all processes of a group: send SIGTERM, and SIGKILL to those that do not end in time.
 
     Args:
-        group: Number of the process group.
+        group: Id of the process group.
         timeout: Seconds to wait after each of the two signals.
 
     Returns:
         Whether all processes have ended.
     """
-    return end_process(lambda number: os.killpg(group, number), lambda: has_members(group), timeout)
+    return end_process(lambda signal_number: os.killpg(group, signal_number), lambda: has_members(group), timeout)
 
 
 def has_members(group: int) -> bool:

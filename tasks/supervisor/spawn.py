@@ -36,9 +36,9 @@ def spawn_detached(
 
 
 def find_exit_code(pid: int) -> int | None:
-    """Return the exit code of a process that this one started; None if it is running or not known here.
+    """Return the exit code of a process that this one started; None if it is running or was started elsewhere.
 
     Args:
-        pid: Number of the process.
+        pid: Id of the process.
     """
     return next((child.poll() for child in _children if child.pid == pid), None)

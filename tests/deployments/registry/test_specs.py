@@ -168,7 +168,7 @@ def test_an_index_that_no_event_can_have_is_refused() -> None:
 def test_secrets_are_named_not_written(tmp_path: Path) -> None:
     path = tmp_path / "assay.toml"
     path.write_text('[deploy.alerts]\nwebhook = "https://hooks.example/T0/secret"', encoding="utf-8")
-    with pytest.raises(ConfigError, match="a secret is named, not written") as refused:
+    with pytest.raises(ConfigError, match="a secret is given by reference") as refused:
         load_config(path)
     assert "hooks.example" not in str(refused.value)
 

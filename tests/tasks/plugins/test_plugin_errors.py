@@ -295,7 +295,7 @@ def test_an_object_of_another_kind() -> None:
         ),
         (EmbedderSettings, {"backend": "bert"}, "wanted 'minilm', 'huggingface', 'server', module:attribute"),
         (LanguageSettings, {"recognizer": "spacy"}, "wanted module:attribute for a plugin, got 'spacy'"),
-        (JudgeSettings, {"options": {"api_key": "sk-1"}}, "the option api_key: a secret is named, not written"),
+        (JudgeSettings, {"options": {"api_key": "sk-1"}}, "the option api_key: a secret is given by reference"),
         (JudgeSettings, {"options": {"headers": {"Authorization": "sk-1"}}}, "the option Authorization: a secret"),
     ],
 )
