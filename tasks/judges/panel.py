@@ -125,10 +125,10 @@ class PanelJudge:
             for index, answer in enumerate(answers):
                 callback(index, answer)
 
-        asked = [member for member, assigned in enumerate(positions) if assigned]
-        contexts = [copy_context() for _ in asked]  # they carry the run that the threads work for
+        assigned_members = [member for member, assigned in enumerate(positions) if assigned]
+        contexts = [copy_context() for _ in assigned_members]  # they carry the run that the threads work for
         with ThreadPoolExecutor(max_workers=len(self.members), thread_name_prefix="panel") as pool:
-            list(pool.map(lambda context, member: context.run(ask, member), contexts, asked))
+            list(pool.map(lambda context, member: context.run(ask, member), contexts, assigned_members))
         return [collector.answers[position] for position in range(len(questions))]
 
     def generate(

@@ -70,10 +70,10 @@ def build_command(settings: LaunchSettings, port: int, inherited: Mapping[str, s
 
 def _program(path: str, field: str) -> str:
     """Return the absolute path of a program, without following links: a virtual environment's Python is a link."""
-    found = shutil.which(Path(path).expanduser())
-    if found is None:
+    program = shutil.which(Path(path).expanduser())
+    if program is None:
         raise ConfigError(f"judge.launch.{field} is {path!r}, but there is no such program. Name one that exists.")
-    return os.path.abspath(found)  # noqa: PTH100 pathlib's absolute keeps ".."
+    return os.path.abspath(program)  # noqa: PTH100 pathlib's absolute keeps ".."
 
 
 def _options(settings: LaunchSettings, host: str, port: int) -> list[str]:

@@ -104,13 +104,13 @@ class Connection:
 
     async def _get_from_all(self, path: str) -> dict[str, Reply]:
         results = await asyncio.gather(*(replica.get(path) for replica in self._replicas), return_exceptions=True)
-        found = {
+        replies = {
             replica.url: result
             for replica, result in zip(self._replicas, results, strict=True)
             if isinstance(result, Reply)
         }
-        if found:
-            return found
+        if replies:
+            return replies
         for result in results:
             if isinstance(result, BaseException) and not isinstance(result, UnreachableError | LostReplyError):
                 raise result

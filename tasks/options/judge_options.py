@@ -59,7 +59,7 @@ class JudgeSettings(ModelOptions):
     max_concurrent_stages: Annotated[
         int | None,
         Option(
-            "Maximum number of stages, of all runs on a Prefect server, that ask it at the same time.",
+            "Maximum number of stages, across all runs on a Prefect server, that ask it at the same time.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,

@@ -110,7 +110,7 @@ class LaunchSettings(OptionGroup):
     served_name: Annotated[
         str | None,
         Option(
-            "Name that requests give. Default: model.",
+            "Name of the model in requests. Default: model.",
             path=False,
             may_hold_secret=False,
             affects_scores=True,
@@ -198,9 +198,7 @@ class LaunchSettings(OptionGroup):
     ] = Field(default_factory=dict)
     entry: Annotated[
         str,
-        Option(
-            "For python: the module that serves.", path=False, may_hold_secret=False, affects_scores=True, min_length=1
-        ),
+        Option("For python: the module to run.", path=False, may_hold_secret=False, affects_scores=True, min_length=1),
     ] = API_SERVER
     start_timeout: Annotated[
         float,

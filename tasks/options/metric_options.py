@@ -85,8 +85,8 @@ class MetricOptions(VerdictOptions):
     calibration: Annotated[
         str,
         Option(
-            'With verdict = "probability": map the probabilities by no calibration (none), by the latest of '
-            "this judge (latest), or by a calibration.json.",
+            'With verdict = "probability": the calibration that maps the probabilities: none, the latest of this '
+            "judge (latest), or a calibration.json.",
             path=True,
             may_hold_secret=False,
             affects_scores=True,
@@ -98,7 +98,7 @@ class MetricOptions(VerdictOptions):
     explain: Annotated[
         Literal["none", "unsupported", "all"],
         Option(
-            "Which verdicts on claims the judge explains afterwards.",
+            "Verdicts on claims that the judge explains afterwards.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,

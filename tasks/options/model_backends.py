@@ -29,8 +29,8 @@ def _backend_validator(group: Group) -> Callable[[str], str]:
         if name in packaged:
             return name
         names = [f"{each!r}, " for each in (*BUILT_IN[group], *packaged)]
-        wanted = "".join(names) + "module:attribute for a plugin"
-        raise ValueError(f"wanted {wanted}{'' if '@' in name else f', got {name!r}'}")
+        choices = "".join(names) + "module:attribute for a plugin"
+        raise ValueError(f"wanted {choices}{'' if '@' in name else f', got {name!r}'}")
 
     return check
 

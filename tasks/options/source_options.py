@@ -61,7 +61,7 @@ class RowOptions(OptionGroup):
     limit: Annotated[
         int | None,
         Option(
-            "Read the first rows only, bad ones included.",
+            "Read only this many rows from the start, including bad ones.",
             path=False,
             may_hold_secret=False,
             affects_scores=True,
@@ -83,7 +83,7 @@ class RowOptions(OptionGroup):
     empty_text: Annotated[
         Literal["bad", "keep"],
         Option(
-            "Whether an empty text in a required column makes a row bad, or is kept.",
+            "Treat a row with an empty text in a required column as bad (bad), or evaluate it (keep).",
             path=False,
             may_hold_secret=False,
             affects_scores=True,

@@ -93,14 +93,14 @@ def digest_with(code: str, *more: object) -> str:
 
 
 def _find_entry_point(group: Group, name: str) -> EntryPoint:
-    found = installed_names(group)
-    if name in found:
-        return found[name]
+    points = installed_names(group)
+    if name in points:
+        return points[name]
     packages = [point.dist.name for point in entry_points(group=group, name=name) if point.dist is not None]
     if packages:
         raise PluginError(f"{name!r} is an entry point of {' and of '.join(packages)}; name it by module:attribute")
-    near = ", ".join(suggest_names(name, found))
-    meant = f"Did you mean {near}?" if near else f"There are: {', '.join(found) or 'none'}."
+    near = ", ".join(suggest_names(name, points))
+    meant = f"Did you mean {near}?" if near else f"There are: {', '.join(points) or 'none'}."
     raise PluginError(
         f"no installed package has an entry point {name!r} in the group {group}. {meant} "
         "Name an object without an entry point by module:attribute."

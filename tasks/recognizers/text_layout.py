@@ -47,7 +47,7 @@ def split_blocks(text: str) -> list[Block]:
     >>> [block.text for block in split_blocks("You need:\n- a badge\n- a laptop that\n  is new\n\nAsk IT.")]
     ['You need:', 'a badge', 'a laptop that is new', 'Ask IT.']
     """
-    found: list[Block] = []
+    blocks: list[Block] = []
     open_block = False
     for line in _INLINE_BULLET.sub("\n• ", text).splitlines():
         if _RULE.match(line):
@@ -55,12 +55,12 @@ def split_blocks(text: str) -> list[Block]:
             continue
         marker = _MARKER.match(line)
         words = " ".join(line[marker.end() if marker else 0 :].split())
-        if open_block and marker is None and _continues(found[-1].text, words):
-            found[-1] = Block(f"{found[-1].text} {words}", found[-1].item)
+        if open_block and marker is None and _continues(blocks[-1].text, words):
+            blocks[-1] = Block(f"{blocks[-1].text} {words}", blocks[-1].item)
         else:
-            found.append(Block(words, item=marker is not None and marker["heading"] is None))
+            blocks.append(Block(words, item=marker is not None and marker["heading"] is None))
         open_block = True
-    return [Block(part, block.item) for block in found for part in cut_long(block.text, _LONGEST_BLOCK)]
+    return [Block(part, block.item) for block in blocks for part in cut_long(block.text, _LONGEST_BLOCK)]
 
 
 def cut_long(text: str, limit: int) -> list[str]:
@@ -91,15 +91,15 @@ def split_sentences(text: str, cuts: Iterable[int]) -> list[str]:
     ['Ask Dr. Lee. [plan.pdf#page=3]', 'Then wait (a week).']
     """
     cited = (match.end() for match in _CITED_END.finditer(text))
-    found: list[str] = []
+    sentences: list[str] = []
     start = 0
     for offset in sorted({*cuts, *cited}):
         trailing = _TRAILING.match(text, offset)
         end = trailing.end() if trailing else offset
         if end > start and _may_cut(text[start:end], text[end:]):
-            found.append(text[start:end].strip())
+            sentences.append(text[start:end].strip())
             start = end
-    return [sentence for sentence in (*found, text[start:].strip()) if sentence]
+    return [sentence for sentence in (*sentences, text[start:].strip()) if sentence]
 
 
 def _continues(before: str, line: str) -> bool:

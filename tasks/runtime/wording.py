@@ -40,8 +40,8 @@ def suggest_nearest(name: str, candidates: Iterable[str]) -> str | None:
     'Reference'
     """
     by_folded = {candidate.casefold(): candidate for candidate in candidates}
-    found = difflib.get_close_matches(name.casefold(), by_folded, n=1)
-    return by_folded[found[0]] if found else None
+    matches = difflib.get_close_matches(name.casefold(), by_folded, n=1)
+    return by_folded[matches[0]] if matches else None
 
 
 def suggest_nearest_column(column: str, candidates: Iterable[str]) -> str | None:

@@ -32,17 +32,17 @@ def ratings(tables: Tables, settings: RatingsSettings, models: Models, progress:
     """Ask the rating questions of each metric, except about samples whose score needs none."""
     samples = read_samples_table(tables[Stage.SAMPLES])
     batcher = JudgeBatcher(models.judge(), progress)
-    asked: list[tuple[str, str, RatingRequest]] = []
+    requests: list[tuple[str, str, RatingRequest]] = []
     for metric in settings.metrics:
         request = metric.request()
         for sample in samples:
             ratings_or_score = request.rating_requests(sample)
             if not isinstance(ratings_or_score, Score):
-                asked += [(sample.row_id, metric.key, rating) for rating in ratings_or_score]
-    answers = _ask([rating for _, _, rating in asked], batcher)
+                requests += [(sample.row_id, metric.key, rating) for rating in ratings_or_score]
+    answers = _ask([rating for _, _, rating in requests], batcher)
     rows = [
         {"row_id": row_id, "metric": metric, "template": rating.template, **row}
-        for (row_id, metric, rating), answer in zip(asked, answers, strict=True)
+        for (row_id, metric, rating), answer in zip(requests, answers, strict=True)
         for row in _rating_rows(answer)
     ]
     return StageOutput(build_table(Stage.RATINGS, rows), batcher.usage)

@@ -196,17 +196,17 @@ def _key(row_id: str, kind: VerdictKind, claim_id: str, premise: str) -> dict[st
 def _relevance_rows(
     samples: Sequence[Sample], claims: Mapping[str, Claims], batcher: JudgeBatcher
 ) -> list[dict[str, Any]]:
-    asked = [
+    with_sentences = [
         (sample, sentences)
         for sample in samples
         if (sentences := _list_claims(claims.get(sample.row_id, {}), Side.CONTEXT_SENTENCE))
     ]
     answers = batcher.generate(
-        [ask_relevant_sentences([text for _, text in sentences], s.user_input or "") for s, sentences in asked]
+        [ask_relevant_sentences([text for _, text in sentences], s.user_input or "") for s, sentences in with_sentences]
     )
     return [
         row
-        for (sample, sentences), answer in zip(asked, answers, strict=True)
+        for (sample, sentences), answer in zip(with_sentences, answers, strict=True)
         for row in _sentence_rows(sample, sentences, answer)
     ]
 

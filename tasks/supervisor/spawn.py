@@ -12,7 +12,7 @@ _children: list[subprocess.Popen[bytes]] = []
 def spawn_detached(
     command: Sequence[str], log: Path, environment: Mapping[str, str], working_folder: Path | None = None
 ) -> subprocess.Popen[bytes]:
-    """Start a process that leads a session and group of its own and outlives this process.
+    """Start a process that leads a new session and group, and outlives this process.
 
     Args:
         command: Program and arguments.

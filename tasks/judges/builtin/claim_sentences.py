@@ -51,13 +51,13 @@ def split_claims(texts: Sequence[str], pipeline: SpacyPipeline) -> list[list[str
         is_heading = not (candidate.item or is_clause(parse) or candidate.sentence.endswith((".", "!")))
         (headings if is_heading else claims)[candidate.text_index].extend(_claims(candidate, parse))
     # A text that consists only of a name or a number is an answer, not a heading.
-    return [list(dict.fromkeys(found or fallback)) for found, fallback in zip(claims, headings, strict=True)]
+    return [list(dict.fromkeys(stated or fallback)) for stated, fallback in zip(claims, headings, strict=True)]
 
 
 def _candidates(texts: Sequence[str], pipeline: SpacyPipeline) -> list[_Candidate]:
     blocks_by_text = [split_blocks(text) for text in texts]
     sentences = iter(pipeline.sentences([block.text for blocks in blocks_by_text for block in blocks]))
-    found: list[_Candidate] = []
+    candidates: list[_Candidate] = []
     for index, blocks in enumerate(blocks_by_text):
         lead_in: str | None = None
         for block in blocks:
@@ -67,8 +67,8 @@ def _candidates(texts: Sequence[str], pipeline: SpacyPipeline) -> list[_Candidat
                     lead_in = sentence.rstrip(":").rstrip()
                 elif not makes_no_claim(sentence):
                     opens_item = block.item and position == 0
-                    found.append(_Candidate(index, sentence, lead_in if opens_item else None, block.item))
-    return found
+                    candidates.append(_Candidate(index, sentence, lead_in if opens_item else None, block.item))
+    return candidates
 
 
 def _claims(candidate: _Candidate, parse: Parse) -> Iterator[str]:

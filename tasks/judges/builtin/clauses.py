@@ -39,14 +39,14 @@ def split_clauses(parse: Parse) -> list[str]:
     asides = _find_asides(parse, root)
     left_out = {word for aside in asides for word in aside.removed}
     verbs = _joined_verbs(root)
-    found: list[str] = []
+    clauses: list[str] = []
     for position, verb in enumerate(verbs):
         words = _subtree(verb) if position else set(range(len(parse)))
         later = _subtree(verbs[position + 1]) if position + 1 < len(verbs) else set()
         joins = {child.i for child in verb.children if child.dep_ == "cc"} if later else set()
         shared = _shared_subject(root, verb) if position else set()
-        found.append(_sentence(parse[i] for i in sorted((words | shared) - later - joins - left_out)))
-    return [*found, *(aside.claim for aside in asides)]
+        clauses.append(_sentence(parse[i] for i in sorted((words | shared) - later - joins - left_out)))
+    return [*clauses, *(aside.claim for aside in asides)]
 
 
 def _child(word: ParsedWord, dependencies: Iterable[str]) -> ParsedWord | None:
@@ -119,7 +119,7 @@ class _Aside:
 
 
 def _find_asides(parse: Parse, root: ParsedWord) -> list[_Aside]:
-    found = []
+    asides = []
     for word in parse:
         start = word.left_edge.i
         if start == 0 or parse[start - 1].text != ",":
@@ -136,8 +136,8 @@ def _find_asides(parse: Parse, root: ParsedWord) -> list[_Aside]:
         verb, dropped = linked
         claim = _sentence([*(parse[i] for i in about)], verb, [parse[i] for i in sorted(inside - dropped)])
         closing = {end} if end < len(parse) and parse[end].text == "," else set()
-        found.append(_Aside(claim, frozenset(inside | {start - 1} | closing)))
-    return found
+        asides.append(_Aside(claim, frozenset(inside | {start - 1} | closing)))
+    return asides
 
 
 def _relative_link(verb: ParsedWord) -> tuple[str, set[int]] | None:

@@ -69,10 +69,10 @@ def _replaced(claim: Tokens, sentence: Tokens, missing: AbstractSet[str], rivals
     return any(token in neighbors for token in _neighbors(claim, missing))
 
 
-def _neighbors(text: Tokens, wanted: AbstractSet[str]) -> Iterator[str]:
+def _neighbors(text: Tokens, targets: AbstractSet[str]) -> Iterator[str]:
     """Yield the content words next to the wanted ones, skipping names and numbers."""
     for position, token in enumerate(text.every):
-        if token in wanted:
+        if token in targets:
             yield from _first_content(text, text.every[position + 1 :])
             yield from _first_content(text, text.every[:position][::-1])
 
@@ -94,13 +94,13 @@ def _negation(claim: Tokens, premise: Premise, match: Match) -> bool:
 
 def _index_opposites() -> dict[str, list[tuple[frozenset[str], frozenset[str]]]]:
     """Map each stem to pairs of synonymous and opposite stems, one pair per group."""
-    found: defaultdict[str, list[tuple[frozenset[str], frozenset[str]]]] = defaultdict(list)
+    pairs_by_stem: defaultdict[str, list[tuple[frozenset[str], frozenset[str]]]] = defaultdict(list)
     for group in OPPOSITES:
         sides = [frozenset(map(stem, side)) for side in group]
         for side in sides:
             for token in side:
-                found[token].append((side, frozenset().union(*(other for other in sides if other is not side))))
-    return dict(found)
+                pairs_by_stem[token].append((side, frozenset().union(*(other for other in sides if other is not side))))
+    return dict(pairs_by_stem)
 
 
 _OPPOSITES = _index_opposites()

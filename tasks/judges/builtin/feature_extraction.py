@@ -69,14 +69,18 @@ class FeatureExtractor:
     def sentence_features(self, questions: Sequence[GenerateQuestion]) -> list[NumberedSentences]:
         """Return the features of the numbered sentences of relevance questions, in their order."""
         numbered = [_NUMBERED.findall(question.texts[judge_questions.SENTENCES]) for question in questions]
-        asked = [question.texts[judge_questions.USER_INPUT] for question in questions]
-        pairs = [(question, text) for question, found in zip(asked, numbered, strict=True) for _, text in found]
+        user_questions = [question.texts[judge_questions.USER_INPUT] for question in questions]
+        pairs = [
+            (question, text)
+            for question, sentences in zip(user_questions, numbered, strict=True)
+            for _, text in sentences
+        ]
         cosines = iter(self._cosines(pairs))
         results = []
-        for question, found in zip(asked, numbered, strict=True):
-            sentences = Premise([text for _, text in found])
-            features = relevance_features(tokenize(question), sentences, [next(cosines) for _ in found])
-            results.append(NumberedSentences(tuple(int(number) for number, _ in found), tuple(features)))
+        for question, sentences in zip(user_questions, numbered, strict=True):
+            premise = Premise([text for _, text in sentences])
+            features = relevance_features(tokenize(question), premise, [next(cosines) for _ in sentences])
+            results.append(NumberedSentences(tuple(int(number) for number, _ in sentences), tuple(features)))
         return results
 
     def _sentences(self, texts: Sequence[str]) -> dict[str, list[str]]:

@@ -16,13 +16,13 @@ def spell_digits(units: Sequence[str]) -> list[str]:
     >>> spell_digits(["twenty", "five", "days", "and", "1.5", "million", "dollars"])
     ['25', 'days', 'and', '1500000', 'dollars']
     """
-    found: list[str] = []
+    spelled: list[str] = []
     position = 0
     while position < len(units):
         value, used = _number(units, position)
-        found.append(f"{value:.15g}" if used else units[position])
+        spelled.append(f"{value:.15g}" if used else units[position])
         position += used or 1
-    return found
+    return spelled
 
 
 def _number(units: Sequence[str], start: int) -> tuple[float, int]:
@@ -68,17 +68,17 @@ def put_months_first(units: Sequence[str]) -> list[str]:
     >>> put_months_first(["5", "Sept", "2024"]), put_months_first(["May", "we", "go"])
     (['month-september', '5', '2024'], ['May', 'we', 'go'])
     """
-    found = list(units)
-    for position, unit in enumerate(found):
-        around = found[max(position - 1, 0) : position + 2]
+    reordered = list(units)
+    for position, unit in enumerate(reordered):
+        around = reordered[max(position - 1, 0) : position + 2]
         month = MONTHS.get(unit[:3].lower()) if unit[0].isupper() else None
         dated = any(neighbor[0].isdecimal() for neighbor in around)
         if month is None or unit.lower() not in {month, month[:3], "sept"} or (len(unit) <= 4 and not dated):
             continue
-        found[position] = f"month-{month}"
-        if position and _is_day(found[position - 1]):
-            found[position - 1 : position + 1] = [found[position], found[position - 1]]
-    return found
+        reordered[position] = f"month-{month}"
+        if position and _is_day(reordered[position - 1]):
+            reordered[position - 1 : position + 1] = [reordered[position], reordered[position - 1]]
+    return reordered
 
 
 def _is_day(unit: str) -> bool:

@@ -141,8 +141,8 @@ class _LabelMatcher:
     def _label_prefix(self, text: str) -> str:
         """Return the part of the label that a reply's text has so far."""
         if self._frame is not None:
-            found = self._frame.fullmatch(text)
-            text = found["rest"] if found else ""
+            framed = self._frame.fullmatch(text)
+            text = framed["rest"] if framed else ""
         return text.lstrip().casefold() if self._ignores_case else text.lstrip()
 
 

@@ -112,18 +112,21 @@ def _probabilities(
     """Return the label probabilities of each completion that has some; there are none after reasoning."""
     frame = ANSWER_FRAME if features.choice is ChoiceConstraint.JSON_SCHEMA else None
     texts = serialize_labels(labels, features.choice)
-    found = [
+    by_completion = [
         label_probabilities(completion.steps, texts, frame)
         for completion in completions
         if completion.steps and not completion.thought
     ]
-    return [probabilities for probabilities in found if probabilities is not None]
+    return [probabilities for probabilities in by_completion if probabilities is not None]
 
 
-def _mean(found: Sequence[Mapping[str, float]]) -> dict[str, float] | None:
-    if not found:
+def _mean(distributions: Sequence[Mapping[str, float]]) -> dict[str, float] | None:
+    if not distributions:
         return None
-    return {label: math.fsum(probabilities[label] for probabilities in found) / len(found) for label in found[0]}
+    return {
+        label: math.fsum(probabilities[label] for probabilities in distributions) / len(distributions)
+        for label in distributions[0]
+    }
 
 
 def _usage(replies: Sequence[Reply]) -> Usage:

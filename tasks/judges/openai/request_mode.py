@@ -78,8 +78,8 @@ def vote_number(schema: Mapping[str, Any]) -> int | None:
     >>> vote_number({"title": "vote 2"}), vote_number({"title": "Rating"})
     (2, None)
     """
-    found = _VOTE_TITLE.fullmatch(str(schema.get("title")))
-    return int(found[1]) if found else None
+    match = _VOTE_TITLE.fullmatch(str(schema.get("title")))
+    return int(match[1]) if match else None
 
 
 def sends_all_votes_at_once(features: ServerFeatures, options: ServerJudgeOptions) -> bool:
