@@ -1,1 +1,1 @@
-"""Dry runs: judges that count what would be asked and answer nothing."""
+"""Dry runs: judges that count the questions that a run would ask."""

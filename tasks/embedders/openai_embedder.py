@@ -98,10 +98,10 @@ class OpenAIEmbedder:
 
     def _count(self, replies: Sequence[Reply]) -> None:
         with self._usage_lock:
-            self._usage = Usage(
-                requests=self._usage.requests + sum(reply.requests for reply in replies),
-                prompt_tokens=self._usage.prompt_tokens + sum(get_count(reply, "prompt_tokens") for reply in replies),
-                seconds=self._usage.seconds + sum(reply.seconds for reply in replies),
+            self._usage += Usage(
+                requests=sum(reply.requests for reply in replies),
+                prompt_tokens=sum(get_count(reply, "prompt_tokens") for reply in replies),
+                seconds=sum(reply.seconds for reply in replies),
             )
 
     def _probe_dimensions(self) -> int:

@@ -76,13 +76,7 @@ class JudgeBatcher:
         if answer.stored:
             self._stored += 1
             return
-        self._usage = Usage(
-            self._usage.requests + answer.usage.requests,
-            self._usage.prompt_tokens + answer.usage.prompt_tokens,
-            self._usage.cached_tokens + answer.usage.cached_tokens,
-            self._usage.output_tokens + answer.usage.output_tokens,
-            self._usage.seconds + answer.usage.seconds,
-        )
+        self._usage += answer.usage
         if answer.status is AnswerStatus.FAILED:
             self._failed[answer.reason or "no reason given"] += 1
         elif isinstance(answer, ChoiceAnswer) and None in answer.votes:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import replace
 from threading import Lock
 
 from metric_core import reasons
@@ -253,13 +254,7 @@ def _shares(votes: Sequence[str | None]) -> Mapping[str, float]:
 
 def _usage(parts: Sequence[Usage]) -> Usage:
     """Return the summed usage of the members, with the seconds of the slowest."""
-    return Usage(
-        requests=sum(usage.requests for usage in parts),
-        prompt_tokens=sum(usage.prompt_tokens for usage in parts),
-        cached_tokens=sum(usage.cached_tokens for usage in parts),
-        output_tokens=sum(usage.output_tokens for usage in parts),
-        seconds=max((usage.seconds for usage in parts), default=0.0),
-    )
+    return replace(sum(parts, Usage()), seconds=max((usage.seconds for usage in parts), default=0.0))
 
 
 def _member_names(identities: Sequence[JudgeIdentity]) -> tuple[str, ...]:

@@ -209,4 +209,4 @@ def _check_value(question: GenerateQuestion, answer: GenerateAnswer) -> Generate
 
 
 def _type_name(kind: Any) -> str:
-    return getattr(kind, "__name__", "a text or None")
+    return kind.__name__ if isinstance(kind, type) else "a text or None"

@@ -40,7 +40,7 @@ MANAGED = {
 
 
 def _as_text(value: Any) -> Any:
-    """Return a number as text: configuration files have unquoted ones, and an error about them would show them."""
+    """Return a number as text: an error about an unquoted number in a configuration file would show it."""
     return str(value) if type(value) in (int, float) else value
 
 

@@ -1,1 +1,1 @@
-"""Adapters to Prefect: locks, stored results, concurrency limits, secret blocks."""
+"""Adapters to Prefect: locks, stored results and concurrency limits."""

@@ -23,6 +23,16 @@ class Usage:
     output_tokens: int = 0
     seconds: float = 0.0
 
+    def __add__(self, other: "Usage") -> "Usage":
+        """Return the sum of two costs."""
+        return Usage(
+            requests=self.requests + other.requests,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            seconds=self.seconds + other.seconds,
+        )
+
 
 class StageUsage(BaseModel):
     """The cost of computing a stage table.

@@ -91,7 +91,9 @@ def stage(  # noqa: PLR0913 a declaration
         TypeError: `asks` contradicts `metric_core.stages.JUDGED`.
     """
     if bool(asks) != (name in JUDGED):
-        raise TypeError(f"the stage {name} asks {', '.join(asks) or 'nothing'}, but metric_core.stages.JUDGED differs")
+        raise TypeError(
+            f"the stage {name} asks {', '.join(asks) or 'nothing'}, but metric_core.stages.JUDGED disagrees"
+        )
 
     def declare(function: Callable[[Tables, S, Models, Progress], StageOutput]) -> StageDefinition[S]:
         settings = get_type_hints(function)["settings"]
