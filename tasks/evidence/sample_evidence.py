@@ -51,7 +51,7 @@ def read_asked_probabilities(tables: Tables) -> Mapping[str, AskedProbabilities]
     """Return the judge's probabilities for the verdicts of each row, by row id."""
     by_row: dict[str, dict[tuple[VerdictKind, str, str], float]] = defaultdict(dict)
     for row in tables[Stage.VERDICTS].to_pylist() if Stage.VERDICTS in tables else ():
-        # Only a verdict that needed no judge question has a reason.
+        # A verdict that has a reason needed no judge question.
         if row["probability"] is not None and row["reason"] is None:
             by_row[row["row_id"]][VerdictKind(row["kind"]), row["claim_id"], row["premise"]] = row["probability"]
     return by_row

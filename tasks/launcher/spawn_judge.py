@@ -94,7 +94,7 @@ def _family(host: str) -> socket.AddressFamily:
 
 
 def _reachable_host(host: str) -> str:
-    """Return the host to connect to, because the host to listen on may stand for all addresses."""
+    """Return the host to connect to; the host to listen on may stand for all addresses."""
     if ":" in host:
         return "[::1]" if host == "::" else f"[{host}]"
     return "127.0.0.1" if host == "0.0.0.0" else host  # noqa: S104 compared, not bound

@@ -13,7 +13,7 @@ LONGEST_ASKED_FOR = 120.0
 
 
 def backoff_seconds(attempt: int, retry_after: float | None, random_number: float | None = None) -> float:
-    """Return the seconds to wait: they double, half of them are random, and the server may ask for more.
+    """Return the seconds to wait: doubling per attempt, half of it random, and at least what the server asked for.
 
     Args:
         attempt: Number of times that the request was sent, from 1.

@@ -240,7 +240,7 @@ class LaunchSettings(OptionGroup):
     @classmethod
     def _check_entry(cls, entry: str, info: ValidationInfo) -> str:
         if info.data.get("container") is not None and entry != API_SERVER:
-            raise ValueError("entry is an option of python; a container serves by its image's entry point")
+            raise ValueError("entry is for python only; a container serves by its image's entry point")
         return entry
 
     def __hash__(self) -> int:

@@ -66,7 +66,7 @@ def explanations(tables: Tables, settings: ExplanationsSettings, models: Models,
 
 def _select(verdicts: Iterable[Mapping[str, Any]], explained: Explained) -> Iterator[Mapping[str, Any]]:
     for row in verdicts:
-        # Only a verdict that needed no judge question has a reason.
+        # An answered verdict that has a reason needed no judge question.
         was_asked = row["status"] == AnswerStatus.ANSWERED and row["reason"] is None
         if row["kind"] == VerdictKind.SUPPORT and was_asked and (explained == "all" or row["verdict"] == 0):
             yield row

@@ -63,7 +63,7 @@ VERDICT = LinearModel(
         "negation_conflict": -4.558,
     },
 )
-"""The model of whether a premise supports a claim."""
+"""The model for whether a premise supports a claim."""
 
 USEFULNESS = LinearModel(
     -4.436,
@@ -73,7 +73,7 @@ USEFULNESS = LinearModel(
         "question_cosine": 2.094,
     },
 )
-"""The model of whether a passage is useful for arriving at an answer."""
+"""The model for whether a passage is useful for arriving at an answer."""
 
 RELEVANCE = LinearModel(
     -4.125,
@@ -83,7 +83,7 @@ RELEVANCE = LinearModel(
         "best_cosine": 3.048,
     },
 )
-"""The model of whether a sentence helps to answer a question."""
+"""The model for whether a sentence helps to answer a question."""
 
 FEATURES_VERSION = 1
 """Increase it whenever claims, questions or features would change for the same text."""

@@ -17,7 +17,7 @@ CONTAINER = ("docker", "run", "--gpus", "all", "image")
         ({"container": ("docker", "run")}, "docker run IMAGE"),
         ({"container": ("docker", "run", "--name=judge", "image")}, "neither --name nor --detach"),
         ({"container": ("docker", "run", "-d", "image")}, "neither --name nor --detach"),
-        ({"container": CONTAINER, "entry": "other"}, "entry is an option of python"),
+        ({"container": CONTAINER, "entry": "other"}, "entry is for python only"),
         ({"python": "python3", "extra_args": ["--port=1"]}, "set the field port instead"),
         ({"python": "python3", "extra_args": ["--max_model_len", "1"]}, "set the field max_model_len instead"),
         ({"python": "python3", "environment": {"A B": "1"}}, "should match pattern"),
