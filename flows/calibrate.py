@@ -1,4 +1,4 @@
-"""The flow `calibrate`: a judge against the labels of people, on rows that an ordinary evaluation scores."""
+"""The flow `calibrate`: evaluate labelled rows, and compare the judge with the labels of people."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,18 +42,20 @@ _SHORTEST_NAME = 5
 class CalibrationRequest(Settings):
     """Parameters of a calibration."""
 
-    config: RunConfig = Field(description="the labelled data, the judge, and everything else of an evaluation")
-    label: str = Field(description="the column with the labels of people")
-    metric: str | None = Field(None, description="the metric, as on the command line; default by the label's name")
-    positive: str | None = Field(None, description="the label that means yes; by default 1, yes or true")
-    span: tuple[float, float] | None = Field(None, description="the lowest and the highest grade")
-    by: str | None = Field(None, description="column whose equal values make rows a group, not independent")
-    seed: int = Field(SEED, ge=0, description="where resampling starts")
-    keep: bool = Field(True, description="keep it in ASSAY_HOME, for the runs of this judge")
+    config: RunConfig = Field(description="Configuration of the evaluation; its source is the labelled data.")
+    label: str = Field(description="Column with the labels of people.")
+    metric: str | None = Field(
+        None, description="Metric, as on the command line. Default: by the name of the label column."
+    )
+    positive: str | None = Field(None, description="Label that means yes. Default: 1, yes or true.")
+    span: tuple[float, float] | None = Field(None, description="Lowest and highest grade.")
+    by: str | None = Field(None, description="Column that groups rows: rows with equal values are not independent.")
+    seed: int = Field(SEED, ge=0, description="Seed of the resampling.")
+    keep: bool = Field(True, description="Save the calibration in ASSAY_HOME, for later runs of this judge.")
 
     @property
     def rules(self) -> LabelRules:
-        """The rules by which the labels are read."""
+        """The rules for reading the labels."""
         return LabelRules(self.label, self.positive, self.span)
 
 
@@ -64,7 +66,7 @@ class CalibrationResult:
     Args:
         folder: The run folder of the evaluation, with calibration.json in it.
         calibration: The calibration.
-        kept: File that later runs read; None if it was not kept.
+        kept: File that later runs read; None if it was not saved.
     """
 
     folder: str
@@ -83,20 +85,24 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
         The calibration and its files.
 
     Raises:
-        AssayError: Anything that the user can correct; the message says how.
+        AssayError: Anything that the user can fix; the message says how.
     """
     ready = prepare(request)
     with running_judge(ready.config) as config:
         evaluation = evaluate(config)
-        found = _calibration(ready, config, Path(evaluation.folder), models_for(str(flow_run.id)))
+        calibration = _calibration(ready, config, Path(evaluation.folder), models_for(str(flow_run.id)))
     folder = RunFolder(Path(evaluation.folder))
-    calibration_files.save(found, folder.path / CALIBRATION)
-    kept = calibration_files.save_latest(found) if request.keep else None
-    _write_to_run(folder, found)
+    calibration_files.save(calibration, folder.path / CALIBRATION)
+    kept = calibration_files.save_latest(calibration) if request.keep else None
+    _write_to_run(folder, calibration)
     create_markdown_artifact(
-        calibration_markdown(found), key=ARTIFACT, description=f"{found.metric} beside {found.label}"
+        calibration_markdown(calibration),
+        key=ARTIFACT,
+        description=f"{calibration.metric} compared with {calibration.label}",
     )
-    return CalibrationResult(folder=evaluation.folder, calibration=found, kept=None if kept is None else str(kept))
+    return CalibrationResult(
+        folder=evaluation.folder, calibration=calibration, kept=None if kept is None else str(kept)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +126,7 @@ def prepare(request: CalibrationRequest) -> Ready:
     """Read the labels and find the metric, before the judge is asked.
 
     Raises:
-        ConfigError: No source is named, or the metric cannot be determined.
+        ConfigError: No source is requested, or the metric cannot be determined.
         SourceError: The labels cannot be used.
     """
     config = request.config
@@ -131,21 +137,21 @@ def prepare(request: CalibrationRequest) -> Ready:
     config = config.model_copy(update={"calibration": "none", "explain": "none", "baseline": None})
     if request.metric is not None:
         config = config.model_copy(update={"metrics": (request.metric,)})
-    named = config.requests() or default_suite(available_columns(config.source, options))
-    metric = named[0] if len(named) == 1 else _suggest(request, named)
-    metrics = (metric.key,) if config.metrics is None else (config.metrics[named.index(metric)],)
+    requested = config.requests() or default_suite(available_columns(config.source, options))
+    metric = requested[0] if len(requested) == 1 else _guess_metric(request, requested)
+    metrics = (metric.key,) if config.metrics is None else (config.metrics[requested.index(metric)],)
     return Ready(request, config.model_copy(update={"metrics": metrics}), metric, data)
 
 
-def _suggest(request: CalibrationRequest, possible: Sequence[MetricRequest]) -> MetricRequest:
+def _guess_metric(request: CalibrationRequest, possible: Sequence[MetricRequest]) -> MetricRequest:
     """Return the metric that the labels are about, guessed from the name of their column."""
     label = request.label.casefold().replace("-", "_")
     for prefix in _PREFIXES:
         label = label.removeprefix(prefix)
-    fitting = [found for found in possible if _is_about(label, found)]
-    if len(fitting) == 1:
-        return fitting[0]
-    names = ", ".join(found.key for found in fitting or possible)
+    matching = [metric for metric in possible if _is_about(label, metric)]
+    if len(matching) == 1:
+        return matching[0]
+    names = ", ".join(metric.key for metric in matching or possible)
     raise ConfigError(f"which metric are the labels in {request.label!r} about? Name it with --metric: {names}")
 
 
@@ -158,7 +164,7 @@ def _calibration(ready: Ready, config: RunConfig, folder: Path, models: RunModel
     request, metric = ready.request, ready.metric
     run = FinishedRun(folder)
     rows = pair_labels(run, metric, ready.data, request.rules)
-    found = measure_agreement(rows.judged, request.seed)
+    agreement = measure_agreement(rows.judged, request.seed)
     return Calibration(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         identity=metric_fingerprint(config, metric, models),
@@ -176,19 +182,19 @@ def _calibration(ready: Ready, config: RunConfig, folder: Path, models: RunModel
         counts=rows.counts,
         seed=request.seed,
         versions={"rag-assay": version("rag-assay")},
-        **_findings(found, rows),
+        **_results(agreement, rows),
     )
 
 
-def _findings(found: HumanAgreement, rows: PairedLabels) -> dict[str, Any]:
+def _results(agreement: HumanAgreement, rows: PairedLabels) -> dict[str, Any]:
     judged = rows.judged
     has_ends = judged.scale is Scale.BINARY or rows.span is not None
     error = estimate_judge_error(judged.labels, judged.scores, judged.groups) if has_ends else None
     return {
-        "figures": found.figures,
-        "best": found.best,
-        "middle": found.middle,
-        "map": found.map,
+        "figures": agreement.figures,
+        "best": agreement.best,
+        "middle": agreement.middle,
+        "map": agreement.map,
         "error": error,
         "warnings": rows.warnings,
     }
@@ -199,11 +205,11 @@ def _data_digest(run: FinishedRun, data: LabelledData) -> str:
     return calibration_files.digest_rows([*digests, *sorted(data.labels.values.items())])
 
 
-def _write_to_run(folder: RunFolder, found: Calibration) -> None:
+def _write_to_run(folder: RunFolder, calibration: Calibration) -> None:
     """Write the calibration to the manifest of its own run."""
     manifest = folder.read_json(MANIFEST)
-    facts = found.manifest_entry(found.verdict, applied=False)
+    facts = calibration.manifest_entry(calibration.verdict, applied=False)
     # These rows are labelled, so their mean label needs no estimate.
-    entry = {"metrics": {found.metric: {**facts, "error": None}}, "not_covered": []}
+    entry = {"metrics": {calibration.metric: {**facts, "error": None}}, "not_covered": []}
     folder.write_json(MANIFEST, {**manifest, "calibration": entry})
     write_report(folder.path)

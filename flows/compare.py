@@ -1,4 +1,4 @@
-"""The flow `compare`: two run folders compared on a schedule or an event, the result an artifact that Prefect shows."""
+"""The flow `compare`: compare two run folders on a schedule or an event, and publish the result as an artifact."""
 
 from pathlib import Path
 
@@ -23,10 +23,10 @@ class Comparison(Settings):
 
     Args:
         baseline: Run folder of the baseline.
-        run: Run folder of the run.
+        run: Run folder to compare with it.
         gate: Gate file to check the run against.
         match: Column by which rows are matched; by default their ids.
-        by: Column by which rows are grouped; by default every row stands alone.
+        by: Column by which rows are grouped; by default every row is independent.
         seed: Seed of the resampling.
         allow_different: Apply the gate's regression rules to runs that are not like for like.
     """
@@ -51,7 +51,7 @@ def compare(comparison: Comparison) -> State[str]:
         The comparison as Markdown, in the state Failed or Inconclusive where the gate says so.
 
     Raises:
-        AssayError: Anything that the user can put right; the message says how.
+        AssayError: Anything that the user can fix; the message says how.
     """
     gate = None if comparison.gate is None else load_gate(Path(comparison.gate))
     options = CompareOptions(
@@ -60,10 +60,10 @@ def compare(comparison: Comparison) -> State[str]:
         seed=comparison.seed,
         allow_different=comparison.allow_different,
     )
-    found = compare_runs(Path(comparison.baseline), Path(comparison.run), options)
-    text = comparison_markdown(found)
-    create_markdown_artifact(text, key=ARTIFACT, description=f"{comparison.run} beside {comparison.baseline}")
-    outcome = None if found.gate is None else found.gate.outcome
+    result = compare_runs(Path(comparison.baseline), Path(comparison.run), options)
+    text = comparison_markdown(result)
+    create_markdown_artifact(text, key=ARTIFACT, description=f"{comparison.run} compared with {comparison.baseline}")
+    outcome = None if result.gate is None else result.gate.outcome
     if outcome is Outcome.FAILED:
         return Failed(message="the gate failed", data=text)
     if outcome is Outcome.INCONCLUSIVE:

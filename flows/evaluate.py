@@ -141,7 +141,7 @@ def _run_shards(run: Run, read: SamplesResult) -> list[StageRef]:
 
 
 class _Shard(Shard):
-    """A shard whose stages are all submitted at once: Prefect starts each when those that it reads from are done."""
+    """A shard whose stages are all submitted at once: Prefect starts each when its inputs are done."""
 
     def __init__(self, number: int, samples: StageRef, submitter: StageSubmitter) -> None:
         super().__init__(number, {Stage.SAMPLES: samples})

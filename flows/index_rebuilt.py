@@ -1,9 +1,9 @@
-"""The flow `index-rebuilt`: a new version of an index is evaluated, held against the accepted one, and accepted or not.
+"""The flow `index-rebuilt`: evaluate a new version of an index, and accept it if it passes the gate.
 
-Only what has changed since earlier versions is asked of the judge, because answers and stage tables are kept. The first
-version of an index becomes its baseline. A later one is accepted if the gate passes; otherwise the baseline stays, an
-alert says what got worse, and the flow run fails. An older version never takes the place of a newer one: that is looked
-at before anything is evaluated, and again before it is accepted.
+The judge is asked only about what has changed since earlier versions, because answers and stage tables are cached. The
+first version of an index becomes its baseline. A later one is accepted if the gate passes; otherwise the baseline
+stays, an alert says what got worse, and the flow run fails or is inconclusive. An older version never replaces a newer
+one: this is checked before the evaluation, and again before the version is accepted.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,7 +45,7 @@ _LOOK_BACK = timedelta(hours=1)
 
 
 @flow(name="index-rebuilt", persist_result=False, validate_parameters=True)
-def index_rebuilt(  # noqa: PLR0913, PLR0917 they are what a person fills in
+def index_rebuilt(  # noqa: PLR0913, PLR0917 the fields of a form that people fill in
     config: RunConfig, index: str = "", version: str = "", dataset: str = "", announced: str = "", event: str = ""
 ) -> State[dict[str, Any]]:
     """Evaluate a new version of an index, and accept it as the baseline if the gate passes.
@@ -54,22 +54,22 @@ def index_rebuilt(  # noqa: PLR0913, PLR0917 they are what a person fills in
         config: Configuration of the evaluation; its `deploy` has the gate, the baselines and the recipients of alerts.
         index: Id of the index.
         version: Its version.
-        dataset: Source of its fresh responses and contexts.
-        announced: Time of the announcement; default now.
+        dataset: Source of its new responses and contexts.
+        announced: Time of the announcement, in ISO 8601; default now.
         event: Id of the event; empty for a run that was started by hand.
 
     Returns:
         A state named Accepted, Superseded, Inconclusive, or Failed.
 
     Raises:
-        AssayError: Anything that the user can put right; the message says how.
+        AssayError: Anything that the user can fix; the message says how.
     """
-    said = {"index": index, "version": version, "dataset": dataset}
-    with _alert_on_error(config, said):
-        rebuilt = _newest_version(config, said, announced, event)
+    payload = {"index": index, "version": version, "dataset": dataset}
+    with _alert_on_error(config, payload):
+        rebuilt = _newest_version(config, payload, announced, event)
         if rebuilt is None:
-            return _is_claimed_elsewhere(said)
-        said.update(rebuilt.payload)
+            return _report_claimed(payload)
+        payload.update(rebuilt.payload)
         baselines = Baselines(config.deploy.baselines)
         before = baselines.current(rebuilt.index)
         if before is not None and before.place.is_newer_than(rebuilt.place):
@@ -77,43 +77,43 @@ def index_rebuilt(  # noqa: PLR0913, PLR0917 they are what a person fills in
         folder = _evaluate(config, rebuilt, None if before is None else baselines.run_folder(before))
         before = baselines.current(rebuilt.index)  # another version may have been accepted meanwhile
         if before is None:
-            return _accept(baselines, _baseline(rebuilt, folder, "first"), "it is the first of its index")
+            return _accept(baselines, _baseline(rebuilt, folder, "first"), "it is the first version")
         if before.place.is_newer_than(rebuilt.place):
             return _report_superseded(rebuilt, before)
-        found = _compare(config, rebuilt, (baselines.run_folder(before), folder))
-        if found.gate is None or found.gate.outcome is Outcome.PASSED:
-            why = f"the gate passed beside version {before.version}"
+        comparison = _compare(config, rebuilt, (baselines.run_folder(before), folder))
+        if comparison.gate is None or comparison.gate.outcome is Outcome.PASSED:
+            why = f"it passed the gate against version {before.version}"
             return _accept(baselines, _baseline(rebuilt, folder, "passed"), why)
-        return _refuse(config, rebuilt, before.version, found)
+        return _refuse(config, rebuilt, before.version, comparison)
 
 
-def _newest_version(config: RunConfig, said: Mapping[str, str], announced: str, event: str) -> IndexRebuilt | None:
+def _newest_version(config: RunConfig, payload: Mapping[str, str], announced: str, event: str) -> IndexRebuilt | None:
     """Return the version to evaluate; for a run that an event started, the newest waiting version, if any."""
     when = _time(announced)
-    found = IndexRebuilt.from_payload(said, when) if not event else _claim(config, said, when, UUID(event))
-    if found is None:
+    newest = IndexRebuilt.from_payload(payload, when) if not event else _claim(config, payload, when, UUID(event))
+    if newest is None:
         return None
-    if found.version != said["version"]:
-        get_run_logger().info("version %s takes the place of %r", found.version, said["version"])
-    if found.dataset == FROM_INDEX and config.retriever is None:
+    if newest.version != payload["version"]:
+        get_run_logger().info("evaluating version %s instead of %r", newest.version, payload["version"])
+    if newest.dataset == FROM_INDEX and config.retriever is None:
         raise ConfigError(
             f"the event says that contexts are to be fetched from the index ({FROM_INDEX}), but this deployment has no "
             "retriever; set one in its configuration, or announce a dataset"
         )
-    return found
+    return newest
 
 
-def _claim(config: RunConfig, said: Mapping[str, str], when: datetime, event: UUID) -> IndexRebuilt | None:
+def _claim(config: RunConfig, payload: Mapping[str, str], when: datetime, event: UUID) -> IndexRebuilt | None:
     quiet, longest = (timedelta(seconds=each) for each in (config.deploy.debounce_seconds, config.deploy.longest_wait))
-    found = claim_newest(said["index"], when, event, quiet, _LOOK_BACK + longest)
+    newest = claim_newest(payload["index"], when, event, quiet, _LOOK_BACK + longest)
     try:
-        IndexRebuilt.from_payload(said, when)
+        IndexRebuilt.from_payload(payload, when)
     except ConfigError as error:
-        # Of a burst there is this run only, so an event that cannot be used must not take the others with it.
-        if found is None:
+        # A burst starts only this run, so one invalid event must not keep the others from being evaluated.
+        if newest is None:
             raise
-        _alert(config, said, str(error))
-    return found
+        _alert(config, payload, str(error))
+    return newest
 
 
 def _time(announced: str) -> datetime:
@@ -135,44 +135,44 @@ def _evaluate(config: RunConfig, rebuilt: IndexRebuilt, baseline: Path | None) -
 
 def _compare(config: RunConfig, rebuilt: IndexRebuilt, folders: tuple[Path, Path]) -> RunComparison:
     """Check a run against the baseline by the gate, and write the comparison page to the run folder."""
-    found = compare_runs(*folders, CompareOptions(gate=config.deploy.gate or default_gate()))
-    (folders[1] / COMPARISON).write_text(comparison_page(found), encoding="utf-8", errors="replace")
-    about = f"index {rebuilt.index}, version {rebuilt.version} beside its baseline"
-    create_markdown_artifact(comparison_markdown(found), key=ARTIFACT, description=about)
-    return found
+    comparison = compare_runs(*folders, CompareOptions(gate=config.deploy.gate or default_gate()))
+    (folders[1] / COMPARISON).write_text(comparison_page(comparison), encoding="utf-8", errors="replace")
+    about = f"index {rebuilt.index}, version {rebuilt.version} compared with its baseline"
+    create_markdown_artifact(comparison_markdown(comparison), key=ARTIFACT, description=about)
+    return comparison
 
 
-def _refuse(config: RunConfig, rebuilt: IndexRebuilt, baseline: str, found: RunComparison) -> State[dict[str, Any]]:
-    folder = Path(found.b.folder)
-    has_failed = found.gate is not None and found.gate.outcome is Outcome.FAILED
+def _refuse(
+    config: RunConfig, rebuilt: IndexRebuilt, baseline: str, comparison: RunComparison
+) -> State[dict[str, Any]]:
+    folder = Path(comparison.b.folder)
+    has_failed = comparison.gate is not None and comparison.gate.outcome is Outcome.FAILED
     alert = Alert(
         index=rebuilt.index,
         version=rebuilt.version,
         outcome="failed" if has_failed else "inconclusive",
-        worse=tuple(_describe_worse(found)),
+        worse=tuple(_describe_worse(comparison)),
         baseline=baseline,
         folder=str(folder),
         report=link_to(folder, COMPARISON, config.deploy.alerts),
         flow_run=str(flow_run.id),
     )
     send(alert, config.deploy.alerts)
-    told = {**rebuilt.payload, "accepted": False, "folder": str(folder), "baseline": baseline}
+    result = {**rebuilt.payload, "accepted": False, "folder": str(folder), "baseline": baseline}
     if has_failed:
-        return Failed(message=alert.text, data=told)
-    return Completed(name="Inconclusive", message=alert.text, data=told)
+        return Failed(message=alert.text, data=result)
+    return Completed(name="Inconclusive", message=alert.text, data=result)
 
 
 def _accept(baselines: Baselines, baseline: Baseline, why: str) -> State[dict[str, Any]]:
-    told = {"index": baseline.index, "version": baseline.version, "folder": baseline.folder}
+    result = {"index": baseline.index, "version": baseline.version, "folder": baseline.folder}
     if not baselines.accept(baseline):
         newer = baselines.current(baseline.index)
-        version = "another one" if newer is None else newer.version
-        message = (
-            f"version {baseline.version} is not accepted: version {version}, which is newer, was accepted meanwhile"
-        )
-        return Completed(name="Superseded", message=message, data={**told, "accepted": False})
-    message = f"version {baseline.version} is the baseline of index {baseline.index} now: {why}"
-    return Completed(name="Accepted", message=message, data={**told, "accepted": True})
+        version = "a newer version" if newer is None else f"version {newer.version}, which is newer,"
+        message = f"version {baseline.version} is not accepted: {version} was accepted meanwhile"
+        return Completed(name="Superseded", message=message, data={**result, "accepted": False})
+    message = f"version {baseline.version} is now the baseline of index {baseline.index}: {why}"
+    return Completed(name="Accepted", message=message, data={**result, "accepted": True})
 
 
 def _baseline(rebuilt: IndexRebuilt, folder: Path, why: Literal["first", "passed"]) -> Baseline:
@@ -188,49 +188,49 @@ def _baseline(rebuilt: IndexRebuilt, folder: Path, why: Literal["first", "passed
     )
 
 
-def _is_claimed_elsewhere(said: Mapping[str, str]) -> State[dict[str, Any]]:
+def _report_claimed(payload: Mapping[str, str]) -> State[dict[str, Any]]:
     message = (
-        f"version {said['version']} of index {said['index']} was taken up by another run, with others of its burst"
+        f"version {payload['version']} of index {payload['index']} was claimed by another run, with others of its burst"
     )
-    return Completed(name="Superseded", message=message, data={**said, "accepted": False})
+    return Completed(name="Superseded", message=message, data={**payload, "accepted": False})
 
 
 def _report_superseded(rebuilt: IndexRebuilt, newer: Baseline) -> State[dict[str, Any]]:
     message = f"version {rebuilt.version} of index {rebuilt.index} is older than its baseline, version {newer.version}"
-    told = {**rebuilt.payload, "accepted": False, "baseline": newer.version}
-    return Completed(name="Superseded", message=message, data=told)
+    result = {**rebuilt.payload, "accepted": False, "baseline": newer.version}
+    return Completed(name="Superseded", message=message, data=result)
 
 
-def _describe_worse(found: RunComparison) -> Iterator[str]:
+def _describe_worse(comparison: RunComparison) -> Iterator[str]:
     """Yield a sentence for each check that did not pass and each metric that is significantly worse."""
-    for check in found.gate.checks if found.gate else ():
+    for check in comparison.gate.checks if comparison.gate else ():
         if check.outcome is not Outcome.PASSED:
             observed = "nothing" if check.observed is None else f"{check.observed:.3f}"
             interval = f" ({format_interval(check.interval)})" if check.interval else ""
             yield f"{check.metric}: {check.rule}, observed {observed}{interval} over {check.rows} rows: {check.reason}"
-    for metric in found.metrics:
+    for metric in comparison.metrics:
         if metric.verdict is ChangeOutcome.WORSE:
             before, after, change, interval, *_ = numbers(metric)
             yield f"{title(metric)}: from {before} to {after} ({change}, {interval})"
 
 
 @contextmanager
-def _alert_on_error(config: RunConfig, said: Mapping[str, str]) -> Iterator[None]:
+def _alert_on_error(config: RunConfig, payload: Mapping[str, str]) -> Iterator[None]:
     """Send an alert about an error in the block, and raise the error again."""
     try:
         yield
     except Exception as error:
-        # An error of ours is written for people; of others only the kind is told, for alerts leave the house.
+        # An AssayError is written for users; other messages may contain secrets, so only their type is sent.
         reason = str(error) if isinstance(error, AssayError) else f"{type(error).__name__}; the log of the run has more"
-        _alert(config, said, reason)
+        _alert(config, payload, reason)
         raise
 
 
-def _alert(config: RunConfig, said: Mapping[str, str], reason: str) -> None:
+def _alert(config: RunConfig, payload: Mapping[str, str], reason: str) -> None:
     """Send an alert about a version that could not be evaluated."""
     alert = Alert(
-        index=said["index"] or "?",
-        version=said["version"] or "?",
+        index=payload["index"] or "?",
+        version=payload["version"] or "?",
         outcome="error",
         worse=(reason,),
         flow_run=str(flow_run.id),

@@ -1,8 +1,8 @@
 """Run a finished run again where its result can change: the flow `rerun`.
 
-Other rows keep their rows of the stage tables, which are read from the run folder itself. So nothing is asked about
-them even if the cache and the table store are empty. A stage whose table lacks what the metrics need is computed for
-all rows.
+The results of all other rows are read from the stage tables in the earlier run's folder, so nothing is asked about them
+even if the cache and the table store are empty. A stage whose table lacks what the metrics need is computed for all
+rows.
 """
 
 import time
@@ -32,7 +32,7 @@ def rerun(request: RerunRequest) -> Evaluation:
     """Run a finished run again where its result can change, into a new run folder.
 
     Args:
-        request: The run, and the rows and stages to compute again.
+        request: The run, and the rows and stages to recompute.
 
     Returns:
         The run folder and the numbers of rows.
@@ -51,7 +51,7 @@ def run_rerun(request: RerunRequest) -> Evaluation:
     """Run the flow `rerun`.
 
     Args:
-        request: The run, and the rows and stages to compute again.
+        request: The run, and the rows and stages to recompute.
     """
     return rerun(request)
 
@@ -63,8 +63,8 @@ def _rerun(ready: Rerun, run: Run) -> Evaluation:
     work = _Work(ready, run, reuse, ready.rows(read))
     refs = work.run(read.refs)
     notes = warn_about_reused_rows(ready, run.manifest)
-    warnings = (*(words for words in read.warnings if words not in ready.earlier.notes), *notes)
-    said = {
+    warnings = (*(warning for warning in read.warnings if warning not in ready.earlier.notes), *notes)
+    entry = {
         "rows": ready.request.rows,
         "stage": ready.request.stage,
         "rows_anew": work.count_rows(read.refs),
@@ -72,7 +72,7 @@ def _rerun(ready: Rerun, run: Run) -> Evaluation:
     }
     read = replace(read, warnings=warnings)
     seconds = round(time.monotonic() - started, 3)
-    return finish(run, read, refs, {"rerun": said, "seconds": seconds})
+    return finish(run, read, refs, {"rerun": entry, "seconds": seconds})
 
 
 def _read(ready: Rerun, config: RunConfig, reuse: RowReuse) -> SamplesResult:
@@ -96,20 +96,20 @@ class _Work:
         ready: Prepared rerun.
         run: The rerun.
         reuse: Rows of the earlier run.
-        wanted: Ids of the rows that are computed again; None for all.
+        chosen: Ids of the rows to recompute; None for all.
     """
 
-    def __init__(self, ready: Rerun, run: Run, reuse: RowReuse, wanted: frozenset[str] | None) -> None:
+    def __init__(self, ready: Rerun, run: Run, reuse: RowReuse, chosen: frozenset[str] | None) -> None:
         self.plan = ready.plan
         self.earlier = reuse
         self.submitter = StageSubmitter(run)
         self._ready = ready
         self._config = run.config
-        self._wanted = wanted
+        self._chosen = chosen
 
     def count_rows(self, samples: Sequence[StageRef]) -> int:
-        """Return the number of rows that are computed again."""
-        return sum(ref.rows for ref in samples) if self._wanted is None else len(self._wanted)
+        """Return the number of rows to recompute."""
+        return sum(ref.rows for ref in samples) if self._chosen is None else len(self._chosen)
 
     def run(self, samples: Sequence[StageRef]) -> list[StageRef]:
         """Compute the tables of all shards and return them, including the samples."""
@@ -129,9 +129,9 @@ class _Work:
         """
         if not self._is_computed(stage):
             return ()
-        if self._wanted is None or self._is_whole(stage):
+        if self._chosen is None or self._is_whole(stage):
             return frozenset(order)
-        return self._wanted.intersection(order)
+        return self._chosen.intersection(order)
 
     def _is_computed(self, stage: Stage) -> bool:
         return self._is_whole(stage) or stage in self._ready.recomputed
@@ -142,7 +142,7 @@ class _Work:
 
 
 class _RerunShard(Shard):
-    """A shard that goes level by level: a table with rows of both runs is merged before others read it."""
+    """A shard that is computed level by level, to merge rows of both runs into a table before other stages read it."""
 
     def __init__(self, number: int, samples: StageRef, work: _Work) -> None:
         super().__init__(number, {Stage.SAMPLES: samples})

@@ -1,4 +1,4 @@
-"""The flow `rerun-stage`: `rerun` with parameters that a person types, for a deployment."""
+"""The flow `rerun-stage`: `rerun` with parameters that people can type, for a deployment."""
 
 from typing import Literal
 
@@ -28,6 +28,6 @@ def rerun_stage(
         out: The new run folder.
 
     Raises:
-        AssayError: Anything that the user can put right; the message says how.
+        AssayError: Anything that the user can fix; the message says how.
     """
     return run_rerun(parse_request(run=run, stage=stage, rows=rows, judge=judge, out=out))

@@ -1,7 +1,7 @@
-"""The flow `rerun-crashed`: a flow run whose process died goes on, with all that it had finished.
+"""The flow `rerun-crashed`: resume a flow run whose process died, with all that it had finished.
 
-It is the same flow run that runs again, in the place that its deployment names. One that has crashed again and again is
-left as it is: whatever kills it would kill the next try too.
+The same flow run runs again, in the work pool of its deployment. A run that has crashed repeatedly is not resumed,
+because the next attempt would probably crash too.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ from prefect.client.schemas import State, StateType
 from prefect.states import Completed, Failed, Scheduled
 
 MOST_CRASHES = 3
-"""A run that has crashed so often is not run again."""
+"""Number of crashes after which a run is not resumed."""
 
 PAUSE = timedelta(seconds=15)
-"""A worker reports a crash twice, some seconds apart, and the second report would end a run that has begun again."""
+"""Delay before a resumed run starts: a worker reports a crash twice, seconds apart, and the second would end it."""
 
 
 @flow(name="rerun-crashed", persist_result=False, validate_parameters=True)
@@ -33,12 +33,12 @@ def rerun_crashed(flow_run_id: UUID, most_crashes: int = MOST_CRASHES) -> State[
     with get_client(sync_client=True) as client:
         run = client.read_flow_run(flow_run_id)
         if run.state is None or run.state.type is not StateType.CRASHED:
-            return Completed(name="NothingToDo", message=f"flow run {run.name} has not crashed, or runs again")
+            return Completed(name="NothingToDo", message=f"flow run {run.name} has not crashed, or has been resumed")
         if run.deployment_id is None:
-            return Completed(name="NothingToDo", message=f"flow run {run.name} has no deployment to run it again")
+            return Completed(name="NothingToDo", message=f"flow run {run.name} has no deployment that could resume it")
         crashes = _crashes(client.read_flow_run_states(flow_run_id))
         if crashes >= most_crashes:
-            message = f"flow run {run.name} has crashed {crashes} times and is left alone; its log has more"
+            message = f"flow run {run.name} has crashed {crashes} times and is not resumed; see its log"
             return Failed(message=message)
         when = datetime.now(UTC) + PAUSE
         again: State[None] = Scheduled(scheduled_time=when, message=f"runs again after crash {crashes}")

@@ -27,7 +27,7 @@ Metric = Annotated[
         "--metric",
         "-m",
         envvar="ASSAY_CALIBRATE_METRIC",
-        help="Metric that the labels are about. Default: the metric with the name of the label column.",
+        help="Metric that the labels are about. Default: the metric that the label column is named after.",
     ),
 ]
 Positive = Annotated[
@@ -54,7 +54,7 @@ Keep = Annotated[
     typer.Option(
         "--keep/--no-keep",
         envvar="ASSAY_CALIBRATE_KEEP",
-        help="Save the calibration in ASSAY_HOME: later runs of this judge report its agreement with people.",
+        help="Save the calibration in ASSAY_HOME, so that later runs of this judge report its agreement with people.",
     ),
 ]
 
@@ -116,37 +116,37 @@ def _span(text: str | None) -> tuple[float, float] | None:
 def _print(result: "CalibrationResult") -> None:
     from tasks.reports.calibration.calibration_text import count_line, figure_rows  # noqa: PLC0415 keeps `assay --help` quick
 
-    found = result.calibration
-    for warning in found.warnings:
+    calibration = result.calibration
+    for warning in calibration.warnings:
         stderr.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
-    title = f"{found.metric} compared with {found.label!r} of {found.source}"
+    title = f"{calibration.metric} compared with {calibration.label!r} of {calibration.source}"
     stdout.print(title, style="bold", markup=False, soft_wrap=True, highlight=False)
-    stdout.print(f"judge: {found.judge}", markup=False, soft_wrap=True)
-    stdout.print(count_line(found), markup=False, soft_wrap=True)
+    stdout.print(f"judge: {calibration.judge}", markup=False, soft_wrap=True)
+    stdout.print(count_line(calibration), markup=False, soft_wrap=True)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("figure")
     for heading in ("value", "95 % interval"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for row in figure_rows(found):
+    for row in figure_rows(calibration):
         table.add_row(*row)
     print_table(stdout, table)
-    for line in _lines(found):
+    for line in _lines(calibration):
         stdout.print(line, markup=False, soft_wrap=True)
     stdout.print(f"run folder: {result.folder}", markup=False, soft_wrap=True)
     if result.kept is not None:
         stdout.print(f"saved: {result.kept}", markup=False, soft_wrap=True)
 
 
-def _lines(found: "Calibration") -> list[str]:
-    matrices = {"at the best threshold": found.best, "at the middle": found.middle}
+def _lines(calibration: "Calibration") -> list[str]:
+    matrices = {"at the best threshold": calibration.best, "at the middle": calibration.middle}
     lines = [f"{threshold}: {_confusion(matrix)}" for threshold, matrix in matrices.items() if matrix is not None]
-    if found.map is None:
+    if calibration.map is None:
         return [*lines, "no probability map: the judge returns no probabilities for this metric"]
-    return [*lines, f"probability map: slope {found.map.slope:.3f}, intercept {found.map.intercept:.3f}"]
+    return [*lines, f"probability map: slope {calibration.map.slope:.3f}, intercept {calibration.map.intercept:.3f}"]
 
 
-def _confusion(found: "Confusion") -> str:
+def _confusion(confusion: "Confusion") -> str:
     return (
-        f"both yes {found.both}, both no {found.neither}, only the judge yes {found.judge_only}, "
-        f"only people yes {found.people_only}"
+        f"both yes {confusion.both}, both no {confusion.neither}, only the judge yes {confusion.judge_only}, "
+        f"only people yes {confusion.people_only}"
     )

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 GATE_CODES = {"passed": 0, "failed": 10, "inconclusive": 11}
 """Exit codes of the outcomes of a gate."""
 
-First = Annotated[Path, typer.Argument(metavar="A", help="Run folder of the baseline; without B, the run for --gate.")]
+First = Annotated[
+    Path, typer.Argument(metavar="A", help="Run folder of the baseline; without B, of the run to check with --gate.")
+]
 Second = Annotated[
     Path | None, typer.Argument(metavar="B", help="Run folder of the run to compare.", show_default=False)
 ]
@@ -91,26 +93,26 @@ def compare(
         top=top,
         allow_different=allow_different,
     )
-    found = apply_gate(a, options) if b is None else compare_runs(a, b, options)
-    _write(found, markdown, html, junit)
-    _print(found, as_json, top)
-    if found.gate is not None:
-        raise typer.Exit(GATE_CODES[found.gate.outcome])
+    comparison = apply_gate(a, options) if b is None else compare_runs(a, b, options)
+    _write(comparison, markdown, html, junit)
+    _print(comparison, as_json, top)
+    if comparison.gate is not None:
+        raise typer.Exit(GATE_CODES[comparison.gate.outcome])
 
 
-def _write(found: "RunComparison", markdown: Path | None, html: Path | None, junit: Path | None) -> None:
+def _write(comparison: "RunComparison", markdown: Path | None, html: Path | None, junit: Path | None) -> None:
     if markdown is not None:
         from tasks.reports.comparison.comparison_text import comparison_markdown  # noqa: PLC0415 only needed here
 
-        _save(markdown, comparison_markdown(found))
-    if junit is not None and found.gate is not None:
+        _save(markdown, comparison_markdown(comparison))
+    if junit is not None and comparison.gate is not None:
         from tasks.reports.comparison.junit import gate_junit_xml  # noqa: PLC0415 only needed here
 
-        _save(junit, gate_junit_xml(found.gate, found.b.folder))
+        _save(junit, gate_junit_xml(comparison.gate, comparison.b.folder))
     if html is not None:
         from tasks.reports.comparison.comparison_page import comparison_page  # noqa: PLC0415 only needed here
 
-        _save(html, comparison_page(found))
+        _save(html, comparison_page(comparison))
 
 
 def _save(path: Path, text: str) -> None:
@@ -122,11 +124,11 @@ def _save(path: Path, text: str) -> None:
     stderr.print(f"wrote {path}", markup=False, soft_wrap=True)
 
 
-def _print(found: "RunComparison", as_json: bool, top: int) -> None:
+def _print(comparison: "RunComparison", as_json: bool, top: int) -> None:
     from deployments.cli._support.comparison_table import print_comparison  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.comparison.run_comparison import comparison_to_dict  # noqa: PLC0415
 
     if as_json:
-        stdout.print_json(json.dumps(comparison_to_dict(found), allow_nan=False))
+        stdout.print_json(json.dumps(comparison_to_dict(comparison), allow_nan=False))
     else:
-        print_comparison(stdout, found, top)
+        print_comparison(stdout, comparison, top)

@@ -31,7 +31,7 @@ class PoolType(StrEnum):
 Pool = Annotated[str, typer.Option("--pool", envvar="ASSAY_POOL", help="Work pool; created if it does not exist.")]
 Suffix = Annotated[
     str,
-    typer.Option("--name", help="Suffix of the deployments' names, if several configurations share a server."),
+    typer.Option("--name", help="Suffix of the names of the deployments, if several configurations share a server."),
 ]
 Cron = Annotated[
     str | None, typer.Option("--cron", help="Schedule of the evaluation. Default: deploy.cron of the configuration.")
@@ -43,7 +43,7 @@ WorkingDir = Annotated[
     Path | None,
     typer.Option(
         "--working-dir",
-        help="For a process pool: folder of runs/ on the worker's machine. Default: the current folder.",
+        help="For a process pool: folder on the worker's machine that holds runs/. Default: the current folder.",
     ),
 ]
 
@@ -117,17 +117,17 @@ def print_changes(done: "Sequence[AppliedChanges]", as_json: bool) -> None:
 
 
 def _variables(options: list[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    variables: dict[str, Any] = {}
     for option in options:
         name, equals, value = option.partition("=")
         if not (name and equals):
             raise ConfigError(f"a job variable must be NAME=JSON, got {option!r}")
         try:
-            found[name] = json.loads(value)
+            variables[name] = json.loads(value)
         except ValueError:
-            found[name] = value
-    if not isinstance(found.get("env", {}), dict):
+            variables[name] = value
+    if not isinstance(variables.get("env", {}), dict):
         raise ConfigError(
-            f'the job variable env must be a table of variables, such as env={{"A": "b"}}, got {found["env"]!r}'
+            f'the job variable env must be a table of variables, such as env={{"A": "b"}}, got {variables["env"]!r}'
         )
-    return found
+    return variables

@@ -27,7 +27,7 @@ def index_rebuilt(
         str,
         typer.Option(
             "--dataset",
-            help="Location of the new responses and contexts, or retriever: to fetch them from the index.",
+            help="Location of the new responses and contexts; 'retriever:' fetches them from the index.",
         ),
     ] = "",
 ) -> None:

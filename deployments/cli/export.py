@@ -50,21 +50,21 @@ def export(
 
     layout = parse_shape(shape)
     if file_format is not None:
-        written = parse_format(file_format)
+        chosen_format = parse_format(file_format)
     else:
-        written = Format.CSV if out == _STDOUT else guess_format(Path(out))
+        chosen_format = Format.CSV if out == _STDOUT else guess_format(Path(out))
     table = reshape(run, layout)
     if out == _STDOUT:
-        _print_export(table, written)
+        _print_export(table, chosen_format)
         return
-    write_export(table, Path(out), written)
+    write_export(table, Path(out), chosen_format)
     stderr.print(f"wrote {table.num_rows} rows to {out}", markup=False, soft_wrap=True)
 
 
-def _print_export(table: object, written: "Format") -> None:
+def _print_export(table: object, chosen_format: "Format") -> None:
     from tasks.reports.run.exports import Format, write_export  # noqa: PLC0415 keeps `assay --help` quick
 
-    if written is Format.PARQUET and sys.stdout.isatty():
+    if chosen_format is Format.PARQUET and sys.stdout.isatty():
         raise ConfigError("cannot print Parquet to a terminal; name a file with --out, or redirect the output")
-    write_export(table, sys.stdout.buffer, written)
+    write_export(table, sys.stdout.buffer, chosen_format)
     sys.stdout.buffer.flush()

@@ -39,15 +39,17 @@ def job(
         ),
     ] = None,
     test_data: Annotated[
-        Path | None, typer.Option("--test-data", help="Folder with data that is searched first. Default: /test_data.")
+        Path | None, typer.Option("--test-data", help="Folder that is searched first for data. Default: /test_data.")
     ] = None,
     data: Annotated[
-        Path | None, typer.Option("--data", help="Folder with data, and base of a relative data_path. Default: /data.")
+        Path | None,
+        typer.Option("--data", help="Folder that is searched next, and base of a relative data_path. Default: /data."),
     ] = None,
     callback: Annotated[
         bool | None,
         typer.Option(
-            "--callback/--no-callback", help="Report events to the job's callback_url. Default: if EVALHUB_MODE is k8s."
+            "--callback/--no-callback",
+            help="Report events to the job's callback_url. Default: only if EVALHUB_MODE is k8s.",
         ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress on stderr.")] = False,
@@ -69,9 +71,9 @@ def job(
         evaluation = _evaluate(build_config(spec, options), quiet)
         _warn(evaluation.warnings)
         folder = Path(evaluation.folder)
-        found = build_results(spec, folder, time.monotonic() - started)
-        _write(found, folder, results)
-        reporter.report_completed(found)
+        job_results = build_results(spec, folder, time.monotonic() - started)
+        _write(job_results, folder, results)
+        reporter.report_completed(job_results)
 
 
 @contextmanager
@@ -100,11 +102,11 @@ def _evaluate(config: "RunConfig", quiet: bool) -> "Evaluation":
         return run_evaluation(config)
 
 
-def _write(found: "JobResults", folder: Path, results: Path | None) -> None:
+def _write(job_results: "JobResults", folder: Path, results: Path | None) -> None:
     """Write and print the results as JSON, and write the scores per row in the two formats that eval-hub stores."""
     from tasks.reports.run.exports import Format, Shape, reshape, write_export  # noqa: PLC0415
 
-    text = found.model_dump_json(indent=2)
+    text = job_results.model_dump_json(indent=2)
     target = results or folder / f"{RESULTS}.json"
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text + "\n", encoding="utf-8")

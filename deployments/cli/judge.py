@@ -24,7 +24,7 @@ app = typer.Typer(help="Launch, inspect or stop a judge server (vLLM) on this ma
 
 
 def _with_launch(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the options of a launched judge, whose first parameter is what is given of them."""
+    """Add the options of a launched judge to a command, and pass it their values."""
     return with_parameters(command, tuple(flag_parameters(("judge", "launch"))), lambda given: given)
 
 

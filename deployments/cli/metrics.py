@@ -78,7 +78,7 @@ def _table(chosen: list[Metric]) -> Table:
         cells = (
             metric.name,
             {Direction.HIGHER: "higher", Direction.LOWER: "lower", Direction.NEITHER: "-"}[metric.direction],
-            f"{bounds[0]:g} to {bounds[1]:g}" if isinstance(bounds, list) else "own",
+            f"{bounds[0]:g} to {bounds[1]:g}" if isinstance(bounds, list) else "varies",
             "language model" if metric.language_model else "any" if _asks_judge(metric) else "none",
             ", ".join(str(column) for column in entry["columns"] or ()) or "any",  # type: ignore[attr-defined]
             metric.summary,

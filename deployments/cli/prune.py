@@ -12,13 +12,13 @@ from deployments.cli._support.options import Json, declared_option
 from deployments.cli._support.sizes import format_size, parse_days, parse_size
 
 OlderThan = Annotated[
-    str, typer.Option("--older-than", help="Remove what has not been used for this time: 12h, 30d, 8w.")
+    str, typer.Option("--older-than", help="Remove what has not been used for this long: 12h, 30d, 8w.")
 ]
 MaxSize = Annotated[
     str | None,
     typer.Option(
         "--max-size",
-        help="Maximum size of the tables, and of the answers, after pruning: 500MB. Least recently used first.",
+        help="Maximum size of the tables, and of the answers: 500MB. The least recently used are removed first.",
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Remove; without this option, only show what would be removed.")]
@@ -37,7 +37,7 @@ def prune(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Remove stage tables and answers not used for long."""
+    """Remove stage tables and answers not used recently."""
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     age, most = parse_days(older_than), None if max_size is None else parse_size(max_size)
     from flows.config.loading import refuse_renamed_variables  # noqa: PLC0415 keeps `assay --help` quick
@@ -57,6 +57,6 @@ def prune(
     )
     stdout.print(f"{verb} {done.answers} answers: {format_size(done.answers_bytes)}", soft_wrap=True)
     if done.runs:
-        stdout.print(f"runs in progress: {done.runs}; files that they may need stay", soft_wrap=True)
+        stdout.print(f"runs in progress: {done.runs}; files that they may need are kept", soft_wrap=True)
     if done.dry_run and done.records + done.tables + done.sources + done.temporary + done.answers:
         stdout.print("nothing was removed; add --yes to remove")

@@ -20,7 +20,7 @@ def report(
         int | None,
         typer.Option("--rows", help="Number of rows to include with their evidence, worst first. Default: 1000."),
     ] = None,
-    show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    show: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
 ) -> None:
     """Write the report of a run again, as one offline HTML file."""
     from tasks.reports.run.report_page import WORST_ROWS, write_report  # noqa: PLC0415 keeps `assay --help` quick

@@ -27,7 +27,8 @@ class Rows(StrEnum):
 def rerun(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run folder.", show_default=False)],
     rows: Annotated[
-        Rows, typer.Option(help="Rows to recompute: with a failed cell, changed or added in the source, or all.")
+        Rows,
+        typer.Option(help="Rows to recompute: those with a failed cell, those changed or added in the source, or all."),
     ] = Rows.FAILED,
     stage: Annotated[
         str | None, typer.Option(help="First stage to recompute; stages that do not depend on it keep their tables.")
@@ -41,7 +42,7 @@ def rerun(
     model: Annotated[str | None, typer.Option(help="Model of this judge, if its server has several.")] = None,
     cache: Annotated[
         str | None,
-        typer.Option(metavar="FILE|URL", help="Another answer cache: a file, or postgresql://."),
+        typer.Option(metavar="FILE|URL", help="Another answer cache: a SQLite file or a postgresql:// URL."),
     ] = None,
     tables: Annotated[
         str | None,

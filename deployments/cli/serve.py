@@ -73,7 +73,7 @@ def serve(
 def _running_schedules(done: "Sequence[AppliedChanges]") -> Iterator[None]:
     """Run the schedules until the block ends; pause them then, so that runs without a worker do not pile up.
 
-    A process that was killed could not pause them, so runs that were due since then are deleted first.
+    A process that was killed could not pause them, so overdue runs are deleted first.
     """
     from prefect.client.orchestration import get_client  # noqa: PLC0415
 

@@ -39,7 +39,7 @@ class DataFolders:
                 taken, from the folder of test data or else from the data folder.
 
         Raises:
-            SourceError: There are no data.
+            SourceError: There is no data.
         """
         if data_path is not None:
             path = self.data / data_path  # an absolute path replaces the folder
@@ -77,7 +77,7 @@ def build_config(job: JobSpec, options: JobOptions) -> RunConfig:
 
     Raises:
         ConfigError: A metric, a column or a URL cannot be used, or the location of the API key is missing.
-        SourceError: There are no data.
+        SourceError: There is no data.
     """
     parameters = job.parameters
     if job.model.auth.secret_ref and options.api_key is None:
@@ -116,15 +116,15 @@ def build_config(job: JobSpec, options: JobOptions) -> RunConfig:
 def _embedder(job: JobSpec, products: frozenset[Product], api_key: str | None) -> Any:
     """Return the embedder of a job: a server only if a metric compares vectors, since few judge servers embed."""
     parameters = job.parameters
-    needed = any(PRODUCTS[product].stage is Stage.SIMILARITY for product in products)
-    if not needed or (parameters.embedding_model == PACKAGED_EMBEDDER and parameters.embedding_url is None):
+    is_needed = any(PRODUCTS[product].stage is Stage.SIMILARITY for product in products)
+    if not is_needed or (parameters.embedding_model == PACKAGED_EMBEDDER and parameters.embedding_url is None):
         return EmbedderSettings()
     url = parameters.embedding_url or job.model.url
-    same = _v1(url) == _v1(job.model.url)
+    is_judge_server = _v1(url) == _v1(job.model.url)
     server = {
         "urls": [_v1(url)],
         "model": parameters.embedding_model or job.model.name,
-        "api_key": api_key if same else None,
+        "api_key": api_key if is_judge_server else None,
     }
     return {"backend": "server", "server": _given_options(server)}
 

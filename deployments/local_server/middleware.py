@@ -44,7 +44,7 @@ class Activity:
         self._last = self._clock()
 
     def close_if_idle(self, seconds: float) -> bool:
-        """Return whether the server has been idle for so long; if so, it stops reporting its identity.
+        """Return whether the server has been idle long enough to close; if so, it stops reporting its identity.
 
         Args:
             seconds: Shortest idle time after which the server closes.

@@ -31,17 +31,17 @@ def find_configured_url() -> str | None:
 
         url = get_current_settings().api.url
     if url and not _is_url(url):
-        raise ConfigError(missing_url_error(url))
+        raise ConfigError(invalid_url_error(url))
     return url or None
 
 
-def missing_url_error(url: str) -> str:
+def invalid_url_error(url: str) -> str:
     """Return the error message about a setting that is not the URL of a server.
 
     Args:
         url: Value of the setting.
 
-    >>> missing_url_error("http://[/api")
+    >>> invalid_url_error("http://[/api")
     "PREFECT_API_URL must be like http://127.0.0.1:4200/api, got 'http://[/api'"
     """
     hint = ". It has a user or a password, not shown here; in those, percent-encode / : @ [ ]" if "@" in url else ""

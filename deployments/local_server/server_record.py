@@ -1,8 +1,8 @@
-"""The record of the local server, and the question whether that server is still there.
+"""Record the local server, and query whether it is still running.
 
 The lock decides: the server holds its lock for as long as it lives, and the system releases it with the process,
 however that ends. The record says where the server listens. A token in the record, which the server repeats when asked,
-distinguishes it from another process that has got the same port.
+distinguishes it from another process on the same port.
 """
 
 import json

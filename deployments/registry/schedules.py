@@ -30,16 +30,16 @@ def parse_schedule(cron: str, timezone: str) -> Schedule:
     >>> parse_schedule("0 6 * * *", "Europe/Berlin")
     {'cron': '0 6 * * *', 'timezone': 'Europe/Berlin'}
     """
-    wanted = (
+    message = (
         "a schedule must be a cron expression such as '0 6 * * *' (minute, hour, day, month, weekday) in a time zone "
         f"such as Europe/Berlin, got {cron!r} in {timezone!r}"
     )
     if not timezone or not (cron.startswith("@") or len(cron.split()) == _FIELDS):
-        raise ConfigError(wanted)
+        raise ConfigError(message)
     try:
         schedule = CronSchedule(cron=cron, timezone=timezone)
     except ValueError as error:
-        raise ConfigError(wanted) from error
+        raise ConfigError(message) from error
     try:
         asyncio.run(schedule.get_dates(1))
     except ValueError as error:

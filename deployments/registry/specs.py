@@ -1,4 +1,4 @@
-"""The deployments as one table, from which `assay serve`, `assay deploy` and `prefect.yaml` are made."""
+"""Define the deployments once, for `assay serve`, `assay deploy` and `prefect.yaml`."""
 
 import json
 import os
@@ -179,7 +179,7 @@ def _on_index_rebuilt(settings: DeploySettings, name: str) -> tuple[Trigger, ...
 
 
 def as_parameter(config: RunConfig) -> dict[str, Any]:
-    """A configuration as a flow's parameter: JSON, without what is by default, its places not relative to a folder.
+    """Return a configuration as a flow's parameter: JSON without default values, with absolute paths.
 
     Raises:
         ConfigError: The launched judge has environment variables, whose secret values no parameter may show.

@@ -1,1 +1,1 @@
-"""The parts of a configuration that have a file or a section of their own."""
+"""The configuration of a run: option groups, gate files, and loading."""

@@ -14,7 +14,7 @@ _LEAST_DEBOUNCES = 4
 
 
 def _read_gate(value: Any) -> Any:
-    """Return the rules of a gate file, so that a deployment has them wherever it runs."""
+    """Return the rules of a gate file, because a deployment may run where the file does not exist."""
     return load_gate(Path(value)) if isinstance(value, str) else value
 
 
@@ -24,7 +24,7 @@ def default_gate() -> GateSettings:
 
 
 class AlertSettings(OptionGroup):
-    """Options that say who is notified that a version of an index was not accepted, or could not be evaluated."""
+    """Recipients of alerts about versions of an index that were not accepted or could not be evaluated."""
 
     webhook: Annotated[
         Annotated[str, AfterValidator(check_reference)] | None,
@@ -72,7 +72,7 @@ class DeploySettings(OptionGroup):
     cron: Annotated[
         str | None,
         Option(
-            "Cron expression of the evaluations. Default: none run on a schedule.",
+            "Cron expression for the evaluations. Default: no schedule.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,
@@ -82,7 +82,7 @@ class DeploySettings(OptionGroup):
     prune_cron: Annotated[
         str | None,
         Option(
-            "Cron expression of the removal of tables and answers that have long been unused.",
+            "Cron expression for the removal of tables and answers that have not been used recently.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,
@@ -136,7 +136,7 @@ class DeploySettings(OptionGroup):
     gate: Annotated[
         Annotated[GateSettings, BeforeValidator(_read_gate)] | None,
         Option(
-            "Rules that a version must keep to be accepted: a gate file, or its content.",
+            "Rules that a version must pass to be accepted: a gate file, or its content.",
             path=True,
             may_hold_secret=False,
             affects_scores=False,
@@ -156,7 +156,7 @@ class DeploySettings(OptionGroup):
     alerts: Annotated[
         AlertSettings,
         Option(
-            "Who is notified of a version that was not accepted.",
+            "Recipients of alerts about versions that were not accepted.",
             path=False,
             may_hold_secret=True,
             affects_scores=False,
@@ -181,13 +181,13 @@ class DeploySettings(OptionGroup):
         if self.longest_wait < least:
             raise ValueError(
                 f"longest_wait_seconds must be at least four times debounce_seconds, here {least:g}, or an "
-                "ordinary burst would be cut in pieces"
+                "ordinary burst would start several runs"
             )
         return self
 
 
 class DeployOptions(OptionGroup):
-    """The option that says when runs start by themselves."""
+    """The option for runs that are not started by hand."""
 
     deploy: Annotated[
         DeploySettings,

@@ -22,7 +22,7 @@ from metric_core.gates.rules import (
 from tasks.options.option import Option, OptionGroup
 
 _SHORT = re.compile(
-    r"\s*(?P<metric>.+?)\s*(?:\.\s*(?P<statistic>mean|median|least|greatest))?\s*(?P<sign>>=|<=)\s*(?P<bar>\S+)\s*"
+    r"\s*(?P<metric>.+?)\s*(?:\.\s*(?P<statistic>mean|median|least|greatest))?\s*(?P<sign>>=|<=)\s*(?P<threshold>\S+)\s*"
 )
 
 
@@ -32,9 +32,9 @@ def _long_form(value: Any) -> Any:
         return value
     match = _SHORT.fullmatch(value)
     if match is None:
-        raise ValueError(f'a rule in short is written "metric.mean >= 0.8" or "metric.mean <= 0.2", got {value!r}')
+        raise ValueError(f'a rule as text must be like "metric.mean >= 0.8" or "metric.mean <= 0.2", got {value!r}')
     side = "at_least" if match["sign"] == ">=" else "at_most"
-    return {"metric": match["metric"], "statistic": match["statistic"] or "mean", side: match["bar"]}
+    return {"metric": match["metric"], "statistic": match["statistic"] or "mean", side: match["threshold"]}
 
 
 def _as_list(value: Any) -> Any:
@@ -53,7 +53,7 @@ Metrics = Annotated[
 
 
 class AbsoluteSettings(OptionGroup):
-    """A rule that a metric keeps to a threshold."""
+    """A threshold for a metric of the run."""
 
     metric: Annotated[
         str, Option("Key or name of the metric.", path=False, may_hold_secret=False, affects_scores=False)
@@ -71,26 +71,25 @@ class AbsoluteSettings(OptionGroup):
     ] = None
 
     @model_validator(mode="after")
-    def _has_one_bar(self) -> Self:
+    def _has_one_threshold(self) -> Self:
         if (self.at_least is None) == (self.at_most is None):
-            raise ValueError("a rule has one of at_least and at_most")
+            raise ValueError("a rule must have either at_least or at_most")
         return self
 
     def rule(self) -> AbsoluteRule:
-        """Return the rule that it stands for."""
+        """Return these options as a rule."""
         if self.at_least is not None:
             return AbsoluteRule(self.metric, self.statistic, Threshold(self.at_least))
         return AbsoluteRule(self.metric, self.statistic, Threshold(self.at_most or 0.0, is_floor=False))
 
 
 class RegressionSettings(OptionGroup):
-    """A rule on how much worse than in the baseline metrics are; by default all metrics that no other rule names."""
+    """A limit on how much worse than the baseline metrics may be; by default for all that no other rule names."""
 
     max_drop: Annotated[
         float,
         Option(
-            "Maximum amount by which the mean may be worse, in the units of the metric, in the direction that "
-            "is worse.",
+            "Maximum amount by which the mean may get worse, in the units of the metric, whichever direction is worse.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,
@@ -102,18 +101,23 @@ class RegressionSettings(OptionGroup):
 
 
 class CoverageSettings(OptionGroup):
-    """A rule on the share of rows that are scored."""
+    """Limits on the shares of rows that are scored."""
 
     scored_at_least: Annotated[
         float | None,
         Option(
-            "Share of the rows that have a value.", path=False, may_hold_secret=False, affects_scores=False, ge=0, le=1
+            "Lowest accepted share of rows with a value.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=0,
+            le=1,
         ),
     ] = None
     failed_at_most: Annotated[
         float | None,
         Option(
-            "Share of the rows for which the judge returned nothing usable.",
+            "Highest accepted share of rows for which the judge returned nothing usable.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,
@@ -124,7 +128,7 @@ class CoverageSettings(OptionGroup):
     paired_at_least: Annotated[
         float | None,
         Option(
-            "Share of the rows scored in the baseline that are scored in both runs.",
+            "Lowest accepted share of the rows scored in the baseline that are scored in both runs.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,
@@ -135,21 +139,23 @@ class CoverageSettings(OptionGroup):
     metrics: Metrics = None
 
     def rules(self) -> list[CoverageRule]:
-        """Return the rules that it stands for."""
-        bars = {
+        """Return these options as rules."""
+        thresholds = {
             Count.SCORED: (self.scored_at_least, True),
             Count.FAILED: (self.failed_at_most, False),
             Count.PAIRED: (self.paired_at_least, True),
         }
         return [
-            CoverageRule(self.metrics, c, Threshold(bar, floor)) for c, (bar, floor) in bars.items() if bar is not None
+            CoverageRule(self.metrics, count, Threshold(value, is_floor))
+            for count, (value, is_floor) in thresholds.items()
+            if value is not None
         ]
 
 
 class JudgeRuleSettings(OptionGroup):
-    """A rule that the judge is known to agree with people.
+    """A minimum agreement of the judge with people.
 
-    By default it holds for all metrics with absolute or regression rules. Metrics without a judge need no agreement.
+    It applies by default to all metrics with absolute or regression rules. Metrics without a judge need no agreement.
     """
 
     min_agreement: Annotated[
@@ -173,7 +179,7 @@ class JudgeRuleSettings(OptionGroup):
     metrics: Metrics = None
 
     def rule(self) -> JudgeRule:
-        """Return the rule that it stands for."""
+        """Return these options as a rule."""
         return JudgeRule(self.metrics, Threshold(self.min_agreement), self.min_rows)
 
 
@@ -206,7 +212,7 @@ class GateSettings(OptionGroup):
     min_rows: Annotated[
         int,
         Option(
-            "Number of rows below which no rule about a mean is decided.",
+            "Minimum number of rows for a decision on a rule about a mean.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,
@@ -227,7 +233,7 @@ class GateSettings(OptionGroup):
     inconclusive: Annotated[
         Literal["inconclusive", "passed", "failed"],
         Option(
-            "Outcome of a gate that cannot decide. It does not pass by scores of a judge that is not trusted.",
+            "Outcome of a gate that cannot decide. It never passes because of scores of a judge that is not trusted.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,
@@ -235,7 +241,7 @@ class GateSettings(OptionGroup):
     ] = "inconclusive"
 
     def gate(self) -> Gate:
-        """Return the gate that they stand for."""
+        """Return these options as a gate."""
         return Gate(
             absolute=tuple(rule.rule() for rule in self.absolute),
             regression=tuple(RegressionRule(rule.metrics, rule.max_drop) for rule in self.regression),
@@ -258,10 +264,10 @@ def load_gate(path: Path) -> GateSettings:
     except FileNotFoundError as error:
         raise ConfigError(f"there is no gate file {path}. docs/compare.md says how to write one.") from error
     except ValidationError as error:
-        problems = [
-            (".".join(map(str, found["loc"])), describe_option_error(found, GateSettings)) for found in error.errors()
+        lines = [
+            f"  {'.'.join(map(str, problem['loc']))}: {describe_option_error(problem, GateSettings)}"
+            for problem in error.errors()
         ]
-        lines = [f"  {place}: {message}" for place, message in problems]
         raise ConfigError(f"the gate file {path} cannot be used:\n" + "\n".join(lines)) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"the gate file {path} cannot be read: {error}") from error

@@ -1,4 +1,4 @@
-"""Load a configuration from a TOML or YAML file, the environment and the command line, in rising order."""
+"""Load a configuration from a TOML or YAML file, the environment and the command line; later ones win."""
 
 import os
 import tomllib
@@ -62,18 +62,18 @@ def _read_file(path: Path) -> dict[str, Any]:
         raise ConfigError(f"the configuration file {path} cannot be read: {error}") from error
     if not isinstance(content, dict):
         raise ConfigError(f"the configuration file {path} must hold a table of options, got {type(content).__name__}")
-    return map_values(content, RunConfig, partial(_beside, path), in_lists=False)
+    return map_values(content, RunConfig, partial(_resolve_path, path), in_lists=False)
 
 
-def _beside(file: Path, facts: OptionFacts, value: Any) -> Any:
-    """Return a path relative to the file that names it; any other value as it is."""
+def _resolve_path(file: Path, facts: OptionFacts, value: Any) -> Any:
+    """Resolve a path against the folder of the file that names it; return any other value unchanged."""
     if facts.path is not True or not isinstance(value, str) or value in (*facts.words, *facts.renamed_values):
         return value
     return value if "://" in value or value.startswith(("hub:", "~")) else str(file.parent / value)
 
 
 def refuse_renamed_variables(environment: Mapping[str, str]) -> None:
-    """Refuse environment variables with an earlier name of an option, which nothing reads.
+    """Refuse environment variables under the earlier name of an option, which nothing reads.
 
     Raises:
         ConfigError: A variable is set under an earlier name; the message says the current one.
@@ -99,9 +99,9 @@ def _explain(error: ValidationError, file: Path | None) -> str:
     for problem in error.errors(include_url=False):
         where = ".".join(str(part) for part in problem["loc"] if not str(part).startswith("function-"))
         is_secret = may_hold_secret(RunConfig, problem["loc"])
-        is_table = isinstance(problem["input"], Mapping)  # which may hold secrets in options that are right themselves
-        is_told = problem["type"] not in ("missing", "extra_forbidden") and not (is_secret or is_table)
-        got = f", got {problem['input']!r}" if is_told else ""
+        is_table = isinstance(problem["input"], Mapping)  # its valid options may hold secrets
+        shows_value = problem["type"] not in ("missing", "extra_forbidden") and not (is_secret or is_table)
+        got = f", got {problem['input']!r}" if shows_value else ""
         lines.append(f"  {where}: {describe_option_error(problem, RunConfig)}{got}")
     origin = f"in {file}, the environment or the command line" if file else "in the environment or the command line"
     return f"the configuration ({origin}) cannot be used:\n" + "\n".join(lines)

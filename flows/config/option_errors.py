@@ -1,4 +1,4 @@
-"""Describe what is wrong with an option of a configuration or gate file, with the option that was perhaps meant."""
+"""Describe what is wrong with an option of a configuration or gate file, and suggest the option that was meant."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -27,17 +27,17 @@ def describe_option_error(problem: Mapping[str, Any], model: type[BaseModel]) ->
     if issubclass(model, OptionGroup) and (name := current_name(model, tuple(place))) is not None:
         return f"{place[-1]} is now called {name}"
     schema = model.model_json_schema()
-    known = model.model_fields if len(place) == 1 else set(_beside(place, schema)) or set(_nested(schema))
+    known = model.model_fields if len(place) == 1 else set(_siblings(place, schema)) or set(_nested(schema))
     nearest = suggest_names(str(place[-1]), known, most=1)
     return "there is no such option" + (f". Did you mean {nearest[0]}?" if nearest else "")
 
 
-def _beside(place: Sequence[str | int], schema: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of the options in the table of a place; none where the way there leads through a union."""
+def _siblings(place: Sequence[str | int], schema: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of the options in the same table; none if the path to it leads through a union."""
     table: Mapping[str, Any] = schema
     for part in place[:-1]:
-        found = table.get("properties", {}).get(part, {})
-        table = schema.get("$defs", {}).get(str(found.get("$ref", "")).rpartition("/")[2], {})
+        field = table.get("properties", {}).get(part, {})
+        table = schema.get("$defs", {}).get(str(field.get("$ref", "")).rpartition("/")[2], {})
     yield from table.get("properties", {})
 
 

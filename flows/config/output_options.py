@@ -1,4 +1,4 @@
-"""Declare the options that say where results go, and what is computed again."""
+"""Declare the options that say where results go, and what is recomputed."""
 
 import json
 from typing import Annotated, Any
@@ -35,7 +35,7 @@ class TableStoreOptions(OptionGroup):
 
 
 class OutputOptions(OptionGroup):
-    """Options that say where the run folder goes, and what of earlier runs is used."""
+    """Options for the run folder, and for the use of earlier runs."""
 
     out: Annotated[
         str | None,
@@ -62,7 +62,7 @@ class OutputOptions(OptionGroup):
     refresh: Annotated[
         Annotated[tuple[Stage, ...], BeforeValidator(_split_names)],
         Option(
-            "Stages to recompute, and to ask again, although their tables are stored.",
+            "Stages to recompute, asking the judge again, even if their tables are stored.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,

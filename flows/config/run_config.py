@@ -14,7 +14,7 @@ class RunConfig(DeployOptions, ExecutionOptions, OutputOptions, TableStoreOption
 
 
 def with_launched_judge(config: RunConfig, url: str) -> RunConfig:
-    """Return the configuration with a judge that has been launched."""
+    """Return the configuration with the launched judge at a URL."""
     options = config.judge.server.model_dump() if config.judge.server else {}
     judge = {"backend": "server", "server": {**options, "urls": [url]}}
     return config.model_copy(update={"judge": JudgeSettings.model_validate(judge)})

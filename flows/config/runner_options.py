@@ -14,7 +14,7 @@ class RunnerOptions(OptionGroup):
     engine: Annotated[
         Literal["threads", "dask", "ray"],
         Option(
-            "threads of the process of the run, or processes of dask or ray.",
+            "Threads in the process of the run, or processes of Dask or Ray.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,
@@ -23,8 +23,8 @@ class RunnerOptions(OptionGroup):
     address: Annotated[
         str | None,
         Option(
-            "For dask and ray: address of a running cluster. Default: a cluster on this machine for the time of"
-            " the run.",
+            "For dask and ray: address of a running cluster. Default: a cluster on this machine that ends with "
+            "the run.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,
@@ -45,7 +45,7 @@ class RunnerOptions(OptionGroup):
 
 
 def parse_runner(value: Any) -> Any:
-    """Return the options of a runner that is named by its engine or by the address of its cluster.
+    """Return the options of a runner that is given as its engine or the address of its cluster.
 
     >>> parse_runner("dask"), parse_runner("ray://head:10001")
     ({'engine': 'dask'}, {'engine': 'ray', 'address': 'ray://head:10001'})
@@ -61,7 +61,7 @@ def parse_runner(value: Any) -> Any:
 
 
 SHARD_ROWS, SHARD_ROWS_OF_A_SERVER = 2000, 25
-"""Default rows per shard: so many that stages have work, so few that a prefix cache holds their passages."""
+"""Default rows per shard: enough to keep stages busy; with a server, few enough for its prefix cache."""
 
 WORKERS, WORKERS_OF_A_SERVER = 4, 8
 """Default number of concurrent stages: while some prepare questions, others keep a server busy."""
@@ -73,7 +73,7 @@ class ExecutionOptions(JudgeOptions):
     shard_rows: Annotated[
         int | None,
         Option(
-            "Rows per shard. Default: 25 where a server judges, else 2000.",
+            "Rows per shard. Default: 25 with a judge server, else 2000.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,
@@ -84,7 +84,7 @@ class ExecutionOptions(JudgeOptions):
     workers: Annotated[
         int | None,
         Option(
-            "Number of stages that run at the same time. Default: 8 threads where a server judges, else 4.",
+            "Number of stages that run at the same time. Default: 8 threads with a judge server, else 4.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,
@@ -104,18 +104,18 @@ class ExecutionOptions(JudgeOptions):
     ] = RunnerOptions()
 
     def rows_a_shard(self) -> int:
-        """Return how many rows a shard has.
+        """Return the number of rows per shard.
 
-        Few where a server judges: later questions about a passage then find it in the server's prefix cache.
+        Few with a judge server: later questions about a passage then find it in the server's prefix cache.
         """
         if self.shard_rows is not None:
             return self.shard_rows
         return SHARD_ROWS_OF_A_SERVER if self._is_served() else SHARD_ROWS
 
     def stages_at_once(self) -> int:
-        """Return how many stages run at the same time.
+        """Return the maximum number of concurrent stages.
 
-        More where a server judges, for most of them wait for it; each process of a cluster loads its own models.
+        More with a judge server, because most of them wait for it, except on a cluster: each process loads its models.
         """
         if self.workers is not None:
             return self.workers

@@ -1,8 +1,8 @@
-"""Count what a run would find cached and what it would ask, without asking.
+"""Count the cached tables and the judge questions of a run, without asking them.
 
 A dry run takes the same steps as the run: it reads the samples, computes every stage's key, and runs the stages whose
-tables are not cached with a judge that only counts. So it counts exactly what the run asks, and where a missing answer
-decides what is asked next, it says so.
+tables are not cached with a judge that only counts. So its counts are exact, except where a missing answer
+decides what is asked next; there it says so.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ from tasks.tables.table_store import TableStore
 
 
 def make_dry_run(config: RunConfig, plan: Plan, *, fetch: bool = False) -> DryRun:
-    """Return what the run of a plan would do. Nothing is asked, except the judge's server for its features.
+    """Return what the run of a plan would reuse and ask. A judge server is asked for its features, and nothing else.
 
     Contexts from a retriever are those that were fetched last for the same user questions. A run refetches them, so the
     numbers are estimates; without fetched contexts there are no numbers.
@@ -47,36 +47,36 @@ def make_dry_run(config: RunConfig, plan: Plan, *, fetch: bool = False) -> DryRu
 
     Raises:
         ConfigError: `fetch` is set, and there is no retriever.
-        SourceError: The data cannot be read, or have bad rows.
+        SourceError: The data cannot be read, or has bad rows.
         AssayError: The contexts cannot be fetched.
     """
     if config.retriever is None:
         if fetch:
             raise ConfigError("there are no contexts to fetch: the configuration has no retriever; leave --fetch out")
-        return _DryRun(config, plan).forecast(read_shards(samples_settings(config, plan), tables_root(config)))
+        return _DryRunner(config, plan).run(read_shards(samples_settings(config, plan), tables_root(config)))
     settings, root = retrieval_settings(config, config.retriever), tables_root(config)
-    found = fetch_contexts(settings, root) if fetch else find_fetched_contexts(settings, root)
-    if isinstance(found, UnfetchedContexts):
-        return _without_contexts(config, plan, found)
-    config = use_fetched_contexts(config, found.source)
-    read = found.add_to(read_shards(samples_settings(config, plan), root))
-    forecast = _DryRun(config, plan).forecast(read)
-    for stage in forecast.stages:
+    contexts = fetch_contexts(settings, root) if fetch else find_fetched_contexts(settings, root)
+    if isinstance(contexts, UnfetchedContexts):
+        return _without_contexts(config, plan, contexts)
+    config = use_fetched_contexts(config, contexts.source)
+    read = contexts.add_to(read_shards(samples_settings(config, plan), root))
+    dry_run = _DryRunner(config, plan).run(read)
+    for stage in dry_run.stages:
         stage.certainty = least_certain((stage.certainty, Certainty.ESTIMATED))
-    return replace(forecast, contexts=PendingContexts(found.index, forecast.rows, found.fetched))
+    return replace(dry_run, contexts=PendingContexts(contexts.index, dry_run.rows, contexts.fetched))
 
 
-def _without_contexts(config: RunConfig, plan: Plan, awaited: UnfetchedContexts) -> DryRun:
-    shards = -(-awaited.rows // config.rows_a_shard())
+def _without_contexts(config: RunConfig, plan: Plan, unfetched: UnfetchedContexts) -> DryRun:
+    shards = -(-unfetched.rows // config.rows_a_shard())
     stages = tuple(
         StageDryRun(stage, bool(STAGES[stage].asks), unknown=shards, certainty=Certainty.AT_LEAST)
         for stage in plan.cached_stages
     )
-    contexts = PendingContexts(awaited.index, awaited.rows, None)
-    return DryRun(awaited.rows, awaited.bad_row_count, shards, stages, (), contexts)
+    contexts = PendingContexts(unfetched.index, unfetched.rows, None)
+    return DryRun(unfetched.rows, unfetched.bad_row_count, shards, stages, (), contexts)
 
 
-class _DryRun:
+class _DryRunner:
     def __init__(self, config: RunConfig, plan: Plan) -> None:
         self._config = config
         self._plan = plan
@@ -88,12 +88,12 @@ class _DryRun:
         self._counting = DryRunModels(self._ledger, self._models)
         self._identities = {stage: self._identity(stage) for stage in plan.cached_stages}
 
-    def forecast(self, samples: SamplesResult) -> DryRun:
+    def run(self, samples: SamplesResult) -> DryRun:
         stages = {stage: StageDryRun(stage, bool(STAGES[stage].asks)) for stage in self._identities}
         for ref in samples.refs:
             shard = ShardPreview({Stage.SAMPLES: ref})
-            for stage, found in stages.items():
-                self._preview(stage, shard, found)
+            for stage, counts in stages.items():
+                self._preview(stage, shard, counts)
         rows = sum(ref.rows for ref in samples.refs)
         problems = tuple(Counter(self._problems))
         return DryRun(rows, samples.bad_row_count, len(samples.refs), tuple(stages.values()), problems)
@@ -101,7 +101,7 @@ class _DryRun:
     def _identity(self, stage: Stage) -> str | None:
         settings = self._settings[stage]
         if isinstance(settings, JudgedSettings) and settings.judge.launch is not None:
-            self._problems.append("the judge is launched by the run, so what is kept of its answers is unknown")
+            self._problems.append("the judge is launched by the run, so which of its answers are cached is unknown")
             self._ledger.offline = True
             return None
         if isinstance(settings, JudgedSettings) and self._ledger.offline:
@@ -113,32 +113,32 @@ class _DryRun:
             self._ledger.offline = self._ledger.offline or isinstance(settings, JudgedSettings)
             return None
 
-    def _preview(self, stage: Stage, shard: ShardPreview, found: StageDryRun) -> None:
+    def _preview(self, stage: Stage, shard: ShardPreview, counts: StageDryRun) -> None:
         task, identity = STAGE_TASKS[stage], self._identities[stage]
-        before = shard.refs_of(self._plan.inputs_of(stage))
-        kept = None
-        if before is not None and identity is not None and stage not in self._config.refresh:
-            kept = StageResults(root=self._root).find(task.key(before, identity))
-        if kept is not None:
-            found.kept += 1
-            shard.refs[stage] = kept
+        inputs = shard.refs_of(self._plan.inputs_of(stage))
+        cached = None
+        if inputs is not None and identity is not None and stage not in self._config.refresh:
+            cached = StageResults(root=self._root).find(task.key(inputs, identity))
+        if cached is not None:
+            counts.kept += 1
+            shard.refs[stage] = cached
             return
-        if stage not in self._config.refresh and (before is None or identity is None):
-            found.unknown += 1
+        if stage not in self._config.refresh and (inputs is None or identity is None):
+            counts.unknown += 1
         else:
-            found.missing += 1
-        if found.judged:
-            self._count(shard, found)
+            counts.missing += 1
+        if counts.judged:
+            self._count(shard, counts)
 
-    def _count(self, shard: ShardPreview, found: StageDryRun) -> None:
+    def _count(self, shard: ShardPreview, counts: StageDryRun) -> None:
         """Run the stage with a judge that counts; its output is the table itself if nothing had to be asked."""
-        stage, before = found.stage, self._plan.inputs_of(found.stage)
+        stage, inputs = counts.stage, self._plan.inputs_of(counts.stage)
         settings = self._settings[stage]
-        output = STAGES[stage].compute(shard.tables_of(before), settings, self._counting.select(settings))
+        output = STAGES[stage].compute(shard.tables_of(inputs), settings, self._counting.select(settings))
         tally = self._ledger.take()
-        found.tally += tally
-        is_certain = shard.refs_of(before) is not None and self._identities[stage] is not None
-        found.certainty = least_certain((found.certainty, self._certainty(stage, is_certain, tally)))
+        counts.tally += tally
+        is_certain = shard.refs_of(inputs) is not None and self._identities[stage] is not None
+        counts.certainty = least_certain((counts.certainty, self._certainty(stage, is_certain, tally)))
         if is_certain and not tally.asked and not tally.waiting:
             shard.refs[stage] = TableStore(self._root).write(output.table, SCHEMAS[stage])
         else:

@@ -10,25 +10,25 @@ from tasks.dry_run.counting_judge import Tally
 
 
 class Certainty(StrEnum):
-    """The certainty of numbers, from the most to the least certain."""
+    """The certainty of a count, from the most to the least certain."""
 
     EXACT = "exact"
     ESTIMATED = "estimated"
     AT_LEAST = "at least"
 
 
-def least_certain(found: Iterable[Certainty]) -> Certainty:
+def least_certain(certainties: Iterable[Certainty]) -> Certainty:
     """Return the least certain of several certainties.
 
     >>> least_certain([Certainty.EXACT, Certainty.ESTIMATED]).value
     'estimated'
     """
-    return max(found, key=list(Certainty).index)
+    return max(certainties, key=list(Certainty).index)
 
 
 @dataclass(slots=True)
 class StageDryRun:
-    """The work of a run in one stage.
+    """The counts of one stage.
 
     Args:
         stage: Name of the stage.
@@ -36,7 +36,7 @@ class StageDryRun:
         kept: Number of shards whose tables are cached.
         missing: Number of shards that are certain to be computed.
         unknown: Number of shards that only the run itself can decide on, because their inputs do not exist yet or a
-            model is out of reach.
+            model cannot be reached.
         tally: Questions for the shards whose tables are not cached.
         certainty: Certainty of the tally.
     """
@@ -52,12 +52,12 @@ class StageDryRun:
 
 @dataclass(frozen=True, slots=True)
 class PendingContexts:
-    """The contexts of a run that fetches them.
+    """The contexts that a run would fetch.
 
     Args:
         index: Identity of the index.
-        rows: Number of rows whose contexts are fetched.
-        fetched: Time at which the contexts of the dry run were fetched; None without contexts.
+        rows: Number of rows whose contexts it would fetch.
+        fetched: Time at which the contexts that the dry run uses were fetched; None if there are none.
     """
 
     index: str
@@ -67,11 +67,11 @@ class PendingContexts:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """The work of a run.
+    """The result of a dry run.
 
     Args:
-        rows: Number of rows that it would evaluate.
-        bad_rows: Number of rows that it would leave out.
+        rows: Number of rows that the run would evaluate.
+        bad_rows: Number of rows that the run would leave out.
         shards: Number of shards.
         stages: Stages whose tables are cached, in the order of the plan.
         problems: Sentences that say what could not be determined, and why.
@@ -92,5 +92,5 @@ class DryRun:
 
     @property
     def certainty(self) -> Certainty:
-        """The certainty of the tally, which is that of its least certain part."""
+        """The certainty of the tally: that of the least certain stage."""
         return least_certain((Certainty.EXACT, *(stage.certainty for stage in self.stages)))

@@ -1,8 +1,8 @@
 """Publish Prefect artifacts of a run: cost, summary, location of the report, and progress of long stages.
 
-All of it is in the run folder too: an artifact that cannot be written is a warning and does not fail the run. Artifacts
-hold names and numbers only, no text of the data, of the configuration or of a server: everyone who can see the Prefect
-server can read them.
+The results are in the run folder too, so an artifact that cannot be written is a warning and does not fail the run.
+Artifacts hold names and numbers only, no text from the data, the configuration or a server, because everyone who can
+see the Prefect server can read them.
 """
 
 import logging
@@ -51,9 +51,9 @@ def publish(folder: RunFolder) -> tuple[str, ...]:
     metrics = [dict(zip(SUMMARY_HEADINGS, row, strict=True)) for row in summary_rows(summary)]
     places = f"- report: `{folder.report}`\n- run folder: `{folder.path}`"
     writers: dict[str, Callable[[], object]] = {
-        USAGE: lambda: create_table_artifact(usage, USAGE, "What the stages asked, and what that cost"),
-        SUMMARY: lambda: create_table_artifact(metrics, SUMMARY, f"The metrics over {summary['rows']} rows"),
-        REPORT: lambda: create_markdown_artifact(places, REPORT, "Where the results are"),
+        USAGE: lambda: create_table_artifact(usage, USAGE, "Questions and cost of the stages"),
+        SUMMARY: lambda: create_table_artifact(metrics, SUMMARY, f"Metrics over {summary['rows']} rows"),
+        REPORT: lambda: create_markdown_artifact(places, REPORT, "Location of the results"),
     }
     return tuple(warning for key, write in writers.items() if (warning := _ignore_errors(key, write)) is not None)
 
@@ -104,7 +104,7 @@ class _Board:
             bar.total += more or 0
 
     def publish_until(self, ended: Event) -> None:
-        """Publishes now and then what has changed, and a last time at the end, if the server has taken it before."""
+        """Publish changes periodically until the event is set, and once more then unless the last attempt failed."""
         warning = None
         while not ended.wait(PERIOD):
             warning = _ignore_errors("progress", self._publish)
@@ -117,8 +117,8 @@ class _Board:
         for stage, bar in bars.items():
             percent = bar.percent
             if bar.artifact is None and percent < 100 and not is_last:
-                made = create_progress_artifact(percent, f"progress-{stage}", f"Progress of the stage {stage}")
-                bar.artifact = cast("UUID", made)
+                artifact = create_progress_artifact(percent, f"progress-{stage}", f"Progress of the stage {stage}")
+                bar.artifact = cast("UUID", artifact)
             elif bar.artifact is not None and percent != bar.shown:
                 update_progress_artifact(bar.artifact, percent)
             bar.shown = percent
@@ -128,7 +128,7 @@ def _ignore_errors(key: str, write: Callable[[], object]) -> str | None:
     """Write an artifact; return a warning if that fails."""
     try:
         write()
-    except Exception as error:  # whatever ails the server, the results are there
+    except Exception as error:  # whatever the error, the results are in the run folder
         _logger.debug("the artifact %s cannot be written", key, exc_info=True)
         return f"the artifact {key!r} could not be written to Prefect: {type(error).__name__}"
     return None

@@ -11,23 +11,23 @@ from tasks.runtime.usage import StageUsage
 from tasks.tables.row_changes import RowChanges
 from tasks.tables.table_store import StageRef
 
-_MOST_ROWS = 1000
-"""Changed rows that are listed one by one; all are counted."""
+_MAX_ROWS = 1000
+"""Maximum number of changed rows to list; all are counted."""
 
 
 def compare_with_baseline(earlier: FinishedRun, refs: Sequence[StageRef]) -> dict[str, Any]:
-    """Return the entry of the baseline in run.json.
+    """Return the baseline's entry in run.json.
 
     Args:
         earlier: Baseline run.
         refs: Tables of all stages of this run.
     """
-    found = find_changes(earlier, [ref for ref in refs if ref.stage is Stage.SAMPLES])
+    changes = find_changes(earlier, [ref for ref in refs if ref.stage is Stage.SAMPLES])
     usage = sum((ref.usage for ref in refs), StageUsage())
-    return {"folder": str(earlier.folder), "run_id": earlier.run_id, **rows_entry(found), **questions_entry(usage)}
+    return {"folder": str(earlier.folder), "run_id": earlier.run_id, **rows_entry(changes), **questions_entry(usage)}
 
 
-def rows_entry(found: RowChanges) -> dict[str, Any]:
+def rows_entry(changes: RowChanges) -> dict[str, Any]:
     """Return the counts of rows and of changed columns, and the first changed rows.
 
     >>> rows_entry(RowChanges(("d",), (), {"a": ("response",)}, 2))["rows"]
@@ -35,14 +35,15 @@ def rows_entry(found: RowChanges) -> dict[str, Any]:
     """
     return {
         "rows": {
-            "added": len(found.added),
-            "removed": len(found.removed),
-            "changed": len(found.changed),
-            "unchanged": found.unchanged,
+            "added": len(changes.added),
+            "removed": len(changes.removed),
+            "changed": len(changes.changed),
+            "unchanged": changes.unchanged,
         },
-        "changed_columns": dict(Counter(column for columns in found.changed.values() for column in columns)),
+        "changed_columns": dict(Counter(column for columns in changes.changed.values() for column in columns)),
         "rows_changed": [
-            {"row_id": row_id, "columns": list(columns)} for row_id, columns in list(found.changed.items())[:_MOST_ROWS]
+            {"row_id": row_id, "columns": list(columns)}
+            for row_id, columns in list(changes.changed.items())[:_MAX_ROWS]
         ],
     }
 

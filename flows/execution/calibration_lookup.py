@@ -1,7 +1,7 @@
 """Find the calibrations that hold for a run, and apply their maps.
 
-A calibration holds where everything is the same that determines the metric's tables. So its identity is made of the
-settings that the stages would have if the metric were the only one, by the fingerprints of cached tables.
+A calibration holds if everything that determines the metric's tables is the same. So its identity is a digest of the
+metric's settings and of the fingerprints that the stages would have if the metric were the only one.
 """
 
 import hashlib
@@ -28,12 +28,12 @@ from tasks.stages.stage_task import STAGE_TASKS
 
 
 @dataclass(frozen=True, slots=True)
-class CoveredMetric:
+class MatchingCalibrations:
     """The calibrations that hold for a run.
 
     Args:
         by_metric: Key of a metric -> its calibration.
-        not_covered: Sentences on calibrations of the same judge model that do not hold.
+        not_covered: Sentences on calibrations of the same metrics and judge model that do not hold.
     """
 
     by_metric: dict[str, Calibration]
@@ -41,7 +41,7 @@ class CoveredMetric:
 
 
 def metric_fingerprint(config: RunConfig, request: MetricRequest, models: RunModels) -> str:
-    """Return the digest of all that determines a metric, whatever else a run computes.
+    """Return the digest of all that determines a metric, independent of the other metrics of the run.
 
     Args:
         config: Configuration of a run whose judge is running.
@@ -81,10 +81,10 @@ def calibration_entry(config: RunConfig, plan: Plan, models: RunModels) -> dict[
     Raises:
         ConfigError: The configuration asks for a calibration that does not hold for this judge.
     """
-    covered = _find_covered(config, plan.requests, models)
-    applied = _maps(config, covered, models)
-    metrics = {key: found.manifest_entry(config.verdict, key in applied) for key, found in covered.by_metric.items()}
-    return {"metrics": metrics, "not_covered": list(covered.not_covered)}
+    calibrations = _find_calibrations(config, plan.requests, models)
+    applied = _select_maps(config, calibrations, models)
+    metrics = {key: each.manifest_entry(config.verdict, key in applied) for key, each in calibrations.by_metric.items()}
+    return {"metrics": metrics, "not_covered": list(calibrations.not_covered)}
 
 
 def with_maps(
@@ -98,48 +98,50 @@ def with_maps(
     aggregation = settings[Stage.AGGREGATION]
     if config.calibration == "none" or not isinstance(aggregation, AggregationSettings):
         return settings
-    maps = _maps(config, _find_covered(config, plan.requests, models), models)
+    maps = _select_maps(config, _find_calibrations(config, plan.requests, models), models)
     return {**settings, Stage.AGGREGATION: aggregation.model_copy(update={"maps": maps})}
 
 
-def _find_covered(config: RunConfig, requests: Sequence[MetricRequest], models: RunModels) -> CoveredMetric:
+def _find_calibrations(config: RunConfig, requests: Sequence[MetricRequest], models: RunModels) -> MatchingCalibrations:
     is_file = config.calibration not in ("none", "latest")
     known = (
         [calibration_files.load(Path(config.calibration).expanduser())] if is_file else calibration_files.load_latest()
     )
     if not known:
-        return CoveredMetric({}, ())
+        return MatchingCalibrations({}, ())
     identities = {request.key: metric_fingerprint(config, request, models) for request in requests}
-    by_identity = {found.identity: found for found in reversed(known)}
+    by_identity = {calibration.identity: calibration for calibration in reversed(known)}
     by_metric = {key: by_identity[identity] for key, identity in identities.items() if identity in by_identity}
     if is_file and not by_metric:
         raise ConfigError(_wrong_file(known[0], config, requests, models))
     names = {request.metric.name for request in requests if request.key not in by_metric}
-    others = [found for found in known if found.name in names]
-    return CoveredMetric(
+    others = [calibration for calibration in known if calibration.name in names]
+    return MatchingCalibrations(
         by_metric, tuple(dict.fromkeys(_sentences(others, judge_name(config, models)))) if others else ()
     )
 
 
 def _sentences(others: Sequence[Calibration], judge: JudgeName) -> Iterator[str]:
-    for found in others:
-        if (why := calibration_files.describe_mismatch(found, judge)) is not None:
-            day = calibration_files.format_day(found.created)
-            yield f"the calibration of {found.metric} of {day} does not hold here: it is {why}"
+    for calibration in others:
+        if (why := calibration_files.describe_mismatch(calibration, judge)) is not None:
+            day = calibration_files.format_day(calibration.created)
+            yield f"the calibration of {calibration.metric} of {day} does not hold here: it is {why}"
 
 
-def _wrong_file(found: Calibration, config: RunConfig, requests: Sequence[MetricRequest], models: RunModels) -> str:
-    if found.name not in {request.metric.name for request in requests}:
-        return f"the calibration {config.calibration} is of {found.metric}, which this run does not compute"
+def _wrong_file(
+    calibration: Calibration, config: RunConfig, requests: Sequence[MetricRequest], models: RunModels
+) -> str:
+    if calibration.name not in {request.metric.name for request in requests}:
+        return f"the calibration {config.calibration} is for {calibration.metric}, which this run does not compute"
     judge = judge_name(config, models)
-    why = calibration_files.describe_mismatch(found, judge) or f"of the judge {found.judge}, not {judge}"
+    why = calibration_files.describe_mismatch(calibration, judge) or f"of the judge {calibration.judge}, not {judge}"
     return (
         f"the calibration {config.calibration} does not hold for this run: it is {why}. "
         "Calibrate this judge with `assay calibrate`."
     )
 
 
-def _maps(config: RunConfig, covered: CoveredMetric, models: RunModels) -> dict[str, ProbabilityMap]:
+def _select_maps(config: RunConfig, calibrations: MatchingCalibrations, models: RunModels) -> dict[str, ProbabilityMap]:
     if config.calibration == "none":
         return {}
     if config.verdict != "probability":
@@ -147,12 +149,12 @@ def _maps(config: RunConfig, covered: CoveredMetric, models: RunModels) -> dict[
             f'calibration = "{config.calibration}" changes probabilities, but verdict is "binary"; '
             'set verdict = "probability"'
         )
-    maps = {key: found.map for key, found in covered.by_metric.items() if found.map is not None}
+    maps = {key: each.map for key, each in calibrations.by_metric.items() if each.map is not None}
     if not maps:
         judge = judge_name(config, models)
-        notes = "".join(f"; {note}" for note in covered.not_covered)
+        notes = "".join(f"; {note}" for note in calibrations.not_covered)
         raise ConfigError(
-            f"no calibration with a map is kept for the judge {judge} and these metrics{notes}. "
+            f"no calibration with a map is saved for the judge {judge} and these metrics{notes}. "
             "`assay calibrate` makes one from labelled rows."
         )
     return maps

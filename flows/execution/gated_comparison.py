@@ -43,28 +43,30 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
     """Compare a run with a baseline.
 
     Args:
-        a: The run folder of the baseline.
-        b: The run folder of the run.
+        a: Run folder of the baseline.
+        b: Run folder to compare with it.
         options: Options of the comparison.
 
     Raises:
-        RunFolderError: A folder that does not hold a finished run.
-        ConfigError: Rows that cannot be matched or grouped, or a rule of the gate that does not fit the runs.
+        RunFolderError: A folder does not hold a finished run.
+        ConfigError: Rows cannot be matched or grouped, or a rule of the gate does not fit the runs.
         NotComparableError: The gate has regression rules, and the runs are not like for like.
     """
     before, after = FinishedRun(a), FinishedRun(b)
     pair = RunPair.from_runs(before, after, options.matching)
-    found = find_differences(pair)
+    differences = find_differences(pair)
     gate = None if options.gate is None else options.gate.gate()
-    if gate is not None and gate.regression and found.serious and not options.allow_different:
-        raise NotComparableError(str(a), str(b), found.serious)
+    if gate is not None and gate.regression and differences.serious and not options.allow_different:
+        raise NotComparableError(str(a), str(b), differences.serious)
     columns = pair.columns()
     return RunComparison(
         a=Side.from_run(before),
         b=Side.from_run(after),
-        differences=found,
+        differences=differences,
         metrics=tuple(compare([column for column in columns if column.a and column.b], options.seed, options.top)),
-        gate=_checked(gate, columns, options, _agreements(after, before if _describe_judge_change(found) else None)),
+        gate=_apply_rules(
+            gate, columns, options, _agreements(after, before if _is_judged_differently(differences) else None)
+        ),
         bias_corrected=correct_differences(before.manifest, after.manifest, columns),
         seed=options.seed,
         match=options.matching.match,
@@ -76,25 +78,25 @@ def apply_gate(run: Path, options: CompareOptions) -> RunComparison:
     """Check one run against a gate's absolute and coverage rules.
 
     Args:
-        run: The run folder.
+        run: Run folder to check.
         options: Options of the comparison, with a gate.
 
     Raises:
         RunFolderError: The folder does not hold a finished run.
-        ConfigError: No gate, one that needs a baseline, or a rule that does not fit the run.
+        ConfigError: There is no gate, it needs a baseline, or one of its rules does not fit the run.
     """
     if options.gate is None:
         raise ConfigError("one run cannot be compared with itself: name a second one, or a gate file with --gate")
     gate = options.gate.gate()
     if gate.needs_baseline:
         raise ConfigError("the gate compares with a baseline: assay compare BASELINE RUN --gate FILE")
-    only = FinishedRun(run)
-    columns = RunPair.from_runs(None, only, options.matching).columns()
-    checked = _checked(gate, columns, options, _agreements(only, None))
-    return RunComparison(b=Side.from_run(only), gate=checked, seed=options.seed, by=options.matching.by)
+    finished = FinishedRun(run)
+    columns = RunPair.from_runs(None, finished, options.matching).columns()
+    checked = _apply_rules(gate, columns, options, _agreements(finished, None))
+    return RunComparison(b=Side.from_run(finished), gate=checked, seed=options.seed, by=options.matching.by)
 
 
-def _checked(
+def _apply_rules(
     gate: Gate | None, columns: Sequence[ScoreColumns], options: CompareOptions, agreements: Agreements
 ) -> GateResult | None:
     if gate is None or options.gate is None:
@@ -106,11 +108,11 @@ def _checked(
 
 
 def _agreements(run: FinishedRun, baseline: FinishedRun | None) -> Agreements:
-    """Return the agreement with people of the judge of a run, and of its baseline if that is judged in another way."""
-    mine = read_agreements(run.manifest)
-    theirs = {} if baseline is None else read_agreements(baseline.manifest)
-    return {key: (found, *([theirs[key]] if key in theirs else [])) for key, found in mine.items()}
+    """Return, per metric, the judge's agreement with people: of the run, and of the baseline if it is given."""
+    current = read_agreements(run.manifest)
+    earlier = {} if baseline is None else read_agreements(baseline.manifest)
+    return {key: (agreement, *([earlier[key]] if key in earlier else [])) for key, agreement in current.items()}
 
 
-def _describe_judge_change(found: RunDifferences) -> bool:
-    return any(item.is_serious for item in found.settings)
+def _is_judged_differently(differences: RunDifferences) -> bool:
+    return any(item.is_serious for item in differences.settings)

@@ -35,7 +35,7 @@ class Plan:
     Args:
         requests: Metrics, in the order of the tables.
         products: Every product that the metrics need, directly or through another product.
-        left_out: Metric -> the columns it lacks, for metrics left out because the configuration names none.
+        left_out: Metric -> the columns that the data lacks for it; empty if the configuration names metrics.
         explain: Verdicts on claims that are explained.
     """
 
@@ -78,12 +78,12 @@ class Plan:
     @property
     def question_count(self) -> int:
         """Regenerated questions per response: the largest number that a metric needs."""
-        wanted = [
+        counts = [
             request.parameters.get("strictness", DEFAULT_QUESTIONS)
             for request in self.requests
             if Product.QUESTIONS in closure(request.products)
         ]
-        return max(wanted, default=0)
+        return max(counts, default=0)
 
     @property
     def required(self) -> dict[str, tuple[str, ...]]:
@@ -100,17 +100,17 @@ def make_plan(config: RunConfig, available: Sequence[str]) -> Plan:
 
     Raises:
         ConfigError: A metric or parameter is unknown.
-        SourceError: No metric is named, and the data lacks columns for each.
+        SourceError: No metric is requested, and the data lacks columns for each.
     """
-    named = config.requests()
-    requests = default_suite(available) if named is None else named
+    requested = config.requests()
+    requests = default_suite(available) if requested is None else requested
     if not requests:
         raise SourceError(
-            f"the data has the columns {', '.join(available) or 'of no sample'}, which no metric can work on. "
+            f"no metric can work on the data: its sample columns are {', '.join(available) or 'none'}. "
             "`assay metrics` lists the columns that each needs; column_map gives your columns those names."
         )
     left_out = {}
-    if named is None:
+    if requested is None:
         chosen = {request.key for request in requests}
         everything = default_suite(tuple(COLUMNS))
         left_out = {
@@ -134,10 +134,10 @@ def plan_run(config: RunConfig) -> Plan:
         )
     options = SourceOptions(column_map=config.column_map, id_column=config.id_column)
     columns = available_columns(config.source, options)
-    return make_plan(config, columns if config.retriever is None else _with_fetched(config.retriever, columns))
+    return make_plan(config, columns if config.retriever is None else _add_fetched_columns(config.retriever, columns))
 
 
-def _with_fetched(retriever: RetrieverOptions, columns: tuple[str, ...]) -> tuple[str, ...]:
+def _add_fetched_columns(retriever: RetrieverOptions, columns: tuple[str, ...]) -> tuple[str, ...]:
     """Return the columns of a question set with those that the retriever adds."""
     if USER_INPUT not in columns:
         raise SourceError(f"contexts are fetched for questions, and the source has no {USER_INPUT}; see column_map")

@@ -30,28 +30,28 @@ _NOT_CONTENT = frozenset({"extras"})
 
 
 class RerunRequest(Settings):
-    """The run to run again, and its rows and stages that are recomputed."""
+    """The run to run again, and which rows and stages of it to recompute."""
 
-    run: str = Field(description="the run folder")
+    run: str = Field(description="Run folder.")
     rows: Literal["failed", "changed", "all"] = Field(
         "failed",
-        description="rows that have a failed cell, rows that the source has changed or added since, or all",
+        description="Rows with a failed cell, rows that the source has changed or added since, or all.",
     )
-    stage: Stage | None = Field(None, description="First stage that is recomputed. Default: all.")
-    metrics: MetricChoices = Field(None, description="Other metrics than those of the run.")
+    stage: Stage | None = Field(None, description="First stage to recompute. Default: all.")
+    metrics: MetricChoices = Field(None, description="Other metrics. Default: as in the run.")
     judge: Annotated[JudgeSettings, BeforeValidator(parse_model)] | None = Field(
-        None, description="Another judge than that of the run."
+        None, description="Another judge. Default: as in the run."
     )
     cache: Annotated[str, AfterValidator(normalize_address)] | None = Field(
-        None, description="Another cache than that of the run."
+        None, description="Another cache. Default: as in the run."
     )
     tables: Annotated[str, AfterValidator(refuse_secrets)] | None = Field(
-        None, description="Another table store than that of the run."
+        None, description="Another table store. Default: as in the run."
     )
     on_bad_row: Literal["fail", "skip"] | None = Field(
         None, description="Whether bad rows stop a rerun that reads the source again. Default: as in the run."
     )
-    out: str | None = Field(None, description="The new run folder. Default: runs/<time>-<source>-rerun.")
+    out: str | None = Field(None, description="New run folder. Default: runs/<time>-<source>-rerun.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Rerun:
 
     Args:
         request: Request of the user.
-        earlier: Run that runs again.
+        earlier: Run to run again.
         config: Configuration of the new run.
         plan: Plan of the new run.
         recomputed: Stages that are recomputed for the rows of the request.
@@ -83,9 +83,9 @@ class Rerun:
             return None
         if self.request.rows == "failed":
             return self.failed
-        found = find_changes(self.earlier, read.refs)
-        changed = (row_id for row_id, columns in found.changed.items() if not _NOT_CONTENT.issuperset(columns))
-        return frozenset((*found.added, *changed))
+        changes = find_changes(self.earlier, read.refs)
+        changed = (row_id for row_id, columns in changes.changed.items() if not _NOT_CONTENT.issuperset(columns))
+        return frozenset((*changes.added, *changed))
 
 
 def prepare(request: RerunRequest) -> Rerun:
@@ -109,8 +109,8 @@ def prepare(request: RerunRequest) -> Rerun:
             "on_bad_row": request.on_bad_row or old.on_bad_row,
         }
     )
-    had = _plan(old, earlier.requests)
-    plan = had if request.metrics is None else _plan(config, config.requests() or ())
+    old_plan = _plan(old, earlier.requests)
+    plan = old_plan if request.metrics is None else _plan(config, config.requests() or ())
     if request.rows != "changed":
         _check_columns(earlier, plan)
     recomputed = _stages_from(request, plan)
@@ -121,10 +121,10 @@ def prepare(request: RerunRequest) -> Rerun:
         config=config.model_copy(update={"refresh": refresh}),
         plan=plan,
         recomputed=recomputed,
-        whole=_missing_stages(earlier, (old, had), (config, plan)),
+        whole=_missing_stages(earlier, (old, old_plan), (config, plan)),
         failed=earlier.failed_rows([metric.key for metric in plan.requests]),
     )
-    is_new = any(metric not in metrics_of(had) for metric in metrics_of(plan))
+    is_new = any(metric not in metrics_of(old_plan) for metric in metrics_of(plan))
     if request.rows == "failed" and not (ready.failed or ready.whole or is_new):
         raise ConfigError(
             f"nothing to do: no cell of the run in {earlier.folder} failed. `--rows changed` evaluates the rows that "
@@ -134,7 +134,7 @@ def prepare(request: RerunRequest) -> Rerun:
 
 
 def parse_request(model: str | None = None, **options: Any) -> RerunRequest:
-    """Return the request that options of the command line make.
+    """Return the request for options of the command line.
 
     Args:
         model: Model of the judge that the options name.
@@ -173,12 +173,12 @@ def _plan(config: RunConfig, requests: Sequence[MetricRequest]) -> Plan:
 
 
 def _check_columns(earlier: FinishedRun, plan: Plan) -> None:
-    there = earlier.columns()
+    available = earlier.columns()
     for metric, columns in plan.required.items():
-        if missing := [column for column in columns if column not in there]:
+        if missing := [column for column in columns if column not in available]:
             raise SourceError(
                 f"the metric {metric} needs {', '.join(missing)}, which no row of the run in {earlier.folder} has; "
-                f"they have {', '.join(there)}"
+                f"they have {', '.join(available)}"
             )
 
 
@@ -191,31 +191,29 @@ def _stages_from(request: RerunRequest, plan: Plan) -> frozenset[Stage]:
         raise ConfigError("rows that have changed are computed in all stages; leave --stage out, or --rows changed")
     if request.stage not in possible:
         raise ConfigError(f"this run has no stage {request.stage} to recompute; it has {', '.join(possible)}")
-    found = {request.stage}
+    stages = {request.stage}
     for stage in possible:
-        if found.intersection(STAGES[stage].reads):
-            found.add(stage)
-    return frozenset(found)
+        if stages.intersection(STAGES[stage].reads):
+            stages.add(stage)
+    return frozenset(stages)
 
 
-def _missing_stages(
-    earlier: FinishedRun, had: tuple[RunConfig, Plan], wanted: tuple[RunConfig, Plan]
-) -> frozenset[Stage]:
-    """Return the stages whose tables lack something, and all that read from them: a recomputed claim may differ."""
-    before, after = stage_settings(*had), stage_settings(*wanted)
-    before[Stage.RATINGS] = _keep_rated(earlier, before[Stage.RATINGS])
+def _missing_stages(earlier: FinishedRun, old: tuple[RunConfig, Plan], new: tuple[RunConfig, Plan]) -> frozenset[Stage]:
+    """Return the stages whose tables lack something, and all that read from them, because their inputs may change."""
+    before, after = stage_settings(*old), stage_settings(*new)
+    before[Stage.RATINGS] = _restore_codes(earlier, before[Stage.RATINGS])
     versions = earlier.manifest.get("stage_versions", {})
-    found: set[Stage] = set()
-    for stage in wanted[1].cached_stages:
+    missing: set[Stage] = set()
+    for stage in new[1].cached_stages:
         is_same = versions.get(stage, STAGES[stage].version) == STAGES[stage].version
-        is_held = stage in had[1].stages and is_same and _contains(before[stage], after[stage])
-        if not is_held or found.intersection(wanted[1].inputs_of(stage)):
-            found.add(stage)
-    return frozenset(found)
+        is_complete = stage in old[1].stages and is_same and _contains(before[stage], after[stage])
+        if not is_complete or missing.intersection(new[1].inputs_of(stage)):
+            missing.add(stage)
+    return frozenset(missing)
 
 
-def _keep_rated(earlier: FinishedRun, settings: Settings) -> Settings:
-    """Return the settings of the ratings with the code that the metrics had then: other code may ask otherwise."""
+def _restore_codes(earlier: FinishedRun, settings: Settings) -> Settings:
+    """Return the settings of the ratings with the code of the earlier run's metrics: other code may ask otherwise."""
     if not isinstance(settings, RatingsSettings):
         return settings
     codes = earlier.codes
@@ -223,11 +221,11 @@ def _keep_rated(earlier: FinishedRun, settings: Settings) -> Settings:
     return settings.model_copy(update={"metrics": tuple(then)})
 
 
-def _contains(had: Settings, wanted: Settings) -> bool:
-    """Return whether a table that was made with `had` has all rows of one that is made with `wanted`."""
-    how = implementation_fields(type(wanted))
-    have = had.model_dump(mode="json", exclude=how)
+def _contains(old: Settings, new: Settings) -> bool:
+    """Return whether a table computed with the old settings has all rows of one computed with the new settings."""
+    ignored = implementation_fields(type(new))
+    old_values = old.model_dump(mode="json", exclude=ignored)
     return all(
-        have[name] == value or (isinstance(value, list) and all(item in have[name] for item in value))
-        for name, value in wanted.model_dump(mode="json", exclude=how).items()
+        old_values[name] == value or (isinstance(value, list) and all(item in old_values[name] for item in value))
+        for name, value in new.model_dump(mode="json", exclude=ignored).items()
     )

@@ -7,8 +7,8 @@ from flows.execution.plan import Plan
 from flows.execution.rerun_plan import Rerun
 from metric_core.stages import Stage
 
-_WHO = ("backend", "model", "revision")
-_GIVEN = {"judge": "answers", "embedder": "vectors", "language": "entities", "recognizer": "entities"}
+_IDENTITY = ("backend", "model", "revision")
+_RETURNED = {"judge": "answers", "embedder": "vectors", "language": "entities", "recognizer": "entities"}
 """Model -> what it returns."""
 
 
@@ -34,11 +34,11 @@ def _models_of(plan: Plan) -> Iterator[str]:
 
 
 def _two_models(model: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
-    before, now = ([(manifest.get(model) or {}).get(name) for name in _WHO] for manifest in (old, new))
+    before, now = ([(manifest.get(model) or {}).get(name) for name in _IDENTITY] for manifest in (old, new))
     if before == now:
         return None
-    one, other = (" ".join(map(str, filter(None, who))) or "none" for who in (before, now))
+    one, other = (" ".join(map(str, filter(None, identity))) or "none" for identity in (before, now))
     return (
-        f"reused rows have {_GIVEN[model]} of {one}, recomputed rows of {other}; `--rows all` asks one "
+        f"reused rows have {_RETURNED[model]} of {one}, recomputed rows of {other}; `--rows all` asks one "
         f"{model} about all rows"
     )

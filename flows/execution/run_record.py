@@ -28,11 +28,11 @@ _VERSIONS = ("rag-assay", "datasets", "onnxruntime", "prefect", "pyarrow", "spac
 
 
 def choose_folder(config: RunConfig, ending: str = "") -> RunFolder:
-    """Return the run folder that the configuration names, or create a new one below runs/.
+    """Return the run folder that the configuration names, or create a new one in runs/.
 
     Args:
         config: Configuration of the run.
-        ending: Ending of a new folder's name.
+        ending: Suffix of a new folder's name.
 
     Raises:
         ConfigError: The configuration names a URL.
@@ -41,7 +41,7 @@ def choose_folder(config: RunConfig, ending: str = "") -> RunFolder:
     if config.out is not None:
         if "://" in config.out:
             raise ConfigError(
-                f"the run folder must be a folder of this machine, got {config.out}; stage tables may lie elsewhere "
+                f"the run folder must be a folder of this machine, got {config.out}; stage tables may be elsewhere "
                 "(tables), and a finished run folder can be copied anywhere"
             )
         return RunFolder(Path(config.out).expanduser().absolute())

@@ -32,7 +32,7 @@ _OBJECT_STORE_BYTES = 80 * 1024 * 1024
 
 @contextmanager
 def start_runner(config: RunConfig) -> Iterator[None]:
-    """Compute the stages that the running flow submits in the block where the configuration says.
+    """Run the stages that the flow submits in the block on the configured runner.
 
     Args:
         config: Configuration of the run, with the options `runner` and `workers`.
@@ -44,14 +44,14 @@ def start_runner(config: RunConfig) -> Iterator[None]:
     """
     context = FlowRunContext.get()
     if context is None:
-        raise RuntimeError("stages run within a flow")
+        raise RuntimeError("stages must run within a flow")
     runner = runner_of(config)
     with _enter(runner, config), cancellable(), context.model_copy(update={"task_runner": runner}):
         yield
 
 
 def runner_of(config: RunConfig) -> StageRunner:
-    """Return the runner that the configuration names, for as many stages at the same time as it allows."""
+    """Return the configured runner, limited to the configured number of concurrent stages."""
     if config.runner.is_elsewhere:
         _refuse_stores_of_this_machine(config)
     if config.runner.engine == "dask":
@@ -64,7 +64,7 @@ def runner_of(config: RunConfig) -> StageRunner:
 def max_concurrent_shards(config: RunConfig) -> int:
     """Return the number of shards that are in the queue at the same time.
 
-    Only these have futures, and state in the engine, however long the run is.
+    Only these have futures and state in the engine, however long the run is.
     """
     return SHARDS_PER_WORKER * config.stages_at_once()
 
@@ -140,8 +140,8 @@ def _ray(config: RunConfig) -> StageRunner:
         raise _missing_dependency("ray", error) from error
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if not config.runner.is_elsewhere:
-        own = {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
-        options |= {"num_cpus": config.stages_at_once(), **own}
+        local = {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
+        options |= {"num_cpus": config.stages_at_once(), **local}
     return cast("StageRunner", RayTaskRunner(address=config.runner.address or "local", init_kwargs=options))
 
 

@@ -1,4 +1,4 @@
-"""Take the shards of a run through its stages, few at a time however long the run is."""
+"""Compute the stages of a run shard by shard, a few shards at a time however long the run is."""
 
 from abc import ABC, abstractmethod
 from collections import deque
@@ -32,7 +32,7 @@ class Submitted:
 
 
 class Shard(ABC):
-    """A shard on its way through the levels of a run.
+    """A shard of a run, with the tables computed for it so far.
 
     Args:
         number: Position of the shard among all shards, from 0.
@@ -48,13 +48,13 @@ class Shard(ABC):
         """Submit the stages of a level; called when the tables of the level before are collected."""
 
     def collect(self, done: Mapping[Stage, StageRef]) -> None:
-        """Take in the tables of the stages that were submitted."""
+        """Add the tables of the submitted stages."""
         self.tables.update(done)
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """A shard, the level that it has reached, and what is submitted for that level."""
+    """A shard, the level that it has reached, and the stages submitted for that level."""
 
     shard: Shard
     level: int
@@ -87,7 +87,7 @@ class ShardQueue:
         """Compute all levels of all shards and return their tables, in the order of the shards.
 
         Args:
-            shards: The shards. At most one is requested before there is room for it in the queue.
+            shards: Shards, taken lazily: at most one before there is room for it in the queue.
         """
         for shard in shards:
             while len(self._queue) >= self._limit:
@@ -116,7 +116,7 @@ class ShardQueue:
 
 
 def wait_for_ref(future: PrefectFuture[StageRef]) -> StageRef:
-    """Return the reference to a stage's table; the usage of a cached table counts every question as answered before."""
+    """Wait for a stage and return the reference to its table; for a cached table, all questions count as cached."""
     ref = future.result()
     if future.state.name != CACHED:
         return ref

@@ -40,17 +40,17 @@ def use_fetched_contexts(config: RunConfig, source: str) -> RunConfig:
         config: Configuration with a retriever.
         source: File with the fetched rows, whose columns already have the names of sample columns.
     """
-    read: dict[str, Any] = {"source": source, "retriever": None, "column_map": {}, "id_column": None, "limit": None}
-    return config.model_copy(update=read)
+    changes: dict[str, Any] = {"source": source, "retriever": None, "column_map": {}, "id_column": None, "limit": None}
+    return config.model_copy(update=changes)
 
 
 def stage_settings(config: RunConfig, plan: Plan) -> dict[Stage, Settings]:
     """Return the settings of every stage that works shard by shard.
 
-    A stage receives the fields that its class of settings has: from the plan where the plan decides, else from the
+    A stage receives the fields of its settings class: from the plan if the plan decides them, else from the
     configuration.
     """
-    found: dict[Stage, Settings] = {}
+    settings: dict[Stage, Settings] = {}
     for stage, definition in STAGES.items():
         decided = {
             "products": plan.products_of(stage),
@@ -62,8 +62,8 @@ def stage_settings(config: RunConfig, plan: Plan) -> dict[Stage, Settings]:
         }
         fields: Collection[str] = definition.settings.model_fields
         given = {name: value for name, value in decided.items() if name in fields}
-        found[stage] = narrow(config, definition.settings, **given)
-    return found
+        settings[stage] = narrow(config, definition.settings, **given)
+    return settings
 
 
 def reads_every_context(config: RunConfig, plan: Plan) -> bool:
@@ -76,7 +76,7 @@ def reads_every_context(config: RunConfig, plan: Plan) -> bool:
 
 
 def judged_settings(config: RunConfig) -> JudgedSettings:
-    """Return the settings under which a stage would ask the judge of the configuration."""
+    """Return the settings with which a stage asks the judge of the configuration."""
     return narrow(config, JudgedSettings, refresh=False)
 
 
@@ -100,7 +100,9 @@ def metrics_of(plan: Plan) -> tuple[MetricSettings, ...]:
 
 def _metrics_of_stage(plan: Plan, stage: Stage) -> tuple[MetricSettings, ...]:
     """Return the metrics that read a product of the stage; all for a stage without products."""
-    made = {product for product, spec in PRODUCTS.items() if spec.stage is stage}
+    products = {product for product, spec in PRODUCTS.items() if spec.stage is stage}
     return tuple(
-        MetricSettings.from_request(request) for request in plan.requests if not made or made & set(request.products)
+        MetricSettings.from_request(request)
+        for request in plan.requests
+        if not products or products & set(request.products)
     )

@@ -1,6 +1,6 @@
 """Send alerts about versions of an index that were not accepted or could not be evaluated.
 
-Each recipient gets an alert on its own: one that cannot be reached does not affect the others. Without recipients, or
+Each recipient is notified separately: one that cannot be reached does not affect the others. Without recipients, or
 if none can be reached, the alert is appended to a file.
 """
 
@@ -36,10 +36,10 @@ class Alert:
     Args:
         index: Id of the index.
         version: Version that did not become the baseline.
-        outcome: "failed" the gate, "inconclusive", or an "error".
+        outcome: Outcome of the gate, "failed" or "inconclusive"; "error" for a version that could not be evaluated.
         worse: Sentences on what got worse, or the message of an error.
         baseline: The version that stays the baseline.
-        folder: The run folder; None where there is none.
+        folder: The run folder; None if there is none.
         report: URL of the report, or of the comparison with the baseline.
         flow_run: Id of the flow run.
     """
@@ -55,7 +55,7 @@ class Alert:
 
     @property
     def title(self) -> str:
-        """The alert in a line."""
+        """The alert in one line."""
         words = {
             "failed": "was not accepted: the gate failed",
             "inconclusive": "was not accepted: the gate is inconclusive",
@@ -147,7 +147,7 @@ def _post(url: str, alert: Alert) -> None:
 def _notify(name: str, alert: Alert) -> None:
     block = Block.load(name)
     if not isinstance(block, NotificationBlock):
-        raise TypeError(f"the block {name} is no notification block")
+        raise TypeError(f"the block {name} is not a notification block")
     cast("Any", block).notify(alert.text, alert.title)
 
 

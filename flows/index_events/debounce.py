@@ -1,8 +1,8 @@
 """Choose the version of an index that a run evaluates: the newest among the events that no run has claimed yet.
 
-Events come in bursts, and a burst may never end; and while a run is at work, further events wait. So a run does not
-simply evaluate what has started it. It looks for all that waits, and says by an event of its own what it has taken up:
-later runs leave that out, and the server knows that nobody waits any more (see `deployments/registry/triggers.py`).
+Events come in bursts that may never end, and more events may wait while a run is in progress. So a run does not simply
+evaluate the event that started it: it claims all waiting events, by sending an event that lists them. Later runs ignore
+these, and the server stops waiting for a run that covers them (see `deployments/registry/triggers.py`).
 """
 
 import time
@@ -25,7 +25,7 @@ _BY_HAND = "index-rebuilt"
 """The name under which a run without a deployment claims events."""
 
 _EVENT_TIMEOUT = 20.0
-"""Seconds until an event that has started a run can be read: the server writes events in batches."""
+"""Maximum seconds until the event that started a run can be read: the server writes events in batches."""
 
 _SKEW = timedelta(minutes=5)
 """Tolerance for the clock of a machine that sends an event."""
@@ -55,7 +55,7 @@ def claim_newest(
         index: Id of the index.
         started: Time of the event that started the run.
         event_id: Id of that event.
-        quiet: Events that follow each other within this time are a burst.
+        quiet: Maximum time between two events of a burst.
         back: Maximum age of an event that may still wait.
 
     Returns:
@@ -85,7 +85,7 @@ def waiting_events(
         events: The events of an index.
         taken: Ids of the events that other runs have claimed.
         started: Time of the event that started the run.
-        quiet: Events that follow each other within this time are a burst.
+        quiet: Maximum time between two events of a burst.
     """
     since = started
     for sent in sorted((event.announced for event in events.values() if event.announced <= started), reverse=True):
@@ -98,37 +98,37 @@ def waiting_events(
 def _read_events_with(event_id: UUID, index: str, since: datetime) -> Sequence[ReceivedEvent]:
     """Wait until the server has written an event, and return all events of the index."""
     deadline = time.monotonic() + _EVENT_TIMEOUT
-    found = _read(index, since)
-    while event_id not in {each.id for each in found}:
+    events = _read(index, since)
+    while event_id not in {each.id for each in events}:
         if time.monotonic() > deadline:
-            raise AssayError(f"the Prefect server does not know the event {event_id} that has started this run")
+            raise AssayError(f"the Prefect server does not know the event {event_id} that started this run")
         time.sleep(0.5)
-        found = _read(index, since)
-    return found
+        events = _read(index, since)
+    return events
 
 
 def _read(index: str, since: datetime) -> Sequence[ReceivedEvent]:
-    wanted = EventFilter.model_validate(
+    matching = EventFilter.model_validate(
         {
             "event": {"name": [EVENT, _claimed_event()]},
             "resource": {"id": [f"{RESOURCE}{index}"]},
             "occurred": {"since": since, "until": datetime.now(UTC) + _SKEW},
         }
     )
-    found: list[ReceivedEvent] = []
+    events: list[ReceivedEvent] = []
     with get_client(sync_client=True) as client:
-        page = client.read_events(wanted, limit=_PAGE)
-        found += page.events
+        page = client.read_events(matching, limit=_PAGE)
+        events += page.events
         while page.next_page is not None:
             page = client.read_events_page(str(page.next_page))
-            found += page.events
-    return found
+            events += page.events
+    return events
 
 
-def _usable(found: Sequence[ReceivedEvent]) -> dict[UUID, IndexRebuilt]:
+def _usable(events: Sequence[ReceivedEvent]) -> dict[UUID, IndexRebuilt]:
     """Return the valid events; an invalid event starts its own run, which reports it."""
     usable = {}
-    for each in found:
+    for each in events:
         if each.event == EVENT:
             try:
                 usable[each.id] = IndexRebuilt.from_payload(each.payload, each.occurred)
@@ -137,9 +137,9 @@ def _usable(found: Sequence[ReceivedEvent]) -> dict[UUID, IndexRebuilt]:
     return usable
 
 
-def _claimed(found: Sequence[ReceivedEvent]) -> frozenset[UUID]:
+def _claimed(events: Sequence[ReceivedEvent]) -> frozenset[UUID]:
     """Return the ids of the events that other runs have claimed, without those that this run claimed before a crash."""
-    others = (each for each in found if each.event != EVENT and each.payload.get("flow_run") != str(flow_run.id))
+    others = (each for each in events if each.event != EVENT and each.payload.get("flow_run") != str(flow_run.id))
     return frozenset(UUID(key) for each in others for key in each.payload["events"])
 
 

@@ -1,4 +1,4 @@
-"""The event "an index was rebuilt": its payload, and how it is checked."""
+"""The event that an index was rebuilt, and the validation of its payload."""
 
 import re
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ RESOURCE = "rag.index."
 """Prefix of the resource id of an index."""
 
 FROM_INDEX = "retriever:"
-"""The dataset of an event whose contexts are to be fetched from the index, by the retriever of the deployment."""
+"""The dataset of an event that asks the deployment's retriever to fetch the contexts from the index."""
 
 _VERSION = re.compile(r"[^\s/\\]{1,100}")
 _FIELDS = ("index", "version", "dataset")
@@ -25,12 +25,12 @@ _FIELDS = ("index", "version", "dataset")
 
 @dataclass(frozen=True, slots=True)
 class IndexRebuilt:
-    """An index was rebuilt.
+    """The event that an index was rebuilt.
 
     Args:
         index: Id of the index.
-        version: Version, as its builder calls it.
-        dataset: Its fresh responses and contexts: a path, a URL or `hub:owner/name` that a run can read, or FROM_INDEX.
+        version: Version, as the builder of the index names it.
+        dataset: Its new responses and contexts: a path, a URL or `hub:owner/name` that a run can read, or FROM_INDEX.
         announced: Time of the event.
     """
 
@@ -49,12 +49,12 @@ class IndexRebuilt:
         missing = [name for name in _FIELDS if not isinstance(payload.get(name), str) or not payload[name].strip()]
         if missing:
             raise ConfigError(
-                f"the event {EVENT} lacks {', '.join(missing)}; it needs index (which), version (of the index) and "
-                f"dataset (where the fresh answers and contexts are), all as texts"
+                f"the event {EVENT} lacks {', '.join(missing)}; it needs index (its id), version (of the index) and "
+                f"dataset (location of the new responses and contexts), all as text"
             )
         index, version, dataset = (str(payload[name]).strip() for name in _FIELDS)
         if _VERSION.fullmatch(version) is None:
-            raise ConfigError(f"a version is up to 100 characters without blanks and slashes, got {version!r}")
+            raise ConfigError(f"a version must have up to 100 characters, without blanks and slashes, got {version!r}")
         if "://" in dataset and (parts := urlsplit(dataset)) and (parts.password is not None or parts.username):
             raise ConfigError("the dataset's URL must hold no user and no password, which everyone could read")
         try:
@@ -65,7 +65,7 @@ class IndexRebuilt:
 
     @property
     def place(self) -> IndexVersion:
-        """Its place among the versions of the index."""
+        """The position among the versions of the index."""
         return IndexVersion(self.version, self.announced)
 
     @property

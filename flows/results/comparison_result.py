@@ -1,4 +1,4 @@
-"""A comparison of two runs as an object: its table, its page, and how a notebook shows it."""
+"""A comparison of two runs as an object: its table, its page, and its display in notebooks."""
 
 from pathlib import Path
 
@@ -64,11 +64,11 @@ def compare(
         baseline: The baseline, or its run folder.
         run: The run, or its run folder.
         gate: Gate file to check the run against.
-        by: Column whose equal values make rows a group, not independent.
+        by: Column that groups rows: rows with equal values are not independent.
         match: Column by which rows are matched; default their ids.
 
     Raises:
-        AssayError: Anything that the user can put right; the message says how.
+        AssayError: Anything that the user can fix; the message says how.
     """
     options = CompareOptions(gate=None if gate is None else load_gate(Path(gate)), matching=Matching(match, by))
     return ComparisonResult(compare_runs(_folder(baseline), _folder(run), options))

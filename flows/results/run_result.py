@@ -73,19 +73,19 @@ class RunResult:
 
         Args:
             path: File to write.
-            file_format: Csv, jsonl or parquet; default the suffix of the name.
-            shape: Long, wide or ragas.
+            file_format: Format of the file: csv, jsonl or parquet; default by the suffix of the path.
+            shape: Shape of the table: long, wide or ragas.
 
         Returns:
             The path.
 
         Raises:
             ConfigError: The format is unknown.
-            RunFolderError: The run cannot be read, or the file cannot be written.
+            RunFolderError: The run cannot be read, or the file cannot be chosen_format.
         """
         target = Path(path).expanduser()
-        written = parse_format(file_format) if file_format else guess_format(target)
-        write_export(reshape(self.folder, parse_shape(shape)), target, written)
+        chosen_format = parse_format(file_format) if file_format else guess_format(target)
+        write_export(reshape(self.folder, parse_shape(shape)), target, chosen_format)
         return target
 
     def report(self, out: str | Path | None = None, rows: int = WORST_ROWS) -> Path:

@@ -110,7 +110,7 @@ def test_calibration_is_applied_by_later_runs(home: Path, tmp_path: Path) -> Non
     [note] = entry["not_covered"]
     assert note.startswith("the calibration of faithfulness of ")
     assert "does not hold here: it is of revision" in note
-    with pytest.raises(ConfigError, match=r"no calibration with a map is kept for the judge script\.json"):
+    with pytest.raises(ConfigError, match=r"no calibration with a map is saved for the judge script\.json"):
         run_evaluation(config.model_copy(update={"verdict": "probability", "calibration": "latest"}))
     named = {"verdict": "probability", "calibration": f"{result.folder}/calibration.json"}
     with pytest.raises(ConfigError, match="does not hold for this run: it is of revision"):

@@ -99,7 +99,7 @@ def test_first_version_and_good_successor_become_the_baseline(index: Index) -> N
     assert index.evaluate_version("v1.9", index.good)[0] == "Accepted"
     name, message = index.evaluate_version("v1.10", write(index.folder / "next.jsonl", reworded=2))
     assert (name, index.baseline) == ("Accepted", "v1.10")
-    assert message == "version v1.10 is the baseline of index handbook now: the gate passed beside version v1.9"
+    assert message == "version v1.10 is now the baseline of index handbook: it passed the gate against version v1.9"
     current = Baselines(index.settings["baselines"]).current("handbook")
     assert current is not None
     said = json.loads(Path(current.folder, "run.json").read_text(encoding="utf-8"))["baseline"]
@@ -214,7 +214,7 @@ def test_run_skips_events_taken_by_another_run(index: Index) -> None:
         time.sleep(0.2)
     name, message = index.evaluate_version("1", index.good, announced=now, event=str(first))
     assert (name, index.baseline) == ("Superseded", "2")
-    assert message == "version 1 of index handbook was taken up by another run, with others of its burst"
+    assert message == "version 1 of index handbook was claimed by another run, with others of its burst"
 
 
 def test_undeliverable_alert_is_written_to_the_home(

@@ -51,7 +51,7 @@ def print_comparison(console: Console, comparison: RunComparison, top: int) -> N
     """
     if comparison.not_alike:
         console.print(
-            "NOT LIKE FOR LIKE: the scores differ for other reasons than the system under test", style="bold red"
+            "NOT LIKE FOR LIKE: the scores differ for reasons other than the system under test", style="bold red"
         )
         for reason in comparison.not_alike:
             console.print(Text(f"  {reason}", style="red"), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Write the commented configuration of `assay init`: metrics that the data allows are on, the rest is explained."""
+"""Write the commented configuration of `assay init`: metrics that the data allows are on, the rest is commented out."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def config_template(source: str | None, folder: Path) -> str:
     Raises:
         SourceError: The source cannot be read.
     """
-    columns = () if source is None else available_columns(source, SourceOptions())
+    columns = None if source is None else available_columns(source, SourceOptions())
     shown = "answers.jsonl" if source is None else _relative(source, folder)
     return "\n".join(
         [
@@ -50,19 +50,22 @@ def _relative(source: str, folder: Path) -> str:
     return os.path.relpath(source, folder)
 
 
-def _metric_lines(columns: tuple[str, ...]) -> list[str]:
+def _metric_lines(columns: tuple[str, ...] | None) -> list[str]:
     lines = [
         "# Metrics to compute; without this, all whose columns the data has. `assay metrics` lists them.",
         "# A metric takes parameters in parentheses, or as a table:",
         '#   {metric = "aspect_critic", key = "harmless", parameters = {definition = "Is the answer free of harm?"}}',
     ]
+    example = '# metrics = ["faithfulness"]'
+    if columns is None:
+        return [*lines, example]
     try:
         plan = make_plan(RunConfig(), columns)
     except SourceError:
         return [
             *lines,
             f"# The data has none of the columns that metrics work on ({', '.join(COLUMNS)}): see column_map.",
-            '# metrics = ["faithfulness"]',
+            example,
         ]
     named = [f"    {json.dumps(request.key)}," for request in plan.requests]
     missing = [f"    # {json.dumps(m)},  # needs {', '.join(lacking)}" for m, lacking in plan.left_out.items()]

@@ -130,8 +130,8 @@ def check_prefect() -> Iterator[Check]:
     import httpx  # noqa: PLC0415 only needed here
 
     try:
-        answer = httpx.get(f"{url.rstrip('/')}/health", timeout=5)
-        answer.raise_for_status()
+        response = httpx.get(f"{url.rstrip('/')}/health", timeout=5)
+        response.raise_for_status()
     except httpx.HTTPError as error:
         advice = "start this server, or remove its URL from Prefect's settings (PREFECT_API_URL) to use a local server"
         # The message of a status error contains the URL, which may contain a password.

@@ -1,4 +1,4 @@
-"""Build the options that commands share from their declarations, and the configuration from what they are given.
+"""Build the options that commands share from their declarations, and the configuration from their values.
 
 Every option is also an environment variable; so is every other field of the configuration, by its name in capitals
 after ASSAY_, with two underscores between a table and its field (ASSAY_EMBEDDER__MODEL).
@@ -21,24 +21,26 @@ from tasks.options.model_words import parse_model
 from tasks.options.option import Flag, OptionGroup, declarations, facts_of, variable_name
 
 ConfigFile: TypeAlias = Annotated[
-    Path | None, typer.Option("--config", "-c", envvar="ASSAY_CONFIG", help="Configuration file, beside a SOURCE.")
+    Path | None, typer.Option("--config", "-c", envvar="ASSAY_CONFIG", help="Configuration file (.toml, .yaml).")
 ]
 _PREFIX = "ASSAY_"
 _NO_FIELDS = ("config", "home", "model")
-"""Names of variables that are no fields of the configuration."""
+"""Names of variables, without the prefix, that are not fields of the configuration."""
 _OF_VERBS = ("ASSAY_COMPARE_", "ASSAY_CALIBRATE_")
-"""Variables that the options of single verbs read."""
+"""Prefixes of variables that only single verbs read."""
 
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
 def by_option(variable: str) -> Any:
-    """Return the option `--by`, which a variable may set too."""
-    return typer.Option("--by", envvar=variable, help="Column that groups dependent rows by equal values.")
+    """Return the option `--by`, which the environment variable sets too."""
+    return typer.Option(
+        "--by", envvar=variable, help="Column that groups rows: rows with equal values are not independent."
+    )
 
 
 def seed_option(variable: str) -> Any:
-    """Return the option `--seed`, which a variable may set too."""
+    """Return the option `--seed`, which the environment variable sets too."""
     return typer.Option("--seed", envvar=variable, min=0, help="Random seed of the resampling. Default: a fixed seed.")
 
 
@@ -74,7 +76,7 @@ _COMPLETIONS: Mapping[str, Callable[[str], list[str]]] = {"metrics": _complete_m
 
 
 def declared_option(name: str, long: str | None = None, table: tuple[str, ...] = ()) -> Any:
-    """Return an option of a command, as typer takes it in an annotation, from its declaration.
+    """Return the option of a command for a declared option, for use in an annotation.
 
     Args:
         name: Name of the option.
@@ -154,20 +156,20 @@ RENAMED_FLAGS: Mapping[str, str] = {
     for option in declarations(RunConfig)
     if option.facts.renamed_from is not None and option.facts.flag is not None
 } | {"--at-once": "--concurrency", "--tell": "--callback", "--no-tell": "--no-callback"}
-"""Earlier flag -> flag: those of declared options, and those of single verbs."""
+"""Earlier flag -> current flag, of declared options and of single verbs."""
 
 
 def with_config(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the shared options, whose first parameter is the configuration that they make.
+    """Add the shared options to a command, and pass it the configuration that they make.
 
     Args:
-        command: Function of the configuration and of the command's own options.
+        command: Function whose first parameter is the configuration; its other parameters are further options.
     """
     return _with_config(command, _OPTIONS)
 
 
 def with_config_except(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator like `with_config` for a command on which some of the shared options would have no effect."""
+    """Return a decorator like `with_config` without the named options, which would have no effect on the command."""
     options = tuple(option for option in _OPTIONS if option.name not in names)
     return lambda command: _with_config(command, options)
 
@@ -179,27 +181,27 @@ def _with_config(command: Callable[..., None], options: tuple[inspect.Parameter,
 def with_parameters(
     command: Callable[..., None], options: tuple[inspect.Parameter, ...], make: Callable[[dict[str, Any]], Any]
 ) -> Callable[..., None]:
-    """Return a command with further options, whose first parameter is made of their values.
+    """Add options to a command, and pass it what `make` returns for their values.
 
     Args:
-        command: Function of what `make` returns and of the command's own options.
-        options: Parameters of the further options.
-        make: Function of the values of the further options.
+        command: Function whose first parameter is the result of `make`; its other parameters are further options.
+        options: Parameters of the options to add.
+        make: Function of the values of these options, by name.
     """
-    own = [
+    command_options = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
         for parameter in list(inspect.signature(command).parameters.values())[1:]
     ]
 
     @wraps(command)
-    def called(**values: Any) -> None:
+    def wrapper(**values: Any) -> None:
         given = {option.name: values.pop(option.name) for option in options}
         command(make(given), **values)
 
-    parameters = [*options, *own]
-    vars(called)["__signature__"] = inspect.Signature(parameters)
-    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return called
+    parameters = [*options, *command_options]
+    vars(wrapper)["__signature__"] = inspect.Signature(parameters)
+    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return wrapper
 
 
 def _configuration(source: str | None, config: Path | None, model: str | None, **given: Any) -> RunConfig:

@@ -36,7 +36,7 @@ def test_prune_drops_nothing_without_yes(assay: Assay, tmp_path: Path, stores: t
 
 def test_prune_tells_of_runs_that_are_under_way(assay: Assay, tmp_path: Path, stores: tuple[str, ...]) -> None:
     with mark_in_use(str(tmp_path), "run"):
-        assert "runs in progress: 1; files that they may need stay" in assay("prune", *stores).out
+        assert "runs in progress: 1; files that they may need are kept" in assay("prune", *stores).out
     assert "under way" not in assay("prune", *stores).out
 
 
