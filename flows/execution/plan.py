@@ -105,8 +105,9 @@ def make_plan(config: RunConfig, available: Sequence[str]) -> Plan:
     requested = config.requests()
     requests = default_suite(available) if requested is None else requested
     if not requests:
+        columns = f"the sample columns {', '.join(available)}" if available else "no sample columns"
         raise SourceError(
-            f"no metric can work on the data: its sample columns are {', '.join(available) or 'none'}. "
+            f"no metric can work on the data, which has {columns}. "
             "`assay metrics` lists the columns that each needs; column_map gives your columns those names."
         )
     left_out = {}

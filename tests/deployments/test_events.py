@@ -11,7 +11,7 @@ from metric_core.errors import AssayError, ConfigError
 
 
 class Server:
-    """Takes what is posted."""
+    """An HTTP server that records what is posted."""
 
     def __init__(self) -> None:
         self.posted: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Nothing is reported home, and nothing listens beyond this machine: what every process is told that we start."""
+"""Telemetry is off, and servers listen on this machine only, in every process that rag-assay starts."""
 
 import json
 import os
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 SILENT = {"DO_NOT_TRACK": "1"}
 CONTAINERS = ROOT / "deployments" / "container"
 OF_CI = ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "BUILD_NUMBER", "BUILDKITE", "CIRCLECI", "TRAVIS", "TF_BUILD")
-"""Where Prefect sees one of these it reports nothing anyway, which would prove nothing."""
+"""Variables that disable Prefect's telemetry by themselves, so the test must run without them."""
 
 COMMAND = """
 import json, os, sys

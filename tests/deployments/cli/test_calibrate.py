@@ -1,4 +1,4 @@
-"""`assay calibrate` as a person calls it, on the example's labels."""
+"""`assay calibrate` as users call it, on the example's labels."""
 
 import json
 from collections.abc import Callable

@@ -17,7 +17,7 @@ Assay = Callable[..., Outcome]
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Sequence[str]:
-    """A good run, a poor one, and a good one of another judge."""
+    """A good run, a poor one, and a good one with another judge."""
     judge = {"backend": "server", "model": "other", "revision": "", "note": "", "language_model": True}
     good, poor = (compared.write_run(tmp_path / name, level) for name, level in (("good", 0.8), ("poor", 0.2)))
     return [str(good), str(poor), str(compared.write_run(tmp_path / "other", 0.8, judge=judge))]
@@ -110,13 +110,13 @@ def test_runs_that_are_not_alike_are_refused_and_shown(assay: Assay, runs: Seque
     assert allowed.out.startswith("NOT LIKE FOR LIKE")
 
 
-def test_a_gate_can_look_at_one_run(assay: Assay, runs: Sequence[str], gate: Write) -> None:
+def test_gate_can_check_one_run(assay: Assay, runs: Sequence[str], gate: Write) -> None:
     file = gate('absolute = ["faithfulness.mean >= 0.5"]')
     assert [assay("compare", run, "--gate", file).code for run in runs[:2]] == [0, 10]
     assert assay("compare", runs[0]).code == 2
 
 
-def test_every_form_is_written(assay: Assay, runs: Sequence[str], gate: Write, tmp_path: Path) -> None:
+def test_every_output_format_is_written(assay: Assay, runs: Sequence[str], gate: Write, tmp_path: Path) -> None:
     files = {option: tmp_path / "out" / f"x.{option}" for option in ("markdown", "html", "junit")}
     options = [part for option, path in files.items() for part in (f"--{option}", str(path))]
     file = gate("regression = { max_drop = 0.02 }\ncoverage = { failed_at_most = 0.01 }")
@@ -132,7 +132,7 @@ def test_every_form_is_written(assay: Assay, runs: Sequence[str], gate: Write, t
     assert done.err.count("wrote ") == 3
 
 
-def test_every_form_says_that_a_judge_is_not_trusted(
+def test_every_output_format_says_that_a_judge_is_not_trusted(
     assay: Assay, runs: Sequence[str], gate: Write, tmp_path: Path
 ) -> None:
     files = {option: tmp_path / "out" / f"x.{option}" for option in ("markdown", "html", "junit")}
@@ -182,5 +182,5 @@ def test_a_page_of_one_run_is_refused(assay: Assay, runs: Sequence[str]) -> None
     assert "name a second run folder" in assay("compare", runs[0], "--html", "x.html").err
 
 
-def test_a_folder_that_is_no_run_has_its_exit_code(assay: Assay, runs: Sequence[str], tmp_path: Path) -> None:
+def test_folder_without_a_run_has_its_exit_code(assay: Assay, runs: Sequence[str], tmp_path: Path) -> None:
     assert assay("compare", str(tmp_path / "nowhere"), runs[0]).code == 5

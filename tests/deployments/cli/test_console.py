@@ -88,7 +88,7 @@ def test_json_keeps_characters_that_the_stream_has(monkeypatch: pytest.MonkeyPat
     assert "東" in written.getvalue().decode()
 
 
-def test_output_without_room_is_no_error_of_ours() -> None:
+def test_full_disk_is_a_message_without_a_traceback() -> None:
     full = OSError(errno.ENOSPC, "No space left on device")
     assert describe_error(full) == "no space for the output of the command: No space left on device"
     assert describe_error(OSError(errno.ECONNREFUSED, "Connection refused")) is None

@@ -1,4 +1,4 @@
-"""`assay doctor`: what it looks at, and what it says where something is amiss."""
+"""`assay doctor`: its checks, and its messages about problems."""
 
 import json
 import shutil
@@ -22,7 +22,7 @@ def by_name(outcome: Outcome) -> dict[str, dict[str, Any]]:
     return {check["name"]: check for check in json.loads(outcome.out)["checks"]}
 
 
-def test_a_machine_that_is_well_passes(assay: Assay) -> None:
+def test_working_machine_passes(assay: Assay) -> None:
     outcome = assay("doctor", EXAMPLE)
     assert outcome.code == 0, outcome.out
     for found in (
@@ -45,7 +45,7 @@ def test_json_has_every_check(assay: Assay) -> None:
     assert set(by_name(outcome)) == names
 
 
-def test_a_judge_that_does_not_answer_is_a_problem_with_advice(assay: Assay) -> None:
+def test_unreachable_judge_is_a_problem_with_advice(assay: Assay) -> None:
     outcome = assay("doctor", "--judge", "http://127.0.0.1:9/v1", "--model", "x", "--json")
     assert outcome.code == 7
     judge = by_name(outcome)["judge"]
@@ -81,7 +81,7 @@ def test_invalid_configuration_is_reported_first(assay: Assay, tmp_path: Path) -
     assert "1 problem" in outcome.err
 
 
-def test_data_that_is_not_there_is_a_problem(assay: Assay) -> None:
+def test_missing_data_is_a_problem(assay: Assay) -> None:
     outcome = assay("doctor", "nowhere.jsonl", "--json")
     assert outcome.code == 7
     assert "does not exist" in by_name(outcome)["data"]["found"]
@@ -97,7 +97,7 @@ def test_unexpected_error_prints_no_traceback(assay: Assay, monkeypatch: pytest.
     assert by_name(outcome)["installation"]["found"] == "RuntimeError: the library is broken"
 
 
-def test_a_prefect_server_that_does_not_answer_is_a_problem(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_prefect_server_is_a_problem(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deployments.local_server.find_configured_url", lambda: "http://me:geheim@127.0.0.1:9/api")
     outcome = assay("doctor", "--json")
     assert outcome.code == 7

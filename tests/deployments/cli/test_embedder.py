@@ -1,4 +1,4 @@
-"""`--embedder`: the packaged model or a server, by one word."""
+"""`--embedder`: the packaged model, or a server by its URL."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,9 +13,7 @@ Assay = Callable[..., Outcome]
 
 @pytest.mark.prefect
 @pytest.mark.models
-def test_a_server_that_is_not_there_is_one_message_and_the_exit_code_of_a_judge(
-    server_home: Path, tmp_path: Path
-) -> None:
+def test_unreachable_server_is_one_message_with_the_exit_code_of_a_judge(server_home: Path, tmp_path: Path) -> None:
     options = ("--limit", "2", "-m", "answer_similarity", "--embedder", "http://127.0.0.1:9", "--out", str(tmp_path))
     done = test_run.assay(server_home, "run", str(test_run.EXAMPLE), *options)
     assert done.returncode == 4

@@ -1,4 +1,4 @@
-"""Ctrl-C, on processes of their own: the first one is answered at once, the second one is the end."""
+"""Ctrl-C, in separate processes: the first one stops the command cleanly, the second one ends the process."""
 
 import signal
 import subprocess
@@ -67,7 +67,7 @@ def test_without_a_second_one_no_thread_keeps_the_process_for_long() -> None:
         assert process.wait(30) == INTERRUPTED
 
 
-def test_what_comes_with_the_first_one_is_not_a_second_one() -> None:
+def test_echo_of_the_first_signal_is_not_a_second_one() -> None:
     with working(echo=NEVER, most=0.5) as process:
         assert interrupt(process) == SAID
         process.send_signal(signal.SIGINT)
@@ -76,13 +76,13 @@ def test_what_comes_with_the_first_one_is_not_a_second_one() -> None:
         assert process.stdout.readline() == "kept\n"
 
 
-def test_where_nothing_is_kept_nothing_is_said() -> None:
+def test_command_that_stores_nothing_prints_nothing() -> None:
     with working(most=0.1, keeps=False) as process:
         assert interrupt(process) == ""
         assert process.wait(30) == INTERRUPTED
 
 
-def test_a_process_that_ignores_the_signal_goes_on_doing_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_that_ignores_the_signal_continues_to_ignore_it(monkeypatch: pytest.MonkeyPatch) -> None:
     from deployments.cli._support.interrupts import handle_interrupts
 
     monkeypatch.setattr(signal, "getsignal", lambda _number: signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""`assay judge` with a small server in the place of vLLM."""
+"""`assay judge` with a small server instead of vLLM."""
 
 import json
 import sys
@@ -25,7 +25,7 @@ environment = {{PYTHONPATH = {json.dumps(str(ROOT))}}}
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A configuration that launches the small server, in a home of its own."""
+    """A configuration that launches the small server, in a separate home."""
     monkeypatch.setenv("ASSAY_HOME", str(tmp_path / "home"))
     path = tmp_path / "assay.toml"
     path.write_text(CONFIG)
@@ -33,7 +33,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     stop_judge(tmp_path / "home")
 
 
-def test_a_judge_is_started_seen_and_stopped(assay: Assay, config: str) -> None:
+def test_judge_is_started_shown_and_stopped(assay: Assay, config: str) -> None:
     started = json.loads(assay("judge", "start", "--config", config, "--served-name", "judge", "--json").out)
     assert started["healthy"]
     assert started["model"] == "judge"

@@ -1,4 +1,4 @@
-"""Messages about a user's mistakes: one message that names what was perhaps meant, and no traceback."""
+"""Messages about a user's mistakes: one message that suggests what was meant, and no traceback."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,17 +22,17 @@ Assay = Callable[..., Outcome]
         ("evaluat", "run"),
     ],
 )
-def test_a_wrong_verb_is_answered_with_a_right_one(assay: Assay, wrong: str, right: str) -> None:
+def test_misspelled_verb_gets_a_suggestion(assay: Assay, wrong: str, right: str) -> None:
     outcome = assay(wrong)
     assert outcome.code == 2
     assert f"No such command '{wrong}'. Did you mean '{right}'?" in outcome.err
 
 
-def test_a_verb_that_is_like_no_other_is_answered_with_the_list(assay: Assay) -> None:
+def test_unknown_verb_gets_the_list(assay: Assay) -> None:
     assert "`assay --help` lists them" in assay("xyzzy").err
 
 
-def test_a_wrong_option_is_answered_with_a_right_one(assay: Assay) -> None:
+def test_misspelled_flag_gets_a_suggestion(assay: Assay) -> None:
     outcome = assay("run", "--metrcs", "faithfulness")
     assert outcome.code == 2
     assert "No such option: --metrcs" in outcome.err
@@ -49,13 +49,13 @@ def test_a_wrong_option_is_answered_with_a_right_one(assay: Assay) -> None:
         ("semantic", "semantic_similarity"),
     ],
 )
-def test_a_wrong_metric_is_answered_with_a_right_one(assay: Assay, wrong: str, right: str) -> None:
+def test_misspelled_metric_gets_a_suggestion(assay: Assay, wrong: str, right: str) -> None:
     outcome = assay("metrics", wrong)
     assert outcome.code == 2
     assert f"unknown metric '{wrong}'. Did you mean {right}" in outcome.err
 
 
-def test_a_metric_that_is_like_no_other_is_answered_with_the_list(assay: Assay) -> None:
+def test_unknown_metric_gets_the_list(assay: Assay) -> None:
     assert "Run `assay metrics` for a list" in assay("metrics", "zzz").err
 
 
@@ -74,7 +74,7 @@ def test_home_that_cannot_be_written_is_named(assay: Assay, monkeypatch: pytest.
     assert "Traceback" not in outcome.err
 
 
-def test_an_option_is_suggested_from_the_table_that_it_stands_in(assay: Assay, tmp_path: Path) -> None:
+def test_suggested_option_is_from_the_same_table(assay: Assay, tmp_path: Path) -> None:
     file = tmp_path / "assay.toml"
     file.write_text("[embedder]\nmodl = 'x'\n[judge]\nbackends = 'builtin'", encoding="utf-8")
     told = assay("run", str(file)).err
@@ -82,7 +82,7 @@ def test_an_option_is_suggested_from_the_table_that_it_stands_in(assay: Assay, t
     assert "judge.backends: there is no such option. Did you mean backend?" in told
 
 
-def test_a_wrong_option_of_a_file_is_answered_with_a_right_one(assay: Assay, tmp_path: Path) -> None:
+def test_misspelled_option_in_a_file_gets_a_suggestion(assay: Assay, tmp_path: Path) -> None:
     file = tmp_path / "assay.toml"
     file.write_text("metrcs = ['faithfulness']", encoding="utf-8")
     assert "metrcs: there is no such option. Did you mean metrics?" in assay("run", str(file)).err
@@ -95,7 +95,7 @@ def test_a_narrow_terminal_gets_a_narrow_table(assay: Assay, monkeypatch: pytest
     assert max(map(len, shown.splitlines())) <= 80
 
 
-def test_a_prefect_server_that_refuses_or_is_not_there() -> None:
+def test_prefect_server_that_refuses_or_is_unreachable_is_reported() -> None:
     from httpx import Request, Response
     from prefect.exceptions import PrefectHTTPStatusError
 
@@ -126,7 +126,7 @@ def test_invalid_prefect_settings_are_reported_without_their_values() -> None:
 @pytest.mark.parametrize(
     "url", ["http://[", "http://me:hunter2@[/api", "http://me:hun/ter2@127.0.0.1:9/api", "nowhere"]
 )
-def test_an_address_of_prefect_that_is_none(assay: Assay, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+def test_invalid_prefect_url_is_reported(assay: Assay, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("PREFECT_API_URL", url)
     outcome = assay("run", "examples/handbook.jsonl", "--limit", "1")
     assert outcome.code == 2

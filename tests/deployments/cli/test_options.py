@@ -108,7 +108,7 @@ def test_a_plan_shows_explanations(assay: Callable[..., Outcome]) -> None:
         ("empty_text", RunConfig().empty_text),
     ],
 )
-def test_the_help_says_the_default(option: str, default: str) -> None:
+def test_help_shows_the_default(option: str, default: str) -> None:
     @with_config
     def command(config: RunConfig) -> None:
         raise AssertionError(config)
@@ -118,13 +118,13 @@ def test_the_help_says_the_default(option: str, default: str) -> None:
 
 
 @pytest.mark.parametrize("verb", ["run", "compare", "export"])
-def test_the_help_has_examples_each_on_a_line(assay: Callable[..., Outcome], verb: str) -> None:
+def test_help_shows_each_example_on_its_own_line(assay: Callable[..., Outcome], verb: str) -> None:
     lines = [line.strip() for line in assay(verb, "--help").out.partition("Examples:")[2].splitlines() if line.strip()]
     assert len(lines) >= 2
     assert all(line.startswith(f"assay {verb} ") for line in lines)
 
 
-def test_a_misspelt_variable_is_parse(assay: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_misspelled_variable_is_a_warning(assay: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ASSAY_LIMT", "ASSAY_EMBEDER__MODEL", "ASSAY_WEBHOOK", "ASSAY_COMPARE_TOP", "ASSAY_EXPLAIN"):
         monkeypatch.setenv(name, "none")
     outcome = assay("plan", "nowhere.jsonl")

@@ -1,4 +1,4 @@
-"""Progress where stderr is no terminal."""
+"""Progress if stderr is not a terminal."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from metric_core.stages import Stage
 from tasks.runtime.progress import advance
 
 
-def test_a_stage_says_that_it_begins_and_then_how_far_it_is(
+def test_stage_prints_its_start_and_its_progress(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seconds = iter((0.0, 1.0, 20.0, 21.0))
@@ -20,7 +20,7 @@ def test_a_stage_says_that_it_begins_and_then_how_far_it_is(
     assert capsys.readouterr().err.splitlines() == ["verdicts", "verdicts: 1,000 of 4,000, 50.0/s, 60 s left"]
 
 
-def test_the_first_units_are_no_measure_of_the_rest(
+def test_rate_is_not_shown_for_the_first_units(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seconds = iter((0.0, 16.0))

@@ -50,7 +50,7 @@ def test_a_folder_that_is_no_run_is_a_message(assay: Assay, tmp_path: Path, verb
     assert outcome.err.startswith("error: ")
 
 
-def test_export_goes_into_a_file_of_the_format_its_name_says(assay: Assay, run: Path, tmp_path: Path) -> None:
+def test_export_takes_the_format_from_the_file_name(assay: Assay, run: Path, tmp_path: Path) -> None:
     target = tmp_path / "scores.jsonl"
     outcome = assay("export", str(run), "--shape", "wide", "--out", str(target))
     assert (outcome.code, outcome.out) == (0, "")
@@ -65,9 +65,7 @@ def test_export_writes_csv_to_stdout(run: Path, capfdbinary: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("option", "value", "meant"), [("--shape", "wid", "wide"), ("--format", "json", "jsonl"), ("--format", "x", "")]
 )
-def test_a_misspelt_choice_is_answered_with_the_right_one(
-    assay: Assay, run: Path, option: str, value: str, meant: str
-) -> None:
+def test_misspelled_choice_gets_a_suggestion(assay: Assay, run: Path, option: str, value: str, meant: str) -> None:
     outcome = assay("export", str(run), option, value)
     assert outcome.code == 2
     assert f"got '{value}'" in outcome.err

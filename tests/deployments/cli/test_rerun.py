@@ -1,4 +1,4 @@
-"""`assay rerun` and `assay run --baseline` as a person calls them."""
+"""`assay rerun` and `assay run --baseline` as users call them."""
 
 import json
 from collections.abc import Callable

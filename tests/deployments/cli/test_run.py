@@ -1,4 +1,4 @@
-"""`assay run` as a person calls it: a process of its own, the builtin judge, a kept server."""
+"""`assay run` as users call it: a separate process, the built-in judge, a local server."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`assay serve`: what becomes of schedules while nobody works."""
+"""`assay serve`: runs that were due while no worker ran."""
 
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ HOUR = timedelta(hours=1)
 
 
 class Server:
-    """Has runs, and takes down what is asked of it."""
+    """A client that has runs, and records the calls."""
 
     def __init__(self, **runs: Any) -> None:
         self.runs = [SimpleNamespace(id=name, **run) for name, run in runs.items()]

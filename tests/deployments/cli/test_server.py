@@ -1,4 +1,4 @@
-"""`assay server stop` says when it takes the server from under a run."""
+"""`assay server stop` warns if a run uses the server."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The verbs `prune` and `store`: what is kept, whether it is whole, and making room."""
+"""The verbs `prune` and `store`: what is stored, whether it is damaged, and how it is removed."""
 
 import json
 import os
@@ -17,11 +17,11 @@ Assay = Callable[..., Outcome]
 
 @pytest.fixture
 def stores(tmp_path: Path) -> tuple[str, ...]:
-    """Options that name stores of a test's own."""
+    """Options that name the stores of one test."""
     return ("--tables", str(tmp_path), "--cache", str(tmp_path / "answers.db"))
 
 
-def test_prune_drops_nothing_without_yes(assay: Assay, tmp_path: Path, stores: tuple[str, ...]) -> None:
+def test_prune_removes_nothing_without_yes(assay: Assay, tmp_path: Path, stores: tuple[str, ...]) -> None:
     ref, record = write_with_record(tmp_path, "one", "Why?")
     for path in (Path(ref.path), record):
         os.utime(path, (time.time() - 10 * 86_400,) * 2)
@@ -34,14 +34,14 @@ def test_prune_drops_nothing_without_yes(assay: Assay, tmp_path: Path, stores: t
     assert not record.exists()
 
 
-def test_prune_tells_of_runs_that_are_under_way(assay: Assay, tmp_path: Path, stores: tuple[str, ...]) -> None:
+def test_prune_reports_runs_in_progress(assay: Assay, tmp_path: Path, stores: tuple[str, ...]) -> None:
     with mark_in_use(str(tmp_path), "run"):
         assert "runs in progress: 1; files that they may need are kept" in assay("prune", *stores).out
     assert "under way" not in assay("prune", *stores).out
 
 
 @pytest.mark.parametrize(("option", "value"), [("--older-than", "soon"), ("--max-size", "big")])
-def test_an_age_or_a_size_that_is_none_is_exit_code_2(assay: Assay, option: str, value: str) -> None:
+def test_invalid_age_or_size_is_exit_code_2(assay: Assay, option: str, value: str) -> None:
     outcome = assay("prune", option, value)
     assert (outcome.code, value in outcome.err) == (2, True)
 

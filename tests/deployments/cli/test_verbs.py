@@ -1,4 +1,4 @@
-"""The verbs that need no server: metrics, plan, init; and what a mistake looks like."""
+"""The verbs that need no server: metrics, plan, init; and messages about mistakes."""
 
 import json
 import tomllib
@@ -59,7 +59,7 @@ def test_metrics_lists_the_registry(assay: Assay) -> None:
     assert all(name in table for name in METRICS)
 
 
-def test_one_metric_is_shown_whole_by_any_of_its_names(assay: Assay) -> None:
+def test_metric_is_described_by_any_of_its_names(assay: Assay) -> None:
     shown = assay("metrics", "semantic_similarity").out
     assert "answer_similarity" in shown
     assert "threshold" in shown

@@ -64,7 +64,7 @@ def embeddings() -> Iterator[EmbeddingServer]:
 @pytest.mark.prefect
 @pytest.mark.models
 @pytest.mark.usefixtures("prefect_server")
-def test_the_documented_job_there_and_back(
+def test_documented_job_returns_the_documented_results(
     data: Path,
     embeddings: EmbeddingServer,
     tmp_path: Path,
@@ -150,7 +150,7 @@ def test_the_judges_server_embeds_only_where_vectors_are_compared(data: Path) ->
     assert backends == ["minilm", "server", "minilm"]
 
 
-def test_data_are_looked_for_in_the_documented_order(tmp_path: Path) -> None:
+def test_data_is_searched_for_in_the_documented_order(tmp_path: Path) -> None:
     folders = DataFolders(tmp_path / "test_data", tmp_path / "data")
     with pytest.raises(SourceError, match="neither"):
         folders.find(None)
@@ -209,7 +209,7 @@ def test_job_that_cannot_run_is_refused(
 
 
 class Hub(BaseHTTPRequestHandler):
-    """Listens as eval-hub does."""
+    """An HTTP server in the place of eval-hub."""
 
     told: ClassVar[list[tuple[str, str | None, dict[str, Any]]]] = []
 
@@ -287,14 +287,14 @@ def test_hub_receives_the_error_of_a_job_that_cannot_start(
     assert "data_path 'none.jsonl' does not exist" in capsys.readouterr().err
 
 
-def test_a_hub_that_does_not_listen_is_a_problem_and_no_failure() -> None:
+def test_unreachable_hub_is_a_warning_and_not_a_failure() -> None:
     reporter = HubCallback(JobSpec.from_content(minimal() | {"callback_url": "http://127.0.0.1:9"}))
     with reporter.running():
         pass
     assert reporter.problems == ["cannot report to eval-hub that the job is running (ConnectError)"]
 
 
-def test_a_file_that_is_no_job_is_refused(tmp_path: Path) -> None:
+def test_file_without_a_job_is_refused(tmp_path: Path) -> None:
     (tmp_path / "job.json").write_text("{", encoding="utf-8")
     with pytest.raises(ConfigError, match="cannot be read as JSON"):
         JobSpec.from_file(tmp_path / "job.json")

@@ -1,4 +1,4 @@
-"""Records on disk, and what is made of servers that are not the one a record names."""
+"""Records on disk, and servers that are not the one that a record names."""
 
 import json
 import os
@@ -22,7 +22,7 @@ UNUSED = "http://127.0.0.1:9/api"
 
 
 def record_of(api_url: str = UNUSED) -> ServerRecord:
-    """A record that names this very process: whoever signals it on suspicion ends the tests."""
+    """A record that names this process, so that a signal sent by mistake would end the tests."""
     return ServerRecord(os.getpid(), platform.node(), "3.0.0", api_url, "token")
 
 

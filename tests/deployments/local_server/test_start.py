@@ -1,4 +1,4 @@
-"""A real kept server: started, shared, left idle, lost, stopped."""
+"""A real local server: started, shared, left idle, lost, stopped."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.prefect
 
 @pytest.fixture(scope="module")
 def migrated_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A home whose database is there already: making it is most of a first start."""
+    """A home with a database: creating it takes most of a first start."""
     home = tmp_path_factory.mktemp("home")
     copy_migrated_database(tmp_path_factory, home / "prefect")
     yield home
@@ -122,7 +122,7 @@ def test_it_ends_when_left_idle(home: Path) -> None:
     assert not server_status(home).running
 
 
-def test_a_server_that_can_not_start_shows_its_log(tmp_path: Path, used_home: Path) -> None:
+def test_server_that_cannot_start_shows_its_log(tmp_path: Path, used_home: Path) -> None:
     del used_home  # only its fixture's setting is wanted
     (tmp_path / "prefect" / "prefect.db").mkdir(parents=True)
     with pytest.raises(

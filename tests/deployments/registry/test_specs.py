@@ -1,4 +1,4 @@
-"""The table of deployments: what it says of a configuration, and that `prefect.yaml` is what it says."""
+"""The deployments of a configuration, and `prefect.yaml` as the command writes it."""
 
 import inspect
 from collections.abc import Callable
@@ -79,7 +79,7 @@ def test_a_configuration_survives_as_a_parameter(tmp_path: Path, monkeypatch: py
     assert as_parameter(again) == parameter
 
 
-def test_names_of_two_configurations_do_not_meet() -> None:
+def test_names_of_two_configurations_do_not_collide() -> None:
     one, other = build_specs(RunConfig(source="a")), build_specs(RunConfig(source="b"), "-b")
     assert not {each.full_name for each in one} & {each.full_name for each in other}
     names = [{trigger["name"] for each in table for trigger in each.triggers} for table in (one, other)]
@@ -90,7 +90,7 @@ def test_names_of_two_configurations_do_not_meet() -> None:
     ("cron", "timezone"),
     [("every day", "UTC"), ("0 6 * * *", "Mars/Olympus"), ("0 6 * * *", ""), ("0 6 * * * *", "UTC"), ("", "UTC")],
 )
-def test_a_schedule_that_is_none_is_refused(cron: str, timezone: str) -> None:
+def test_invalid_schedule_is_refused(cron: str, timezone: str) -> None:
     config = RunConfig.model_validate({"source": "a", "deploy": {"cron": cron, "timezone": timezone}})
     with pytest.raises(ConfigError, match="a schedule must be a cron expression"):
         build_specs(config)

@@ -78,7 +78,7 @@ def test_columns_choose_the_metrics_by_default_and_others_are_reported() -> None
 
 
 def test_data_that_fit_no_metric_are_an_error_that_names_their_columns() -> None:
-    with pytest.raises(SourceError, match=r"has the columns rubrics_of_mine.*column_map"):
+    with pytest.raises(SourceError, match=r"has the sample columns rubrics_of_mine.*column_map"):
         plan(columns=("rubrics_of_mine",))
 
 
