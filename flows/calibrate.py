@@ -126,7 +126,7 @@ def prepare(request: CalibrationRequest) -> Ready:
     """Read the labels and find the metric, before the judge is asked.
 
     Raises:
-        ConfigError: No source is requested, or the metric cannot be determined.
+        ConfigError: No source is named, or the metric cannot be determined.
         SourceError: The labels cannot be used.
     """
     config = request.config

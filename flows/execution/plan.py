@@ -100,7 +100,7 @@ def make_plan(config: RunConfig, available: Sequence[str]) -> Plan:
 
     Raises:
         ConfigError: A metric or parameter is unknown.
-        SourceError: No metric is requested, and the data lacks columns for each.
+        SourceError: No metric is named, and the data lacks columns for each.
     """
     requested = config.requests()
     requests = default_suite(available) if requested is None else requested

@@ -81,7 +81,7 @@ class RunResult:
 
         Raises:
             ConfigError: The format is unknown.
-            RunFolderError: The run cannot be read, or the file cannot be chosen_format.
+            RunFolderError: The run cannot be read, or the file cannot be written.
         """
         target = Path(path).expanduser()
         chosen_format = parse_format(file_format) if file_format else guess_format(target)
