@@ -1,4 +1,4 @@
-"""Open a run: its folder, its judge, its manifest and its task runner, for as long as a block lasts."""
+"""Open a run: its folder, its judge, its manifest and its task runner, for a block."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -52,8 +52,8 @@ def open_run(config: RunConfig, plan: Plan, ending: str = "", origin: Mapping[st
     Args:
         config: Configuration of the run.
         plan: Plan of the run.
-        ending: Ending of the name of a new run folder.
-        origin: Further content of the manifest.
+        ending: Suffix of the name of a new run folder.
+        origin: Entries for the manifest on where the run comes from.
 
     Raises:
         AssayError: The cache, the run folder, the judge or the task runner cannot be used.
@@ -72,9 +72,9 @@ def open_run(config: RunConfig, plan: Plan, ending: str = "", origin: Mapping[st
 
 @contextmanager
 def running_judge(config: RunConfig) -> Iterator[RunConfig]:
-    """Yield the configuration with a running judge; one that the configuration launches runs as long as the block.
+    """Yield the configuration with a running judge, which is launched for the block if the configuration says so.
 
-    Answers that could not be cached while the judge worked are cached at the end, if that is possible then.
+    Answers that could not be cached at once are cached at the end of the block if possible.
     """
     create_limits((config.judge, *config.panel), update=False)
     try:

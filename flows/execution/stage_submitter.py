@@ -12,7 +12,7 @@ from tasks.stages.stage_task import STAGE_TASKS
 
 
 class StageSubmitter:
-    """Submits the stages of one run.
+    """A submitter of the stages of one run.
 
     Args:
         run: The run.
