@@ -126,7 +126,7 @@ def test_a_dead_replica_leaves_its_questions_to_the_others(
     dying.stop()
     with caplog.at_level(logging.WARNING):
         assert {answer.label for answer in judge.choose(QUESTIONS)} == {"yes"}
-    assert f"{dying.url} is out" in caplog.text
+    assert f"{dying.url} is down" in caplog.text
 
 
 def test_a_replica_that_dies_during_a_run_and_returns(serve: Serve, open_judge: OpenJudge) -> None:
