@@ -47,7 +47,7 @@ def server_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     home = tmp_path_factory.mktemp("home")
     (home / "prefect").symlink_to(start_kept_server(tmp_path_factory), target_is_directory=True)
     yield home
-    APILogWorker.drain_all()  # otherwise the logs of the last flow would be sent to a stopped server
+    APILogWorker.drain_all(timeout=10)  # otherwise the logs of the last flow would be sent to a stopped server
 
 
 @pytest.fixture(scope="session")

@@ -121,7 +121,7 @@ def prefect_url(whole_server: str) -> Iterator[str]:
     """Yield the API URL of a Prefect server that supports workers."""
     with use_server(whole_server):
         yield whole_server
-        APILogWorker.drain_all()
+        APILogWorker.drain_all(timeout=10)
 
 
 @pytest.fixture(scope="module")

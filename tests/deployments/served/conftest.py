@@ -119,4 +119,4 @@ def ground(whole_ground: Ground) -> Iterator[Ground]:
         with get_client(sync_client=True) as client:
             for deployment in client.read_deployments():
                 client.pause_deployment(deployment.id)
-        APILogWorker.drain_all()
+        APILogWorker.drain_all(timeout=10)
