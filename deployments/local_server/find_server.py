@@ -10,7 +10,8 @@ from metric_core.errors import AssayError
 from tasks.supervisor.stop import end_process
 
 STOP_SECONDS = 10.0
-HANGING_SECONDS = 10.0
+HANGING_SECONDS = 30.0
+"""Seconds after which a server without an answer is replaced: on a busy machine one that runs has taken over ten."""
 """Seconds that a running server may take to answer before it is regarded as hanging."""
 
 
