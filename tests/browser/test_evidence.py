@@ -28,7 +28,7 @@ def test_a_claim_leads_to_its_passage_and_back(open_page: OpenPage, hostile_repo
     step = page.locator("button.step")
     assert step.inner_text().startswith("supported by passage 1: show")
     step.click()
-    assert str(page.text_content("mark")).endswith("The taj mahal\n  open_row in 1653.")
+    assert str(page.text_content("mark")).endswith("The taj mahal\n  opened in 1653.")
     assert page.locator("mark").is_visible()
     assert page.locator("mark").evaluate("mark => mark.getBoundingClientRect().bottom <= innerHeight")
     assert page.text_content(".passage.current h4") == "Passage 1 of 2"
@@ -89,7 +89,7 @@ def test_everything_works_with_the_keyboard_alone(open_page: OpenPage, hostile_r
     press("Enter")
     tab_to("button.step")
     press("Space")
-    assert str(page.text_content("mark")).endswith("The taj mahal\n  open_row in 1653.")
+    assert str(page.text_content("mark")).endswith("The taj mahal\n  opened in 1653.")
     press("Enter")
     assert page.evaluate("document.activeElement.matches('button.step')")
 
