@@ -173,7 +173,7 @@ def test_command_emits_the_event(story: Story, assay: Callable[..., Any]) -> Non
     ("values", "message"),
     [
         (("handbook", "", "data.jsonl"), "lacks version"),
-        (("hand/book", "1", "data.jsonl"), "an index is called by"),
+        (("hand/book", "1", "data.jsonl"), "the id of an index must have"),
         (("handbook", "1 2", "data.jsonl"), "a version must have up to 100 characters"),
         (("handbook", "1", "s3://key:secret@bucket/data.jsonl"), "must hold no user and no password"),
     ],
