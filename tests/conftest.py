@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 from prefect.logging.handlers import APILogWorker
 
-from deployments.local_server import ensure_server, use_server
+from deployments.local_server import ensure_server, stop_server, use_server
 from tests import prefect_servers
 from tests.postgres import new_database, running_postgres
-from tests.sharing import copy_migrated_database, start_kept_server, stop_kept_server
+from tests.sharing import copy_migrated_database, stop_kept_server
 
 # The time that a machine takes to generate an example says nothing about the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -43,11 +43,12 @@ def postgres_url(postgres_server: Path) -> str:
 
 @pytest.fixture(scope="session")
 def server_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Yield a home with the local Prefect server that all workers share; its stores are this worker's own."""
+    """Yield a home with a local Prefect server of this worker, whose database is migrated already."""
     home = tmp_path_factory.mktemp("home")
-    (home / "prefect").symlink_to(start_kept_server(tmp_path_factory), target_is_directory=True)
+    copy_migrated_database(tmp_path_factory, home / "prefect")
     yield home
     APILogWorker.drain_all(timeout=10)  # otherwise the logs of the last flow would be sent to a stopped server
+    stop_server(home)
 
 
 @pytest.fixture(scope="session")
