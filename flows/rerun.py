@@ -8,22 +8,18 @@ rows.
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from prefect import flow
 
-from flows.config.run_config import RunConfig
 from flows.evaluate import Evaluation, finish, read_samples
 from flows.execution.rerun_plan import Rerun, RerunRequest, prepare
 from flows.execution.rerun_warnings import warn_about_reused_rows
 from flows.execution.run import Run, open_run
 from flows.execution.shards import Shard, ShardQueue, Submitted
 from flows.execution.stage_submitter import StageSubmitter
-from metric_core.errors import RunFolderError
 from metric_core.stages import Stage
 from tasks.runs.row_reuse import RowReuse, row_ids
-from tasks.stages.registry import LEVELS, STAGES
-from tasks.stages.samples import BadRowNote, SamplesResult
+from tasks.stages.registry import LEVELS
 from tasks.tables.table_store import StageRef
 
 
@@ -41,7 +37,6 @@ def rerun(request: RerunRequest) -> Evaluation:
         AssayError: Anything that the user can fix; the message says how.
     """
     ready = prepare(request)
-    _refuse_own_folder(ready)
     origin = {"parent": {"run_id": ready.earlier.run_id, "folder": str(ready.earlier.folder)}}
     with open_run(ready.config, ready.plan, "-rerun", origin) as run:
         return _rerun(ready, run)
@@ -59,13 +54,13 @@ def run_rerun(request: RerunRequest) -> Evaluation:
 def _rerun(ready: Rerun, run: Run) -> Evaluation:
     started = time.monotonic()
     reuse = RowReuse(ready.earlier, run.tables)
-    read = _read(ready, run.config, reuse)
+    read = ready.read_samples(reuse, read_samples)
     work = _Work(ready, run, reuse, ready.rows(read))
     refs = work.run(read.refs)
     notes = warn_about_reused_rows(ready, run.manifest)
     warnings = (*(warning for warning in read.warnings if warning not in ready.earlier.notes), *notes)
     entry = {
-        "rows": ready.request.rows,
+        "rows": ready.request.chosen_rows,
         "stage": ready.request.stage,
         "rows_anew": work.count_rows(read.refs),
         "notes": notes,
@@ -73,20 +68,6 @@ def _rerun(ready: Rerun, run: Run) -> Evaluation:
     read = replace(read, warnings=warnings)
     seconds = round(time.monotonic() - started, 3)
     return finish(run, read, refs, {"rerun": entry, "seconds": seconds})
-
-
-def _read(ready: Rerun, config: RunConfig, reuse: RowReuse) -> SamplesResult:
-    """Read the rows: from the source if the request is about changes, else from the earlier run."""
-    if ready.request.rows == "changed":
-        return read_samples(config, ready.plan)
-    manifest = ready.earlier.manifest
-    return SamplesResult(
-        refs=tuple(reuse.samples()),
-        rows_read=manifest["rows_read"],
-        bad_rows=tuple(BadRowNote(**bad_row) for bad_row in manifest["bad_rows"]),
-        bad_row_count=manifest["bad_row_count"],
-        warnings=tuple(manifest["warnings"]),
-    )
 
 
 class _Work:
@@ -115,7 +96,11 @@ class _Work:
         """Compute the tables of all shards and return them, including the samples."""
         everything, some = sum(ref.rows for ref in samples), self.count_rows(samples)
         stages = self.plan.sharded_stages
-        rows = {stage: everything if self._is_whole(stage) else some for stage in stages if self._is_computed(stage)}
+        rows = {
+            stage: everything if self._ready.is_whole(stage) else some
+            for stage in stages
+            if self._ready.is_computed(stage)
+        }
         levels = [[stage for stage in level if stage in stages] for level in LEVELS]
         queue = ShardQueue(self._config, [level for level in levels if level], rows)
         return queue.run(_RerunShard(number, ref, self) for number, ref in enumerate(samples))
@@ -127,18 +112,11 @@ class _Work:
             stage: The stage.
             order: Ids of the shard's rows.
         """
-        if not self._is_computed(stage):
+        if not self._ready.is_computed(stage):
             return ()
-        if self._chosen is None or self._is_whole(stage):
+        if self._chosen is None or self._ready.is_whole(stage):
             return frozenset(order)
         return self._chosen.intersection(order)
-
-    def _is_computed(self, stage: Stage) -> bool:
-        return self._is_whole(stage) or stage in self._ready.recomputed
-
-    def _is_whole(self, stage: Stage) -> bool:
-        """Return whether a stage is computed for all rows, whatever the request names."""
-        return not STAGES[stage].cached or stage in self._ready.whole
 
 
 class _RerunShard(Shard):
@@ -171,9 +149,3 @@ class _RerunShard(Shard):
         if len(scope) < len(self._order):
             tables = {earlier: self._work.earlier.select(ref, scope) for earlier, ref in tables.items()}
         return self._work.submitter.submit(stage, tables, self.number, len(scope))
-
-
-def _refuse_own_folder(ready: Rerun) -> None:
-    """Refuse to write a rerun into the folder of the run itself."""
-    if ready.config.out is not None and Path(ready.config.out).expanduser().absolute() == ready.earlier.folder:
-        raise RunFolderError(f"{ready.earlier.folder} is the run itself; name another folder for its rerun")

@@ -14,7 +14,7 @@ from metric_core.stages import Stage
 def rerun_stage(
     run: str,
     stage: Stage | None = None,
-    rows: Literal["failed", "changed", "all"] = "failed",
+    rows: Literal["failed", "changed", "all"] | None = None,
     judge: str | None = None,
     out: str | None = None,
 ) -> Evaluation:
@@ -23,7 +23,8 @@ def rerun_stage(
     Args:
         run: The run folder.
         stage: First stage to recompute; default all.
-        rows: Rows with a failed cell, rows that the source has changed since, or all.
+        rows: Rows with a failed cell, rows that the source has changed since, or all; default all with a stage, else
+            those with a failed cell.
         judge: Another judge than the run had: builtin, or the URL of a server.
         out: The new run folder.
 

@@ -1,11 +1,15 @@
 """`assay rerun`: run a finished run again for failed cells, changed rows or other metrics."""
 
+import json
 from contextlib import nullcontext
+from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 
+from deployments.cli._support.console import print_table, stdout
 from deployments.cli._support.options import Json
 from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli.run import Verbose, load_models, print_evaluation, set_log_levels
@@ -13,7 +17,14 @@ from deployments.local_server import start_server, use_server
 from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from flows.execution.rerun_plan import Rerun
     from metric_core.stages import Stage
+
+_ONCE_PER_RUN = {
+    "samples": "`--rows changed` reads the source again",
+    "reporting": "`assay report RUN` writes the report again",
+}
+_QUESTIONS = {"all": "all asked again", "missing": "those without a cached answer", None: "-"}
 
 
 class Rows(StrEnum):
@@ -27,11 +38,19 @@ class Rows(StrEnum):
 def rerun(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run folder.", show_default=False)],
     rows: Annotated[
-        Rows,
-        typer.Option(help="Rows to recompute: those with a failed cell, those changed or added in the source, or all."),
-    ] = Rows.FAILED,
+        Rows | None,
+        typer.Option(
+            help="Rows to recompute: those with a failed cell, those changed or added in the source, or all. "
+            "Default: all with --stage, else failed.",
+            show_default=False,
+        ),
+    ] = None,
     stage: Annotated[
-        str | None, typer.Option(help="First stage to recompute; stages that do not depend on it keep their tables.")
+        str | None,
+        typer.Option(
+            help="First stage to recompute, for all rows unless --rows says otherwise; stages that do not depend on it "
+            "keep their tables."
+        ),
     ] = None,
     metrics: Annotated[
         str | None, typer.Option("--metrics", "-m", help="Metrics, comma-separated. Default: the metrics of the run.")
@@ -53,6 +72,9 @@ def rerun(
         typer.Option(metavar="fail|skip", help="With --rows changed: fail at bad rows, or leave them out."),
     ] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="Folder of the new run.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show which rows each stage would recompute, and compute nothing.")
+    ] = False,
     as_json: Json = False,
     verbose: Verbose = False,
 ) -> None:
@@ -60,22 +82,43 @@ def rerun(
     from tasks.runs.finished_run import FinishedRun  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 
-    FinishedRun(run)  # fail before a server is started if this is not a run folder
+    FinishedRun(run)  # refuse other folders before Prefect is loaded, which takes a second
     first = None if stage is None else _stage(stage)
-    starting = start_server(assay_home())
     set_log_levels(verbose)
-    with use_server(starting.wait()):
-        from flows.execution.rerun_plan import parse_request, prepare  # noqa: PLC0415
-        from flows.rerun import run_rerun  # noqa: PLC0415 Prefect reads its settings when it is imported
+    from flows.execution.rerun_plan import parse_request, prepare  # noqa: PLC0415 loads Prefect
 
-        options = {"metrics": metrics, "judge": judge, "model": model, "cache": cache}
-        options |= {"tables": tables, "on_bad_row": on_bad_row, "out": out}
-        request = parse_request(run=run, rows=rows.value, stage=first, **options)
-        ready = prepare(request)
-        load_models(ready.config)
-        with nullcontext() if as_json else stage_progress(ready.plan.stages):
-            evaluation = run_rerun(request)
+    options = {"metrics": metrics, "judge": judge, "model": model, "cache": cache}
+    options |= {"tables": tables, "on_bad_row": on_bad_row, "out": out}
+    request = parse_request(run=run, rows=None if rows is None else rows.value, stage=first, **options)
+    ready = prepare(request)
+    if dry_run:
+        _show_preview(ready, as_json)
+        return
+    starting = start_server(assay_home())
+    load_models(ready.config)
+    with use_server(starting.wait()), nullcontext() if as_json else stage_progress(ready.plan.stages):
+        from flows.rerun import run_rerun  # noqa: PLC0415 only needed here
+
+        evaluation = run_rerun(request)
     print_evaluation(evaluation, as_json)
+
+
+def _show_preview(ready: "Rerun", as_json: bool) -> None:
+    from flows.dry_run.rerun_preview import preview_rerun  # noqa: PLC0415 keeps `assay --help` quick
+
+    preview = preview_rerun(ready)
+    if as_json:
+        stdout.print_json(json.dumps(asdict(preview)))
+        return
+    stdout.print(f"{preview.recomputed:,} of {preview.rows:,} rows would be recomputed:")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("stage", no_wrap=True)
+    for heading in ("recomputed", "reused"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("questions to the judge", no_wrap=True)
+    for each in preview.stages:
+        table.add_row(str(each.stage), f"{each.recomputed:,}", f"{each.reused:,}", _QUESTIONS[each.asked])
+    print_table(stdout, table)
 
 
 def _stage(name: str) -> "Stage":
@@ -83,6 +126,8 @@ def _stage(name: str) -> "Stage":
     from tasks.stages.registry import STAGES  # noqa: PLC0415
 
     found = next((stage for stage in STAGES if stage == name), None)
+    if name in _ONCE_PER_RUN:
+        raise ConfigError(f"the stage {name} cannot be recomputed alone: {_ONCE_PER_RUN[name]}")
     if found is None:
         close = suggest_nearest(name, list(STAGES))
         hint = f"Did you mean {close}?" if close else f"The stages are: {', '.join(STAGES)}."

@@ -126,7 +126,7 @@ def plan_run(config: RunConfig) -> Plan:
     """Return the plan of a run, which depends on the columns of its source.
 
     Raises:
-        ConfigError: No source is named, or a metric or parameter is unknown.
+        ConfigError: No source is named, a metric or parameter is unknown, or the run lacks a stage to refresh.
         SourceError: The source cannot be read, or no metric can work on it.
     """
     if config.source is None:
@@ -135,7 +135,12 @@ def plan_run(config: RunConfig) -> Plan:
         )
     options = SourceOptions(column_map=config.column_map, id_column=config.id_column)
     columns = available_columns(config.source, options)
-    return make_plan(config, columns if config.retriever is None else _add_fetched_columns(config.retriever, columns))
+    plan = make_plan(config, columns if config.retriever is None else _add_fetched_columns(config.retriever, columns))
+    if idle := [stage for stage in config.refresh if stage not in plan.stages]:
+        raise ConfigError(
+            f"refresh names {', '.join(idle)}, which this run does not compute; it has {', '.join(plan.stages)}"
+        )
+    return plan
 
 
 def _add_fetched_columns(retriever: RetrieverOptions, columns: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
 """Plan a rerun from the folder of the earlier run."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
@@ -19,11 +20,14 @@ from tasks.options.model_words import parse_model
 from tasks.options.option import implementation_fields
 from tasks.options.settings import Settings
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.row_reuse import find_changes
+from tasks.runs.row_reuse import RowReuse, find_changes
 from tasks.runtime.credentials import refuse_secrets
 from tasks.stages.ratings import RatingsSettings
 from tasks.stages.registry import STAGES
-from tasks.stages.samples import SamplesResult
+from tasks.stages.samples import BadRowNote, SamplesResult
+
+Rows: TypeAlias = Literal["failed", "changed", "all"]
+"""The rows to recompute."""
 
 _NOT_CONTENT = frozenset({"extras"})
 """Columns of a sample that no stage reads."""
@@ -33,9 +37,10 @@ class RerunRequest(Settings):
     """The run to run again, and which rows and stages of it to recompute."""
 
     run: str = Field(description="Run folder.")
-    rows: Literal["failed", "changed", "all"] = Field(
-        "failed",
-        description="Rows with a failed cell, rows that the source has changed or added since, or all.",
+    rows: Rows | None = Field(
+        None,
+        description="Rows with a failed cell, rows that the source has changed or added since, or all. Default: all "
+        "with a stage, else those with a failed cell.",
     )
     stage: Stage | None = Field(None, description="First stage to recompute. Default: all.")
     metrics: MetricChoices = Field(None, description="Other metrics. Default: as in the run.")
@@ -52,6 +57,17 @@ class RerunRequest(Settings):
         None, description="Whether bad rows stop a rerun that reads the source again. Default: as in the run."
     )
     out: str | None = Field(None, description="New run folder. Default: runs/<time>-<source>-rerun.")
+
+    @property
+    def chosen_rows(self) -> Rows:
+        """The rows to recompute: a named stage is recomputed for all rows unless the request names rows.
+
+        >>> RerunRequest(run="runs/first").chosen_rows, RerunRequest(run="runs/first", stage="verdicts").chosen_rows
+        ('failed', 'all')
+        """
+        if self.rows is not None:
+            return self.rows
+        return "failed" if self.stage is None else "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +93,37 @@ class Rerun:
     whole: frozenset[Stage]
     failed: frozenset[str]
 
+    def is_whole(self, stage: Stage) -> bool:
+        """Return whether a stage is computed for all rows, whatever the request names."""
+        return not STAGES[stage].cached or stage in self.whole
+
+    def is_computed(self, stage: Stage) -> bool:
+        """Return whether a stage is computed for any row."""
+        return self.is_whole(stage) or stage in self.recomputed
+
+    def read_samples(self, reuse: RowReuse, read_source: Callable[[RunConfig, Plan], SamplesResult]) -> SamplesResult:
+        """Return the rows: read from the source if the request is about changes, else those of the earlier run.
+
+        Args:
+            reuse: Rows of the earlier run.
+            read_source: Reads the source of a configuration.
+        """
+        if self.request.chosen_rows == "changed":
+            return read_source(self.config, self.plan)
+        manifest = self.earlier.manifest
+        return SamplesResult(
+            refs=tuple(reuse.samples()),
+            rows_read=manifest["rows_read"],
+            bad_rows=tuple(BadRowNote(**bad_row) for bad_row in manifest["bad_rows"]),
+            bad_row_count=manifest["bad_row_count"],
+            warnings=tuple(manifest["warnings"]),
+        )
+
     def rows(self, read: SamplesResult) -> "frozenset[str] | None":
         """Return the ids of the rows that are recomputed; None for all."""
-        if self.request.rows == "all":
+        if self.request.chosen_rows == "all":
             return None
-        if self.request.rows == "failed":
+        if self.request.chosen_rows == "failed":
             return self.failed
         changes = find_changes(self.earlier, read.refs)
         changed = (row_id for row_id, columns in changes.changed.items() if not _NOT_CONTENT.issuperset(columns))
@@ -92,11 +134,13 @@ def prepare(request: RerunRequest) -> Rerun:
     """Read the earlier run and plan the new one.
 
     Raises:
-        RunFolderError: The run cannot be run again.
+        RunFolderError: The run cannot be run again, or its own folder is named as the new one.
         ConfigError: The request does not fit the run, or there is nothing to do.
         SourceError: The rows lack a column that a metric needs.
     """
     earlier = FinishedRun(request.run)
+    if request.out is not None and Path(request.out).expanduser().absolute() == earlier.folder:
+        raise RunFolderError(f"{earlier.folder} is the run itself; name another folder for its rerun")
     old = _config_of(earlier)
     config = old.model_copy(
         update={
@@ -111,10 +155,10 @@ def prepare(request: RerunRequest) -> Rerun:
     )
     old_plan = _plan(old, earlier.requests)
     plan = old_plan if request.metrics is None else _plan(config, config.requests() or ())
-    if request.rows != "changed":
+    if request.chosen_rows != "changed":
         _check_columns(earlier, plan)
     recomputed = _stages_from(request, plan)
-    refresh = tuple(stage for stage in plan.stages if stage in recomputed and request.rows == "all")
+    refresh = tuple(stage for stage in plan.stages if stage in recomputed and request.chosen_rows == "all")
     ready = Rerun(
         request=request,
         earlier=earlier,
@@ -125,10 +169,11 @@ def prepare(request: RerunRequest) -> Rerun:
         failed=earlier.failed_rows([metric.key for metric in plan.requests]),
     )
     is_new = any(metric not in metrics_of(old_plan) for metric in metrics_of(plan))
-    if request.rows == "failed" and not (ready.failed or ready.whole or is_new):
+    if request.chosen_rows == "failed" and not (ready.failed or ready.whole or is_new):
         raise ConfigError(
             f"nothing to do: no cell of the run in {earlier.folder} failed. `--rows changed` evaluates the rows that "
-            "the source has changed since, `--rows all` asks about all rows again."
+            "the source has changed since, `--rows all` asks about all rows again, and `--stage NAME` without `--rows` "
+            "recomputes a stage for all rows."
         )
     return ready
 
@@ -187,7 +232,7 @@ def _stages_from(request: RerunRequest, plan: Plan) -> frozenset[Stage]:
     possible = plan.sharded_stages
     if request.stage is None:
         return frozenset(possible)
-    if request.rows == "changed":
+    if request.chosen_rows == "changed":
         raise ConfigError("rows that have changed are computed in all stages; leave --stage out, or --rows changed")
     if request.stage not in possible:
         raise ConfigError(f"this run has no stage {request.stage} to recompute; it has {', '.join(possible)}")

@@ -19,7 +19,7 @@ def warn_about_reused_rows(ready: Rerun, manifest: Mapping[str, Any]) -> tuple[s
         ready: Rerun that is ready to run.
         manifest: Content of the new run's run.json.
     """
-    if ready.request.rows == "all" and ready.request.stage is None:
+    if ready.request.chosen_rows == "all" and ready.request.stage is None:
         return ()
     found = (_two_models(model, ready.earlier.manifest, manifest) for model in _models_of(ready.plan))
     return tuple(dict.fromkeys((*ready.earlier.notes, *(note for note in found if note is not None))))

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from flows.config.run_config import RunConfig
+from flows.dry_run.rerun_preview import preview_rerun
 from flows.evaluate import run_evaluation
 from flows.execution import shards
 from flows.execution.rerun_plan import RerunRequest, parse_request, prepare
@@ -161,13 +162,16 @@ def test_rows_of_tables_follow_the_order_of_the_samples(bench: Bench) -> None:
 def test_rerun_of_a_late_stage_reuses_earlier_stages(bench: Bench) -> None:
     broken = bench.run("broken", fails("verdict", "Hall 1 repairs bikes."))
     bench.empty_stores()
-    mended = bench.rerun(broken, stage="verdicts")
+    mended = bench.rerun(broken, stage="verdicts", rows="failed")
     assert bench.halls == {"verdict": {"1"}}
     assert set(status(mended).values()) == {"scored"}
     bench.forget()
     with pytest.raises(ConfigError, match="nothing to do: no cell"):
         bench.rerun(mended, out=None)
     assert bench.asked == []
+    again = bench.rerun(mended, stage="verdicts", out=str(bench.folder / "again"))  # nothing failed, but it is named
+    assert bench.halls == {"verdict": set("01234")}
+    assert manifest(again)["rerun"]["rows"] == "all"
 
 
 def test_only_failures_of_the_chosen_metrics_count(bench: Bench) -> None:
@@ -190,9 +194,26 @@ def test_rerun_of_all_rows_asks_again_from_a_stage_on(bench: Bench) -> None:
 def test_aggregation_alone_asks_nothing(bench: Bench) -> None:
     run = bench.run("run")
     bench.empty_stores()
-    again = bench.rerun(run, rows="all", stage="aggregation")
+    again = bench.rerun(run, stage="aggregation")
     assert bench.asked == []
     assert content(again) == content(run)
+    assert manifest(again)["rerun"] == {"rows": "all", "stage": "aggregation", "rows_anew": 5, "notes": []}
+
+
+def test_preview_says_what_the_rerun_does(bench: Bench) -> None:
+    broken = bench.run("broken", fails("verdict", "Hall 1 repairs bikes."))
+    bench.forget()
+    cases: list[tuple[Mapping[str, Any], int, Mapping[str, Any]]] = [
+        ({}, 1, {"claims": (1, 4, "missing"), "verdicts": (1, 4, "missing"), "aggregation": (5, 0, None)}),
+        ({"stage": "verdicts"}, 5, {"claims": (0, 5, None), "verdicts": (5, 0, "all"), "aggregation": (5, 0, None)}),
+        ({"stage": "aggregation"}, 5, {"verdicts": (0, 5, None), "aggregation": (5, 0, None)}),
+    ]
+    for said, recomputed, stages in cases:
+        preview = preview_rerun(prepare(parse_request(run=str(broken), **said)))
+        found = {str(each.stage): (each.recomputed, each.reused, each.asked) for each in preview.stages}
+        assert (preview.rows, preview.recomputed) == (5, recomputed)
+        assert {stage: found[stage] for stage in stages} == stages
+    assert bench.asked == []
 
 
 def test_changed_rows_are_evaluated_and_removed_rows_dropped(bench: Bench) -> None:

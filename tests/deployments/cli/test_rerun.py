@@ -38,6 +38,9 @@ def test_run_is_compared_with_its_baseline_and_rerun(server_home: Path, tmp_path
     assert f"rerun of {monday}: 2 of 4 rows recomputed" in done.stdout
     scores = [(Path(run) / "scores.parquet").read_bytes() for run in (tuesday, again)]
     assert scores[0] == scores[1]
+    preview = called(server_home, "rerun", monday, "--stage", "aggregation", "--dry-run")
+    assert (preview.returncode, preview.stderr) == (0, "")
+    assert preview.stdout.splitlines()[0] == "3 of 3 rows would be recomputed:"
     nothing = called(server_home, "rerun", monday, "--json")
     assert (nothing.returncode, nothing.stdout) == (2, "")
     assert nothing.stderr.startswith("error: nothing to do: no cell of the run")
@@ -55,6 +58,7 @@ def test_an_unknown_stage_is_a_message_with_the_nearest_name(assay: Assay, tmp_p
     assert (outcome.code, outcome.out) == (2, "")
     assert "there is no stage 'verdict' to recompute. Did you mean verdicts?" in outcome.err
     assert "samples" not in assay("rerun", str(tmp_path), "--stage", "qqq").err
+    assert "`assay report RUN` writes the report again" in assay("rerun", str(tmp_path), "--stage", "reporting").err
 
 
 def test_large_counts_are_readable() -> None:

@@ -1,9 +1,11 @@
 """The plan: each shared product once, two levels of judging, and clear messages if a metric cannot run."""
 
+from pathlib import Path
+
 import pytest
 
 from flows.config.run_config import RunConfig
-from flows.execution.plan import Plan, make_plan
+from flows.execution.plan import Plan, make_plan, plan_run
 from metric_core.columns import COLUMNS
 from metric_core.errors import ConfigError, SourceError
 from metric_core.registry import METRICS
@@ -102,3 +104,12 @@ def test_explanations_need_the_option_and_verdicts_on_claims() -> None:
     for metric in ("context_precision", "context_relevancy", "answer_similarity"):
         without = make_plan(wanted.model_copy(update={"metrics": (metric,)}), REFERENCE_DATA)
         assert Stage.EXPLANATIONS not in without.stages
+
+
+def test_stage_to_refresh_must_be_one_of_the_run(tmp_path: Path) -> None:
+    source = tmp_path / "rows.jsonl"
+    source.write_text('{"user_input": "Q?", "response": "A.", "reference": "A."}\n', encoding="utf-8")
+    config = RunConfig(source=str(source), metrics=("string_similarity",), refresh=(Stage.AGGREGATION,))
+    assert plan_run(config).sharded_stages == (Stage.AGGREGATION,)
+    with pytest.raises(ConfigError, match="refresh names verdicts, which this run does not compute; it has samples, "):
+        plan_run(config.model_copy(update={"refresh": (Stage.VERDICTS,)}))
