@@ -37,6 +37,7 @@ def evaluate(data: Any, *, metrics: Sequence[str] | None = None, **options: Any)
     from flows.config.loading import load_config  # noqa: PLC0415 keeps the import of this module quick
     from flows.config.run_config import tables_root  # noqa: PLC0415 keeps the import of this module quick
     from tasks.runtime.home import assay_home  # noqa: PLC0415
+    from tasks.runtime.proxies import exempt_loopback  # noqa: PLC0415
     from tasks.sources.in_memory import save_rows  # noqa: PLC0415
 
     metric_names = None if metrics is None else list(metrics)
@@ -44,6 +45,7 @@ def evaluate(data: Any, *, metrics: Sequence[str] | None = None, **options: Any)
     source = str(data) if isinstance(data, (str, Path)) else save_rows(data, tables_root(config))
     config = config.model_copy(update={"source": source})
     _silence_prefect()
+    exempt_loopback()
     with use_server(ensure_server(assay_home())):
         from flows.evaluate import run_evaluation  # noqa: PLC0415 Prefect reads its settings when it is imported
 

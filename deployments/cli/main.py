@@ -39,6 +39,7 @@ from metric_core.errors import (
     RunFolderError,
     SourceError,
 )
+from tasks.runtime.proxies import exempt_loopback
 from tasks.runtime.telemetry import disable_telemetry
 
 EXIT_CODES: tuple[tuple[type[AssayError], int], ...] = (
@@ -128,6 +129,7 @@ def main() -> None:
     spare_encoding_errors()
     disable_telemetry()
     try:
+        exempt_loopback()
         app()
     except AssayError as error:
         stderr.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)

@@ -21,6 +21,7 @@ from prefect.logging import get_run_logger
 from flows.config.deploy_options import AlertSettings
 from tasks.runtime.credentials import read_secret
 from tasks.runtime.home import assay_home
+from tasks.runtime.proxies import proxy_for
 
 EVENT = "rag.index.alert"
 """The Prefect event that every alert emits, for custom automations."""
@@ -137,7 +138,7 @@ def _log_errors(channel: str, send_to: Callable[[], object]) -> str | None:
 
 
 def _post(url: str, alert: Alert) -> None:
-    transport = httpx.HTTPTransport(retries=_TRIES)
+    transport = httpx.HTTPTransport(retries=_TRIES, proxy=proxy_for(url))
     with httpx.Client(timeout=_SECONDS, transport=transport) as client:
         response = client.post(url, json=alert.content)
     if response.is_error:

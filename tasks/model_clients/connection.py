@@ -3,7 +3,7 @@
 import asyncio
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import CancelledError
 from typing import cast
 
@@ -14,6 +14,8 @@ from tasks.model_clients.replica import LostReplyError, Replica, Reply, Unreacha
 from tasks.model_clients.replica_pool import Arrived, ReplicaPool, Request, RetryLimits, UnusableError
 from tasks.options.server_options import ServerOptions
 from tasks.runtime.cancellation import Cancellation, current_cancellation
+from tasks.runtime.http_bodies import ACCEPTED
+from tasks.runtime.proxies import SOCKS, proxy_for
 from tasks.runtime.retry import retry_async
 
 CONNECT_SECONDS = 10.0
@@ -30,21 +32,23 @@ PROBE_SECONDS = 0.5
 class Connection:
     """A connection to one or several replicas. Several threads may use it.
 
-    One session holds the connections to all replicas; the workers of the replica pool limit their number.
+    One session holds the connections to all replicas that need no SOCKS proxy. The workers of the replica pool limit
+    their number.
 
     Args:
         options: Server options.
 
     Raises:
-        ConfigError: The key that the options name does not exist.
+        ConfigError: The key that the options name does not exist, or the environment names a proxy that is none.
     """
 
     def __init__(self, options: ServerOptions) -> None:
         self._options = options
         key = options.read_key()
+        proxies = {url: proxy_for(url) for url in options.urls}
         self._background = EventLoopThread("judge-server")
-        self._session, self._pool, self._replicas = self._background.run(_open(options, key))
-        self.close = weakref.finalize(self, _close, self._background, self._session, self._pool)
+        self._sessions, self._pool, self._replicas = self._background.run(_open(options, key, proxies))
+        self.close = weakref.finalize(self, _close, self._background, self._sessions, self._pool)
         """Close the connection. This happens at garbage collection and at the end of the process too."""
         _OPEN.add(self)
 
@@ -118,27 +122,52 @@ class Connection:
         raise UnusableError(f"{names} cannot be reached. {results[0]}. Start the server, or check its URL")
 
 
-async def _open(options: ServerOptions, key: str | None) -> tuple[ClientSession, ReplicaPool, list[Replica]]:
-    headers = {"Content-Type": "application/json", "User-Agent": "rag-assay"}
+async def _open(
+    options: ServerOptions, key: str | None, proxies: Mapping[str, str | None]
+) -> tuple[list[ClientSession], ReplicaPool, list[Replica]]:
+    headers = {"Content-Type": "application/json", "User-Agent": "rag-assay", "Accept-Encoding": ACCEPTED}
     if key is not None:
         headers["Authorization"] = f"Bearer {key}"
-    session = ClientSession(
-        headers=headers,
-        connector=TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS),
-        timeout=ClientTimeout(total=options.timeout, sock_connect=CONNECT_SECONDS),
-    )
-    replicas = [Replica(url, session, key) for url in options.urls]
+    by_proxy: dict[str | None, ClientSession] = {}
+
+    def session_for(proxy: str | None) -> ClientSession:
+        """Return the session for a SOCKS proxy, or the one for everything else."""
+        if proxy not in by_proxy:
+            by_proxy[proxy] = ClientSession(
+                headers=headers,
+                connector=_connector(proxy),
+                timeout=ClientTimeout(total=options.timeout, sock_connect=CONNECT_SECONDS),
+                auto_decompress=False,
+            )
+        return by_proxy[proxy]
+
+    replicas = []
+    for url, proxy in proxies.items():
+        is_socks = proxy is not None and proxy.startswith(SOCKS)
+        session = session_for(proxy if is_socks else None)
+        replicas.append(Replica(url, session, key, options.max_reply_bytes, None if is_socks else proxy))
     pool = ReplicaPool(replicas, options.concurrency, RetryLimits(options.max_retries, options.unavailable_timeout))
-    return session, pool, replicas
+    return list(by_proxy.values()), pool, replicas
 
 
-def _close(background: EventLoopThread, session: ClientSession, pool: ReplicaPool) -> None:
-    background.close(_end(session, pool))
+def _connector(socks_proxy: str | None) -> TCPConnector:
+    if socks_proxy is None:
+        return TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS)
+    from aiohttp_socks import ProxyConnector  # noqa: PLC0415 seldom needed
+
+    url = socks_proxy.replace("socks5h://", "socks5://", 1)
+    connector: TCPConnector = ProxyConnector.from_url(url, rdns=True, limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS)
+    return connector
 
 
-async def _end(session: ClientSession, pool: ReplicaPool) -> None:
+def _close(background: EventLoopThread, sessions: Sequence[ClientSession], pool: ReplicaPool) -> None:
+    background.close(_end(sessions, pool))
+
+
+async def _end(sessions: Sequence[ClientSession], pool: ReplicaPool) -> None:
     await pool.close()
-    await session.close()
+    for session in sessions:
+        await session.close()
 
 
 _OPEN: "weakref.WeakSet[Connection]" = weakref.WeakSet()

@@ -39,6 +39,7 @@ def _read_models(url: str, reply: Reply) -> dict[str, Mapping[str, Any]]:
     cards = reply.content.get("data") if reply.is_answer else None
     if not isinstance(cards, list):
         raise UnusableError(
-            f"{url}/models gives no list of models ({reply.status}); the URL must be that of an OpenAI-compatible /v1"
+            f"{url}/models gives no list of models ({reply.unread or reply.status}); "
+            "the URL must be that of an OpenAI-compatible /v1"
         )
     return {card["id"]: card for card in cards if isinstance(card, Mapping) and isinstance(card.get("id"), str)}

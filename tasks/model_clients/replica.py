@@ -5,12 +5,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
-from aiohttp import ClientConnectorError, ClientError, ClientSession, ConnectionTimeoutError
+from aiohttp import ClientConnectorError, ClientError, ClientResponse, ClientSession, ConnectionTimeoutError
 
 from tasks.model_clients.backoff import retry_after_seconds
+from tasks.runtime.http_bodies import BoundedBody, UnreadableBodyError
 
 HIDDEN = "[key]"
 SECRET_CHARACTERS = 8
@@ -47,6 +46,7 @@ class Reply:
         seconds: Time from sending the request to the end of the reply.
         retry_after: Seconds that the server asks to wait.
         requests: Number of times that the request was sent.
+        unread: Reason why the body was not read to its end; None if it was. The content is then this reason.
     """
 
     status: int
@@ -54,6 +54,7 @@ class Reply:
     seconds: float
     retry_after: float | None = None
     requests: int = 1
+    unread: str | None = None
 
     @property
     def is_answer(self) -> bool:
@@ -76,16 +77,21 @@ class Replica:
 
     Args:
         url: `/v1` URL of the server.
-        session: HTTP session, whose default headers contain the key.
+        session: HTTP session, whose default headers contain the key. It must not decompress replies.
         key: Key to hide in error messages.
+        max_reply_bytes: Maximum number of bytes of a reply, after decompression.
+        proxy: URL of the HTTP proxy; None for none, or if the session has a proxy.
     """
 
-    def __init__(self, url: str, session: ClientSession, key: str | None) -> None:
+    def __init__(
+        self, url: str, session: ClientSession, key: str | None, max_reply_bytes: int, proxy: str | None = None
+    ) -> None:
         self.url = url
         self._root = url.removesuffix("/v1")
         self._session = session
         self._key = key
-        self._proxy = proxy_for(url)
+        self._max_reply_bytes = max_reply_bytes
+        self._proxy = proxy
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Reply:
         """Post a JSON object and return the reply.
@@ -116,8 +122,13 @@ class Replica:
             async with self._session.request(
                 method, url, data=data, proxy=self._proxy, allow_redirects=False
             ) as response:
-                raw = await response.read()
                 retry_after = retry_after_seconds(response.headers.get("Retry-After"))
+                try:
+                    raw = await self._read(response)
+                except UnreadableBodyError as error:
+                    response.close()  # the rest is not worth reading
+                    problem = str(error)
+                    return Reply(response.status, problem, time.monotonic() - start, retry_after, unread=problem)
                 return Reply(response.status, self._content(raw), time.monotonic() - start, retry_after)
         except (ClientConnectorError, ConnectionTimeoutError) as error:
             raise UnreachableError(str(error)) from error
@@ -125,6 +136,12 @@ class Replica:
             raise LostReplyError("no reply within the timeout", timed_out=True) from error
         except (ClientError, OSError) as error:
             raise LostReplyError(str(error) or type(error).__name__, timed_out=False) from error
+
+    async def _read(self, response: ClientResponse) -> bytes:
+        body = BoundedBody(response.headers.get("Content-Encoding"), self._max_reply_bytes, "max_reply_bytes")
+        async for piece in response.content.iter_any():
+            body.add(piece)
+        return body.content()
 
     def _content(self, raw: bytes) -> Any:
         text = raw.decode("utf-8", "replace")
@@ -134,20 +151,6 @@ class Replica:
             return json.loads(text)
         except (ValueError, RecursionError):
             return text
-
-
-def proxy_for(url: str) -> str | None:
-    """Return the proxy that the environment names for a URL (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`).
-
-    aiohttp's `trust_env` would look it up for every request, in another thread.
-
-    Args:
-        url: URL of a server.
-    """
-    parts = urlsplit(url)
-    if not parts.hostname or proxy_bypass(parts.hostname):
-        return None
-    return getproxies().get(parts.scheme)
 
 
 def _message_in(content: Any) -> Any:

@@ -192,7 +192,8 @@ class ReplicaPool:
                 job.future.set_exception(error)
         else:
             job.sent += 1
-            if reply.status in _TRANSIENT or reply.status >= 500 or (reply.status == 200 and not reply.is_answer):
+            is_unusable = reply.status == 200 and not reply.is_answer and reply.unread is None
+            if reply.status in _TRANSIENT or reply.status >= 500 or is_unusable:
                 await self._retry(lane, job, reply)
             else:
                 lane.last_answer = self._loop.time()

@@ -41,3 +41,14 @@ class ServerEmbedderOptions(ServerOptions):
             le=4096,
         ),
     ] = 16
+    max_reply_bytes: Annotated[
+        int,
+        Option(
+            "Maximum number of bytes of a reply with the vectors of a batch, after decompression; a larger one ends "
+            "the run.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=1024,
+        ),
+    ] = 64 * 1024**2

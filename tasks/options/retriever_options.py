@@ -111,6 +111,16 @@ class RetrieverOptions(OptionGroup):
             ge=0,
         ),
     ] = 4
+    max_reply_bytes: Annotated[
+        int,
+        Option(
+            "Maximum number of bytes of a reply, after decompression; a larger one is not read, and its row fails.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=1024,
+        ),
+    ] = 16 * 1024**2
 
 
 def parse_retriever(value: Any) -> Any:

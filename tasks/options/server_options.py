@@ -105,6 +105,17 @@ class ServerOptions(OptionGroup):
         ),
     ] = 120.0
 
+    max_reply_bytes: Annotated[
+        int,
+        Option(
+            "Maximum number of bytes of a reply, after decompression; a larger one fails its question.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=1024,
+        ),
+    ] = 16 * 1024**2
+
     def read_key(self) -> str | None:
         """Read the key of the server, which is stored nowhere.
 

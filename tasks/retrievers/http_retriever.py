@@ -5,6 +5,7 @@ a text or `{"text": ..., "id": ...}`. A generator receives `{"query": ..., "pass
 `{"response": ...}`.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from metric_core.errors import ConfigError
 from tasks.options.retriever_options import RetrieverOptions
 from tasks.retrievers.protocol import BadReplyError, PassageLike
 from tasks.runtime.credentials import read_secret
+from tasks.runtime.http_bodies import ACCEPTED, BoundedBody, UnreadableBodyError
+from tasks.runtime.proxies import proxy_for
 
 _RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REFUSED = frozenset({401, 403, 404, 405})
@@ -28,17 +31,19 @@ class HttpRetriever:
         options: Retriever options.
 
     Raises:
-        ConfigError: The key does not exist.
+        ConfigError: The key does not exist, or the environment names a proxy that cannot be used.
     """
 
     def __init__(self, url: str, options: RetrieverOptions) -> None:
         self._url = url
         self._top_k = options.top_k
         key = None if options.api_key is None else read_secret(options.api_key)
+        self._max_reply_bytes = options.max_reply_bytes
+        limits = httpx.Limits(max_connections=options.concurrency)
         self._client = httpx.Client(
             timeout=options.timeout,
-            headers={} if key is None else {"Authorization": f"Bearer {key}"},
-            limits=httpx.Limits(max_connections=options.concurrency),
+            headers={"Accept-Encoding": ACCEPTED} | ({} if key is None else {"Authorization": f"Bearer {key}"}),
+            transport=httpx.HTTPTransport(limits=limits, proxy=proxy_for(url)),
         )
 
     @property
@@ -69,23 +74,30 @@ class HttpRetriever:
 
     def _post(self, content: Mapping[str, Any]) -> Any:
         try:
-            response = self._client.post(self._url, json=content)
+            with self._client.stream("POST", self._url, json=content) as response:
+                self._check_status(response.status_code)
+                body = BoundedBody(
+                    response.headers.get("Content-Encoding"), self._max_reply_bytes, "retriever.max_reply_bytes"
+                )
+                for piece in response.iter_raw():
+                    body.add(piece)
+                return json.loads(body.content())
         except httpx.TimeoutException as error:
             raise TimeoutError(f"{self._url} did not answer in time") from error
         except httpx.TransportError as error:
             raise ConnectionError(f"{self._url} cannot be reached: {error}") from error
-        if response.status_code in _RETRYABLE:
-            raise ConnectionError(f"{self._url} replied with status {response.status_code}")
-        if response.status_code in _REFUSED:
-            raise ConfigError(
-                f"the index at {self._url} replied with status {response.status_code}; check its URL and api_key"
-            )
-        if response.status_code != httpx.codes.OK:
-            raise BadReplyError(f"status {response.status_code}")
-        try:
-            return response.json()
-        except ValueError as error:
+        except UnreadableBodyError as error:
+            raise BadReplyError(str(error)) from error
+        except (ValueError, RecursionError) as error:
             raise BadReplyError("the reply is not JSON") from error
+
+    def _check_status(self, status: int) -> None:
+        if status in _RETRYABLE:
+            raise ConnectionError(f"{self._url} replied with status {status}")
+        if status in _REFUSED:
+            raise ConfigError(f"the index at {self._url} replied with status {status}; check its URL and api_key")
+        if status != httpx.codes.OK:
+            raise BadReplyError(f"status {status}")
 
 
 def _member(reply: Mapping[str, Any], name: str) -> Any:

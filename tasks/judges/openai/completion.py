@@ -49,6 +49,8 @@ def read_completions(reply: Reply) -> list[Completion]:
 
 def _error_reason(reply: Reply) -> str:
     """Return the reason for a failed answer, without numbers, which differ from request to request."""
+    if reply.unread is not None:
+        return reply.unread
     if is_overflow(reply.message):
         return TOO_LONG
     status = f" ({reply.status})" if reply.status else ""

@@ -61,6 +61,19 @@ def test_unusable_reply_has_a_reason(status: int, reply: Any, problem: str) -> N
     assert problem in (found.problem or "")
 
 
+def test_oversized_reply_has_a_reason_and_is_not_fetched_again() -> None:
+    (found,), server = fetch(lambda *_: (200, ["x" * 5000]), "a", max_reply_bytes=4000)
+    assert found.problem == "reply larger than 4,000 bytes (retriever.max_reply_bytes)"
+    assert len(server.received) == 1
+
+
+def test_local_index_is_not_asked_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")  # nobody listens there
+    (found,), _ = fetch(lambda *_: (200, ["here"]), "a")
+    assert found.passages == (Passage("here"),)
+
+
 def test_wrong_address_ends_the_fetch() -> None:
     with pytest.raises(ConfigError, match="replied with status 404; check its URL and api_key"):
         fetch(lambda *_: (404, {}), "a")

@@ -190,6 +190,8 @@ async def _fail(request: web.Request, fault: Fault) -> web.StreamResponse:
         await asyncio.sleep(30)
     if fault.hang_up and request.transport is not None:
         request.transport.abort()
+    if isinstance(fault.body, bytes):
+        return web.Response(status=fault.status, body=fault.body, headers=fault.headers)
     if isinstance(fault.body, str):
         return web.Response(status=fault.status, text=fault.body, headers=fault.headers)
     return web.json_response(fault.body, status=fault.status, headers=fault.headers)

@@ -1,5 +1,7 @@
 """Tests of failing servers: retries, failed answers and errors."""
 
+import gzip
+import json
 import logging
 import threading
 from collections import Counter
@@ -15,6 +17,7 @@ from tasks.model_clients.replica_pool import PROBES
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tests.tasks.judges.openai.conftest import OpenJudge, Serve
 from tests.tasks.judges.openai.fake_server import Fault
+from tests.tasks.judges.openai.socks_proxy import SocksProxy
 
 KEY = "sk-very-secret-4711"
 QUESTIONS = [ask_verdict(f"claim {i}", f"context {i % 10}") for i in range(40)]
@@ -284,3 +287,41 @@ def test_a_closed_judge_raises_an_error(serve: Serve, open_judge: OpenJudge) -> 
     judge.close()
     with pytest.raises(RuntimeError, match="closed"):
         judge.generate([ask_claims("It rains.", None)])
+
+
+@pytest.mark.parametrize("is_compressed", [False, True])
+def test_an_oversized_reply_fails_its_question_and_is_not_asked_again(
+    serve: Serve, open_judge: OpenJudge, is_compressed: bool
+) -> None:
+    text = json.dumps({"choices": [], "padding": "x" * 3_000_000})
+    body = gzip.compress(text.encode()) if is_compressed else text
+    headers = {"Content-Encoding": "gzip"} if is_compressed else {}
+    server = serve(say=lambda asked: Fault(200, body, headers=headers) if _is_third(asked) else None)
+    judge = open_judge(server, concurrency=4, max_reply_bytes=100_000)
+    answers = judge.choose(QUESTIONS)
+    failed = [answer for answer in answers if answer.status is AnswerStatus.FAILED]
+    assert [answer.reason for answer in failed] == ["reply larger than 100,000 bytes (max_reply_bytes)"]
+    assert failed == [answers[3]]
+    assert len(server.asked) == len(QUESTIONS)
+
+
+def test_a_judge_behind_a_socks_proxy_is_asked_through_it(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = serve()
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with SocksProxy() as proxy:
+        monkeypatch.setenv("ALL_PROXY", f"socks5h://127.0.0.1:{proxy.port}")
+        judge = OpenAIJudge(ServerJudgeOptions(urls=(f"http://judge.example:{server.port}/v1",)))
+        try:
+            assert judge.choose(QUESTIONS[:1])[0].label == "yes"
+        finally:
+            judge.close()
+        assert proxy.hosts == {"judge.example"}
+
+
+def test_a_local_judge_is_not_asked_through_a_proxy(
+    serve: Serve, open_judge: OpenJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")  # nobody listens there
+    assert open_judge(serve()).choose(QUESTIONS[:1])[0].label == "yes"

@@ -1,4 +1,4 @@
-"""Tests of helpers: routing, backoff, token limits, context window, proxy, background thread."""
+"""Tests of helpers: routing, backoff, token limits, context window, background thread."""
 
 import threading
 from collections import Counter
@@ -12,7 +12,7 @@ from tasks.judges.openai.request_body import max_label_tokens, serialize_labels
 from tasks.judges.openai.server_features import ChoiceConstraint
 from tasks.model_clients.backoff import LONGEST, LONGEST_ASKED_FOR, backoff_seconds, retry_after_seconds
 from tasks.model_clients.event_loop import EventLoopThread
-from tasks.model_clients.replica import Reply, proxy_for
+from tasks.model_clients.replica import Reply
 from tasks.model_clients.routing import choose_replica
 
 NAMES = [f"http://host{i}/v1" for i in range(4)]
@@ -110,18 +110,6 @@ def test_remaining_tokens() -> None:
 )
 def test_messages_of_a_server(content: object, message: str) -> None:
     assert Reply(400, content, 0.1).message == message
-
-
-def test_a_proxy_is_used_where_the_environment_names_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "https_proxy", "no_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
-    assert proxy_for("http://judge.example/v1") is None
-    monkeypatch.setenv("HTTP_PROXY", "http://proxy.example:3128")
-    monkeypatch.setenv("NO_PROXY", "localhost,127.0.0.1")
-    assert proxy_for("http://judge.example/v1") == "http://proxy.example:3128"
-    assert proxy_for("https://judge.example/v1") is None
-    assert proxy_for("http://127.0.0.1:8000/v1") is None
 
 
 def test_the_background_thread_does_not_wait_for_itself() -> None:

@@ -1,0 +1,58 @@
+"""Tests of reading HTTP bodies within a limit."""
+
+import gzip
+import tracemalloc
+import zlib
+
+import pytest
+
+from tasks.runtime.http_bodies import BoundedBody, UnreadableBodyError
+
+TEXT = b"It rains in Paris. " * 1000
+
+
+def _raw_deflate(text: bytes) -> bytes:
+    compressor = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return compressor.compress(text) + compressor.flush()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "sent"),
+    [
+        (None, TEXT),
+        ("identity", TEXT),
+        ("gzip", gzip.compress(TEXT)),
+        ("GZIP", gzip.compress(TEXT[:100]) + gzip.compress(TEXT[100:])),
+        ("deflate", zlib.compress(TEXT)),
+        ("deflate", _raw_deflate(TEXT)),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 37, 1_000_000])
+def test_body_is_the_same_in_any_pieces(encoding: str | None, sent: bytes, size: int) -> None:
+    body = BoundedBody(encoding, len(TEXT), "limit")
+    for start in range(0, len(sent), size):
+        body.add(sent[start : start + size])
+    assert body.content() == TEXT
+    with pytest.raises(UnreadableBodyError, match=r"reply larger than 18,999 bytes \(limit\)"):
+        BoundedBody(encoding, len(TEXT) - 1, "limit").add(sent)
+
+
+def test_a_bomb_takes_little_memory() -> None:
+    bomb = gzip.compress(bytes(200_000_000))
+    tracemalloc.start()
+    with pytest.raises(UnreadableBodyError, match="larger than"):
+        BoundedBody("gzip", 4_000_000, "limit").add(bomb)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 12_000_000
+
+
+def test_a_damaged_body_is_refused() -> None:
+    with pytest.raises(UnreadableBodyError, match="damaged"):
+        BoundedBody("gzip", 100, "limit").add(b"no gzip")
+    cut = BoundedBody("gzip", 10**6, "limit")
+    cut.add(gzip.compress(TEXT)[:-20])
+    with pytest.raises(UnreadableBodyError, match="damaged"):
+        cut.content()
+    with pytest.raises(UnreadableBodyError, match="compressed as 'br', wanted gzip, deflate or none"):
+        BoundedBody("br", 100, "limit")
