@@ -1,12 +1,10 @@
 """Registry of metrics: find them by name or alias, parse requests, select those that fit the data."""
 
-import json
-import re
 from collections.abc import Callable, Collection
-from typing import Any
 
 from metric_core.errors import MetricParameterError, UnknownMetricError
 from metric_core.metric import Metric, MetricRequest
+from metric_core.metric_text import parse_metrics
 from metric_core.metrics.answer_correctness import ANSWER_CORRECTNESS
 from metric_core.metrics.answer_relevancy import ANSWER_RELEVANCY
 from metric_core.metrics.answer_similarity import ANSWER_SIMILARITY
@@ -65,10 +63,6 @@ METRICS: dict[str, Metric] = {
 _BY_ANY_NAME: dict[str, Metric] = {
     name: metric for metric in METRICS.values() for name in (metric.name, *metric.aliases)
 }
-_REQUEST = re.compile(r"\s*([^()\s]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
-_PARAMETER = re.compile(r"\s*(\w+)\s*=\s*")
-_END = re.compile(r"\s*(?:,|$)")
-_NEXT_PARAMETER = re.compile(r"\s*,\s*(?=\w+\s*=)|\s*$")
 
 
 def resolve(name: str) -> Metric:
@@ -101,7 +95,7 @@ def _suggest(wanted: str) -> list[str]:
 def parse_request(text: str, find: Callable[[str], Metric] = resolve) -> MetricRequest:
     """Parse a metric as written on a command line: its name, and parameters in parentheses.
 
-    Values are parsed as JSON if possible; otherwise a value is the text up to the next parameter.
+    `metric_core.metric_text` has the grammar of values.
 
     Args:
         text: Text to parse.
@@ -116,10 +110,12 @@ def parse_request(text: str, find: Callable[[str], Metric] = resolve) -> MetricR
     >>> parse_request("answer_correctness(weights=[0.5, 0.5])").key
     'answer_correctness(weights=0.5/0.5)'
     """
-    match = _REQUEST.fullmatch(text)
-    if match is None:
-        raise MetricParameterError(f"a metric is written name or name(parameter=value, ...), got {text!r}")
-    return find(match[1]).request(_parameters(match[2] or ""))
+    found = parse_metrics(text)
+    if len(found) != 1:
+        raise MetricParameterError(f"one metric is written name or name(parameter=value, ...), got {text!r}")
+    metric = find(found[0].name)
+    found[0].refuse_unknown_parameters(metric.name, list(metric.parameters))
+    return metric.request(found[0].parameters)
 
 
 def default_suite(available_columns: Collection[str]) -> list[MetricRequest]:
@@ -130,27 +126,3 @@ def default_suite(available_columns: Collection[str]) -> list[MetricRequest]:
     """
     requests = [metric.request() for metric in METRICS.values() if metric.in_default_suite]
     return [request for request in requests if set(request.columns) <= set(available_columns)]
-
-
-def _parameters(text: str) -> dict[str, Any]:
-    parameters: dict[str, Any] = {}
-    position = 0
-    while text[position:].strip():
-        name = _PARAMETER.match(text, position)
-        if name is None or name[1] in parameters:
-            raise MetricParameterError(f"parameters are written name=value, each once, got {text!r}")
-        parameters[name[1]], position = _value(text, name.end())
-    return parameters
-
-
-def _value(text: str, start: int) -> tuple[Any, int]:
-    """Return the value that begins at `start`, and the position of the next parameter."""
-    try:
-        value, end = json.JSONDecoder().raw_decode(text, start)
-    except ValueError:
-        end = None
-    if end is not None and (border := _END.match(text, end)):
-        return value, border.end()
-    rest = _NEXT_PARAMETER.search(text, start)
-    end = len(text) if rest is None else rest.end()
-    return text[start : end if rest is None else rest.start()], end

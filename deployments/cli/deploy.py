@@ -12,6 +12,7 @@ from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.options import Json, with_config
 from deployments.local_server import find_configured_url
 from metric_core.errors import ConfigError
+from metric_core.strict_json import DuplicateKeyError, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,9 +123,13 @@ def _variables(options: list[str]) -> dict[str, Any]:
         name, equals, value = option.partition("=")
         if not (name and equals):
             raise ConfigError(f"a job variable must be NAME=JSON, got {option!r}")
+        if name in variables:
+            raise ConfigError(f"the job variable {name} is given twice; keep one of the values")
         try:
-            variables[name] = json.loads(value)
-        except ValueError:
+            variables[name] = parse_json(value)
+        except DuplicateKeyError as error:
+            raise ConfigError(f"the job variable {name} cannot be used: {error}") from error
+        except (ValueError, RecursionError):
             variables[name] = value
     if not isinstance(variables.get("env", {}), dict):
         raise ConfigError(

@@ -6,10 +6,11 @@ from typing import Annotated
 import typer
 
 from deployments.cli._support.console import stdout
+from deployments.cli._support.verb import VerbGroup
 from deployments.local_server import find_configured_url, mask_url, server_status, use_server
 from metric_core.errors import ConfigError
 
-app = typer.Typer(help="Announce an event, such as a rebuilt index.", no_args_is_help=True)
+app = VerbGroup(help="Announce an event, such as a rebuilt index.", no_args_is_help=True)
 
 
 @app.callback()

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.options import ConfigFile, Json, flag_parameters, with_parameters
+from deployments.cli._support.verb import VerbGroup
 from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 QUIET_SECONDS = 15.0
 """Seconds between two lines of progress if stderr is not a terminal."""
 
-app = typer.Typer(help="Launch, inspect or stop a judge server (vLLM) on this machine.", no_args_is_help=True)
+app = VerbGroup(help="Launch, inspect or stop a judge server (vLLM) on this machine.", no_args_is_help=True)
 
 
 def _with_launch(command: Callable[..., None]) -> Callable[..., None]:

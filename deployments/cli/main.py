@@ -30,6 +30,7 @@ from deployments.cli import (
 )
 from deployments.cli._support.cli_errors import Verbs, describe_error, describe_server_error
 from deployments.cli._support.console import spare_encoding_errors, stderr
+from deployments.cli._support.verb import VerbGroup
 from metric_core.errors import (
     AssayError,
     ConfigError,
@@ -76,7 +77,7 @@ assay export runs/first > scores.csv
 assay export runs/first --shape wide --out scores.parquet
 """
 
-app = typer.Typer(
+app = VerbGroup(
     name="assay",
     cls=Verbs,
     help="Evaluate retrieval-augmented generation.",

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from deployments.cli._support.console import print_table, stdout
-from deployments.cli._support.options import Json
+from deployments.cli._support.options import Json, combine
 from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli.run import Verbose, load_models, print_evaluation, set_log_levels
 from deployments.local_server import start_server, use_server
@@ -53,7 +53,13 @@ def rerun(
         ),
     ] = None,
     metrics: Annotated[
-        str | None, typer.Option("--metrics", "-m", help="Metrics, comma-separated. Default: the metrics of the run.")
+        list[str] | None,
+        typer.Option(
+            "--metrics",
+            "-m",
+            metavar="METRIC,...",
+            help="Metrics, comma-separated. Default: the metrics of the run. Can be repeated.",
+        ),
     ] = None,
     judge: Annotated[
         str | None, typer.Option(metavar="builtin|URL", help="Another judge, or the same judge at another URL.")
@@ -87,7 +93,7 @@ def rerun(
     set_log_levels(verbose)
     from flows.execution.rerun_plan import parse_request, prepare  # noqa: PLC0415 loads Prefect
 
-    options = {"metrics": metrics, "judge": judge, "model": model, "cache": cache}
+    options = {"metrics": combine(metrics), "judge": judge, "model": model, "cache": cache}
     options |= {"tables": tables, "on_bad_row": on_bad_row, "out": out}
     request = parse_request(run=run, rows=None if rows is None else rows.value, stage=first, **options)
     ready = prepare(request)

@@ -1,11 +1,10 @@
 """`assay server`: inspect and stop the local Prefect server that runs share."""
 
-import typer
-
 from deployments.cli._support.console import stderr, stdout
+from deployments.cli._support.verb import VerbGroup
 from deployments.local_server import server_status, stop_server
 
-app = typer.Typer(help="Inspect or stop the local Prefect server that runs share.", no_args_is_help=True)
+app = VerbGroup(help="Inspect or stop the local Prefect server that runs share.", no_args_is_help=True)
 
 
 @app.command()

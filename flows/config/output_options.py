@@ -1,22 +1,13 @@
 """Declare the options that say where results go, and what is recomputed."""
 
-import json
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
 
 from metric_core.stages import Stage
 from tasks.options.option import Flag, Option, OptionGroup
+from tasks.options.text_forms import list_from_text, split_commas
 from tasks.runtime.credentials import refuse_secrets
-
-
-def _split_names(value: Any) -> Any:
-    """Return a list given as `claims,verdicts` or as JSON."""
-    if not isinstance(value, str):
-        return value
-    if value.lstrip().startswith("["):
-        return json.loads(value)
-    return [part.strip() for part in value.split(",") if part.strip()]
 
 
 class TableStoreOptions(OptionGroup):
@@ -60,13 +51,13 @@ class OutputOptions(OptionGroup):
         ),
     ] = None
     refresh: Annotated[
-        Annotated[tuple[Stage, ...], BeforeValidator(_split_names)],
+        Annotated[tuple[Stage, ...], BeforeValidator(list_from_text(split_commas))],
         Option(
             "Stages to recompute, asking the judge again, even if their tables are stored.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,
-            cli=Flag(long="--refresh", metavar="STAGE,...", default=""),
+            cli=Flag(long="--refresh", metavar="STAGE,...", repeats=True, default=""),
             examples=[["verdicts"]],
         ),
     ] = ()

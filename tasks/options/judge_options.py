@@ -1,6 +1,5 @@
 """Declare the options of the judge and of its panel."""
 
-import json
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -10,6 +9,7 @@ from tasks.options.launch_options import LaunchSettings
 from tasks.options.model_backends import BUILT_IN, JudgeBackend, PluginOptions
 from tasks.options.model_words import parse_model
 from tasks.options.option import Flag, ModelOptions, Option, OptionGroup
+from tasks.options.text_forms import list_from_text, split_commas
 from tasks.plugins.load_object import Group
 
 
@@ -84,10 +84,12 @@ class JudgeSettings(ModelOptions):
         return self.backend not in BUILT_IN[Group.JUDGES]
 
 
+_read_list = list_from_text(split_commas)
+
+
 def _parse_models(value: Any) -> Any:
     """Return the options of models given as `builtin,http://gpu2:8000/v1`, or as a list of words and tables."""
-    if isinstance(value, str):
-        value = json.loads(value) if value.lstrip().startswith("[") else [part.strip() for part in value.split(",")]
+    value = _read_list(value)
     return [parse_model(model) for model in value] if isinstance(value, list | tuple) else value
 
 

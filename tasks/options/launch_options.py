@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from tasks.options.option import Flag, Option, OptionGroup
+from tasks.options.text_forms import list_from_text
 
 API_SERVER = "vllm.entrypoints.openai.api_server"
 """The server's module. `vllm serve` looks up a distribution named vllm, which repackaged builds do not have."""
@@ -53,12 +54,8 @@ def _refuse_masked(value: SecretStr) -> SecretStr:
     return value
 
 
-def _split(value: Any) -> Any:
-    """Split a command line that is given as one text, as in an environment variable or a flag."""
-    return tuple(shlex.split(value)) if isinstance(value, str) else value
-
-
-Words: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_split)]
+Words: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(list_from_text(shlex.split))]
+"""A command line as a list of words, or as one text in an environment variable or a flag."""
 Variable: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Value: TypeAlias = Annotated[SecretStr, BeforeValidator(_as_text), AfterValidator(_refuse_masked)]
 
@@ -182,7 +179,7 @@ class LaunchSettings(OptionGroup):
             path=False,
             may_hold_secret=False,
             affects_scores=True,
-            cli="--extra-args",
+            cli=Flag(long="--extra-args", metavar="TEXT", repeats=True),
             examples=[["--quantization", "fp8"]],
         ),
     ] = ()

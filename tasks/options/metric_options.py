@@ -1,23 +1,19 @@
 """Declare the options that say which metrics are computed, and how verdicts count."""
 
-import json
-import re
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
 from metric_core.errors import ConfigError
 from metric_core.metric import MetricRequest
+from metric_core.metric_text import parse_metrics
 from tasks.options.option import Flag, Option, OptionGroup
+from tasks.options.text_forms import list_from_text
 
 
-def _split_metrics(value: Any) -> Any:
-    """Return a list given as `a,b(c=1,d=2)` or as JSON: commas inside parentheses belong to the metric."""
-    if not isinstance(value, str):
-        return value
-    if value.lstrip().startswith("["):
-        return json.loads(value)
-    return [part.strip() for part in re.split(r",(?![^(]*\))", value) if part.strip()]
+def _split_metrics(text: str) -> list[str]:
+    """Return the metrics of `a,b(c=1,d=2)`."""
+    return list(map(str, parse_metrics(text)))
 
 
 class MetricChoice(OptionGroup):
@@ -46,7 +42,9 @@ class MetricChoice(OptionGroup):
         return find_metric(self.metric).request(self.parameters, key)
 
 
-MetricChoices: TypeAlias = Annotated[tuple[str | MetricChoice, ...] | None, BeforeValidator(_split_metrics)]
+MetricChoices: TypeAlias = Annotated[
+    tuple[str | MetricChoice, ...] | None, BeforeValidator(list_from_text(_split_metrics))
+]
 """Metrics by name, with or without parameters; None if none are named."""
 
 
@@ -77,6 +75,8 @@ class MetricOptions(VerdictOptions):
             cli=Flag(
                 long="--metrics",
                 short="-m",
+                metavar="METRIC,...",
+                repeats=True,
                 help="Metrics, comma-separated, parameters in parentheses: "
                 "faithfulness,noise_sensitivity(mode=irrelevant). Default: all whose columns the data has.",
             ),

@@ -31,6 +31,8 @@ class Flag:
         metavar: Placeholder of the value in the help.
         help: Help text; None takes the description.
         default: Default to state in the help; None takes the default of the field.
+        repeats: True if the flag can be given several times and the values add up. Any other flag is refused the
+            second time.
     """
 
     long: str
@@ -38,6 +40,7 @@ class Flag:
     metavar: str | None = None
     help: str | None = None
     default: str | None = None
+    repeats: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

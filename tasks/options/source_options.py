@@ -1,6 +1,5 @@
 """Declare the options of the data: names of columns, number of rows, and treatment of bad rows."""
 
-import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -9,27 +8,27 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from metric_core.columns import COLUMN_ALIASES, COLUMNS
 from metric_core.errors import ConfigError
 from tasks.options.option import Flag, Option, OptionGroup
+from tasks.options.text_forms import split_commas, table_from_text
 from tasks.runtime.credentials import refuse_secrets
 from tasks.runtime.wording import quote_names, suggest_nearest
 
 
-def _split_pairs(value: Any) -> Any:
-    """Return a table given as `a=b,c=d` or as JSON."""
-    if not isinstance(value, str):
-        return value
-    if value.lstrip().startswith("{"):
-        return json.loads(value)
-    pairs = [part.partition("=") for part in value.split(",") if part.strip()]
+def _split_pairs(text: str) -> list[tuple[str, str]]:
+    """Return the pairs of `a=b,c=d`."""
+    pairs = [part.partition("=") for part in split_commas(text)]
     if any(not equals for _, equals, _ in pairs):
-        raise ValueError("expected data_column=sample_column, comma-separated")
-    return {name.strip(): target.strip() for name, _, target in pairs}
+        raise ValueError(
+            "expected data_column=sample_column, comma-separated; names that contain a comma or an equals sign are "
+            'given as JSON, {"data, column": "sample_column"}'
+        )
+    return [(name.strip(), target.strip()) for name, _, target in pairs]
 
 
 class RowOptions(OptionGroup):
     """Options that say how the rows of the data are read."""
 
     column_map: Annotated[
-        Annotated[dict[str, str], BeforeValidator(_split_pairs)],
+        Annotated[dict[str, str], BeforeValidator(table_from_text(_split_pairs))],
         Option(
             "Column of the data = column of a sample, where the names differ.",
             path=False,
@@ -38,6 +37,7 @@ class RowOptions(OptionGroup):
             cli=Flag(
                 long="--column-map",
                 metavar="DATA=SAMPLE,...",
+                repeats=True,
                 help="Columns by other names: prompt=user_input,gold=reference.",
             ),
             examples=[{"prompt": "user_input"}],

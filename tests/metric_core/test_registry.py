@@ -79,9 +79,9 @@ def test_command_line_text_is_read(text: str, name: str, given: dict[str, object
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "a metric is written name"),
-        ("faithfulness(", "a metric is written name"),
-        ("two words", "a metric is written name"),
+        ("", "one metric is written name"),
+        ("faithfulness(", "this parenthesis is never closed"),
+        ("two words", "wanted a comma between two metrics"),
         ("factual_correctness(recall)", "parameters are written name=value"),
         ("factual_correctness(beta=1, beta=2)", "parameters are written name=value, each once"),
         ("factual_correctness(mode=best)", "mode must be one of 'f1', 'precision', 'recall', got 'best'"),

@@ -19,6 +19,7 @@ from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
 from tasks.options.model_words import parse_model
 from tasks.options.option import Flag, OptionGroup, declarations, facts_of, variable_name
+from tasks.options.text_forms import RepeatedText
 
 ConfigFile: TypeAlias = Annotated[
     Path | None, typer.Option("--config", "-c", envvar="ASSAY_CONFIG", help="Configuration file (.toml, .yaml).")
@@ -91,9 +92,14 @@ def declared_option(name: str, long: str | None = None, table: tuple[str, ...] =
         texts.append(f"Default: {default}.")
     least: Any = next((item.ge for item in field.metadata if isinstance(item, Ge) and not table), None)
     flags = [long or (flag.long if flag else ""), flag.short if flag else None]
+    variable: str | None = variable_name((*table, name))
+    if flag is not None and flag.repeats:
+        # typer would split the variable at white space; the configuration reads it whole.
+        texts.append(f"Can be repeated.  [env var: {variable}]")
+        variable = None
     return typer.Option(
         *filter(None, flags),
-        envvar=variable_name((*table, name)),
+        envvar=variable,
         help=" ".join(texts),
         metavar=flag.metavar if flag else None,
         autocompletion=_COMPLETIONS.get(name) if not table else None,
@@ -132,6 +138,7 @@ def flag_parameters(table: tuple[str, ...] = ()) -> Iterator[inspect.Parameter]:
         kind: Any = next(
             (kind for kind in (int, float) if kind in (field.annotation, *get_args(field.annotation))), str
         )
+        kind = list[str] if flag.repeats else kind
         yield _parameter(name, kind | None, declared_option(name, table=table))
 
 
@@ -195,13 +202,18 @@ def with_parameters(
 
     @wraps(command)
     def wrapper(**values: Any) -> None:
-        given = {option.name: values.pop(option.name) for option in options}
+        given = {option.name: combine(values.pop(option.name)) for option in options}
         command(make(given), **values)
 
     parameters = [*options, *command_options]
     vars(wrapper)["__signature__"] = inspect.Signature(parameters)
     wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return wrapper
+
+
+def combine(value: Any) -> Any:
+    """Return the value of an option; those of a repeated one in the form that configurations add up."""
+    return (RepeatedText(value) or None) if isinstance(value, list | tuple) else value
 
 
 def _configuration(source: str | None, config: Path | None, model: str | None, **given: Any) -> RunConfig:

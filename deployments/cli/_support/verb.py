@@ -1,0 +1,40 @@
+"""Parse the arguments of a verb: an option that is given twice adds up or is refused."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import typer
+from typer.core import TyperCommand
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Verb(TyperCommand):
+    """A verb of the command line.
+
+    By default the last value of a repeated option would be used, and the others ignored without a message.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments; refuse an option with one value that is given several times."""
+        if not ctx.resilient_parsing:
+            _, _, order = self.make_parser(ctx).parse_args(list(args))
+            for parameter, count in Counter(order).items():
+                if count > 1 and _has_one_value(parameter):
+                    ctx.fail(f"{max(parameter.opts, key=len)} is given {count} times, and has one value. Give it once.")
+        return super().parse_args(ctx, args)
+
+
+class VerbGroup(typer.Typer):
+    """A group of verbs."""
+
+    def command(self, *arguments: Any, **options: Any) -> Callable[[F], F]:
+        """Return a decorator that adds a verb to the group."""
+        return super().command(*arguments, **{"cls": Verb, **options})
+
+
+def _has_one_value(parameter: Any) -> bool:
+    """Return whether a second occurrence on the command line may contradict the first one."""
+    is_switch = parameter.is_flag and not parameter.secondary_opts
+    return parameter.param_type_name == "option" and not (parameter.multiple or parameter.count or is_switch)
