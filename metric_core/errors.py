@@ -4,6 +4,7 @@
     ├── ConfigError                 an option, a configuration file or a combination of both
     │   ├── UnknownMetricError      a metric name that is not registered
     │   ├── MetricParameterError    an unknown metric parameter, or an invalid value
+    │   ├── MetricError             a metric that raises, or violates its declarations
     │   └── PluginError             a plugin that is missing, has the wrong type, or raises
     ├── SourceError                 the data: an unreadable file, a missing column
     │   └── BadRowsError            rows that are not valid samples, with their row numbers
@@ -44,6 +45,10 @@ class UnknownMetricError(ConfigError):
 
 class MetricParameterError(ConfigError):
     """An unknown metric parameter, or an invalid value for one."""
+
+
+class MetricError(ConfigError):
+    """A metric that raises, reads what it does not declare, or returns what it does not declare."""
 
 
 class PluginError(ConfigError):

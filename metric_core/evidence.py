@@ -6,7 +6,7 @@ from typing import Any
 
 from metric_core import reasons
 from metric_core.records import Question, Rating, Sample, Score, Side, Support, VerdictKind
-from metric_core.stages import Product, closure
+from metric_core.stages import PRODUCTS, Product, Stage, closure
 
 ALL_CONTEXTS = "contexts"
 """Premise: all retrieved contexts, joined by newlines."""
@@ -26,6 +26,12 @@ SUPPORTS: dict[Product, tuple[Side, str]] = {
 }
 """Products that hold the verdicts on all claims (or sentences) of a side against one premise."""
 
+BY_EACH_CONTEXT: dict[Side, tuple[Product, ...]] = {
+    Side.RESPONSE: (Product.CLAIMS_BY_EACH_CONTEXT,),
+    Side.REFERENCE: (Product.CLAIMS_BY_EACH_CONTEXT,),
+}
+"""Products that hold verdicts on the claims of a side against single contexts."""
+
 _PRODUCT_OF_SUPPORT = {support: product for product, support in SUPPORTS.items()}
 _PRODUCT_OF_KIND = {
     VerdictKind.USEFULNESS_FOR_REFERENCE: Product.USEFULNESS_FOR_REFERENCE,
@@ -33,6 +39,11 @@ _PRODUCT_OF_KIND = {
     VerdictKind.RELEVANCE: Product.SENTENCE_RELEVANCE,
 }
 _CLOSURES = {product: closure([product]) for product in Product}
+_SIDES = {
+    product: frozenset(PRODUCTS[part].side for part in parts if PRODUCTS[part].stage is Stage.CLAIMS)
+    for product, parts in _CLOSURES.items()
+}
+"""Product -> the sides whose claims it holds, or is computed from."""
 
 
 def context_premise(index: int) -> str:
@@ -56,16 +67,25 @@ def premise_text(sample: Sample, premise: str) -> str:
     return (sample.retrieved_contexts or ())[int(premise.partition(":")[2])]
 
 
-def product_of(kind: VerdictKind, claim_id: str, premise: str) -> Product:
-    """Return the product that a verdict belongs to.
+def products_of(kind: VerdictKind, claim_id: str, premise: str) -> tuple[Product, ...]:
+    """Return the products that a verdict belongs to.
 
-    >>> product_of(VerdictKind.SUPPORT, "reference:0", BY_RESPONSE)
-    <Product.REFERENCE_CLAIMS_BY_RESPONSE: 'reference claims by response'>
+    >>> products_of(VerdictKind.SUPPORT, "reference:0", BY_RESPONSE)
+    (<Product.REFERENCE_CLAIMS_BY_RESPONSE: 'reference claims by response'>,)
     """
     if kind is not VerdictKind.SUPPORT:
-        return _PRODUCT_OF_KIND[kind]
-    side = Side(claim_id.partition(":")[0])
-    return _PRODUCT_OF_SUPPORT.get((side, premise), Product.CLAIMS_BY_EACH_CONTEXT)
+        return (_PRODUCT_OF_KIND[kind],)
+    return _products_of_support(Side(claim_id.partition(":")[0]), premise)
+
+
+def product_of_usefulness(kind: VerdictKind) -> Product:
+    """Return the product that holds the usefulness verdicts of a kind."""
+    return _PRODUCT_OF_KIND[kind]
+
+
+def _products_of_support(side: Side, premise: str) -> tuple[Product, ...]:
+    whole = _PRODUCT_OF_SUPPORT.get((side, premise))
+    return BY_EACH_CONTEXT.get(side, ()) if whole is None else (whole,)
 
 
 class MissingProductError(Exception):
@@ -113,12 +133,24 @@ class Evidence:
         return value
 
     def claim_ids(self, side: Side, product: Product) -> Sequence[str]:
-        """Return the ids of the claims (or sentences) of a side, in order."""
+        """Return the ids of the claims (or sentences) of a side, in order.
+
+        Raises:
+            ValueError: If the product does not hold that side.
+        """
+        if side not in _SIDES[product]:
+            raise ValueError(f"the product {str(product)!r} does not hold the claims of the {side}")
         self._require(product)
         return tuple(self.claims.get(side, {}))
 
     def supports(self, side: Side, premise: str, product: Product) -> list[Support]:
-        """Return the support of every claim of a side by a premise, in the order of the claims."""
+        """Return the support of every claim of a side by a premise, in the order of the claims.
+
+        Raises:
+            ValueError: If the product does not hold verdicts on that side by that premise.
+        """
+        if product not in _products_of_support(side, premise):
+            raise ValueError(f"the product {str(product)!r} does not hold verdicts on the {side} by the {premise}")
         return [self.verdicts.get((VerdictKind.SUPPORT, claim, premise)) for claim in self.claim_ids(side, product)]
 
     def context_supports(self, side: Side, product: Product) -> list[list[Support]]:
@@ -144,7 +176,13 @@ class Evidence:
         return [self.verdicts.get((VerdictKind.RELEVANCE, sentence, BY_USER_INPUT)) for sentence in sentences]
 
     def entity_set(self, side: Side, product: Product) -> Sequence[str]:
-        """Return the distinct entities found in a text."""
+        """Return the distinct entities found in a text.
+
+        Raises:
+            ValueError: If the product does not hold the entities of that text.
+        """
+        if (PRODUCTS[product].stage, PRODUCTS[product].side) != (Stage.ENTITIES, side):
+            raise ValueError(f"the product {str(product)!r} does not hold the entities of the {side}")
         self._require(product)
         return self.entities.get(side, ())
 

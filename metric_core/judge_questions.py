@@ -7,11 +7,12 @@ configuration and are trusted.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, TypeAlias
 
+from metric_core import columns
 from metric_core.records import Sample
 
 
@@ -224,17 +225,34 @@ def ask_relevant_sentences(sentences: Sequence[str], user_input: str) -> Generat
     )
 
 
-def texts_of(sample: Sample) -> dict[str, str]:
+ALL_TEXTS = (
+    columns.RETRIEVED_CONTEXTS,
+    columns.USER_INPUT,
+    columns.RESPONSE,
+    columns.REFERENCE,
+    columns.REFERENCE_CONTEXTS,
+)
+"""Columns whose texts a question about the sample as a whole can show."""
+
+_ROLES = {columns.RETRIEVED_CONTEXTS: CONTEXTS}
+"""Roles that differ from the name of the column."""
+
+
+def texts_of(sample: Sample, names: Collection[str] = ALL_TEXTS) -> dict[str, str]:
     r"""Return the texts that a sample has, by role, for questions about the sample as a whole.
+
+    Args:
+        sample: The row.
+        names: Columns to show; a metric can show only those that it declares.
 
     >>> texts_of(Sample(user_input="Why?", retrieved_contexts=("a", "b")))
     {'contexts': 'a\nb', 'user_input': 'Why?'}
+    >>> texts_of(Sample(user_input="Why?", response="So."), ["response"])
+    {'response': 'So.'}
     """
-    texts = {
-        CONTEXTS: sample.joined_contexts if sample.retrieved_contexts is not None else None,
-        USER_INPUT: sample.user_input,
-        RESPONSE: sample.response,
-        REFERENCE: sample.reference,
-        "reference_contexts": "\n".join(sample.reference_contexts) if sample.reference_contexts is not None else None,
-    }
-    return {role: text for role, text in texts.items() if text is not None}
+    texts = {}
+    for name in ALL_TEXTS:
+        value = getattr(sample, name) if name in names else None
+        if value is not None:
+            texts[_ROLES.get(name, name)] = value if isinstance(value, str) else "\n".join(value)
+    return texts

@@ -6,13 +6,35 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from metric_core.errors import MetricParameterError
+from metric_core.declared_reads import Declarations, DeclaredEvidence, DeclaredSample
+from metric_core.errors import AssayError, MetricError, MetricParameterError
 from metric_core.evidence import Evidence, MissingProductError
 from metric_core.judge_questions import RatingRequest
+from metric_core.reasons import missing_column
 from metric_core.records import Direction, Sample, Score
-from metric_core.stages import Product
+from metric_core.score_checks import score_problem
+from metric_core.stages import Product, closure
 
 Parameters: TypeAlias = Mapping[str, Any]
+
+
+class ParameterValues(dict[str, Any]):
+    """The complete parameters of a request; reading one that the metric does not declare is an error.
+
+    >>> ParameterValues({"most": 5}).get("least", 1)
+    Traceback (most recent call last):
+        ...
+    KeyError: "the metric has no parameter 'least'; it has: most"
+    """
+
+    def __missing__(self, name: str) -> Any:
+        """Raise KeyError with the names that exist."""
+        raise KeyError(f"the metric has no parameter {name!r}; it has: {', '.join(self) or 'none'}")
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a declared parameter; a default would hide a misspelled name."""
+        del default
+        return self[name]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +71,10 @@ class Metric:
         bounds: Function from parameters to the least and the greatest value; it returns None if the user or the row
             defines the scale.
         undefined: Reason -> description, for every undefined outcome of the formula. Missing columns and products
-            have separate reasons.
+            have separate reasons. Any other reason ends the run.
+        failed: Reason -> description, for failed outcomes of the formula other than an unusable verdict, rating,
+            reply or vector.
+        optional_columns: Function from parameters to the sample columns that the formula uses if the data has them.
         aliases: Other names of the metric.
         parameters: Name -> parameter.
         check: Validator that returns a description of valid combinations if the parameters conflict, else None.
@@ -72,6 +97,8 @@ class Metric:
     direction: Direction = Direction.HIGHER
     bounds: Callable[[Parameters], tuple[float, float] | None] = lambda _: (0.0, 1.0)
     undefined: Mapping[str, str]
+    failed: Mapping[str, str] = field(default_factory=dict)
+    optional_columns: Callable[[Parameters], tuple[str, ...]] = lambda _: ()
     aliases: tuple[str, ...] = ()
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     check: Callable[[Parameters], str | None] | None = None
@@ -92,7 +119,7 @@ class Metric:
             if name not in self.parameters:
                 known = ", ".join(self.parameters) or "none"
                 raise MetricParameterError(f"{self.name} has no parameter {name!r}; it has: {known}")
-        completed: dict[str, Any] = {}
+        completed = ParameterValues()
         for name, parameter in self.parameters.items():
             if parameter.required and name not in given:
                 raise MetricParameterError(f"{self.name} needs the parameter {name!r}: {parameter.summary}")
@@ -126,43 +153,95 @@ class MetricRequest:
     metric: Metric
     parameters: Parameters
     key: str
+    columns: tuple[str, ...] = field(init=False, compare=False, repr=False)
+    """Sample columns that the metric needs."""
+    optional_columns: tuple[str, ...] = field(init=False, compare=False, repr=False)
+    """Sample columns that the metric uses if the data has them."""
+    products: tuple[Product, ...] = field(init=False, compare=False, repr=False)
+    """Products that the metric reads."""
+    bounds: tuple[float, float] | None = field(init=False, compare=False, repr=False)
+    """Least and greatest value; None if the user or the row defines the scale."""
+    _declared: Declarations = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        metric, parameters = self.metric, self.parameters
+        for name in ("columns", "optional_columns", "products", "bounds"):
+            object.__setattr__(self, name, getattr(metric, name)(parameters))
+        readable = frozenset({*self.columns, *self.optional_columns})
+        declared = Declarations(self._name, self.key, readable, closure(self.products))
+        object.__setattr__(self, "_declared", declared)
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """Sample columns that the metric needs."""
-        return self.metric.columns(self.parameters)
-
-    @property
-    def products(self) -> tuple[Product, ...]:
-        """Products that the metric reads."""
-        return self.metric.products(self.parameters)
-
-    @property
-    def bounds(self) -> tuple[float, float] | None:
-        """Least and greatest value; None if the user or the row defines the scale."""
-        return self.metric.bounds(self.parameters)
+    def _name(self) -> str:
+        origin = self.metric.origin
+        return f"{self.metric.name} ({origin})" if origin else self.metric.name
 
     def rating_requests(self, sample: Sample) -> Sequence[RatingRequest] | Score:
-        """Return the rating questions about a sample, or its score if no question is needed."""
-        if self.metric.ratings is None:
+        """Return the rating questions about a sample, or its score if no question is needed.
+
+        Raises:
+            MetricError: If the metric raises, reads an undeclared column, or returns an invalid score.
+        """
+        ask = self.metric.ratings
+        if ask is None:
             return ()
-        try:
-            self._require_columns(Evidence(sample))
-        except MissingProductError as missing:
-            return missing.outcome
-        return self.metric.ratings(sample, self.parameters)
+
+        def ask_about(evidence: Evidence) -> Sequence[RatingRequest] | Score:
+            return ask(DeclaredSample(evidence.sample, self._declared), self.parameters)
+
+        asked: Sequence[RatingRequest] | Score = self._checked(ask_about, Evidence(sample))
+        return asked
 
     def score(self, evidence: Evidence) -> Score:
-        """Return the score of a row: undefined if a column is missing, the recorded gap if a product is missing."""
-        try:
-            self._require_columns(evidence)
-            return self.metric.compute(self, evidence)
-        except MissingProductError as missing:
-            return missing.outcome
+        """Return the score of a row: undefined if a column is missing, the recorded gap if a product is missing.
 
-    def _require_columns(self, evidence: Evidence) -> None:
-        for column in self.columns:
-            evidence.column(column)
+        Raises:
+            MetricError: If the metric raises, reads what it does not declare, or returns an invalid score: one outside
+                its range, one with an undeclared reason, or none.
+        """
+
+        def compute(evidence: Evidence) -> Any:
+            score: object = self.metric.compute(self, DeclaredEvidence(evidence, self._declared))
+            if not isinstance(score, Score):
+                raise self._error(f"returned {score!r}, wanted a Score", evidence.sample)
+            return score
+
+        score: Score = self._checked(compute, evidence)
+        return score
+
+    def _checked(self, call: Callable[[Evidence], Any], evidence: Evidence) -> Any:
+        """Return what the metric returns for a row; a score only if it is valid."""
+        sample = evidence.sample
+        try:
+            for column in self.columns:
+                evidence.column(column)
+            result = call(evidence)
+        except MissingProductError as missing:
+            return self._known_outcome(missing.outcome, evidence)
+        except AssayError:
+            raise
+        except Exception as error:
+            raise self._error(f"raised {type(error).__name__}: {error}", sample) from error
+        if isinstance(result, Score):
+            missing_columns = {missing_column(column) for column in (*self.columns, *self.optional_columns)}
+            undefined = missing_columns.union(self.metric.undefined)
+            problem = score_problem(result, self.bounds, undefined, self.metric.failed)
+            if problem is not None:
+                raise self._error(problem, sample)
+        return result
+
+    def _known_outcome(self, outcome: Score, evidence: Evidence) -> Score:
+        """Return the outcome of a gap, which a metric that raises the error itself cannot invent."""
+        known = {gap.reason for gap in evidence.gaps.values()}
+        known |= {rating.reason for rating in evidence.ratings.get(self.key, ())}
+        known |= {missing_column(column) for column in (*self.columns, *self.optional_columns)}
+        if outcome.reason not in known:
+            problem = f"raised MissingProductError for {outcome.reason!r}, which is no recorded gap"
+            raise self._error(problem, evidence.sample)
+        return outcome
+
+    def _error(self, problem: str, sample: Sample) -> MetricError:
+        return MetricError(f"the metric {self._name} {problem} (row {sample.row_id!r})")
 
 
 def constant(*values: Any) -> Callable[[Parameters], tuple[Any, ...]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from metric_core import columns as c
+from metric_core.records import Side
 
 
 class Stage(StrEnum):
@@ -68,20 +69,22 @@ class ProductSpec:
         stage: Stage that computes the product.
         columns: Sample columns that the product is computed from.
         requires: Products that the product is computed from.
+        side: Side whose claims, sentences or entities the product holds.
     """
 
     stage: Stage
     columns: tuple[str, ...] = ()
     requires: tuple[Product, ...] = ()
+    side: Side | None = None
 
 
 PRODUCTS: dict[Product, ProductSpec] = {
-    Product.RESPONSE_CLAIMS: ProductSpec(Stage.CLAIMS, (c.RESPONSE,)),
-    Product.REFERENCE_CLAIMS: ProductSpec(Stage.CLAIMS, (c.REFERENCE,)),
-    Product.REFERENCE_SENTENCES: ProductSpec(Stage.CLAIMS, (c.REFERENCE,)),
-    Product.CONTEXT_SENTENCES: ProductSpec(Stage.CLAIMS, (c.RETRIEVED_CONTEXTS,)),
-    Product.REFERENCE_ENTITIES: ProductSpec(Stage.ENTITIES, (c.REFERENCE,)),
-    Product.CONTEXT_ENTITIES: ProductSpec(Stage.ENTITIES, (c.RETRIEVED_CONTEXTS,)),
+    Product.RESPONSE_CLAIMS: ProductSpec(Stage.CLAIMS, (c.RESPONSE,), side=Side.RESPONSE),
+    Product.REFERENCE_CLAIMS: ProductSpec(Stage.CLAIMS, (c.REFERENCE,), side=Side.REFERENCE),
+    Product.REFERENCE_SENTENCES: ProductSpec(Stage.CLAIMS, (c.REFERENCE,), side=Side.REFERENCE_SENTENCE),
+    Product.CONTEXT_SENTENCES: ProductSpec(Stage.CLAIMS, (c.RETRIEVED_CONTEXTS,), side=Side.CONTEXT_SENTENCE),
+    Product.REFERENCE_ENTITIES: ProductSpec(Stage.ENTITIES, (c.REFERENCE,), side=Side.REFERENCE),
+    Product.CONTEXT_ENTITIES: ProductSpec(Stage.ENTITIES, (c.RETRIEVED_CONTEXTS,), side=Side.CONTEXT),
     Product.QUESTIONS: ProductSpec(Stage.QUESTIONS, (c.RESPONSE,)),
     Product.RATINGS: ProductSpec(Stage.RATINGS),
     Product.RESPONSE_CLAIMS_BY_CONTEXTS: ProductSpec(
@@ -128,6 +131,15 @@ def closure(products: Iterable[Product]) -> frozenset[Product]:
             closed.add(product)
             waiting.extend(PRODUCTS[product].requires)
     return frozenset(closed)
+
+
+def products_on(stage: Stage, side: Side) -> tuple[Product, ...]:
+    """Return the products of a stage that hold the claims, sentences or entities of a side.
+
+    >>> products_on(Stage.CLAIMS, Side.REFERENCE)
+    (<Product.REFERENCE_CLAIMS: 'reference claims'>,)
+    """
+    return tuple(product for product, spec in PRODUCTS.items() if (spec.stage, spec.side) == (stage, side))
 
 
 def any_judged(products: Iterable[Product]) -> bool:

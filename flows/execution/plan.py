@@ -79,7 +79,7 @@ class Plan:
     def question_count(self) -> int:
         """Regenerated questions per response: the largest number that a metric needs."""
         counts = [
-            request.parameters.get("strictness", DEFAULT_QUESTIONS)
+            dict(request.parameters).get("strictness", DEFAULT_QUESTIONS)
             for request in self.requests
             if Product.QUESTIONS in closure(request.products)
         ]

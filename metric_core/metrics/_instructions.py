@@ -8,18 +8,18 @@ from string import Formatter
 from typing import Any
 
 from metric_core import columns
-from metric_core.judge_questions import CONTEXTS, REFERENCE, RESPONSE, USER_INPUT, texts_of
+from metric_core.judge_questions import ALL_TEXTS, texts_of
 from metric_core.metric import Parameter, Parameters, allow_none, require_text
 from metric_core.records import Sample
 
-ROLES: dict[str, str] = {
-    columns.USER_INPUT: USER_INPUT,
-    columns.RESPONSE: RESPONSE,
-    columns.RETRIEVED_CONTEXTS: CONTEXTS,
-    columns.REFERENCE: REFERENCE,
-    columns.REFERENCE_CONTEXTS: columns.REFERENCE_CONTEXTS,
-}
-"""Placeholder (the name of a column) -> role of its text in a question."""
+PLACEHOLDERS = (
+    columns.USER_INPUT,
+    columns.RESPONSE,
+    columns.RETRIEVED_CONTEXTS,
+    columns.REFERENCE,
+    columns.REFERENCE_CONTEXTS,
+)
+"""Columns that a prompt may name in braces."""
 
 
 def columns_of(parameters: Parameters) -> tuple[str, ...]:
@@ -35,15 +35,22 @@ def columns_of(parameters: Parameters) -> tuple[str, ...]:
     )
 
 
+def optional_columns_of(parameters: Parameters) -> tuple[str, ...]:
+    """Return the columns that a criterion uses if the data has them: all texts, unless a prompt has placeholders.
+
+    >>> optional_columns_of({"prompt": "How clear is {response}?"})
+    ()
+    """
+    return () if columns_of(parameters) else ALL_TEXTS
+
+
 def select_texts(sample: Sample, parameters: Parameters) -> dict[str, str]:
     """Return the texts to show to the judge, by role: those with a placeholder, or all if there is none.
 
     >>> select_texts(Sample(user_input="Why?", response="So."), {"prompt": "How clear is {response}?"})
     {'response': 'So.'}
     """
-    texts = texts_of(sample)
-    shown = [ROLES[column] for column in columns_of(parameters)] or list(texts)
-    return {role: text for role, text in texts.items() if role in shown}
+    return texts_of(sample, columns_of(parameters) or ALL_TEXTS)
 
 
 def join_instructions(parameters: Parameters) -> dict[str, str]:
@@ -72,7 +79,7 @@ def require_prompt(value: Any) -> str | None:
     >>> require_prompt("Rate {answer}")
     'a text whose placeholders are among {user_input}, {response}, {retrieved_contexts}, {reference}, ...'
     """
-    wanted = "a text whose placeholders are among " + ", ".join(f"{{{column}}}" for column in ROLES)
+    wanted = "a text whose placeholders are among " + ", ".join(f"{{{column}}}" for column in PLACEHOLDERS)
     if not isinstance(value, str) or not value.strip():
         return wanted
     try:
@@ -80,7 +87,7 @@ def require_prompt(value: Any) -> str | None:
     except ValueError:
         return f"{wanted}, with all other braces doubled"
     is_valid = all(
-        field is None or (field in ROLES and not spec and not conversion) for _, field, spec, conversion in parts
+        field is None or (field in PLACEHOLDERS and not spec and not conversion) for _, field, spec, conversion in parts
     )
     return None if is_valid else wanted
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from metric_core import reasons
 from metric_core.evidence import Evidence
-from metric_core.judge_questions import ChoiceQuestion, QuestionKind, RatingRequest, texts_of
+from metric_core.judge_questions import ALL_TEXTS, ChoiceQuestion, QuestionKind, RatingRequest, texts_of
 from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, constant, require_text
 from metric_core.metrics._votes import STRICTNESS, exact_label, majority, vote_count
 from metric_core.records import Direction, Sample, Score
@@ -52,6 +52,7 @@ ASPECT_CRITIC = Metric(
     source="Ragas documentation, General Purpose Metrics, Aspect Critic",
     family="aspect_critic",
     columns=constant(),
+    optional_columns=constant(*ALL_TEXTS),
     products=constant(Product.RATINGS),
     compute=_compute,
     direction=Direction.NEITHER,

@@ -11,6 +11,7 @@ from metric_core.metrics._instructions import (
     PARAMETERS,
     columns_of,
     join_instructions,
+    optional_columns_of,
     require_one_instruction,
     select_texts,
 )
@@ -115,6 +116,7 @@ DISCRETE_CRITERIA = Metric(
     source="Ragas documentation, General Purpose Metrics, Simple Criteria Scoring",
     family="discrete_criteria",
     columns=columns_of,
+    optional_columns=optional_columns_of,
     products=constant(Product.RATINGS),
     compute=_compute,
     direction=Direction.NEITHER,

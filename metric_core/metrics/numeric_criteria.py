@@ -10,6 +10,7 @@ from metric_core.metrics._instructions import (
     PARAMETERS,
     columns_of,
     join_instructions,
+    optional_columns_of,
     require_one_instruction,
     select_texts,
 )
@@ -70,6 +71,7 @@ NUMERIC_CRITERIA = Metric(
     source="Ragas, Numeric Metric",
     family="numeric_criteria",
     columns=columns_of,
+    optional_columns=optional_columns_of,
     products=constant(Product.RATINGS),
     compute=_compute,
     direction=Direction.NEITHER,

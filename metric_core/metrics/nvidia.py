@@ -79,21 +79,20 @@ def _rating_requests(labels: tuple[str, ...], texts: dict[QuestionKind, dict[str
 
 
 def _accuracy_questions(sample: Sample, _: Parameters) -> list[RatingRequest]:
-    texts = texts_of(sample)
-    straight = {role: texts[role] for role in (USER_INPUT, RESPONSE, REFERENCE)}
-    swapped = straight | {RESPONSE: texts[REFERENCE], REFERENCE: texts[RESPONSE]}
+    straight = texts_of(sample, (columns.USER_INPUT, columns.RESPONSE, columns.REFERENCE))
+    swapped = straight | {RESPONSE: straight[REFERENCE], REFERENCE: straight[RESPONSE]}
     return _rating_requests(ACCURACY_LABELS, {QuestionKind.ACCURACY_1: straight, QuestionKind.ACCURACY_2: swapped})
 
 
 def _relevance_questions(sample: Sample, _: Parameters) -> list[RatingRequest] | Score:
-    texts = {role: texts_of(sample)[role] for role in (CONTEXTS, USER_INPUT)}
+    texts = texts_of(sample, (columns.RETRIEVED_CONTEXTS, columns.USER_INPUT))
     kinds = (QuestionKind.CONTEXT_RELEVANCE_1, QuestionKind.CONTEXT_RELEVANCE_2)
     shortcut = context_relevance_shortcut(texts[USER_INPUT], texts[CONTEXTS])
     return _rating_requests(RELEVANCE_LABELS, dict.fromkeys(kinds, texts)) if shortcut is None else shortcut
 
 
 def _groundedness_questions(sample: Sample, _: Parameters) -> list[RatingRequest] | Score:
-    texts = {role: texts_of(sample)[role] for role in (CONTEXTS, RESPONSE)}
+    texts = texts_of(sample, (columns.RETRIEVED_CONTEXTS, columns.RESPONSE))
     kinds = (QuestionKind.GROUNDEDNESS_1, QuestionKind.GROUNDEDNESS_2)
     shortcut = groundedness_shortcut(texts[RESPONSE], texts[CONTEXTS])
     return _rating_requests(GROUNDEDNESS_LABELS, dict.fromkeys(kinds, texts)) if shortcut is None else shortcut

@@ -6,7 +6,14 @@ from typing import Any
 
 from metric_core import columns, reasons
 from metric_core.evidence import Evidence
-from metric_core.judge_questions import GenerateQuestion, QuestionKind, RatingRequest, object_schema, texts_of
+from metric_core.judge_questions import (
+    ALL_TEXTS,
+    GenerateQuestion,
+    QuestionKind,
+    RatingRequest,
+    object_schema,
+    texts_of,
+)
 from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, constant
 from metric_core.records import Sample, Score, finite_number
 from metric_core.stages import Product
@@ -124,6 +131,7 @@ RUBRICS = Metric(
     source="Ragas documentation, General Purpose Metrics, Rubrics based criteria scoring",
     family="rubrics",
     columns=constant(),
+    optional_columns=constant(*ALL_TEXTS),
     products=constant(Product.RATINGS),
     compute=_domain_score,
     bounds=_bounds,
@@ -143,6 +151,7 @@ INSTANCE_RUBRICS = Metric(
     source="Ragas documentation, General Purpose Metrics, Instance Specific rubrics criteria scoring",
     family="rubrics",
     columns=constant(columns.RUBRICS),
+    optional_columns=constant(*ALL_TEXTS),
     products=constant(Product.RATINGS),
     compute=_instance_score,
     bounds=lambda _: None,

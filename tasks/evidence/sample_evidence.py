@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from metric_core import reasons
 from metric_core.calibration.platt import ProbabilityMap
-from metric_core.evidence import Evidence, product_of
+from metric_core.evidence import Evidence, products_of
 from metric_core.records import AnswerStatus, Pair, Question, Rating, Sample, Score, Side, Support, VerdictKind
 from metric_core.stages import Product, Stage
 
@@ -135,7 +135,8 @@ def _verdicts(
         kind = VerdictKind(row["kind"])
         # One reply judges all sentences. Other verdicts have separate replies: a score may do without a failed one.
         if kind is VerdictKind.RELEVANCE or row["status"] == AnswerStatus.UNDEFINED:
-            _note_gap(gaps, product_of(kind, row["claim_id"], row["premise"]), row)
+            for product in products_of(kind, row["claim_id"], row["premise"]):
+                _note_gap(gaps, product, row)
         support = None if row["verdict"] is None else float(row["verdict"])
         if support is not None and verdict == "probability" and row["probability"] is not None:
             support = row["probability"]

@@ -1,25 +1,28 @@
-"""Check custom metrics against their declarations, before a run starts and while they compute."""
+"""Check the declarations of custom metrics, before a run starts.
+
+What a formula reads and returns is checked by `MetricRequest`, for builtin metrics too.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from metric_core.columns import COLUMNS
-from metric_core.errors import AssayError, PluginError
-from metric_core.evidence import Evidence, MissingProductError
+from metric_core.errors import AssayError, MetricError, PluginError
 from metric_core.judge_questions import RATING_KINDS, GenerateQuestion, RatingRequest
-from metric_core.metric import Metric, MetricRequest, Parameter, Parameters
+from metric_core.metric import Metric, Parameter, Parameters
 from metric_core.records import Direction, Sample, Score
 from metric_core.stages import Product
 from metric_core.suggestions import suggest_names
 from tasks.plugins.load_object import LoadedObject
 
-_FUNCTIONS = ("columns", "products", "bounds", "compute")
+_FUNCTIONS = ("columns", "optional_columns", "products", "bounds", "compute")
 _KINDS: Mapping[str, tuple[type, str]] = {
     "name": (str, "a text"),
     "summary": (str, "a text"),
     "parameters": (Mapping, "a mapping of names to metric_core.metric.Parameter"),
     "undefined": (Mapping, "a mapping of reasons to when they happen"),
+    "failed": (Mapping, "a mapping of reasons to when they happen"),
     "direction": (Direction, "a metric_core.records.Direction"),
 }
 
@@ -48,7 +51,7 @@ def check_declarations(metric: Metric, name: str) -> None:
 
 
 class CheckedMetric:
-    """A custom metric whose results are checked against its declarations.
+    """A custom metric whose declarations and rating questions are checked.
 
     Args:
         metric: The custom metric.
@@ -63,17 +66,17 @@ class CheckedMetric:
         """Return the metric with checked functions."""
         return replace(
             self._metric,
-            columns=self._columns,
+            columns=lambda parameters: self._columns("columns", parameters),
+            optional_columns=lambda parameters: self._columns("optional_columns", parameters),
             products=self._products,
             bounds=self._bounds,
-            compute=self._compute,
             ratings=None if self._metric.ratings is None else self._ratings,
             origin=self._loaded.name,
             code=self._loaded.code,
         )
 
-    def _columns(self, parameters: Parameters) -> tuple[str, ...]:
-        columns = self._list_declaration("columns", parameters)
+    def _columns(self, part: str, parameters: Parameters) -> tuple[str, ...]:
+        columns = self._list_declaration(part, parameters)
         if unknown := [column for column in columns if column not in COLUMNS]:
             raise self._error(f"asks for the column {unknown[0]!r}, wanted some of {', '.join(COLUMNS)}")
         return columns
@@ -110,29 +113,9 @@ class CheckedMetric:
             raise self._error(f"raised {type(error).__name__} in {part}: {error}") from error
         return declared
 
-    def _compute(self, request: MetricRequest, evidence: Evidence) -> Score:
-        try:
-            score: object = self._metric.compute(request, evidence)
-        except (AssayError, MissingProductError):
-            raise
-        except Exception as error:
-            raise self._computation_error(error, evidence.sample) from error
-        if not isinstance(score, Score):
-            raise self._error(f"returned {score!r} for the row {evidence.sample.row_id!r}, wanted a Score")
-        bounds = request.bounds
-        if bounds is not None and score.value is not None and not bounds[0] <= score.value <= bounds[1]:
-            limits = f"{bounds[0]:g} to {bounds[1]:g}"
-            raise self._error(f"returned {score.value:g} for the row {evidence.sample.row_id!r}, but declares {limits}")
-        return score
-
     def _ratings(self, sample: Sample, parameters: Parameters) -> Sequence[RatingRequest] | Score:
         ask = self._metric.ratings
-        try:
-            returned = () if ask is None else ask(sample, parameters)
-        except (AssayError, MissingProductError):
-            raise
-        except Exception as error:
-            raise self._computation_error(error, sample) from error
+        returned = () if ask is None else ask(sample, parameters)
         if isinstance(returned, Score):
             return returned
         if not isinstance(returned, Iterable):
@@ -155,8 +138,5 @@ class CheckedMetric:
                 raise self._error(f"has two questions {rating.template!r}; each needs a unique template")
             templates.add(rating.template)
 
-    def _computation_error(self, error: Exception, sample: Sample) -> PluginError:
-        return self._error(f"raised {type(error).__name__} on the row {sample.row_id!r}: {error}")
-
-    def _error(self, problem: str) -> PluginError:
-        return PluginError(f"the metric {self._metric.name} ({self._loaded.name}) {problem}")
+    def _error(self, problem: str) -> MetricError:
+        return MetricError(f"the metric {self._metric.name} ({self._loaded.name}) {problem}")

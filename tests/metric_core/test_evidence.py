@@ -41,18 +41,18 @@ def test_an_empty_column_is_there_and_a_missing_one_is_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gap", "product"),
+    ("gap", "product", "premise"),
     [
-        (Product.RESPONSE_CLAIMS_BY_CONTEXTS, Product.RESPONSE_CLAIMS_BY_CONTEXTS),
-        (Product.RESPONSE_CLAIMS, Product.RESPONSE_CLAIMS_BY_CONTEXTS),
-        (Product.REFERENCE_CLAIMS, Product.CLAIMS_BY_EACH_CONTEXT),
+        (Product.RESPONSE_CLAIMS_BY_CONTEXTS, Product.RESPONSE_CLAIMS_BY_CONTEXTS, ALL_CONTEXTS),
+        (Product.RESPONSE_CLAIMS, Product.RESPONSE_CLAIMS_BY_CONTEXTS, ALL_CONTEXTS),
+        (Product.REFERENCE_CLAIMS, Product.CLAIMS_BY_EACH_CONTEXT, "context:0"),
     ],
 )
-def test_a_gap_in_what_a_product_is_made_from_is_a_gap(gap: Product, product: Product) -> None:
+def test_a_gap_in_what_a_product_is_made_from_is_a_gap(gap: Product, product: Product, premise: str) -> None:
     outcome = Score.failed("the reply was cut off")
     evidence = Evidence(SAMPLE, gaps={gap: outcome})
     with pytest.raises(MissingProductError) as missing:
-        evidence.supports(Side.RESPONSE, ALL_CONTEXTS, product)
+        evidence.supports(Side.RESPONSE, premise, product)
     assert missing.value.outcome == outcome
 
 
@@ -69,3 +69,23 @@ def test_a_judge_that_cannot_rate_makes_the_cell_undefined() -> None:
     mixed = [unable, Rating("aspect", "1")]
     assert Evidence(SAMPLE, ratings={"m": mixed}).ratings_of("m") == mixed
     assert Evidence(SAMPLE).ratings_of("m") == ()
+
+
+@pytest.mark.parametrize(
+    ("side", "premise", "product"),
+    [
+        (Side.REFERENCE, ALL_CONTEXTS, Product.RESPONSE_CLAIMS_BY_CONTEXTS),
+        (Side.RESPONSE, "reference", Product.RESPONSE_CLAIMS_BY_CONTEXTS),
+        (Side.RESPONSE, ALL_CONTEXTS, Product.CLAIMS_BY_EACH_CONTEXT),
+    ],
+)
+def test_verdicts_that_a_product_does_not_hold_are_an_error(side: Side, premise: str, product: Product) -> None:
+    with pytest.raises(ValueError, match="does not hold verdicts on the"):
+        Evidence(SAMPLE, claims=CLAIMS).supports(side, premise, product)
+
+
+def test_claims_and_entities_that_a_product_does_not_hold_are_an_error() -> None:
+    with pytest.raises(ValueError, match="'response claims' does not hold the claims of the reference"):
+        Evidence(SAMPLE).claim_ids(Side.REFERENCE, Product.RESPONSE_CLAIMS)
+    with pytest.raises(ValueError, match="'context entities' does not hold the entities of the reference"):
+        Evidence(SAMPLE).entity_set(Side.REFERENCE, Product.CONTEXT_ENTITIES)

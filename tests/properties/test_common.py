@@ -89,7 +89,7 @@ def test_an_empty_row_has_no_score_but_where_documented() -> None:
         score = World().score(request)
         if request.metric.name in sets.EMPTY_SCORES:
             assert score == Score.scored(sets.EMPTY_SCORES[request.metric.name]), request.key
-        elif request.parameters.get("weights") == (1, 0):
+        elif dict(request.parameters).get("weights") == (1, 0):
             assert score == Score.scored(1.0), request.key
         else:
             assert score.status is not Status.SCORED, request.key
@@ -250,7 +250,7 @@ def test_a_zero_vector_is_undefined(world: World) -> None:
     asked = tuple((replace(question, text="Why?", noncommittal=False), None) for question, _ in world.questions)
     zero = replace(world, similarity=None, questions=asked)
     for request in requests_of(sets.SIMILARITIES):
-        if request.parameters.get("weights") != (1, 0):
+        if dict(request.parameters).get("weights") != (1, 0):
             assert zero.score(request) == Score.undefined(reasons.ZERO_VECTOR), request.key
 
 

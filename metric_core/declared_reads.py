@@ -1,0 +1,244 @@
+"""Evidence and samples of which a metric can read only what it declares.
+
+A product that no metric declares is not computed, and reads as empty. Without these checks, a metric that forgets a
+declaration would score from nothing, without an error.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from metric_core.columns import COLUMNS
+from metric_core.errors import MetricError
+from metric_core.evidence import Evidence, product_of_usefulness, products_of
+from metric_core.records import Question, Rating, Sample, Score, Side, Support, VerdictKind
+from metric_core.stages import Product, Stage, products_on
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Declarations:
+    """The columns and products that a metric may read.
+
+    Args:
+        metric: Name of the metric for error messages.
+        key: Name of its scores.
+        columns: Sample columns that it needs or may use.
+        products: Products that it reads, with the products that they are computed from.
+    """
+
+    metric: str
+    key: str
+    columns: frozenset[str]
+    products: frozenset[Product]
+
+    def error(self, problem: str) -> MetricError:
+        """Return the error that describes a violation of the declarations."""
+        return MetricError(f"the metric {self.metric} {problem}")
+
+    def require_column(self, name: str) -> None:
+        """Raise MetricError if a column is not declared."""
+        if name not in self.columns:
+            raise self.error(
+                f"reads the column {name!r}, which it does not declare; add it to its columns, or to its "
+                "optional_columns if it can do without"
+            )
+
+    def require_product(self, product: Product) -> None:
+        """Raise MetricError if a product is not declared."""
+        if product not in self.products:
+            raise self.error(f"reads the product {str(product)!r}, which it does not declare; add it to its products")
+
+    def require_one_of(self, products: Collection[Product]) -> None:
+        """Raise MetricError if none of the products that hold a value is declared."""
+        if self.products.isdisjoint(products):
+            wanted = " or ".join(repr(str(product)) for product in products)
+            raise self.error(f"reads a part of the product {wanted}, which it does not declare; add it to its products")
+
+    def require_key(self, key: str) -> None:
+        """Raise MetricError if ratings are those of another metric."""
+        self.require_product(Product.RATINGS)
+        if key != self.key:
+            raise self.error(f"reads the ratings of {key!r}; it can read only its own, by request.key")
+
+
+class DeclaredSample(Sample):
+    """A sample that raises MetricError when an undeclared column is read.
+
+    Args:
+        whole: Sample with all columns.
+        declared: Declarations of the metric.
+    """
+
+    __slots__ = ("_declared", "_whole")
+    _declared: Declarations
+    _whole: Sample
+
+    def __init__(self, whole: Sample, declared: Declarations) -> None:
+        object.__setattr__(self, "_whole", whole)
+        object.__setattr__(self, "_declared", declared)
+
+    def __getattribute__(self, name: str) -> Any:
+        """Return an attribute; columns only if they are declared."""
+        if name == "row_id":
+            return object.__getattribute__(self, "_whole").row_id
+        if name in COLUMNS:
+            object.__getattribute__(self, "_declared").require_column(name)
+            return getattr(object.__getattribute__(self, "_whole"), name)
+        return object.__getattribute__(self, name)
+
+
+class DeclaredEvidence(Evidence):
+    """Evidence that raises MetricError when an undeclared product or column is read.
+
+    Args:
+        whole: Evidence of the row.
+        declared: Declarations of the metric.
+    """
+
+    __slots__ = ("_declared", "_whole")
+    _declared: Declarations
+    _whole: Evidence
+
+    def __init__(self, whole: Evidence, declared: Declarations) -> None:
+        object.__setattr__(self, "_whole", whole)
+        object.__setattr__(self, "_declared", declared)
+
+    @property
+    def sample(self) -> Sample:
+        """The row."""
+        return DeclaredSample(self._whole.sample, self._declared)
+
+    @property
+    def claims(self) -> Mapping[Side, Mapping[str, str]]:
+        """Claims of the declared sides."""
+        return self._guard(self._whole.claims, lambda side: products_on(Stage.CLAIMS, side))
+
+    @property
+    def verdicts(self) -> Mapping[tuple[VerdictKind, str, str], Support]:
+        """Declared verdicts."""
+        return self._guard(self._whole.verdicts, lambda key: products_of(*key))
+
+    @property
+    def entities(self) -> Mapping[Side, Sequence[str]]:
+        """Entities of the declared texts."""
+        return self._guard(self._whole.entities, lambda side: products_on(Stage.ENTITIES, side))
+
+    @property
+    def questions(self) -> Sequence[Question] | None:
+        """Regenerated questions."""
+        self._declared.require_product(Product.QUESTIONS)
+        return self._whole.questions
+
+    @property
+    def question_similarities(self) -> Sequence[float | None] | None:
+        """Cosines of the regenerated questions."""
+        self._declared.require_product(Product.QUESTION_SIMILARITY)
+        return self._whole.question_similarities
+
+    @property
+    def answer_similarities(self) -> Mapping[Product, float | None]:
+        """Declared similarities."""
+        return self._guard(self._whole.answer_similarities, lambda product: (product,))
+
+    @property
+    def ratings(self) -> Mapping[str, Sequence[Rating]]:
+        """Ratings of the metric."""
+        declared = self._declared
+        return _Guarded(self._whole.ratings, declared.require_key)
+
+    @property
+    def gaps(self) -> Mapping[Product, Score]:
+        """Gaps in the products of the row."""
+        return self._whole.gaps
+
+    def column(self, name: str) -> Any:
+        """Return a declared column; see `Evidence.column`."""
+        self._declared.require_column(name)
+        return self._whole.column(name)
+
+    def claim_ids(self, side: Side, product: Product) -> Sequence[str]:
+        """Return the claims of a side; see `Evidence.claim_ids`."""
+        self._declared.require_product(product)
+        return self._whole.claim_ids(side, product)
+
+    def supports(self, side: Side, premise: str, product: Product) -> list[Support]:
+        """Return verdicts on the claims of a side; see `Evidence.supports`."""
+        self._declared.require_product(product)
+        return self._whole.supports(side, premise, product)
+
+    def context_supports(self, side: Side, product: Product) -> list[list[Support]]:
+        """Return verdicts by each context; see `Evidence.context_supports`."""
+        self._declared.require_product(product)
+        return self._whole.context_supports(side, product)
+
+    def usefulness(self, kind: VerdictKind) -> list[Support]:
+        """Return the usefulness of the contexts; see `Evidence.usefulness`."""
+        self._declared.require_product(product_of_usefulness(kind))
+        return self._whole.usefulness(kind)
+
+    def relevance(self) -> list[Support]:
+        """Return the relevance of the context sentences; see `Evidence.relevance`."""
+        self._declared.require_product(Product.SENTENCE_RELEVANCE)
+        return self._whole.relevance()
+
+    def entity_set(self, side: Side, product: Product) -> Sequence[str]:
+        """Return the entities of a text; see `Evidence.entity_set`."""
+        self._declared.require_product(product)
+        return self._whole.entity_set(side, product)
+
+    def regenerated_questions(self) -> Sequence[Question]:
+        """Return the regenerated questions; see `Evidence.regenerated_questions`."""
+        self._declared.require_product(Product.QUESTIONS)
+        return self._whole.regenerated_questions()
+
+    def cosines(self) -> Sequence[float | None]:
+        """Return the cosines of the regenerated questions; see `Evidence.cosines`."""
+        self._declared.require_product(Product.QUESTION_SIMILARITY)
+        return self._whole.cosines()
+
+    def answer_similarity(self, product: Product = Product.ANSWER_SIMILARITY) -> float | None:
+        """Return the similarity of response and reference; see `Evidence.answer_similarity`."""
+        self._declared.require_product(product)
+        return self._whole.answer_similarity(product)
+
+    def ratings_of(self, metric_key: str) -> Sequence[Rating]:
+        """Return the ratings of the metric; see `Evidence.ratings_of`."""
+        self._declared.require_key(metric_key)
+        return self._whole.ratings_of(metric_key)
+
+    def _guard(self, whole: Mapping[K, V], products: Callable[[K], Collection[Product]]) -> Mapping[K, V]:
+        declared = self._declared
+        return _Guarded(whole, lambda key: declared.require_one_of(products(key)))
+
+
+class _Guarded(Mapping[K, V]):
+    """A mapping without its undeclared entries; a lookup of one raises MetricError.
+
+    Args:
+        whole: Mapping with all entries.
+        require: Function that raises MetricError for the key of an undeclared entry.
+    """
+
+    def __init__(self, whole: Mapping[K, V], require: Callable[[K], None]) -> None:
+        self._whole = whole
+        self._require = require
+
+    def __getitem__(self, key: K) -> V:
+        self._require(key)
+        return self._whole[key]
+
+    def __iter__(self) -> Iterator[K]:
+        return filter(self._is_declared, self._whole)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _is_declared(self, key: K) -> bool:
+        try:
+            self._require(key)
+        except MetricError:
+            return False
+        return True
