@@ -32,6 +32,7 @@ def evaluate(data: Any, *, metrics: Sequence[str] | None = None, **options: Any)
         The finished run.
 
     Raises:
+        FailedCellsError: The run is finished, but too many of its cells failed; `open_run(error.folder)` opens it.
         AssayError: The configuration, the data or a model cannot be used; the message says what to do.
     """
     from flows.config.loading import load_config  # noqa: PLC0415 keeps the import of this module quick

@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prefect import flow
@@ -17,8 +18,10 @@ from flows.execution.run_record import settings_for_manifest
 from flows.execution.shards import Shard, ShardQueue, Submitted
 from flows.execution.stage_settings import metrics_of, retrieval_settings, samples_settings, use_fetched_contexts
 from flows.execution.stage_submitter import StageSubmitter
+from metric_core.errors import FailedCellsError
 from metric_core.stages import Stage
 from tasks.runs.finished_run import FinishedRun
+from tasks.runs.run_folder import RunFolder
 from tasks.runtime import progress
 from tasks.sources.in_memory import save_dataset
 from tasks.stages.prefect_task import run_here
@@ -40,12 +43,40 @@ class Evaluation:
         rows: Number of rows that were evaluated.
         bad_rows: Number of rows that were left out.
         warnings: Sentences on the data and the run that the user should know.
+        failures: Sentences on metrics of which too many cells failed; see `fail_on_failed`.
     """
 
     folder: str
     rows: int
     bad_rows: int
     warnings: tuple[str, ...]
+    failures: tuple[str, ...] = ()
+
+    @classmethod
+    def from_folder(cls, folder: str | Path) -> "Evaluation":
+        """Return the evaluation whose run folder this is.
+
+        Raises:
+            RunFolderError: The folder does not hold a finished run.
+        """
+        manifest = RunFolder(Path(folder)).read_finished_manifest()
+        return cls(
+            folder=str(folder),
+            rows=manifest["rows"],
+            bad_rows=manifest["bad_row_count"],
+            warnings=tuple(manifest["warnings"]),
+            failures=tuple(manifest.get("failures", ())),
+        )
+
+    def refuse_failures(self) -> "Evaluation":
+        """Return the evaluation, if its cells did not fail too often.
+
+        Raises:
+            FailedCellsError: Too many cells of a metric failed, or no cell has a value.
+        """
+        if self.failures:
+            raise FailedCellsError(self.folder, self.failures)
+        return self
 
 
 @flow(name="evaluate", persist_result=False, validate_parameters=True)
@@ -59,12 +90,14 @@ def evaluate(config: RunConfig) -> Evaluation:
         The run folder and the numbers of rows.
 
     Raises:
-        AssayError: Anything that the user can fix; the message says how.
+        FailedCellsError: The run is finished, but too many of its cells failed.
+        AssayError: Anything else that the user can fix; the message says how.
     """
     plan = plan_run(config)
     baseline = FinishedRun(config.baseline) if config.baseline is not None else None
     with open_run(config, plan) as run:
-        return _evaluate(run, baseline)
+        evaluation = _evaluate(run, baseline)
+    return evaluation.refuse_failures()  # after the block, which marks a run as failed if it raises
 
 
 def _evaluate(run: Run, baseline: FinishedRun | None) -> Evaluation:
@@ -102,11 +135,16 @@ def finish(run: Run, read: SamplesResult, refs: Sequence[StageRef], findings: Ma
         "bad_rows": [asdict(bad_row) for bad_row in read.bad_rows],
         "warnings": read.warnings,
     }
-    settings = ReportingSettings(folder=str(run.folder.path), metrics=metrics_of(run.plan), manifest=manifest)
+    settings = ReportingSettings(
+        folder=str(run.folder.path),
+        metrics=metrics_of(run.plan),
+        manifest=manifest,
+        failed_share=run.config.fail_on_failed,
+    )
     run_here(reporting, list(refs), settings, partial(progress.advance, Stage.REPORTING))
-    rows = sum(ref.rows for ref in read.refs)
-    warnings = (*read.warnings, *publish(run.folder))
-    return Evaluation(folder=str(run.folder.path), rows=rows, bad_rows=read.bad_row_count, warnings=warnings)
+    unpublished = publish(run.folder)
+    evaluation = Evaluation.from_folder(run.folder.path)
+    return replace(evaluation, warnings=(*evaluation.warnings, *unpublished))
 
 
 def run_evaluation(config: RunConfig, dataset: "Dataset | None" = None) -> Evaluation:

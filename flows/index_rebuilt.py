@@ -28,7 +28,7 @@ from flows.execution.gated_comparison import CompareOptions, compare_runs
 from flows.index_events.alerts import Alert, link_to, send
 from flows.index_events.debounce import claim_newest
 from flows.index_events.index_event import FROM_INDEX, IndexRebuilt
-from metric_core.errors import AssayError, ConfigError
+from metric_core.errors import AssayError, ConfigError, FailedCellsError
 from metric_core.gates.rules import Outcome
 from metric_core.statistics.comparison import ChangeOutcome
 from tasks.comparison.run_comparison import RunComparison
@@ -36,6 +36,7 @@ from tasks.reports.comparison.comparison_page import comparison_page
 from tasks.reports.comparison.comparison_text import comparison_markdown
 from tasks.reports.comparison.comparison_words import format_interval, numbers, title
 from tasks.runs.baselines import Baseline, Baselines
+from tasks.runs.run_folder import REPORT
 
 COMPARISON = "comparison.html"
 """The page in the run folder that shows what has changed since the baseline."""
@@ -222,17 +223,19 @@ def _alert_on_error(config: RunConfig, payload: Mapping[str, str]) -> Iterator[N
     except Exception as error:
         # An AssayError is written for users; other messages may contain secrets, so only their type is sent.
         reason = str(error) if isinstance(error, AssayError) else f"{type(error).__name__}; the log of the run has more"
-        _alert(config, payload, reason)
+        _alert(config, payload, reason, Path(error.folder) if isinstance(error, FailedCellsError) else None)
         raise
 
 
-def _alert(config: RunConfig, payload: Mapping[str, str], reason: str) -> None:
-    """Send an alert about a version that could not be evaluated."""
+def _alert(config: RunConfig, payload: Mapping[str, str], reason: str, folder: Path | None = None) -> None:
+    """Send an alert about a version that could not be evaluated, with its run folder if there is one."""
     alert = Alert(
         index=payload["index"] or "?",
         version=payload["version"] or "?",
         outcome="error",
         worse=(reason,),
+        folder=None if folder is None else str(folder),
+        report=None if folder is None else link_to(folder, REPORT, config.deploy.alerts),
         flow_run=str(flow_run.id),
     )
     send(alert, config.deploy.alerts)

@@ -34,12 +34,14 @@ def rerun(request: RerunRequest) -> Evaluation:
         The run folder and the numbers of rows.
 
     Raises:
-        AssayError: Anything that the user can fix; the message says how.
+        FailedCellsError: The run is finished, but too many of its cells failed.
+        AssayError: Anything else that the user can fix; the message says how.
     """
     ready = prepare(request)
     origin = {"parent": {"run_id": ready.earlier.run_id, "folder": str(ready.earlier.folder)}}
     with open_run(ready.config, ready.plan, "-rerun", origin) as run:
-        return _rerun(ready, run)
+        evaluation = _rerun(ready, run)
+    return evaluation.refuse_failures()  # after the block, which marks a run as failed if it raises
 
 
 def run_rerun(request: RerunRequest) -> Evaluation:

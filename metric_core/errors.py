@@ -12,6 +12,7 @@
     ├── JudgeError                  an unusable judge
     ├── EmbedderError               an unusable embedder, or a text that it rejects
     ├── RunFolderError              a run folder that cannot be written, or a folder that is not a run
+    ├── FailedCellsError            a finished run in which too many cells failed, or none has a value
     └── NotComparableError          runs that a gate cannot compare: more differs than the system under test
 
 Every message says what was received, what was expected and what to do.
@@ -87,6 +88,25 @@ class EmbedderError(AssayError):
 
 class RunFolderError(AssayError):
     """A run folder that cannot be written, or a folder that is not a run."""
+
+
+class FailedCellsError(AssayError):
+    """A finished run in which too many cells failed, or none has a value. Its folder is complete and can be opened.
+
+    Args:
+        folder: The run folder.
+        failures: A sentence for each metric of which too many cells failed.
+    """
+
+    def __init__(self, folder: str, failures: Iterable[str]) -> None:
+        self.folder = folder
+        self.failures = tuple(failures)
+        listed = "\n".join(f"  {failure}" for failure in self.failures)
+        super().__init__(
+            f"the run in {folder} is finished, but has too few scores:\n{listed}\n"
+            f"The reasons are in its report. `assay rerun {folder}` asks again where cells failed; fail_on_failed "
+            "(--fail-on-failed SHARE) sets the share of failed cells that is too much."
+        )
 
 
 class NotComparableError(AssayError):

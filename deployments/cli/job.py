@@ -13,6 +13,7 @@ from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli.run import set_log_levels
 from deployments.local_server import start_server, use_server
+from metric_core.errors import FailedCellsError
 
 if TYPE_CHECKING:
     from deployments.eval_hub.hub_callback import HubCallback
@@ -73,6 +74,7 @@ def job(
         folder = Path(evaluation.folder)
         job_results = build_results(spec, folder, time.monotonic() - started)
         _write(job_results, folder, results)
+        evaluation.refuse_failures()  # partial results are written, but eval-hub must not take the job for a success
         reporter.report_completed(job_results)
 
 
@@ -97,9 +99,12 @@ def _evaluate(config: "RunConfig", quiet: bool) -> "Evaluation":
     set_log_levels(verbose=False)
     server = start_server(assay_home()).wait()
     with use_server(server), nullcontext() if quiet else stage_progress(plan.stages):
-        from flows.evaluate import run_evaluation  # noqa: PLC0415 Prefect reads its settings when it is imported
+        from flows.evaluate import Evaluation, run_evaluation  # noqa: PLC0415 Prefect reads its settings at import
 
-        return run_evaluation(config)
+        try:
+            return run_evaluation(config)
+        except FailedCellsError as error:
+            return Evaluation.from_folder(error.folder)
 
 
 def _write(job_results: "JobResults", folder: Path, results: Path | None) -> None:

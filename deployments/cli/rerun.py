@@ -4,15 +4,15 @@ import json
 from contextlib import nullcontext
 from dataclasses import asdict
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
 from deployments.cli._support.console import print_table, stdout
-from deployments.cli._support.options import Json, combine
+from deployments.cli._support.options import Json, combine, declared_option
 from deployments.cli._support.progress_bars import stage_progress
-from deployments.cli.run import Verbose, load_models, print_evaluation, set_log_levels
+from deployments.cli.run import Verbose, load_models, print_despite_failed_cells, print_evaluation, set_log_levels
 from deployments.local_server import start_server, use_server
 from metric_core.errors import ConfigError
 
@@ -77,6 +77,7 @@ def rerun(
         str | None,
         typer.Option(metavar="fail|skip", help="With --rows changed: fail at bad rows, or leave them out."),
     ] = None,
+    fail_on_failed: Annotated[float | None, declared_option("fail_on_failed")] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="Folder of the new run.")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show which rows each stage would recompute, and compute nothing.")
@@ -93,8 +94,8 @@ def rerun(
     set_log_levels(verbose)
     from flows.execution.rerun_plan import parse_request, prepare  # noqa: PLC0415 loads Prefect
 
-    options = {"metrics": combine(metrics), "judge": judge, "model": model, "cache": cache}
-    options |= {"tables": tables, "on_bad_row": on_bad_row, "out": out}
+    options: dict[str, Any] = {"metrics": combine(metrics), "judge": judge, "model": model, "cache": cache}
+    options |= {"tables": tables, "on_bad_row": on_bad_row, "fail_on_failed": fail_on_failed, "out": out}
     request = parse_request(run=run, rows=None if rows is None else rows.value, stage=first, **options)
     ready = prepare(request)
     if dry_run:
@@ -102,11 +103,12 @@ def rerun(
         return
     starting = start_server(assay_home())
     load_models(ready.config)
-    with use_server(starting.wait()), nullcontext() if as_json else stage_progress(ready.plan.stages):
-        from flows.rerun import run_rerun  # noqa: PLC0415 only needed here
+    with print_despite_failed_cells(as_json):
+        with use_server(starting.wait()), nullcontext() if as_json else stage_progress(ready.plan.stages):
+            from flows.rerun import run_rerun  # noqa: PLC0415 only needed here
 
-        evaluation = run_rerun(request)
-    print_evaluation(evaluation, as_json)
+            evaluation = run_rerun(request)
+        print_evaluation(evaluation, as_json)
 
 
 def _show_preview(ready: "Rerun", as_json: bool) -> None:

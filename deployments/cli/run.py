@@ -5,7 +5,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +17,7 @@ from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli._support.summary_table import incremental_lines, reason_lines, summary_table
 from deployments.cli._support.usage import agreement_line, usage_lines, usage_table
 from deployments.local_server import start_server, use_server
+from metric_core.errors import FailedCellsError
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER
 
 if TYPE_CHECKING:
@@ -29,7 +30,20 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's l
 @with_config
 def run(config: "RunConfig", as_json: Json = False, verbose: Verbose = False) -> None:
     """Evaluate a source: write the run folder and print the summary."""
-    print_evaluation(_evaluate(config, verbose, quiet=as_json), as_json)
+    with print_despite_failed_cells(as_json):
+        print_evaluation(_evaluate(config, verbose, quiet=as_json), as_json)
+
+
+@contextmanager
+def print_despite_failed_cells(as_json: bool) -> Iterator[None]:
+    """Print the summary of a run in which too many cells failed before its error ends the command."""
+    try:
+        yield
+    except FailedCellsError as error:
+        from flows.evaluate import Evaluation  # noqa: PLC0415 keeps `assay --help` quick
+
+        print_evaluation(Evaluation.from_folder(error.folder), as_json)
+        raise
 
 
 def _evaluate(config: "RunConfig", verbose: bool, quiet: bool) -> "Evaluation":
@@ -77,6 +91,7 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
             stage: {name: value for name, value in entry.items() if name != "digests"}
             for stage, entry in manifest["stages"].items()
         }
+        content |= {"failures": list(evaluation.failures)}
         stdout.print_json(json.dumps({"folder": evaluation.folder, **content, **summary}))
         return
     for warning in evaluation.warnings:

@@ -50,6 +50,21 @@ class OutputOptions(OptionGroup):
             examples=["runs/monday"],
         ),
     ] = None
+    fail_on_failed: Annotated[
+        float,
+        Option(
+            "Share of the cells of a metric from which on failed cells end the run as failed, with exit code 8; cells "
+            "with nothing to measure do not count. Default: 1, when all cells of a metric failed.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            cli=Flag(long="--fail-on-failed", metavar="SHARE"),
+            gt=0,
+            le=1,
+            allow_inf_nan=False,
+            examples=[0.1],
+        ),
+    ] = 1.0
     refresh: Annotated[
         Annotated[tuple[Stage, ...], BeforeValidator(list_from_text(split_commas))],
         Option(

@@ -56,6 +56,13 @@ class RerunRequest(Settings):
     on_bad_row: Literal["fail", "skip"] | None = Field(
         None, description="Whether bad rows stop a rerun that reads the source again. Default: as in the run."
     )
+    fail_on_failed: float | None = Field(
+        None,
+        gt=0,
+        le=1,
+        allow_inf_nan=False,
+        description="Share of failed cells of a metric from which on the rerun ends as failed. Default: as in the run.",
+    )
     out: str | None = Field(None, description="New run folder. Default: runs/<time>-<source>-rerun.")
 
     @property
@@ -151,6 +158,7 @@ def prepare(request: RerunRequest) -> Rerun:
             "cache": request.cache or old.cache,
             "tables": request.tables or old.tables,
             "on_bad_row": request.on_bad_row or old.on_bad_row,
+            "fail_on_failed": request.fail_on_failed or old.fail_on_failed,
         }
     )
     old_plan = _plan(old, earlier.requests)

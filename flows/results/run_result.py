@@ -46,6 +46,11 @@ class RunResult:
         return {metric["metric"]: metric for metric in metrics}
 
     @property
+    def failures(self) -> tuple[str, ...]:
+        """Sentences on metrics of which too many cells failed; see the option `fail_on_failed`."""
+        return tuple(self.manifest.get("failures", ()))
+
+    @property
     def judge(self) -> str:
         """A note on the judge and its reliability."""
         return str(self.manifest["judge"]["note"])

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from metric_core.stages import Stage
+from metric_core.statistics.failed_cells import ALL, find_failures
 from tasks.calibration.bias_correction import BIAS_CORRECTED, correct_means
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings
@@ -23,12 +24,14 @@ class ReportingSettings(Settings):
     Args:
         folder: Run folder.
         metrics: Metrics, in the order of the report.
-        manifest: Content of run.json, to which the stage adds rows, metrics, stages and usage.
+        manifest: Content of run.json, to which the stage adds rows, metrics, stages, usage and failures.
+        failed_share: Share of failed cells of a metric from which on the run counts as failed.
     """
 
     folder: str
     metrics: tuple[MetricSettings, ...]
     manifest: dict[str, Any]
+    failed_share: float = ALL
 
 
 def write_run(refs: list[StageRef], settings: ReportingSettings, progress: Progress = ignore_progress) -> str:
@@ -81,6 +84,7 @@ def _write(folder: RunFolder, refs: Sequence[StageRef], settings: ReportingSetti
         ],
         "stages": {stage: _stage_entry(shards) for stage, shards in by_stage.items()},
         "usage": _total(refs).model_dump(),
+        "failures": find_failures(summaries, settings.failed_share),
     }
     folder.write_json(MANIFEST, manifest)
     write_report(folder.path)

@@ -5,6 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,8 +15,11 @@ from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
+from flows.execution.rerun_plan import parse_request
 from flows.execution.run_record import choose_folder
-from metric_core.errors import BadRowsError, ConfigError, RunFolderError
+from flows.rerun import run_rerun
+from metric_core.errors import BadRowsError, ConfigError, FailedCellsError, RunFolderError
+from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RunFolder
 from tests.tasks.builders import fails, says, script
 
@@ -148,6 +152,31 @@ def test_unusable_replies_fail_their_cells_and_no_others(tmp_path: Path) -> None
     failed = {key for key, (_, status, _) in cells.items() if status == "failed"}
     assert failed == {("r2", "faithfulness"), ("r2", "noise_sensitivity")}
     assert cells["r2", "faithfulness"] == (None, "failed", "the reply was cut off")
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_run_with_too_few_scores_fails_and_keeps_its_results(tmp_path: Path) -> None:
+    all_cut = (fails("claims"), *ANSWERS[1:])
+    with pytest.raises(FailedCellsError) as caught:
+        evaluate(tmp_path, *all_cut, metrics=("faithfulness", "answer_similarity"))
+    assert caught.value.failures == ("faithfulness: 5 of 5 cells failed",)
+    run = FinishedRun(caught.value.folder)
+    assert run.manifest["failures"] == ["faithfulness: 5 of 5 cells failed"]
+    assert "too few scores: faithfulness: 5 of 5 cells failed" in (run.folder / "report.html").read_text()
+    assert sum(status == "scored" for _, status, _ in scores(run.folder).values()) == 5
+    with get_client(sync_client=True) as client:
+        state = client.read_flow_run(UUID(run.run_id)).state
+    assert state is not None
+    assert state.is_failed()
+    assert "faithfulness: 5 of 5 cells failed" in (state.message or "")
+    with pytest.raises(FailedCellsError):  # fails again, for the same reason
+        run_rerun(parse_request(run=str(run.folder), out=str(tmp_path / "again")))
+    script(tmp_path, *ANSWERS)
+    assert run_rerun(parse_request(run=str(run.folder), out=str(tmp_path / "mended"))).failures == ()
+    one_cut = (fails("claims", "Bikes are repaired in Dublin 2."), *ANSWERS)
+    assert evaluate(tmp_path, *one_cut, fail_on_failed=0.21)
+    with pytest.raises(FailedCellsError, match=r"faithfulness: 1 of 5 cells failed"):
+        evaluate(tmp_path, *one_cut, fail_on_failed=0.2)
 
 
 @pytest.mark.usefixtures("prefect_server")

@@ -169,6 +169,15 @@ def test_failed_evaluation_sends_an_alert(index: Index) -> None:
     assert "nowhere.jsonl does not exist" in alert["text"]
 
 
+def test_version_without_scores_is_not_accepted_even_as_the_first(index: Index) -> None:
+    index.config["metrics"] = ["nv_response_groundedness"]  # the packaged judge cannot rate
+    name, message = index.evaluate_version("1", index.good)
+    assert (name, index.baseline) == ("Failed", None)
+    assert "no cell has a value" in message
+    (alert,) = index.alerts
+    assert (alert["outcome"], alert["report"]) == ("error", Path(alert["folder"], "report.html").as_uri())
+
+
 @pytest.mark.parametrize(
     ("version", "dataset", "more", "expected"),
     [

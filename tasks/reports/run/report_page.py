@@ -150,7 +150,10 @@ def _run_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dict
         "baseline": _baseline(manifest["baseline"]) if manifest.get("baseline") else None,
         "title": Path(str(manifest.get("source") or "")).name or "an evaluation",
         "created_text": format_timestamp(manifest.get("created")),
-        "warnings": manifest.get("warnings", []),
+        "warnings": [
+            *(f"too few scores: {failure}" for failure in manifest.get("failures", ())),
+            *manifest.get("warnings", []),
+        ],
         "bad_rows": bad_rows[:BAD_ROWS_SHOWN],
         "bad_row_count": manifest.get("bad_row_count", len(bad_rows)),
         "stages": [

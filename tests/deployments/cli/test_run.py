@@ -51,6 +51,19 @@ def test_json_is_all_that_machines_get(server_home: Path, tmp_path: Path) -> Non
     assert done.stderr == ""
 
 
+def test_run_without_any_score_prints_its_summary_and_has_an_exit_code_of_its_own(
+    server_home: Path, tmp_path: Path
+) -> None:
+    done = assay(server_home, "run", str(EXAMPLE), "--limit", "1", "-m", "nv_accuracy", "--out", str(tmp_path / "r"))
+    assert done.returncode == 8
+    assert "not scored, needs a language-model judge: nv_accuracy (1)" in done.stdout
+    assert f"run folder: {tmp_path / 'r'}" in done.stdout
+    error = done.stderr[done.stderr.index("error: ") :]
+    assert error.startswith(
+        f"error: the run in {tmp_path / 'r'} is finished, but has too few scores:\n  no cell has a "
+    )
+
+
 def test_unreachable_judge_ends_the_run_with_one_message(server_home: Path, tmp_path: Path) -> None:
     done = assay(
         server_home,

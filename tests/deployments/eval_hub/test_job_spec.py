@@ -12,14 +12,19 @@ from typing import Any, ClassVar
 import httpx
 import pytest
 
+from deployments.cli import job
 from deployments.cli.main import main
 from deployments.eval_hub.hub_callback import HubCallback
 from deployments.eval_hub.job_config import DataFolders, JobOptions, build_config
 from deployments.eval_hub.job_results import JobResults
 from deployments.eval_hub.job_spec import BENCHMARKS, JobSpec
+from flows.evaluate import Evaluation
 from metric_core.errors import ConfigError, SourceError, UnknownMetricError
+from metric_core.records import Score
+from metric_core.stages import Stage
 from tests.tasks.embedders.embedding_server import EmbeddingServer
 from tests.tasks.judges.openai.fake_server import FakeServer
+from tests.tasks.reports.folders import write_run
 
 PAGE = Path(__file__).parents[3] / "docs" / "eval-hub.md"
 ROWS = [
@@ -285,6 +290,33 @@ def test_hub_receives_the_error_of_a_job_that_cannot_start(
         main()
     assert told == ["running", "failed"]
     assert "data_path 'none.jsonl' does not exist" in capsys.readouterr().err
+
+
+def test_hub_receives_a_failure_with_the_partial_results_written(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cells = {
+        "a": {"faithfulness": Score.failed("cut off"), "answer_similarity": Score.scored(0.5)},
+        "b": {"faithfulness": Score.failed("cut off"), "answer_similarity": Score.scored(1.0)},
+    }
+    bounds = {"direction": "higher", "bounds": [0, 1]}
+    counts = {"bad_row_count": 0, "warnings": []}
+    run = write_run(tmp_path / "run", cells, {Stage.SAMPLES: []}, dict.fromkeys(cells["a"], bounds), counts)
+    failure = "faithfulness: 2 of 2 cells failed"
+    monkeypatch.setattr(job, "_evaluate", lambda *_: Evaluation(str(run), 2, 0, (), (failure,)))
+    told: list[tuple[str, str]] = []
+    monkeypatch.setattr(HubCallback, "_post", lambda _, *words, **__: told.append(words))
+    file = tmp_path / "job.json"
+    file.write_text(json.dumps(minimal(metrics=["faithfulness"]) | {"callback_url": "http://hub"}), encoding="utf-8")
+    monkeypatch.setattr(sys, "argv", ["assay", "job", str(file), "--data", str(data), "--callback"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 8
+    assert [state for state, _ in told] == ["running", "failed"]
+    assert failure in told[1][1]
+    results = JobResults.model_validate_json((run / "job_results.json").read_text(encoding="utf-8"))
+    assert [result.metric_name for result in results.results] == ["answer_similarity"]
+    assert JobResults.model_validate_json(capsys.readouterr().out) == results
 
 
 def test_unreachable_hub_is_a_warning_and_not_a_failure() -> None:
