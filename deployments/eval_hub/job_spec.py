@@ -1,11 +1,11 @@
 """The JobSpec of an evaluation job of eval-hub, strictly validated."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from flows.config.config_files import read_options
 from metric_core.errors import ConfigError
 from metric_core.suggestions import suggest_names
 from tasks.runtime.credentials import refuse_secrets
@@ -123,11 +123,9 @@ class JobSpec(_Part):
             ConfigError: The file does not exist, is not JSON, or is not a valid job.
         """
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = read_options(path, "the job", "JSON")
         except FileNotFoundError as error:
             raise ConfigError(f"there is no job {path}; name its file, or set EVALHUB_JOB_SPEC_PATH") from error
-        except (OSError, ValueError) as error:
-            raise ConfigError(f"the job {path} cannot be read as JSON: {error}") from error
         return cls.from_content(content, str(path))
 
     @classmethod

@@ -1,12 +1,12 @@
-"""Read a gate from a TOML file, and declare the options of its rules."""
+"""Read a gate from a file, and declare the options of its rules."""
 
 import re
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ValidationError, model_validator
 
+from flows.config.config_files import read_options
 from flows.config.option_errors import describe_option_error
 from metric_core.errors import ConfigError
 from metric_core.gates.rules import (
@@ -259,8 +259,7 @@ def load_gate(path: Path) -> GateSettings:
         ConfigError: The file cannot be read, has no rule, or has an option that cannot be used.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-        settings = GateSettings.model_validate(content)
+        settings = GateSettings.model_validate(read_options(path, "the gate file", "TOML"))
     except FileNotFoundError as error:
         raise ConfigError(f"there is no gate file {path}. docs/compare.md says how to write one.") from error
     except ValidationError as error:
@@ -269,8 +268,6 @@ def load_gate(path: Path) -> GateSettings:
             for problem in error.errors()
         ]
         raise ConfigError(f"the gate file {path} cannot be used:\n" + "\n".join(lines)) from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"the gate file {path} cannot be read: {error}") from error
     gate = settings.gate()
     if not (gate.absolute or gate.regression or gate.coverage):
         raise ConfigError(f"the gate file {path} has no rule: it needs absolute, regression or coverage")

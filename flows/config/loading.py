@@ -1,16 +1,16 @@
 """Load a configuration from a TOML or YAML file, the environment and the command line; later ones win."""
 
 import os
-import tomllib
+import reprlib
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
+from flows.config.config_files import read_options
 from flows.config.option_errors import describe_option_error
 from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
@@ -22,6 +22,9 @@ from tasks.options.option import (
     may_hold_secret,
     variable_name,
 )
+
+_EXCERPT = reprlib.Repr()
+_EXCERPT.maxstring = _EXCERPT.maxother = 300
 
 CONFIG_SUFFIXES = (".toml", ".yaml", ".yml")
 
@@ -54,12 +57,9 @@ def load_config(file: Path | None = None, overrides: Mapping[str, Any] | None = 
 
 def _read_file(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_text(encoding="utf-8")
-        content = tomllib.loads(text) if path.suffix == ".toml" else yaml.safe_load(text)
+        content = read_options(path, "the configuration file", "TOML" if path.suffix == ".toml" else "YAML")
     except FileNotFoundError as error:
         raise ConfigError(f"there is no configuration file {path}. `assay init` writes one.") from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"the configuration file {path} cannot be read: {error}") from error
     if not isinstance(content, dict):
         raise ConfigError(f"the configuration file {path} must hold a table of options, got {type(content).__name__}")
     return map_values(content, RunConfig, partial(_resolve_path, path), in_lists=False)
@@ -101,7 +101,7 @@ def _explain(error: ValidationError, file: Path | None) -> str:
         is_secret = may_hold_secret(RunConfig, problem["loc"])
         is_table = isinstance(problem["input"], Mapping)  # its valid options may hold secrets
         shows_value = problem["type"] not in ("missing", "extra_forbidden") and not (is_secret or is_table)
-        got = f", got {problem['input']!r}" if shows_value else ""
+        got = f", got {_EXCERPT.repr(problem['input'])}" if shows_value else ""
         lines.append(f"  {where}: {describe_option_error(problem, RunConfig)}{got}")
     origin = f"in {file}, the environment or the command line" if file else "in the environment or the command line"
     return f"the configuration ({origin}) cannot be used:\n" + "\n".join(lines)

@@ -1,6 +1,7 @@
 """Compose the configuration of a run, which flows receive as their parameter, from its option groups."""
 
 from flows.config.deploy_options import DeployOptions
+from flows.config.loading_options import LoadingOptions
 from flows.config.output_options import OutputOptions, TableStoreOptions
 from flows.config.runner_options import ExecutionOptions
 from tasks.options.evaluation_options import EvaluationOptions
@@ -9,7 +10,7 @@ from tasks.runtime.home import assay_home
 
 
 # pydantic takes the fields of the last base first: read the groups from the bottom up.
-class RunConfig(DeployOptions, ExecutionOptions, OutputOptions, TableStoreOptions, EvaluationOptions):
+class RunConfig(LoadingOptions, DeployOptions, ExecutionOptions, OutputOptions, TableStoreOptions, EvaluationOptions):
     """The configuration of a run: what is evaluated, with which models, and where the results go."""
 
 

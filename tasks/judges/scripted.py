@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from metric_core.errors import ConfigError
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, QuestionKind
 from metric_core.records import AnswerStatus
+from metric_core.strict_json import parse_json
 from tasks.judges.protocol import (
     ChoiceAnswer,
     GenerateAnswer,
@@ -80,8 +81,8 @@ class ScriptedJudge:
             ConfigError: The file cannot be read or is not such a list.
         """
         try:
-            entries = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            entries = parse_json(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
             raise ConfigError(f"the script {path} cannot be read: {error}. Give a JSON file.") from error
         if not isinstance(entries, list):
             raise ConfigError(f"the script {path} must be a JSON list of answers, got {type(entries).__name__}")

@@ -9,6 +9,7 @@ import warnings
 from typing import Any
 
 from metric_core.columns import ColumnType
+from metric_core.strict_json import DuplicateKeyError, require_unique_keys
 from tasks.sources.bad_rows import UnfitError
 from tasks.sources.converters import CONVERTERS, Converter, as_joined_text
 
@@ -37,13 +38,15 @@ def parse_cell(cell: str) -> Any:
     (['a', 'b'], ['a', 'b'], ['a', 'b'], [1, 2])
 
     Raises:
-        UnfitError: The cell contains an ambiguous list.
+        UnfitError: The cell contains an ambiguous list, or a mapping that gives a key twice.
     """
     text = cell.strip()
     if not text.startswith(("[", "{", "(")):
         return cell
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=require_unique_keys)
+    except DuplicateKeyError as error:
+        raise UnfitError(f"{error}, wanted each key once") from None
     except (ValueError, RecursionError):
         return _python_literal(text, cell)
 
@@ -53,6 +56,7 @@ def _python_literal(text: str, cell: str) -> Any:
         return [int(number) for number in text[1:-1].split()]
     try:
         value = _evaluate(text)
+        _refuse_repeated_keys(text)
         return _split_joined_texts(value, text) if isinstance(value, list | tuple) else value
     except _NOT_LITERAL:
         return cell
@@ -66,6 +70,16 @@ def _split_joined_texts(value: list[Any] | tuple[Any, ...], text: str) -> Any:
     if len(value) == 1:
         return [_evaluate(item) for item in texts]
     raise UnfitError(f"{len(texts)} texts in a list of {len(value)}: a comma is missing between two of them")
+
+
+def _refuse_repeated_keys(text: str) -> None:
+    """Refuse a Python dictionary that gives a key twice."""
+    if not text.startswith("{"):
+        return
+    for node in ast.walk(ast.parse(text, mode="eval")):
+        keys = [key.value for key in getattr(node, "keys", ()) if isinstance(key, ast.Constant)]
+        if (key := next((key for key in keys if keys.count(key) > 1), None)) is not None:
+            raise UnfitError(f"the key {key!r} is given twice, wanted each key once")
 
 
 def _is_flat(value: list[Any] | tuple[Any, ...]) -> bool:

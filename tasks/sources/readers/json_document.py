@@ -6,8 +6,9 @@ from functools import cached_property
 from typing import Any
 
 from metric_core.errors import SourceError
+from metric_core.strict_json import DuplicateKeyError, require_unique_keys
 from tasks.runtime.wording import describe_value, quote_names
-from tasks.sources.readers.json_lines import JsonLinesSource, object_or_problem, parse_line
+from tasks.sources.readers.json_lines import JsonLinesSource, duplicate_key_problem, object_or_problem
 from tasks.sources.readers.protocol import RawRow, RowSource
 from tasks.sources.source_files import DataFile, refuse_other_content
 
@@ -21,7 +22,7 @@ def open_json(file: DataFile) -> RowSource:
     """
     with file.open() as lines:
         first = next((line for line in lines if not line.isspace()), b"").lstrip()
-        if first.startswith(b"{") and isinstance(parse_line(first), dict) and any(not line.isspace() for line in lines):
+        if first.startswith(b"{") and _is_json(first) and any(not line.isspace() for line in lines):
             return JsonLinesSource(file)
     return JsonDocumentSource(file)
 
@@ -32,11 +33,21 @@ class JsonDocumentSource(RowSource):
     def __init__(self, file: DataFile) -> None:
         super().__init__(file.name)
         self._file = file
+        self._has_repeated_keys = False
 
     def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:  # noqa: ARG002 - a document is read as a whole
         """Yield the items of the list."""
         for number, item in enumerate(self._items, start=1):
-            yield RawRow(number, object_or_problem(item))
+            key = _find_repeated_key(item) if self._has_repeated_keys else None
+            yield RawRow(number, object_or_problem(item) if key is None else duplicate_key_problem(key))
+
+    def _as_object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """Return an object of the document; one that gives a key twice makes its row a bad one."""
+        try:
+            return require_unique_keys(pairs)
+        except DuplicateKeyError as error:
+            self._has_repeated_keys = True
+            return _RepeatedKeys(pairs, error.key)
 
     @cached_property
     def _items(self) -> list[Any]:
@@ -47,7 +58,7 @@ class JsonDocumentSource(RowSource):
         if not content.strip():
             return []
         try:
-            document = json.loads(content)
+            document = json.loads(content, object_pairs_hook=self._as_object)
         except UnicodeDecodeError as error:
             place = f"invalid {error.encoding.upper()} at byte {error.start + 1}"
             raise SourceError(f"{self.name} cannot be read: {place}; save it as UTF-8") from error
@@ -57,6 +68,8 @@ class JsonDocumentSource(RowSource):
             ) from error
         if isinstance(document, list):
             return document
+        if isinstance(document, _RepeatedKeys):
+            raise SourceError(f"{self.name} gives the key {document.repeated!r} twice; {wanted}")
         if not isinstance(document, dict):
             raise SourceError(f"{self.name} contains {describe_value(document)}, {wanted}")
         for key in _ROW_KEYS:
@@ -67,3 +80,27 @@ class JsonDocumentSource(RowSource):
         by_column = bool(document) and all(isinstance(value, dict | list) for value in document.values())
         advice = 'Pandas writes rows with orient="records"' if by_column else "Name JSON Lines files .jsonl"
         raise SourceError(f"{self.name} contains {got}; {wanted}. {advice}")
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+class _RepeatedKeys(dict[str, Any]):
+    """An object that gives a key twice."""
+
+    def __init__(self, pairs: list[tuple[str, Any]], repeated: str) -> None:
+        super().__init__(pairs)
+        self.repeated = repeated
+
+
+def _find_repeated_key(value: Any) -> str | None:
+    """Return the key that a value, or a value in it, gives twice; None if there is none."""
+    if isinstance(value, _RepeatedKeys):
+        return value.repeated
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next((key for part in parts if (key := _find_repeated_key(part)) is not None), None)

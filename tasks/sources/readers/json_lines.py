@@ -4,6 +4,7 @@ import json
 from collections.abc import Generator
 from typing import Any
 
+from metric_core.strict_json import DuplicateKeyError, require_unique_keys
 from tasks.runtime.wording import describe_value
 from tasks.sources.bad_rows import UTF8_HINT
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
@@ -47,16 +48,25 @@ def parse_line(line: bytes) -> dict[str, Any] | Unreadable:
     {'response': 'Yes.'}
     >>> parse_line(b'[1, 2]').problem
     'got the list [1, 2], wanted an object'
+    >>> parse_line(b'{"id": 1, "id": 2}').problem
+    "the key 'id' is given twice, wanted each key once"
     """
     try:
-        value = json.loads(line.rstrip().decode())
+        value = json.loads(line.rstrip().decode(), object_pairs_hook=require_unique_keys)
     except UnicodeDecodeError as error:
         return Unreadable(f"invalid UTF-8 at byte {error.start + 1} of the line", UTF8_HINT)
     except json.JSONDecodeError as error:
         return Unreadable(f"invalid JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}")
+    except DuplicateKeyError as error:
+        return duplicate_key_problem(error.key)
     except (ValueError, RecursionError) as error:
         return Unreadable(f"JSON that cannot be read: {error}")
     return object_or_problem(value)
+
+
+def duplicate_key_problem(key: str) -> Unreadable:
+    """Return the reason why an object that gives a key twice cannot be a row: either value may be meant."""
+    return Unreadable(f"the key {key!r} is given twice, wanted each key once")
 
 
 def object_or_problem(value: Any) -> dict[str, Any] | Unreadable:

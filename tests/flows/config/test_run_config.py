@@ -116,7 +116,7 @@ def test_urls_are_left_unchanged(tmp_path: Path, source: str) -> None:
         ("limits = 3", "limits: there is no such option"),
         ("limit = 0", "limit: .*greater than or equal to 1, got 0"),
         ('[judge]\nbackend = "oracle"', "judge.backend: .*'builtin'.*got 'oracle'"),
-        ('column_map = "prompt"', "column_map: .*comma-separated, got 'prompt'$"),
+        ('column_map = "prompt"', "column_map: .*comma-separated.*, got 'prompt'$"),
         ("limit = ", "cannot be read"),
     ],
 )

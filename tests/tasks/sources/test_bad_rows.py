@@ -47,6 +47,16 @@ KINDS: dict[str, tuple[Any, str | None, str]] = {
         "retrieved_context_ids",
         "item 2 is the number 2.5, wanted a list of ids (texts or whole numbers)",
     ),
+    "key given twice": (
+        json.dumps(GOOD)[:-1] + ', "reference": "So."}',
+        None,
+        "the key 'reference' is given twice, wanted each key once",
+    ),
+    "key of a part given twice": (
+        json.dumps(GOOD)[:-1] + ', "meta": [{"a": 1, "a": 1}]}',
+        None,
+        "the key 'a' is given twice, wanted each key once",
+    ),
     "null in a needed column": (
         GOOD | {"reference": None},
         "reference",
@@ -197,6 +207,34 @@ def test_a_document_named_as_lines_is_recognized(on_bad_row: str, tmp_path: Path
     (tmp_path / "log.jsonl").write_text(json.dumps([GOOD], indent=1))
     with pytest.raises(SourceError, match=r"or: name a file that is one JSON list \.json\."):
         read(tmp_path / "log.jsonl", NEEDED, on_bad_row=on_bad_row)
+
+
+def test_a_key_given_twice_is_a_bad_row_of_a_document(tmp_path: Path) -> None:
+    good, path = json.dumps(GOOD), tmp_path / "log.json"
+    doubled = good[:-1] + ', "reference": "So."}'
+    nested = good[:-1] + ', "meta": {"a": 1, "a": 2}}'
+    path.write_text(f'{{"data": [{good}, {doubled}, {nested}, {good}]}}')
+    with pytest.raises(BadRowsError) as caught:
+        read(path)
+    assert str(caught.value).splitlines()[1:3] == [
+        "  row 2: the key 'reference' is given twice, wanted each key once",
+        "  row 3: the key 'a' is given twice, wanted each key once",
+    ]
+    assert read(path, on_bad_row="skip")[1].num_rows == 2
+    path.write_text(f'{{"data": [], "data": [{good}]}}')
+    with pytest.raises(SourceError, match=r"log.json gives the key 'data' twice; wanted a list of rows"):
+        read(path)
+    path.write_text(f"{doubled}\n{good}\n")  # JSON Lines by another name
+    with pytest.raises(BadRowsError, match="line 1: the key 'reference' is given twice"):
+        read(path)
+
+
+@pytest.mark.parametrize("cell", ['{"score1": "a", "score1": "b"}', "{'score1': 'a', 'score1': 'b'}"])
+def test_a_key_given_twice_in_a_cell_is_a_bad_row(cell: str, tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text('response,rubrics\nYes,"' + cell.replace('"', '""') + '"\n')
+    with pytest.raises(SourceError, match="rubrics: the key 'score1' is given twice"):
+        read(path, {})
 
 
 def test_details_are_bounded_but_all_are_counted(tmp_path: Path) -> None:

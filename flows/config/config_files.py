@@ -1,0 +1,124 @@
+"""Read files that hold options: TOML, YAML and JSON of a bounded size, in which each key is given once."""
+
+import os
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import yaml
+
+from flows.config.loading_options import LoadingOptions
+from metric_core.errors import ConfigError
+from metric_core.strict_json import parse_json
+from tasks.options.option import variable_name
+
+Form: TypeAlias = Literal["TOML", "YAML", "JSON"]
+
+LIMIT_VARIABLE = variable_name(("max_config_bytes",))
+"""Environment variable of the largest size of a file."""
+
+
+def read_options(path: Path, what: str, form: Form) -> Any:
+    """Return the content of a file.
+
+    Args:
+        path: Path of the file.
+        what: Description of the file for messages, such as "the configuration file".
+        form: Format of the file.
+
+    Raises:
+        FileNotFoundError: The file does not exist.
+        ConfigError: The file cannot be read, is larger than `max_config_bytes`, or gives a key twice.
+    """
+    limit = _limit()
+    try:
+        with path.open("rb") as file:
+            content = file.read(limit + 1)
+        if len(content) > limit:
+            raise ConfigError(f"{what} {path} has more than {limit:,} bytes; {_ADVICE}")
+        return _PARSERS[form](content.decode("utf-8"), limit)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise ConfigError(f"{what} {path} cannot be read as {form}: {error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{what} {path} cannot be read: it is nested too deeply") from error
+
+
+_ADVICE = f"if it is meant to be so large, set {LIMIT_VARIABLE} to a larger number"
+
+
+def _limit() -> int:
+    text = os.environ.get(LIMIT_VARIABLE, "")
+    # A value that is no number is refused with all other options.
+    return int(text) if text.isdecimal() else int(LoadingOptions.model_fields["max_config_bytes"].default)
+
+
+def _parse_toml(text: str, limit: int) -> Any:
+    del limit  # TOML has no aliases
+    return tomllib.loads(text)
+
+
+def _parse_json(text: str, limit: int) -> Any:
+    del limit  # nor has JSON
+    return parse_json(text)
+
+
+def _parse_yaml(text: str, limit: int) -> Any:
+    loader = yaml.SafeLoader(text)
+    try:
+        root = loader.get_single_node()
+        if root is None:
+            return None
+        _check_node(root, limit, {})
+        return loader.construct_document(root)
+    finally:
+        loader.dispose()
+
+
+def _check_node(node: yaml.Node, limit: int, sizes: dict[int, int | None]) -> int:
+    """Return the size of a node with its aliases written out; refuse keys given twice.
+
+    Args:
+        node: Node to check.
+        limit: Maximum size.
+        sizes: Sizes of the nodes checked so far, by identity; None for those that contain the node.
+    """
+    if id(node) in sizes:
+        known = sizes[id(node)]
+        if known is None:
+            raise ValueError(f"line {_line(node)}: an alias stands for a value that contains it")
+        return known
+    sizes[id(node)] = None
+    size = 1
+    if isinstance(node, yaml.ScalarNode):
+        size += len(node.value)
+    elif isinstance(node, yaml.MappingNode):
+        _refuse_repeated_keys(node)
+        size += sum(_check_node(key, limit, sizes) + _check_node(value, limit, sizes) for key, value in node.value)
+    elif isinstance(node, yaml.SequenceNode):
+        size += sum(_check_node(item, limit, sizes) for item in node.value)
+    if size > limit:
+        raise ValueError(f"line {_line(node)}: its aliases, written out, have more than {limit:,} bytes; {_ADVICE}")
+    sizes[id(node)] = size
+    return size
+
+
+def _refuse_repeated_keys(node: yaml.MappingNode) -> None:
+    lines: dict[tuple[str, str], int] = {}
+    for key, _ in node.value:
+        if isinstance(key, yaml.ScalarNode):
+            name = (key.tag, key.value)
+            if name in lines:
+                raise ValueError(
+                    f"the key {key.value!r} is given twice, in line {lines[name]} and in line {_line(key)}; keep one"
+                )
+            lines[name] = _line(key)
+
+
+def _line(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 1
+
+
+_PARSERS: dict[Form, Callable[[str, int], Any]] = {"TOML": _parse_toml, "YAML": _parse_yaml, "JSON": _parse_json}
