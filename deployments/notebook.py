@@ -1,6 +1,6 @@
 """Evaluate from a notebook or a script, on the local Prefect server that the command line uses.
 
-from deployments.notebook import evaluate, open_run
+from rag_assay import evaluate, open_run
 
 run = evaluate("answers.jsonl", metrics=["faithfulness"])
 run.scores().to_pandas()
@@ -9,22 +9,29 @@ run.scores().to_pandas()
 import logging
 import os
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from os import PathLike
+from typing import TYPE_CHECKING, Any
 
 from deployments.local_server import ensure_server, use_server
 from flows.results.comparison_result import ComparisonResult, compare
 from flows.results.run_result import RunResult, open_run
 
+if TYPE_CHECKING:
+    from tasks.options.metric_options import MetricTable
+    from tasks.sources.in_memory import Data
+
 __all__ = ["ComparisonResult", "RunResult", "compare", "evaluate", "open_run"]
 
 
-def evaluate(data: Any, *, metrics: Sequence[str] | None = None, **options: Any) -> RunResult:
+def evaluate(data: "Data", *, metrics: "str | Sequence[str | MetricTable] | None" = None, **options: Any) -> RunResult:
     """Evaluate data.
 
     Args:
-        data: Path or URL, list of dicts, pandas data frame, Arrow table or `datasets.Dataset`.
-        metrics: Names of metrics, with parameters in parentheses; by default all whose columns the data has.
+        data: Path or URL, list of dicts, pandas data frame, Arrow table (or a table of another library that exports
+            Arrow streams, such as polars) or `datasets.Dataset`.
+        metrics: Metrics, each as its name with parameters in parentheses, `"factual_correctness(mode=recall)"`, or as a
+            table, `{"metric": "factual_correctness", "parameters": {"mode": "recall"}, "key": "recall"}`; by default
+            all whose columns the data has.
         **options: Other fields of the configuration, as in a configuration file: `judge="http://localhost:8000/v1"`,
             `out="runs/first"`, `limit=100`, `column_map={"prompt": "user_input"}`.
 
@@ -41,9 +48,9 @@ def evaluate(data: Any, *, metrics: Sequence[str] | None = None, **options: Any)
     from tasks.runtime.proxies import exempt_loopback  # noqa: PLC0415
     from tasks.sources.in_memory import save_rows  # noqa: PLC0415
 
-    metric_names = None if metrics is None else list(metrics)
-    config = load_config(None, {"metrics": metric_names, **options})
-    source = str(data) if isinstance(data, (str, Path)) else save_rows(data, tables_root(config))
+    chosen = metrics if metrics is None or isinstance(metrics, str) else list(metrics)
+    config = load_config(None, {"metrics": chosen, **options})
+    source = os.fspath(data) if isinstance(data, (str, PathLike)) else save_rows(data, tables_root(config))
     config = config.model_copy(update={"source": source})
     _silence_prefect()
     exempt_loopback()

@@ -116,7 +116,7 @@ def _launch(folder: ServerFolder, idle_minutes: float) -> Process:
     folder.create()
     if folder.log.exists() and folder.log.stat().st_size > LOG_BYTES:
         folder.log.unlink()
-    module = [sys.executable, "-m", "deployments.local_server"]
+    module = [sys.executable, "-m", "rag_assay._child", "deployments.local_server"]
     command = [*module, str(folder.path), "--idle-minutes", str(idle_minutes)]
     return spawn_detached(command, folder.log, _environment(os.environ, folder), folder.path)
 

@@ -114,7 +114,7 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
         DeploymentSpec(
             name=f"evaluate{suffix}",
             flow="evaluate",
-            entrypoint="flows.evaluate.evaluate",
+            entrypoint="rag_assay.prefect_flows.evaluate",
             description="Evaluate the source of the configuration.",
             parameters={"config": evaluated},
             schedule=timed["evaluate"],
@@ -124,7 +124,7 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
         DeploymentSpec(
             name=f"index-rebuilt{suffix}",
             flow="index-rebuilt",
-            entrypoint="flows.index_rebuilt.index_rebuilt",
+            entrypoint="rag_assay.prefect_flows.index_rebuilt",
             description="Evaluate a new version of an index, and accept it as the baseline or report why not.",
             parameters={"config": written},
             triggers=_on_index_rebuilt(settings, f"index-rebuilt{suffix}"),
@@ -134,27 +134,27 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
         DeploymentSpec(
             name=f"rerun-stage{suffix}",
             flow="rerun-stage",
-            entrypoint="flows.rerun_stage.rerun_stage",
+            entrypoint="rag_assay.prefect_flows.rerun_stage",
             description="Run a finished run again from a stage on. Parameters: run, stage, rows.",
             runs_again=again,
         ),
         DeploymentSpec(
             name=f"compare-and-gate{suffix}",
             flow="compare",
-            entrypoint="flows.compare.compare",
+            entrypoint="rag_assay.prefect_flows.compare",
             description="Compare two run folders, and check the second against a gate. Parameter: comparison.",
         ),
         DeploymentSpec(
             name=f"calibrate{suffix}",
             flow="calibrate",
-            entrypoint="flows.calibrate.calibrate",
+            entrypoint="rag_assay.prefect_flows.calibrate",
             description="Measure the agreement of the judge with people. Parameter: request.",
             runs_again=again,
         ),
         DeploymentSpec(
             name=f"prune{suffix}",
             flow="prune",
-            entrypoint="flows.prune.prune",
+            entrypoint="rag_assay.prefect_flows.prune",
             description="Remove stage tables and cached answers that have not been used for long.",
             parameters={"settings": {**stores, "dry_run": settings.prune_cron is None}},
             schedule=timed["prune"],
@@ -163,7 +163,7 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
         DeploymentSpec(
             name=f"rerun-crashed{suffix}",
             flow="rerun-crashed",
-            entrypoint="flows.resume_crashed.rerun_crashed",
+            entrypoint="rag_assay.prefect_flows.rerun_crashed",
             description="Resume a run whose process died, with all that it had finished.",
             triggers=(on_crash(f"rag-assay: rerun-crashed{suffix}", again),),
         ),

@@ -26,6 +26,9 @@ CANCELLED_SECONDS = 1.0
 _LOOPBACK = "127.0.0.1:0"
 """Address of the dashboard of a local Dask cluster: any free port, for this machine only."""
 
+_WORKERS = "rag_assay.workers"
+"""Module that binds the names of the packages in worker processes, whatever their import path has first."""
+
 _OBJECT_STORE_BYTES = 80 * 1024 * 1024
 """Shared memory of a local Ray cluster, near its minimum: only references pass through it."""
 
@@ -127,7 +130,12 @@ def _dask(config: RunConfig) -> StageRunner:
         raise _missing_dependency("dask", error) from error
     if config.runner.is_elsewhere:
         return cast("StageRunner", DaskTaskRunner(address=config.runner.address))
-    cluster = {"n_workers": config.stages_at_once(), "threads_per_worker": 1, "dashboard_address": _LOOPBACK}
+    cluster = {
+        "n_workers": config.stages_at_once(),
+        "threads_per_worker": 1,
+        "dashboard_address": _LOOPBACK,
+        "preload": [_WORKERS],
+    }
     return cast("StageRunner", DaskTaskRunner(cluster_kwargs=cluster))
 
 
@@ -139,6 +147,7 @@ def _ray(config: RunConfig) -> StageRunner:
     except ModuleNotFoundError as error:
         raise _missing_dependency("ray", error) from error
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    options["runtime_env"] = {"worker_process_setup_hook": f"{_WORKERS}.open_worker"}
     if not config.runner.is_elsewhere:
         local = {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
         options |= {"num_cpus": config.stages_at_once(), **local}

@@ -1,6 +1,7 @@
 """Declare the options that say which metrics are computed, and how verdicts count."""
 
-from typing import Annotated, Any, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from pydantic import BeforeValidator, Field
 
@@ -40,6 +41,14 @@ class MetricChoice(OptionGroup):
 
         key = self.key or self.parameters.get("name")
         return find_metric(self.metric).request(self.parameters, key)
+
+
+class MetricTable(TypedDict):
+    """A metric with parameters, as a table of a configuration file has it: the fields of `MetricChoice`."""
+
+    metric: str
+    key: NotRequired[str]
+    parameters: NotRequired[Mapping[str, Any]]
 
 
 MetricChoices: TypeAlias = Annotated[

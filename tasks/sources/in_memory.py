@@ -4,8 +4,9 @@ import hashlib
 import io
 import json
 import posixpath
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import fsspec
 import pyarrow as pa
@@ -21,11 +22,34 @@ if TYPE_CHECKING:
 WANTED = "a path, a list of dicts, a pandas data frame, an Arrow table or a datasets.Dataset"
 
 
+class ArrowStream(Protocol):
+    """A table of any library that exports Arrow streams, such as pyarrow, pandas, polars or DuckDB."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Export the table as a PyCapsule with an Arrow stream."""
+
+
+class DatasetLike(Protocol):
+    """A `datasets.Dataset`."""
+
+    @property
+    def column_names(self) -> Any:
+        """Names of the columns."""
+
+    def to_parquet(self, path_or_buf: Any, *args: Any, **kwargs: Any) -> Any:
+        """Write the rows as Parquet."""
+
+
+Data: TypeAlias = str | PathLike[str] | Sequence[Mapping[str, Any]] | ArrowStream | DatasetLike
+"""Data to evaluate: a path or URL, a list of dicts, a table, or a data set."""
+
+
 def save_rows(data: Any, root: str) -> str:
     """Save data and return the path; equal data is saved once.
 
     Args:
-        data: A list of dicts, a pandas data frame, an Arrow table or a `datasets.Dataset`.
+        data: A list of dicts, a pandas data frame, an Arrow table, another table that exports an Arrow stream, or a
+            `datasets.Dataset`.
         root: Folder or fsspec URL to save it below.
 
     Raises:
@@ -37,6 +61,8 @@ def save_rows(data: Any, root: str) -> str:
     try:
         if kind == "pandas.DataFrame":
             data = pa.Table.from_pandas(data, preserve_index=False)
+        elif hasattr(data, "__arrow_c_stream__"):
+            data = pa.table(data)
         if isinstance(data, pa.Table):
             return _save_bytes(_parquet(data), root, "parquet")
         if isinstance(data, (list, tuple)) and all(isinstance(row, Mapping) for row in data):

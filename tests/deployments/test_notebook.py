@@ -39,4 +39,4 @@ def test_the_examples_of_the_page_work(prefect_server: str, tmp_path: Path, monk
 
 def test_invalid_data_is_refused() -> None:
     with pytest.raises(SourceError, match="data of the type int cannot be evaluated"):
-        evaluate(3)
+        evaluate(3)  # type: ignore[arg-type]

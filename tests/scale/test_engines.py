@@ -21,13 +21,13 @@ import pytest
 from flows.config.run_config import RunConfig
 from flows.execution.runners import runner_of
 from metric_core.errors import ConfigError, MissingDependencyError
+from tests.deployments.public.foreign import write_modules
 from tests.faults.conftest import ROOT, Cells, Run, Server, environment
 from tests.postgres import new_database
 from tests.scale.object_store import BUCKET, running_object_store
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
-ASSAY = Path(sys.executable).with_name("assay")
 ROWS = int(os.environ.get("ASSAY_TEST_ROWS", "24"))
 SHARD_ROWS = max(12, min(250, ROWS // 4))
 WORKERS = 2
@@ -116,7 +116,7 @@ class Runs:
         file.write_text(json.dumps(config), encoding="utf-8")
         start = time.monotonic()
         done = subprocess.run(
-            [str(ASSAY), "run", str(file)],
+            [sys.executable, "-m", "rag_assay", "run", str(file)],
             env=self.environment | {"ASSAY_HOME": str(self.folder / f"{name}.home")},
             cwd=ROOT,
             capture_output=True,
@@ -138,7 +138,8 @@ def runs(serve: Callable[..., Server], prefect_url: str, tmp_path_factory: pytes
     """Yield a function that runs evaluations, with S3 available to them."""
     folder = tmp_path_factory.mktemp("scale")
     with running_object_store(folder) as s3:
-        yield Runs(folder, serve, environment(folder, prefect_url) | s3)
+        search = os.pathsep.join(filter(None, (str(write_modules(folder / "user")), os.environ.get("PYTHONPATH"))))
+        yield Runs(folder, serve, environment(folder, prefect_url) | s3 | {"PYTHONPATH": search})
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from deployments.local_server import use_server
 from deployments.registry.apply import AppliedChanges, Place, apply
 from flows.config.run_config import RunConfig
 from tests.deployments.cli.conftest import assay as assay  # noqa: PLC0414 a fixture here too
+from tests.deployments.public.foreign import write_modules
 from tests.json_endpoint import JsonEndpoint
 from tests.prefect_servers import worker
 
@@ -105,7 +106,7 @@ def whole_ground(
     whole_server: str, tmp_path_factory: pytest.TempPathFactory, webhook: JsonEndpoint
 ) -> Iterator[Ground]:
     """A server and a worker."""
-    folder = tmp_path_factory.mktemp("ground")
+    folder = write_modules(tmp_path_factory.mktemp("ground"))  # the working folder of runs has modules of a user
     variables = {"ASSAY_HOME": str(folder / "home"), "ALERTS": webhook.url}
     with worker(whole_server, POOL, folder, variables):
         yield Ground(whole_server, folder)

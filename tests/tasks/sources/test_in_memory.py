@@ -75,3 +75,14 @@ def test_a_data_set_that_does_not_fit_on_the_disk_is_a_message_and_leaves_nothin
     with pytest.raises(AssayError, match=r"cannot be written: .*No space left"):
         save_dataset(Dataset.from_dict(COLUMNS), str(tmp_path))
     assert list((tmp_path / "sources").iterdir()) == []
+
+
+class _Streamed:
+    """A table of a library that exports Arrow streams, as polars and DuckDB do."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return pa.Table.from_pylist(ROWS).__arrow_c_stream__(requested_schema)
+
+
+def test_a_table_that_exports_an_arrow_stream_is_read(tmp_path: Path) -> None:
+    assert save_rows(_Streamed(), str(tmp_path)) == save_rows(pa.Table.from_pylist(ROWS), str(tmp_path))

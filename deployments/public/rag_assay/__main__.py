@@ -1,0 +1,15 @@
+"""The command `assay`, also as `python -m rag_assay`."""
+
+from rag_assay._packages import open_packages
+
+
+def main() -> None:
+    """Run the command line with the packages of rag-assay, whatever the import path has first."""
+    open_packages(alone=True)
+    from deployments.cli.main import main as run_command  # noqa: PLC0415 its packages are open only now
+
+    run_command()
+
+
+if __name__ == "__main__":
+    main()

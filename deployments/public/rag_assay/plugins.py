@@ -1,0 +1,84 @@
+"""Everything that custom metrics, judges, embedders, recognizers and retrievers are written with."""
+
+from rag_assay._packages import open_packages
+
+open_packages()
+
+from metric_core import judge_questions, reasons  # noqa: E402 the packages are open only now
+from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, BY_USER_INPUT, Evidence, context_premise  # noqa: E402
+from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind, RatingRequest, texts_of  # noqa: E402
+from metric_core.metric import (  # noqa: E402
+    Metric,
+    MetricRequest,
+    Parameter,
+    Parameters,
+    allow_none,
+    constant,
+    require_number_in,
+    require_positive_integer,
+    require_text,
+)
+from metric_core.records import (  # noqa: E402
+    AnswerStatus,
+    Direction,
+    Question,
+    Rating,
+    Sample,
+    Score,
+    Side,
+    Status,
+    VerdictKind,
+)
+from metric_core.stages import Product  # noqa: E402
+from tasks.embedders.protocol import Embedder, EmbedderIdentity  # noqa: E402
+from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, Judge, JudgeIdentity  # noqa: E402
+from tasks.recognizers.protocol import Entity, EntityRecognizer, RecognizerIdentity  # noqa: E402
+from tasks.retrievers.protocol import Generator, Passage, PassageLike, Retriever  # noqa: E402
+
+__all__ = [
+    "ALL_CONTEXTS",
+    "BY_REFERENCE",
+    "BY_RESPONSE",
+    "BY_USER_INPUT",
+    "AnswerStatus",
+    "ChoiceAnswer",
+    "ChoiceQuestion",
+    "Direction",
+    "Embedder",
+    "EmbedderIdentity",
+    "Entity",
+    "EntityRecognizer",
+    "Evidence",
+    "GenerateAnswer",
+    "GenerateQuestion",
+    "Generator",
+    "Judge",
+    "JudgeIdentity",
+    "Metric",
+    "MetricRequest",
+    "Parameter",
+    "Parameters",
+    "Passage",
+    "PassageLike",
+    "Product",
+    "Question",
+    "QuestionKind",
+    "Rating",
+    "RatingRequest",
+    "RecognizerIdentity",
+    "Retriever",
+    "Sample",
+    "Score",
+    "Side",
+    "Status",
+    "VerdictKind",
+    "allow_none",
+    "constant",
+    "context_premise",
+    "judge_questions",
+    "reasons",
+    "require_number_in",
+    "require_positive_integer",
+    "require_text",
+    "texts_of",
+]

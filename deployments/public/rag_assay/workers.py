@@ -1,0 +1,21 @@
+"""Open the packages of rag-assay in a worker process of a Dask or Ray cluster, before it receives a stage.
+
+A worker imports the function of a stage by name. Where the worker's folder has a `tasks.py`, the name would lead there.
+Clusters that `assay` starts do this on their own; a Dask worker that is started by hand takes
+`--preload rag_assay.workers`.
+"""
+
+from rag_assay._packages import open_packages
+
+__all__ = ["open_worker"]
+
+
+def open_worker() -> None:
+    """Open the packages: the setup hook of Ray's worker processes."""
+    open_packages(alone=True)
+
+
+def dask_setup(worker: object) -> None:
+    """Open the packages: Dask calls this in each worker that preloads the module."""
+    del worker
+    open_worker()
