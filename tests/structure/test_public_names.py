@@ -46,8 +46,8 @@ def test_type_checkers_see_the_names_that_are_loaded_later() -> None:
 
 
 def test_an_unknown_name_is_refused_with_those_that_exist() -> None:
-    with pytest.raises(AttributeError, match=r"module 'rag_assay' has no attribute 'evalute'; it has: .*evaluate"):
-        public_names()["rag_assay"].evalute  # noqa: B018
+    with pytest.raises(AttributeError, match=r"module 'rag_assay' has no attribute 'judge_all'; it has: .*evaluate"):
+        public_names()["rag_assay"].judge_all  # noqa: B018
 
 
 def imports_of(page: Path) -> list[tuple[str, str]]:
