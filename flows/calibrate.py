@@ -172,7 +172,7 @@ def _calibration(ready: Ready, config: RunConfig, folder: Path, models: RunModel
         metric=metric.key,
         name=metric.metric.name,
         parameters=dict(metric.parameters),
-        verdict=config.verdict,
+        verdict=config.verdict_kind,
         source=config.source or "",
         data=_data_digest(run, ready.data),
         label=request.label,

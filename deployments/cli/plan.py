@@ -11,6 +11,8 @@ from rich.tree import Tree
 
 from deployments.cli._support.console import print_table, stderr, stdout
 from deployments.cli._support.options import Json, with_config
+from metric_core.stages import Stage
+from tasks.reports.run.summary_rows import PROBABILITIES
 
 if TYPE_CHECKING:
     from flows.config.run_config import RunConfig
@@ -33,21 +35,24 @@ def plan(config: "RunConfig", fetch: Fetch = False, as_json: Json = False) -> No
     run_plan = plan_run(config)
     dry_run = make_dry_run(config, run_plan, fetch=fetch)
     if as_json:
-        stdout.print_json(json.dumps(_content(run_plan, dry_run)))
+        stdout.print_json(json.dumps(_content(config, run_plan, dry_run)))
         return
     for problem in dry_run.problems:
         stderr.print(f"warning: {problem}", style="yellow", markup=False, soft_wrap=True)
     _show(run_plan)
+    if Stage.VERDICTS in run_plan.stages and config.verdict_kind == "probability":
+        stdout.print(PROBABILITIES, soft_wrap=True)
     if dry_run.contexts is not None:
         stdout.print(_describe(dry_run.contexts), soft_wrap=True, markup=False)
     if dry_run.contexts is None or dry_run.contexts.fetched is not None:
         _show_dry_run(dry_run)
 
 
-def _content(run_plan: "Plan", dry_run: "DryRun") -> dict[str, Any]:
+def _content(config: "RunConfig", run_plan: "Plan", dry_run: "DryRun") -> dict[str, Any]:
     found = {stage.stage: _stage_content(stage) for stage in dry_run.stages}
     return {
         "metrics": [request.key for request in run_plan.requests],
+        "verdict": config.verdict_kind,
         "stages": [
             {
                 "stage": str(stage),

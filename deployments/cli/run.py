@@ -18,7 +18,7 @@ from deployments.cli._support.summary_table import incremental_lines, reason_lin
 from deployments.cli._support.usage import agreement_line, usage_lines, usage_table
 from deployments.local_server import start_server, use_server
 from metric_core.errors import FailedCellsError
-from tasks.reports.run.summary_rows import LOWER_IS_BETTER
+from tasks.reports.run.summary_rows import LOWER_IS_BETTER, verdict_line
 
 if TYPE_CHECKING:
     from flows.config.run_config import RunConfig
@@ -117,11 +117,13 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
 
 
 def _judge_lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
-    """Yield lines about the judge, its agreement with people, and the agreement of a panel."""
+    """Yield lines about the meaning of scores, the judge, its agreement with people, and the agreement of a panel."""
     from tasks.calibration.bias_correction import read_corrected_means  # noqa: PLC0415
     from tasks.reports.calibration.calibration_text import agreement_lines  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.reports.calibration.correction_text import CorrectionText  # noqa: PLC0415
 
+    if (meaning := verdict_line(manifest)) is not None:
+        yield meaning
     yield f"judge: {manifest['judge']['note']}"
     yield from (f"agreement with people: {line}" for line in agreement_lines(manifest))
     for metric, entry in read_corrected_means(summary).items():

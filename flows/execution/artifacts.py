@@ -22,7 +22,13 @@ from prefect.artifacts import (
 )
 
 from metric_core.stages import Stage
-from tasks.reports.run.summary_rows import SUMMARY_HEADINGS, USAGE_HEADINGS, summary_rows, usage_rows
+from tasks.reports.run.summary_rows import (
+    SUMMARY_HEADINGS,
+    USAGE_HEADINGS,
+    summary_rows,
+    usage_rows,
+    verdict_line,
+)
 from tasks.runs.run_folder import MANIFEST, RunFolder
 from tasks.runs.run_folder import SUMMARY as SUMMARY_FILE
 from tasks.runtime.progress import listen
@@ -52,10 +58,14 @@ def publish(folder: RunFolder) -> tuple[str, ...]:
     places = f"- report: `{folder.report}`\n- run folder: `{folder.path}`"
     writers: dict[str, Callable[[], object]] = {
         USAGE: lambda: create_table_artifact(usage, USAGE, "Questions and cost of the stages"),
-        SUMMARY: lambda: create_table_artifact(metrics, SUMMARY, f"Metrics over {summary['rows']} rows"),
+        SUMMARY: lambda: create_table_artifact(metrics, SUMMARY, _describe(summary["rows"], verdict_line(manifest))),
         REPORT: lambda: create_markdown_artifact(places, REPORT, "Location of the results"),
     }
     return tuple(warning for key, write in writers.items() if (warning := _ignore_errors(key, write)) is not None)
+
+
+def _describe(rows: int, meaning: str | None) -> str:
+    return f"Metrics over {rows} rows" + ("" if meaning is None else f"; {meaning}")
 
 
 @contextmanager

@@ -83,7 +83,9 @@ def calibration_entry(config: RunConfig, plan: Plan, models: RunModels) -> dict[
     """
     calibrations = _find_calibrations(config, plan.requests, models)
     applied = _select_maps(config, calibrations, models)
-    metrics = {key: each.manifest_entry(config.verdict, key in applied) for key, each in calibrations.by_metric.items()}
+    metrics = {
+        key: each.manifest_entry(config.verdict_kind, key in applied) for key, each in calibrations.by_metric.items()
+    }
     return {"metrics": metrics, "not_covered": list(calibrations.not_covered)}
 
 
@@ -144,7 +146,7 @@ def _wrong_file(
 def _select_maps(config: RunConfig, calibrations: MatchingCalibrations, models: RunModels) -> dict[str, ProbabilityMap]:
     if config.calibration == "none":
         return {}
-    if config.verdict != "probability":
+    if config.verdict_kind != "probability":
         raise ConfigError(
             f'calibration = "{config.calibration}" changes probabilities, but verdict is "binary"; '
             'set verdict = "probability"'

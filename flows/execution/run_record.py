@@ -123,8 +123,10 @@ def _planned_kinds(plan: Plan) -> list[QuestionKind]:
 def settings_for_manifest(config: RunConfig) -> dict[str, Any]:
     """Return the configuration as run.json holds it: without schedules and alerts.
 
-    A source on this machine gets its absolute path, so the run can be run again from any folder.
+    A source on this machine gets its absolute path, so the run can be run again from any folder. `verdict` is what
+    verdicts count as in this run, so a rerun with another judge counts them in the same way.
     """
+    config = config.model_copy(update={"verdict": config.verdict_kind})
     source = config.source
     if source is not None and "://" not in source and not source.startswith(HUB):
         config = config.model_copy(update={"source": str(Path(source).expanduser().absolute())})

@@ -55,6 +55,7 @@ def stage_settings(config: RunConfig, plan: Plan) -> dict[Stage, Settings]:
         decided = {
             "products": plan.products_of(stage),
             "metrics": _metrics_of_stage(plan, stage),
+            "verdict": config.verdict_kind,
             "count": plan.question_count,
             "every_context": reads_every_context(config, plan),
             "explained": "all" if config.explain == "all" else "unsupported",
@@ -72,7 +73,9 @@ def reads_every_context(config: RunConfig, plan: Plan) -> bool:
     With probabilities it reads them all, and only a user-defined metric itself knows what it reads.
     """
     custom = (request for request in plan.requests if request.metric.origin)
-    return config.verdict == "probability" or any(Product.CLAIMS_BY_EACH_CONTEXT in each.products for each in custom)
+    return config.verdict_kind == "probability" or any(
+        Product.CLAIMS_BY_EACH_CONTEXT in each.products for each in custom
+    )
 
 
 def judged_settings(config: RunConfig) -> JudgedSettings:

@@ -20,6 +20,7 @@ from tasks.reports.run.exports import (
 )
 from tasks.reports.run.report_page import WORST_ROWS, write_report
 from tasks.reports.run.run_table import RunTable
+from tasks.reports.run.summary_rows import verdict_line
 from tasks.reports.run.summary_view import format_fixed
 from tasks.runs import run_folder
 
@@ -104,10 +105,12 @@ class RunResult:
         rows = "".join(_summary_row(metric) for metric in self.summary.values())
         heads = "".join(f"<th>{name}</th>" for name in ("metric", "mean", "95 % interval", *_COUNTS))
         source = html.escape(str(self.manifest["source"]))
+        line = verdict_line(self.manifest)
+        meaning = "" if line is None else f"<p>{html.escape(line[0].upper() + line[1:])}.</p>"
         return (
             f"<p><strong>{self.manifest['rows']:,} rows of {source}</strong></p>"
             f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-            f"<p>Judge: {html.escape(self.judge)}</p>"
+            f"<p>Judge: {html.escape(self.judge)}</p>{meaning}"
         )
 
 

@@ -4,7 +4,7 @@ from tasks.options.cache_options import CacheOptions
 from tasks.options.embedder_options import EmbedderOptions
 from tasks.options.judge_options import JudgeOptions
 from tasks.options.language_options import LanguageOptions
-from tasks.options.metric_options import MetricOptions
+from tasks.options.metric_options import MetricOptions, VerdictKind
 from tasks.options.retriever_options import RetrieverChoice
 from tasks.options.source_options import DataOptions
 
@@ -20,3 +20,19 @@ class EvaluationOptions(
     DataOptions,
 ):
     """Options of an evaluation, wherever it is computed. All options that can change a score are among them."""
+
+    @property
+    def verdict_kind(self) -> VerdictKind:
+        """The value of `verdict`, or the default for the judge.
+
+        The builtin judge ranks claims better than it decides on them, and a response has few claims, so the share of
+        claims above one half is 0 or 1 for most rows and throws its ranking away (`benchmarks/verdict_kinds.py`).
+
+        >>> EvaluationOptions().verdict_kind, EvaluationOptions(judge="http://localhost:8000/v1").verdict_kind
+        ('probability', 'binary')
+        """
+        if self.verdict is not None:
+            return self.verdict
+        judges = (self.judge, *self.panel)
+        is_builtin = all(judge.backend == "builtin" and judge.launch is None for judge in judges)
+        return "probability" if is_builtin else "binary"

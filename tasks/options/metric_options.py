@@ -57,18 +57,24 @@ MetricChoices: TypeAlias = Annotated[
 """Metrics by name, with or without parameters; None if none are named."""
 
 
+VerdictKind: TypeAlias = Literal["binary", "probability"]
+"""The value of a verdict in a metric: 0 or 1, or the judge's probability of yes."""
+
+
 class VerdictOptions(OptionGroup):
     """The option that says how verdicts count."""
 
     verdict: Annotated[
-        Literal["binary", "probability"],
+        VerdictKind | None,
         Option(
-            "Count a verdict as 0 or 1 (binary), or as the judge's probability of yes (probability).",
+            "Count a verdict as 0 or 1 (binary), or as the judge's probability of yes (probability). Default: "
+            "probability for the builtin judge, binary for others.",
             path=False,
             may_hold_secret=False,
             affects_scores=True,
+            examples=["probability"],
         ),
-    ] = "binary"
+    ] = None
 
 
 class MetricOptions(VerdictOptions):

@@ -119,18 +119,16 @@ class RunFolder:
             for batch in file.iter_batches(columns=["metric", *columns]):
                 yield batch.filter(pc.equal(batch.column("metric"), metric))
 
-    def write_summary(
-        self, rows: int, summaries: Sequence[MetricSummary], more: Mapping[str, Mapping[str, Any]]
-    ) -> None:
+    def write_summary(self, rows: int, summaries: Sequence[MetricSummary], more: Mapping[str, Any]) -> None:
         """Write summary.json.
 
         Args:
             rows: Number of rows of the run.
             summaries: Summaries of the metrics.
-            more: Further sections by name; empty ones are left out.
+            more: Further entries by name; empty ones are left out.
         """
         content = {"rows": rows, "metrics": [asdict(summary) for summary in summaries]}
-        self.write_json(SUMMARY, content | {name: section for name, section in more.items() if section})
+        self.write_json(SUMMARY, content | {name: entry for name, entry in more.items() if entry})
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
         """Write a JSON file of the folder whole or not at all; see `tasks.runtime.atomic_files.write_json`."""

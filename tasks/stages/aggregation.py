@@ -56,7 +56,7 @@ def aggregation(tables: Tables, settings: AggregationSettings, models: Models, p
     progress(0, len(samples))
     asked = read_asked_probabilities(tables) if settings.maps else {}
     rows = []
-    for evidence in read_evidence(samples, tables, settings.verdict):
+    for evidence in read_evidence(samples, tables, settings.verdict or "binary"):
         for request in requests:
             score = request.score(_map_evidence(evidence, asked, settings.maps.get(request.key)))
             rows.append(

@@ -61,6 +61,7 @@ def _write(folder: RunFolder, refs: Sequence[StageRef], settings: ReportingSetti
     more = {
         "agreement": measure_panel_agreement(folder.path),
         BIAS_CORRECTED: correct_means(folder.path, settings.manifest),
+        "verdict": settings.manifest["config"].get("verdict") if Stage.VERDICTS in by_stage else None,
     }
     folder.write_summary(rows, summaries, more)
     manifest = {

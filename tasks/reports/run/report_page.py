@@ -21,6 +21,7 @@ from tasks.reports.run.evidence_view import row_view
 from tasks.reports.run.judge_view import judge_view
 from tasks.reports.run.row_tables import RowTables, entity_match
 from tasks.reports.run.score_table import Yardstick, read_cells, read_rows, worst_first
+from tasks.reports.run.summary_rows import verdict_line
 from tasks.reports.run.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH, metric_view
 from tasks.reports.timestamps import format_timestamp
 from tasks.runs.run_folder import REPORT, SCORES, STAGES, SUMMARY, RunFolder
@@ -147,6 +148,7 @@ def _run_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dict
         **{name: manifest.get(name) for name in ("run_id", "created", "seconds", "rows", "rows_read", "source")},
         **{name: manifest.get(name) or {} for name in ("embedder", "language", "versions", "left_out")},
         "judge": judge_view(manifest, agreement),
+        "verdict": verdict_line(manifest),
         "baseline": _baseline(manifest["baseline"]) if manifest.get("baseline") else None,
         "title": Path(str(manifest.get("source") or "")).name or "an evaluation",
         "created_text": format_timestamp(manifest.get("created")),

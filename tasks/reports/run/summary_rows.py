@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from metric_core.records import Direction
+from metric_core.stages import Stage
 
 Row: TypeAlias = tuple[str, ...]
 
@@ -19,6 +20,12 @@ TOTAL = "total"
 LOWER_IS_BETTER = "↓"
 """Mark of a metric whose lower values are better."""
 
+PROBABILITIES = (
+    "verdicts count as the judge's probabilities: a score such as faithfulness is the mean probability that a claim is "
+    "supported, not the share of claims that are"
+)
+"""Meaning of scores from probabilities."""
+
 _COUNTS = ("questions", "stored", "requests", "prompt_tokens", "cached_tokens", "output_tokens")
 _NONE = "-"
 
@@ -30,6 +37,19 @@ def summary_rows(summary: Mapping[str, Any]) -> list[Row]:
         summary: Content of summary.json.
     """
     return [row for metric in summary["metrics"] for row in _metric_rows(metric)]
+
+
+def verdict_line(manifest: Mapping[str, Any]) -> str | None:
+    """Return what the scores of a run mean if verdicts count as probabilities; None for verdicts of 0 or 1.
+
+    Args:
+        manifest: Content of run.json.
+
+    >>> verdict_line({"config": {"verdict": "binary"}, "stages": {"verdicts": {}}}) is None
+    True
+    """
+    is_probability = (manifest.get("config") or {}).get("verdict") == "probability"
+    return PROBABILITIES if is_probability and Stage.VERDICTS in manifest["stages"] else None
 
 
 def usage_rows(manifest: Mapping[str, Any]) -> list[Row]:

@@ -91,6 +91,19 @@ def test_every_option_but_three_is_a_field_of_the_configuration() -> None:
     assert names - set(RunConfig.model_fields) == {"config", "model"}
 
 
+@pytest.mark.parametrize(
+    ("metric", "verdict", "is_said"),
+    [("faithfulness", None, True), ("faithfulness", "binary", False), ("answer_similarity", None, False)],
+)
+def test_a_plan_says_whether_verdicts_count_as_probabilities(
+    assay: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, metric: str, verdict: str | None, is_said: bool
+) -> None:
+    if verdict is not None:
+        monkeypatch.setenv("ASSAY_VERDICT", verdict)
+    outcome = assay("plan", SOURCE, "-m", metric, "--limit", "1")
+    assert ("verdicts count as the judge's probabilities" in outcome.out) is is_said
+
+
 def test_a_plan_shows_explanations(assay: Callable[..., Outcome]) -> None:
     assert "explanations" in assay("plan", SOURCE, "-m", "faithfulness", "--limit", "1", "--explain", "all").out
     refused = assay("plan", SOURCE, "--explain", "some")

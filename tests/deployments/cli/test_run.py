@@ -27,6 +27,9 @@ def test_a_run_prints_its_summary_and_writes_its_folder(server_home: Path, tmp_p
     assert "faithfulness" in done.stdout
     assert "needs a language-model judge: nv_accuracy (4)" in done.stdout
     assert "baseline" in done.stdout
+    assert "faithfulness is the mean probability that a claim is supported" in done.stdout.replace("\n", " ")
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["config"]["verdict"] == "probability"
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["verdict"] == "probability"
     assert done.stderr.splitlines()[0] == "samples"
     assert "\x1b[" not in done.stdout + done.stderr
     assert (tmp_path / "run" / "report.html").is_file()

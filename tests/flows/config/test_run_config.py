@@ -10,6 +10,7 @@ import pytest
 from deployments.cli._support.config_template import config_template
 from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
+from flows.execution.run_record import settings_for_manifest
 from metric_core.errors import ConfigError, MetricParameterError, UnknownMetricError
 from tasks.runtime.home import assay_home
 
@@ -44,6 +45,28 @@ def test_command_line_overrides_environment_which_overrides_file(
 )
 def test_shards_are_smaller_for_a_judge_server(said: dict[str, object], rows: int) -> None:
     assert load_config(None, said).rows_a_shard() == rows
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [
+        ({}, "probability"),
+        ({"panel": ["builtin"]}, "probability"),
+        ({"verdict": "binary"}, "binary"),
+        ({"judge": "http://localhost:8000/v1"}, "binary"),
+        ({"panel": ["http://localhost:8000/v1"]}, "binary"),
+        ({"judge": {"backend": "own:Judge"}}, "binary"),
+        ({"judge": {"launch": {"model": "m", "python": "python"}}}, "binary"),
+        ({"judge": "http://localhost:8000/v1", "verdict": "probability"}, "probability"),
+    ],
+)
+def test_verdicts_of_the_builtin_judge_alone_count_as_probabilities_by_default(
+    said: dict[str, object], verdict: str
+) -> None:
+    config = load_config(None, said)
+    assert config.verdict_kind == verdict
+    # A rerun with another judge, from the configuration in run.json, counts verdicts as the run did.
+    assert settings_for_manifest(config)["verdict"] == verdict
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,19 @@ from flows.execution.stage_settings import stage_settings
 from metric_core.metric import MetricRequest
 from metric_core.registry import parse_request
 from metric_core.stages import Stage, closure
+from tasks.stages.aggregation import AggregationSettings
 from tasks.stages.verdicts import VerdictsSettings
 
 NOISE = parse_request("noise_sensitivity")
 CUSTOM = replace(NOISE, key="own", metric=replace(NOISE.metric, name="own", origin="package.module:own"))
+
+
+@pytest.mark.parametrize(("judge", "verdict"), [("builtin", "probability"), ("http://localhost:8000/v1", "binary")])
+def test_scores_are_computed_with_the_default_of_the_judge(judge: str, verdict: str) -> None:
+    config = RunConfig.model_validate({"judge": judge})
+    settings = stage_settings(config, Plan((NOISE,), closure(NOISE.products), {}))[Stage.AGGREGATION]
+    assert isinstance(settings, AggregationSettings)
+    assert settings.verdict == verdict
 
 
 def every_context(verdict: str, *requests: MetricRequest) -> bool:

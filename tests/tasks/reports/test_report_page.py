@@ -190,6 +190,18 @@ def test_a_language_model_is_not_called_a_baseline(tmp_path: Path) -> None:
     assert folders.NOTE in text
 
 
+@pytest.mark.parametrize(("verdict", "is_said"), [("probability", True), ("binary", False), (None, False)])
+def test_the_summary_says_what_scores_from_probabilities_are(
+    tmp_path: Path, verdict: str | None, is_said: bool
+) -> None:
+    folder = folders.write_large_run(tmp_path / "run", rows=2)
+    manifest = json.loads((folder / "run.json").read_text())
+    stages = {**manifest["stages"], "verdicts": manifest["stages"]["samples"]}
+    folders.write_json(folder / "run.json", {**manifest, "config": {"verdict": verdict}, "stages": stages})
+    text = Page(write_report(folder).read_text(encoding="utf-8")).text
+    assert ("Verdicts count as the judge's probabilities: a score such as faithfulness is the mean" in text) is is_said
+
+
 def test_agreement_of_the_judge_with_people_is_shown(tmp_path: Path) -> None:
     folder = folders.write_large_run(tmp_path / "run", rows=2)
     manifest = json.loads((folder / "run.json").read_text())
