@@ -15,6 +15,7 @@ from flows.execution.baseline_changes import compare_with_baseline
 from flows.execution.plan import Plan, plan_run
 from flows.execution.run import Run, open_run
 from flows.execution.run_record import settings_for_manifest
+from flows.execution.server_warnings import warn_about_servers
 from flows.execution.shards import Shard, ShardQueue, Submitted
 from flows.execution.stage_settings import metrics_of, retrieval_settings, samples_settings, use_fetched_contexts
 from flows.execution.stage_submitter import StageSubmitter
@@ -126,14 +127,17 @@ def finish(run: Run, read: SamplesResult, refs: Sequence[StageRef], findings: Ma
         refs: Tables of all stages and shards, including the samples.
         findings: Further content of run.json.
     """
+    server_warnings = (*run.manifest["server_warnings"], *warn_about_servers(refs))
+    warnings = (*read.warnings, *server_warnings)
     manifest = {
         **run.manifest,
         **findings,
+        "server_warnings": server_warnings,
         "status": "completed",
         "rows_read": read.rows_read,
         "bad_row_count": read.bad_row_count,
         "bad_rows": [asdict(bad_row) for bad_row in read.bad_rows],
-        "warnings": read.warnings,
+        "warnings": warnings,
     }
     settings = ReportingSettings(
         folder=str(run.folder.path),

@@ -153,7 +153,43 @@ def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 CLAIMS_SCHEMA = object_schema({"claims": {"type": "array", "items": {"type": "string"}}})
-RELEVANT_SENTENCES_SCHEMA = object_schema({"relevant": {"type": "array", "items": {"type": "integer"}}})
+"""The schema of claims without a limit of their number."""
+
+LISTS = {QuestionKind.CLAIMS: "claims", QuestionKind.RELEVANT_SENTENCES: "relevant"}
+"""The lists in replies that are as long as their text requires. A reply that fills its list is a reply without end."""
+
+_CHARACTERS_PER_CLAIM = 4
+_FEWEST_CLAIMS = 8
+
+
+def claims_schema(text: str) -> dict[str, Any]:
+    """Return the schema of the claims of a text, with more room than any text needs: a claim per four characters.
+
+    The limit is a power of two, so that a server compiles few schemas.
+
+    >>> claims_schema("It rains.")["properties"]["claims"]["maxItems"]
+    16
+    """
+    most = _round_up(_FEWEST_CLAIMS + len(text) // _CHARACTERS_PER_CLAIM)
+    return object_schema({"claims": {"type": "array", "items": {"type": "string"}, "maxItems": most}})
+
+
+def relevant_sentences_schema(count: int) -> dict[str, Any]:
+    """Return the schema of the numbers of relevant sentences among `count`; the list has room for more."""
+    return object_schema(
+        {"relevant": {"type": "array", "items": {"type": "integer"}, "maxItems": _round_up(count + 1)}}
+    )
+
+
+def _round_up(number: int) -> int:
+    """Return the smallest power of two that is not smaller.
+
+    >>> [_round_up(number) for number in (1, 2, 3, 9)]
+    [1, 2, 4, 16]
+    """
+    return 1 << (number - 1).bit_length()
+
+
 EXPLANATION_SCHEMA = object_schema({"explanation": {"type": "string"}})
 
 
@@ -169,7 +205,7 @@ def ask_claims(text: str, user_input: str | None) -> GenerateQuestion:
     Reply: `{"claims": [str, ...]}`.
     """
     texts = {TEXT: text} if user_input is None else {USER_INPUT: user_input, TEXT: text}
-    return GenerateQuestion(QuestionKind.CLAIMS, texts, CLAIMS_SCHEMA)
+    return GenerateQuestion(QuestionKind.CLAIMS, texts, claims_schema(text))
 
 
 def ask_questions(response: str, count: int) -> GenerateQuestion:
@@ -221,7 +257,9 @@ def ask_relevant_sentences(sentences: Sequence[str], user_input: str) -> Generat
     """
     numbered = "\n".join(f"[{i}] {' '.join(sentence.split())}" for i, sentence in enumerate(sentences, start=1))
     return GenerateQuestion(
-        QuestionKind.RELEVANT_SENTENCES, {SENTENCES: numbered, USER_INPUT: user_input}, RELEVANT_SENTENCES_SCHEMA
+        QuestionKind.RELEVANT_SENTENCES,
+        {SENTENCES: numbered, USER_INPUT: user_input},
+        relevant_sentences_schema(len(sentences)),
     )
 
 

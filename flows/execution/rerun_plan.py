@@ -123,7 +123,7 @@ class Rerun:
             rows_read=manifest["rows_read"],
             bad_rows=tuple(BadRowNote(**bad_row) for bad_row in manifest["bad_rows"]),
             bad_row_count=manifest["bad_row_count"],
-            warnings=tuple(manifest["warnings"]),
+            warnings=tuple(note for note in manifest["warnings"] if note not in manifest.get("server_warnings", ())),
         )
 
     def rows(self, read: SamplesResult) -> "frozenset[str] | None":

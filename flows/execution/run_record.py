@@ -106,6 +106,7 @@ def build_manifest(config: RunConfig, plan: Plan, models: RunModels) -> dict[str
         "config": settings_for_manifest(config),
         **{name: _fields(identity) for name, identity in identities.items()},
         "judge_features": _fields(features) if (features := getattr(members[0], "features", None)) else None,
+        "server_warnings": [],
         "judge_fingerprints": {kind: judge.fingerprint(kind) for kind in _planned_kinds(plan)},
         "panel": [_fields(member.identity) for member in members] if len(members) > 1 else [],
         "stage_versions": {stage: STAGES[stage].version for stage in plan.sharded_stages},

@@ -9,7 +9,7 @@ from metric_core import reasons
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, question_digest
 from metric_core.records import AnswerStatus
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, Judge
-from tasks.runtime.usage import StageUsage, Usage
+from tasks.runtime.usage import CutOff, StageUsage, Usage
 
 BATCH = 4096
 """Questions per call of the judge: enough to share work among them, few enough to render at once."""
@@ -33,6 +33,7 @@ class JudgeBatcher:
         self._stored = 0
         self._usage = Usage()
         self._failed: Counter[str] = Counter()
+        self._cut_off = CutOff()
 
     @property
     def usage(self) -> StageUsage:
@@ -45,6 +46,7 @@ class JudgeBatcher:
             cached_tokens=self._usage.cached_tokens,
             output_tokens=self._usage.output_tokens,
             failed=dict(self._failed),
+            cut_off=self._cut_off,
         )
 
     def choose(self, questions: Sequence[ChoiceQuestion]) -> list[ChoiceAnswer]:
@@ -77,6 +79,8 @@ class JudgeBatcher:
             self._stored += 1
             return
         self._usage += answer.usage
+        if answer.cut_off is not None:
+            self._cut_off += CutOff(replies=1, fewest=answer.cut_off, most=answer.cut_off)
         if answer.status is AnswerStatus.FAILED:
             self._failed[answer.reason or "no reason given"] += 1
         elif isinstance(answer, ChoiceAnswer) and None in answer.votes:

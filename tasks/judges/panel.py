@@ -224,6 +224,7 @@ def combine_answers(given: dict[str, ChoiceAnswer], votes: int) -> ChoiceAnswer:
         usage=_usage([answer.usage for answer in answers.values() if not answer.stored]),
         stored=all(answer.stored for answer in answers.values()),
         panel=tuple(vote for ballot in ballots for vote in ballot),
+        cut_off=next((answer.cut_off for answer in answers.values() if answer.cut_off is not None), None),
     )
 
 

@@ -59,6 +59,7 @@ class ChoiceAnswer:
         usage: The cost of the answer at the time the question was asked.
         stored: True if the answer was read from the cache and cost nothing this time.
         panel: The votes of all judges, where a panel was asked.
+        cut_off: The token limit at which the last reply was cut off; None if it was not.
     """
 
     status: AnswerStatus
@@ -69,6 +70,7 @@ class ChoiceAnswer:
     usage: Usage = field(default_factory=Usage)
     stored: bool = False
     panel: tuple[PanelVote, ...] = ()
+    cut_off: int | None = None
 
     @property
     def label(self) -> str | None:
@@ -87,6 +89,7 @@ class GenerateAnswer:
         reply: The raw text of the judge's reply.
         usage: The cost of the answer at the time the question was asked.
         stored: True if the answer was read from the cache and cost nothing this time.
+        cut_off: The token limit at which the last reply was cut off; None if it was not.
     """
 
     status: AnswerStatus
@@ -95,6 +98,7 @@ class GenerateAnswer:
     reply: str | None = None
     usage: Usage = field(default_factory=Usage)
     stored: bool = False
+    cut_off: int | None = None
 
 
 A = TypeVar("A", ChoiceAnswer, GenerateAnswer)

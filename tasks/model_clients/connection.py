@@ -13,6 +13,7 @@ from tasks.model_clients.event_loop import EventLoopThread
 from tasks.model_clients.replica import LostReplyError, Replica, Reply, UnreachableError
 from tasks.model_clients.replica_pool import Arrived, ReplicaPool, Request, RetryLimits, UnusableError
 from tasks.options.server_options import ServerOptions
+from tasks.runtime.activity import ServerActivity
 from tasks.runtime.cancellation import Cancellation, current_cancellation
 from tasks.runtime.http_bodies import ACCEPTED
 from tasks.runtime.proxies import SOCKS, proxy_for
@@ -46,8 +47,10 @@ class Connection:
         self._options = options
         key = options.read_key()
         proxies = {url: proxy_for(url) for url in options.urls}
+        self.activity = ServerActivity(" and ".join(options.urls))
+        """What the servers are doing for this process."""
         self._background = EventLoopThread("judge-server")
-        self._sessions, self._pool, self._replicas = self._background.run(_open(options, key, proxies))
+        self._sessions, self._pool, self._replicas = self._background.run(_open(options, key, proxies, self.activity))
         self.close = weakref.finalize(self, _close, self._background, self._sessions, self._pool)
         """Close the connection. This happens at garbage collection and at the end of the process too."""
         _OPEN.add(self)
@@ -123,7 +126,7 @@ class Connection:
 
 
 async def _open(
-    options: ServerOptions, key: str | None, proxies: Mapping[str, str | None]
+    options: ServerOptions, key: str | None, proxies: Mapping[str, str | None], activity: ServerActivity
 ) -> tuple[list[ClientSession], ReplicaPool, list[Replica]]:
     headers = {"Content-Type": "application/json", "User-Agent": "rag-assay", "Accept-Encoding": ACCEPTED}
     if key is not None:
@@ -146,7 +149,8 @@ async def _open(
         is_socks = proxy is not None and proxy.startswith(SOCKS)
         session = session_for(proxy if is_socks else None)
         replicas.append(Replica(url, session, key, options.max_reply_bytes, None if is_socks else proxy))
-    pool = ReplicaPool(replicas, options.concurrency, RetryLimits(options.max_retries, options.unavailable_timeout))
+    limits = RetryLimits(options.max_retries, options.unavailable_timeout)
+    pool = ReplicaPool(replicas, options.concurrency, limits, activity)
     return list(by_proxy.values()), pool, replicas
 
 

@@ -11,11 +11,12 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from tasks.model_clients.backoff import backoff_seconds
 from tasks.model_clients.replica import LostReplyError, Replica, Reply, UnreachableError
 from tasks.model_clients.routing import choose_replica
+from tasks.runtime.activity import ServerActivity
 from tasks.runtime.retry import Backoff
 
 logger = logging.getLogger(__name__)
@@ -37,6 +38,10 @@ _REFUSALS = {401: "it refuses the key", 403: "it refuses the key", 404: "it know
 
 Arrived: TypeAlias = Callable[[int, Reply], None]
 """Called with the position of a request and its reply when that arrives, in the event loop."""
+
+
+class _GivenUpError(Exception):
+    """Nobody waits for the reply to a request any more."""
 
 
 class UnusableError(Exception):
@@ -106,14 +111,22 @@ class ReplicaPool:
         replicas: Replicas that serve the same model; at least one.
         concurrency: Maximum number of requests in flight per replica.
         limits: Limits of retries.
+        activity: Told about requests in flight, timeouts and replicas that are down.
     """
 
-    def __init__(self, replicas: Sequence[Replica], concurrency: int, limits: RetryLimits) -> None:
+    def __init__(
+        self,
+        replicas: Sequence[Replica],
+        concurrency: int,
+        limits: RetryLimits,
+        activity: ServerActivity | None = None,
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self._lanes = [_Lane(replica) for replica in replicas]
         self._names = [replica.url for replica in replicas]
         self._concurrency = concurrency
         self._limits = limits
+        self._activity = activity or ServerActivity(" and ".join(self._names))
         self._has_work = asyncio.Event()
         self.simplest: Request | None = None
         """A request that every working server answers, to find out whether a request or the server fails."""
@@ -177,13 +190,17 @@ class ReplicaPool:
         started = self._loop.time()
         job.first_sent = started if job.first_sent is None else job.first_sent
         try:
-            reply = await lane.replica.post(job.request.path, job.request.body)
+            reply = await self._post(lane, job)
+        except _GivenUpError:
+            return
         except UnreachableError as error:
             self._mark_down(lane, str(error))
             self._put_back(job, lane)
         except LostReplyError as error:
             job.sent += 1
             job.timeouts += error.timed_out
+            if error.timed_out:
+                self._activity.count_timeout()
             if error.timed_out and lane.last_answer < started:
                 self._mark_down(lane, str(error))
             await self._retry(lane, job, Reply(0, str(error), self._loop.time() - started))
@@ -198,6 +215,26 @@ class ReplicaPool:
             else:
                 lane.last_answer = self._loop.time()
                 _settle(lane, job, reply)
+
+    async def _post(self, lane: _Lane, job: _Job) -> Reply:
+        """Post a request; close its connection when nobody waits for the reply any more, so that the server stops.
+
+        Raises:
+            _GivenUpError: Nobody waits for the reply.
+        """
+        here = self._loop.create_task(lane.replica.post(job.request.path, job.request.body))
+        job.future.add_done_callback(give_up := lambda _future: here.cancel())
+        end = self._activity.start_request()
+        try:
+            return await here
+        except asyncio.CancelledError:
+            if job.future.done() and not cast("asyncio.Task[object]", asyncio.current_task()).cancelling():
+                raise _GivenUpError from None
+            raise
+        finally:
+            end()
+            here.cancel()
+            job.future.remove_done_callback(give_up)
 
     async def _retry(self, lane: _Lane, job: _Job, reply: Reply) -> None:
         job.tries += 1
@@ -236,6 +273,7 @@ class ReplicaPool:
             lane.is_open.clear()
             lane.down_since = self._loop.time()
             self._has_work.set()
+            self._activity.mark_down(lane.replica.url)
             logger.warning("%s is down: %s", lane.replica.url, problem)
             task = self._loop.create_task(self._probe(lane, problem))
             self._tasks.add(task)
@@ -253,6 +291,7 @@ class ReplicaPool:
             except (UnreachableError, LostReplyError) as error:
                 problem = str(error)
             self._give_up(problem)
+        self._activity.mark_up(lane.replica.url)
         logger.warning("%s is back", lane.replica.url)
         lane.is_open.set()
         self._has_work.set()

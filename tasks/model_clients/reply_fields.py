@@ -5,7 +5,7 @@ from typing import Any
 
 from tasks.model_clients.replica import Reply
 
-_DETAILS = {"cached_tokens": "prompt_tokens_details"}
+_DETAILS = {"cached_tokens": "prompt_tokens_details", "reasoning_tokens": "completion_tokens_details"}
 
 
 def get_choices(reply: Reply) -> list[Mapping[str, Any]]:

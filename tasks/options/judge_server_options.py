@@ -57,6 +57,18 @@ class ServerJudgeOptions(ServerOptions):
             ge=16,
         ),
     ] = 2048
+    max_tokens_per_byte: Annotated[
+        float,
+        Option(
+            "Maximum number of tokens of claims and regenerated questions per byte of the text that they are about. A "
+            "reply that is cut off and does not repeat itself is asked for once more with max_output_tokens.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            gt=0,
+            le=64,
+        ),
+    ] = 1.0
     temperature: Annotated[
         float,
         Option(

@@ -34,6 +34,29 @@ class Usage:
         )
 
 
+class CutOff(BaseModel):
+    """The replies that were cut off at their token limit.
+
+    Args:
+        replies: Number of replies.
+        fewest: Smallest number of tokens at which one was cut off.
+        most: Largest number of tokens at which one was cut off.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    replies: int = 0
+    fewest: int = 0
+    most: int = 0
+
+    def __add__(self, other: "CutOff") -> "CutOff":
+        """Return the replies of both."""
+        if not (self.replies and other.replies):
+            return self if self.replies else other
+        fewest, most = min(self.fewest, other.fewest), max(self.most, other.most)
+        return CutOff(replies=self.replies + other.replies, fewest=fewest, most=most)
+
+
 class StageUsage(BaseModel):
     """The cost of computing a stage table.
 
@@ -46,6 +69,8 @@ class StageUsage(BaseModel):
         output_tokens: Number of tokens generated.
         seconds: Wall time of the stage.
         failed: Number of unusable answers by reason.
+        cut_off: Replies that were cut off at their token limit.
+        warnings: What users should know about the server that answered.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -58,6 +83,8 @@ class StageUsage(BaseModel):
     output_tokens: int = 0
     seconds: float = 0.0
     failed: dict[str, int] = Field(default_factory=dict)
+    cut_off: CutOff = CutOff()
+    warnings: tuple[str, ...] = ()
 
     def __add__(self, other: "StageUsage") -> "StageUsage":
         """Return the sum of two costs."""
@@ -71,4 +98,6 @@ class StageUsage(BaseModel):
             output_tokens=self.output_tokens + other.output_tokens,
             seconds=self.seconds + other.seconds,
             failed={reason: self.failed.get(reason, 0) + other.failed.get(reason, 0) for reason in sorted(reasons)},
+            cut_off=self.cut_off + other.cut_off,
+            warnings=tuple(dict.fromkeys((*self.warnings, *other.warnings))),
         )

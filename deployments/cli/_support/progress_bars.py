@@ -1,10 +1,12 @@
-"""Show the progress of the stages on stderr: one bar per stage, with rate and remaining time."""
+"""Show on stderr how far each stage is, with rate and remaining time, and which servers they wait for."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Event, Thread
 from time import monotonic
 
+from rich.console import RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -20,6 +22,7 @@ from rich.text import Text
 
 from deployments.cli._support.console import stderr
 from metric_core.stages import Stage
+from tasks.runtime.activity import describe_activities
 from tasks.runtime.progress import listen
 
 QUIET_SECONDS = 15.0
@@ -33,7 +36,8 @@ ENOUGH = 10
 def stage_progress(stages: Sequence[Stage]) -> Iterator[None]:
     """Show the progress of each stage until the block ends; print plain lines if stderr is not a terminal."""
     if not stderr.is_terminal:
-        with listen(_Lines()):
+        lines = _Lines()
+        with listen(lines), _tell_regularly(lines.tell_what_it_waits_for):
             yield
         return
     columns = (
@@ -45,7 +49,7 @@ def stage_progress(stages: Sequence[Stage]) -> Iterator[None]:
         TimeRemainingColumn(),
         TextColumn("left", style="progress.remaining"),
     )
-    with Progress(*columns, console=stderr, transient=True) as progress:
+    with _Bars(*columns, console=stderr, transient=True) as progress:
         bars: dict[Stage, TaskID] = {stage: progress.add_task(str(stage), total=None, start=False) for stage in stages}
 
         def advance(stage: Stage, done: int, more: int | None) -> None:
@@ -56,6 +60,33 @@ def stage_progress(stages: Sequence[Stage]) -> Iterator[None]:
 
         with listen(advance):
             yield
+
+
+class _Bars(Progress):
+    """Bars with a line below them for each server that the run waits for."""
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        yield from super().get_renderables()
+        for line in describe_activities():
+            yield Text(line, style="dim")
+
+
+@contextmanager
+def _tell_regularly(tell: Callable[[], object]) -> Iterator[None]:
+    """Call a function every QUIET_SECONDS, in another thread, until the block ends."""
+    done = Event()
+
+    def run() -> None:
+        while not done.wait(QUIET_SECONDS):
+            tell()
+
+    thread = Thread(target=run, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def rate(per_second: float) -> str:
@@ -90,6 +121,11 @@ class _Lines:
     """A listener that prints a line when a stage begins, and occasional lines while it lasts."""
 
     states: dict[Stage, _State] = field(default_factory=dict)
+
+    def tell_what_it_waits_for(self) -> None:
+        """Print a line about each server that the run waits for."""
+        for line in describe_activities():
+            stderr.print(line, markup=False, soft_wrap=True)
 
     def __call__(self, stage: Stage, done: int, more: int | None) -> None:
         now = monotonic()

@@ -64,11 +64,11 @@ def _read_choice(choice: Mapping[str, Any]) -> Completion:
     if refusal := message.get("refusal"):
         return Completion(str(refusal), REFUSED)
     if not text:
-        return Completion(reasoning, UNFINISHED_THOUGHT if reasoning and cut_off else NO_REPLY)
+        return Completion(reasoning, UNFINISHED_THOUGHT if reasoning and cut_off else NO_REPLY, cut_off)
     try:
         thought, rest = split_thought(text)
     except ValueError:
-        return Completion(text, UNFINISHED_THOUGHT)
+        return Completion(text, UNFINISHED_THOUGHT, cut_off)
     return Completion(rest, None, cut_off, bool(thought or reasoning), _token_steps(choice))
 
 

@@ -14,7 +14,8 @@ from tasks.judges.openai import label_probabilities
 from tasks.judges.openai.context_window import MIN_REPLY_TOKENS, TOO_LONG, estimate_max_tokens, remaining_tokens
 from tasks.judges.openai.probe import CHAT, TOKENIZE, probe, read_token_count
 from tasks.judges.openai.reply_collector import ReplyCollector
-from tasks.judges.openai.reply_parsing import parse_choice_answer, parse_generate_answer
+from tasks.judges.openai.reply_limits import fills_its_list, max_reply_tokens, repeats_itself
+from tasks.judges.openai.reply_parsing import ENDLESS, parse_choice_answer, parse_generate_answer
 from tasks.judges.openai.request_body import Body, choice_request_bodies, generate_request_body
 from tasks.judges.openai.request_mode import RequestMode, all_request_modes, determinants, get_request_mode
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, OnChoiceAnswer, OnGenerateAnswer
@@ -23,12 +24,19 @@ from tasks.model_clients.replica import Reply
 from tasks.model_clients.replica_pool import Arrived, Request, UnusableError
 from tasks.options.judge_server_options import ServerJudgeOptions
 
-VERSION = 1
+VERSION = 2
 """Increase it whenever the same question would be asked, or its answer parsed, in another way."""
+
+_NEARLY = 0.9
+"""Servers count the tokens of a reply differently, with or without its end."""
 
 NO_REVISION = "not given"
 
 A = TypeVar("A", ChoiceAnswer, GenerateAnswer)
+
+
+def _generate_overflow(description: str) -> GenerateAnswer:
+    return GenerateAnswer(AnswerStatus.FAILED, reason=TOO_LONG, reply=description)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,25 +123,66 @@ class OpenAIJudge:
         def overflow_answer(description: str) -> ChoiceAnswer:
             return ChoiceAnswer(AnswerStatus.FAILED, reason=TOO_LONG, reply=description)
 
-        return self._ask(pending, parse, overflow_answer, on_answer)
+        return self._ask(pending, parse, overflow_answer, lambda i, answer: self._report(i, answer, on_answer))
 
     def generate(
         self, questions: Sequence[GenerateQuestion], on_answer: OnGenerateAnswer | None = None
     ) -> list[GenerateAnswer]:
-        """Answer generate questions."""
+        """Answer generate questions. A reply that is cut off and does not repeat itself is asked for once more."""
         pending = []
         for question in questions:
             prompt = self._prompts.render(question)
             body = generate_request_body(prompt, question, self.features, self._options)
             pending.append(_PendingQuestion(prompt, [body]))
+        cut: dict[int, GenerateAnswer] = {}
 
+        def deserves_more(position: int, answer: GenerateAnswer) -> bool:
+            if answer.cut_off is None or repeats_itself(answer.reply or ""):
+                return False
+            limit = max_reply_tokens(questions[position], self.features, self._options)
+            # A reply that ends before its limit was cut off by the context window, or by the server.
+            return _NEARLY * limit <= answer.cut_off < self._options.max_output_tokens
+
+        def on_first(position: int, answer: GenerateAnswer) -> None:
+            if deserves_more(position, answer):
+                cut[position] = answer
+            else:
+                self._report(position, answer, on_answer)
+
+        answers = self._ask(pending, self._generate_parser(questions), _generate_overflow, on_first)
+        again = sorted(cut)
+
+        def on_second(index: int, answer: GenerateAnswer) -> None:
+            position = again[index]
+            answers[position] = replace(answer, usage=cut[position].usage + answer.usage)
+            self._report(position, answers[position], on_answer)
+
+        if again:
+            longest = {self.features.limit_field: self._options.max_output_tokens}
+            longer = [replace(pending[i], bodies=[body | longest for body in pending[i].bodies]) for i in again]
+            parse = self._generate_parser([questions[i] for i in again])
+            self._ask(longer, parse, _generate_overflow, on_second)
+        return answers
+
+    def _generate_parser(
+        self, questions: Sequence[GenerateQuestion]
+    ) -> Callable[[int, Sequence[Reply]], GenerateAnswer]:
         def parse(position: int, replies: Sequence[Reply]) -> GenerateAnswer:
-            return parse_generate_answer(replies[0], questions[position].schema)
+            question = questions[position]
+            limit = max_reply_tokens(question, self.features, self._options)
+            answer = parse_generate_answer(replies[0], question.schema, limit)
+            if answer.status is AnswerStatus.ANSWERED and fills_its_list(question, answer.value):
+                return replace(answer, status=AnswerStatus.FAILED, value=None, reason=ENDLESS)
+            return answer
 
-        def overflow_answer(description: str) -> GenerateAnswer:
-            return GenerateAnswer(AnswerStatus.FAILED, reason=TOO_LONG, reply=description)
+        return parse
 
-        return self._ask(pending, parse, overflow_answer, on_answer)
+    def _report(self, position: int, answer: A, on_answer: Callable[[int, A], None] | None) -> None:
+        """Report an answer, and count it for the display if its reply was cut off."""
+        if answer.cut_off is not None:
+            self._connection.activity.count_cut_off(answer.cut_off)
+        if on_answer is not None:
+            on_answer(position, answer)
 
     def close(self) -> None:
         """Close the connections to the servers. Happens automatically at the end of the process."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from metric_core.judge_questions import object_schema
 from metric_core.prompts.prompt_set import RenderedPrompt
+from tasks.judges.openai.completion import UNFINISHED_THOUGHT, read_completions
 from tasks.judges.openai.reply_parsing import parse_choice_answer, parse_generate_answer
 from tasks.judges.openai.request_body import Body, chat_messages, choice_constraint, json_constraint
 from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures
@@ -28,6 +29,11 @@ TASK = "Reply with the word hello."
 LABELS = ("qx7", "zk4")
 SCHEMA = object_schema({"qx7": {"type": "string", "enum": ["zk4"]}})
 """A schema whose values no model writes unconstrained when asked for the word hello."""
+
+LIST_SCHEMA = object_schema(
+    {"qx7": {"type": "array", "items": {"type": "integer", "enum": [7]}, "minItems": 3, "maxItems": 3}}
+)
+"""A schema whose list has a length that no model chooses by itself."""
 
 LOGPROBS = (20, 10, 5)
 """Numbers of top log-probabilities to try, because servers have different limits."""
@@ -68,7 +74,10 @@ class _Probe:
         (switched,) = self._try(features, [{"chat_template_kwargs": {"enable_thinking": self._options.thinking}}])
         features = self._probe_independent(replace(features, thinking_switch=switched.is_answer))
         return replace(
-            features, top_logprobs=self._probe_top_logprobs(features), cached_tokens=self._reports_cached_tokens
+            features,
+            list_limits=self._probe_list_limits(features),
+            top_logprobs=self._probe_top_logprobs(features),
+            cached_tokens=self._reports_cached_tokens,
         )
 
     def _probe_independent(self, features: ServerFeatures) -> ServerFeatures:
@@ -91,6 +100,7 @@ class _Probe:
             features,
             choice=next(iter(works_for_choice), ChoiceConstraint.NONE),
             json=next(iter(works_for_json), JsonConstraint.NONE),
+            reasons=any(map(_reasons, (seeded, *choice_replies, *json_replies))),
             seed=seeded.is_answer,
             several=len(get_choices(several)) == 2,
             tokenizer=read_token_count(counted) is not None,
@@ -116,6 +126,12 @@ class _Probe:
             f"the judge server does not answer a simple chat request to the model {features.model!r}: {refusals[0]}. "
             "The model must be a chat model (with a chat template)"
         )
+
+    def _probe_list_limits(self, features: ServerFeatures) -> bool:
+        if features.json is JsonConstraint.NONE:
+            return False
+        (reply,) = self._try(features, [json_constraint(features.json, LIST_SCHEMA)])
+        return _fits_schema(reply, LIST_SCHEMA)
 
     def _probe_top_logprobs(self, features: ServerFeatures) -> int:
         for number in LOGPROBS:
@@ -166,9 +182,17 @@ def _is_label(reply: Reply, features: ServerFeatures, constraint: ChoiceConstrai
     return reply.is_answer and parse_choice_answer([reply], LABELS, 1, features).label is not None
 
 
-def _fits_schema(reply: Reply) -> bool:
-    """Return whether a reply fits the schema of the probe."""
-    return reply.is_answer and parse_generate_answer(reply, SCHEMA).value is not None
+def _fits_schema(reply: Reply, schema: Mapping[str, Any] = SCHEMA) -> bool:
+    """Return whether a reply fits the schema of a probe."""
+    return reply.is_answer and parse_generate_answer(reply, schema).value is not None
+
+
+def _reasons(reply: Reply) -> bool:
+    """Return whether the model reasoned before it replied, visibly or not."""
+    if not reply.is_answer:
+        return False
+    is_visible = any(done.thought or done.problem == UNFINISHED_THOUGHT for done in read_completions(reply))
+    return is_visible or bool(get_reported_count(reply, "reasoning_tokens"))
 
 
 def _has_top_logprobs(choice: Mapping[str, Any]) -> bool:

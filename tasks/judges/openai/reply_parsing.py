@@ -20,6 +20,7 @@ from tasks.model_clients.reply_fields import get_count
 from tasks.runtime.usage import Usage
 
 CUT_OFF = "reply cut off at the token limit"
+ENDLESS = "reply without end: it fills its list"
 NO_JSON = "reply is not one JSON value"
 OFF_SCHEMA = "reply does not fit the schema"
 HALF_CHARACTER = "reply holds half of a character"
@@ -43,18 +44,29 @@ def parse_choice_answer(
     reply = "\n".join(completion.text for completion in completions)
     if not any(parsed):
         reason = next((completion.problem for completion in completions if completion.problem), NO_LABEL)
-        return ChoiceAnswer(AnswerStatus.FAILED, reason=reason, reply=reply, usage=usage)
+        unfinished = any(completion.cut_off and completion.problem for completion in completions)
+        cut_off = usage.output_tokens if unfinished else None
+        return ChoiceAnswer(AnswerStatus.FAILED, reason=reason, reply=reply, usage=usage, cut_off=cut_off)
     padded = (*parsed, *[None] * (votes - len(parsed)))
     return ChoiceAnswer(
         AnswerStatus.ANSWERED, padded, _mean(_probabilities(completions, labels, features)), reply=reply, usage=usage
     )
 
 
-def parse_generate_answer(reply: Reply, schema: Mapping[str, Any]) -> GenerateAnswer:
-    """Parse the answer to a generate question, whose reply must be one JSON value that fits the schema."""
+def parse_generate_answer(reply: Reply, schema: Mapping[str, Any], limit: int | None = None) -> GenerateAnswer:
+    """Parse the answer to a generate question, whose reply must be one JSON value that fits the schema.
+
+    Args:
+        reply: Reply of the server.
+        schema: JSON schema of the value.
+        limit: Token limit of the reply, for servers that do not report how many tokens they wrote.
+    """
     (completion, *_) = read_completions(reply)
     usage = _usage([reply])
-    problem = completion.problem or (CUT_OFF if completion.cut_off else None)
+    if completion.cut_off:
+        reason, tokens = completion.problem or CUT_OFF, usage.output_tokens or limit
+        return GenerateAnswer(AnswerStatus.FAILED, reason=reason, reply=completion.text, usage=usage, cut_off=tokens)
+    problem = completion.problem
     if problem is None:
         try:
             value = parse_json_reply(completion.text)

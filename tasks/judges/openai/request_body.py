@@ -7,6 +7,7 @@ from typing import Any
 
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, object_schema
 from metric_core.prompts.prompt_set import RenderedPrompt
+from tasks.judges.openai.reply_limits import max_reply_tokens
 from tasks.judges.openai.request_mode import get_request_mode, sends_all_votes_at_once, vote_number
 from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures
 from tasks.options.judge_server_options import ServerJudgeOptions
@@ -17,6 +18,7 @@ ANSWER = "answer"
 ANSWER_FRAME = re.compile(rf'\s*\{{\s*"{ANSWER}"\s*:\s*"(?P<rest>(?:[^"\\]|\\.)*"?).*', re.DOTALL)
 """The JSON around a label, for labels that are requested as JSON."""
 
+_LIST_LIMITS = ("minItems", "maxItems")
 _SLACK = 8
 """Extra tokens for spaces, quotes and braces around a label that the server does not enforce."""
 
@@ -44,8 +46,8 @@ def generate_request_body(
     temperature = getattr(options, get_request_mode(question).temperature)
     return (
         _common(prompt, features, options)
-        | json_constraint(features.json, question.schema)
-        | {features.limit_field: options.max_output_tokens}
+        | json_constraint(features.json, question.schema if features.list_limits else _drop_limits(question.schema))
+        | {features.limit_field: max_reply_tokens(question, features, options)}
         | _sampling(temperature, features, options.seed + (vote_number(question.schema) or 0))
     )
 
@@ -72,6 +74,13 @@ def json_constraint(constraint: JsonConstraint, schema: Mapping[str, Any]) -> Bo
     if constraint is JsonConstraint.GUIDED_JSON:
         return {"guided_json": dict(schema)}
     return {}
+
+
+def _drop_limits(schema: Any) -> Any:
+    """Return a schema without the lengths of its lists, which some servers reject."""
+    if isinstance(schema, Mapping):
+        return {name: _drop_limits(value) for name, value in schema.items() if name not in _LIST_LIMITS}
+    return [_drop_limits(value) for value in schema] if isinstance(schema, list) else schema
 
 
 def max_label_tokens(labels: Sequence[str], constraint: ChoiceConstraint) -> int:

@@ -14,6 +14,9 @@ from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint
 from tasks.options.judge_server_options import ServerJudgeOptions
 
 _CHOICE_KINDS = (QuestionKind.VERDICT, QuestionKind.USEFULNESS_FOR_REFERENCE, QuestionKind.USEFULNESS_FOR_RESPONSE)
+PROPORTIONAL_KINDS = frozenset({QuestionKind.CLAIMS, QuestionKind.QUESTIONS})
+"""Kinds of question whose replies may be as long as their texts allow."""
+
 _VOTE_TITLE = re.compile(r"vote (\d+)")
 
 # The digest of the prompt covers its language, and the model of the server covers the model option.
@@ -107,15 +110,18 @@ def determinants(mode: RequestMode, features: ServerFeatures, options: ServerJud
         del server["several"]
     for name in _OTHER_TEMPERATURES if mode.kind is QuestionKind.QUESTIONS else _QUESTIONS_TEMPERATURES:
         del settings[name]
-    server |= {name: getattr(_UNUSED_FEATURES, name) for name in _unused_features(mode, is_sampled)}
+    server["reasons"] = features.reasons or options.thinking  # either gives the reply the full limit
+    server |= {name: getattr(_UNUSED_FEATURES, name) for name in _unused_features(mode, features, is_sampled)}
     settings |= {
         name: _UNUSED_OPTIONS[name] for name in _unused_options(mode, features, options, is_sampled) if name in settings
     }
     return {"server": server, "options": settings}
 
 
-def _unused_features(mode: RequestMode, is_sampled: bool) -> Iterator[str]:
-    yield from ("choice", "top_logprobs") if mode.wants_json else ("json",)
+def _unused_features(mode: RequestMode, features: ServerFeatures, is_sampled: bool) -> Iterator[str]:
+    yield from ("choice", "top_logprobs") if mode.wants_json else ("json", "list_limits", "reasons")
+    if features.json is JsonConstraint.NONE:
+        yield "list_limits"
     if not is_sampled:
         yield "seed"
 
@@ -128,5 +134,7 @@ def _unused_options(
         yield "seed"
     if not (mode.wants_json or options.thinking):
         yield "max_output_tokens"
+    if not mode.wants_json or mode.kind not in PROPORTIONAL_KINDS or options.thinking or features.reasons:
+        yield "max_tokens_per_byte"
     if mode.wants_json and not features.thinking_switch:
         yield "thinking"

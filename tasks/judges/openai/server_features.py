@@ -35,6 +35,8 @@ class ServerFeatures:
         thinking_switch: True if `enable_thinking` of the chat template may be sent.
         choice: The constraint of a reply to a label.
         json: The constraint of a reply to a schema.
+        list_limits: True if this constraint enforces the length of lists (`minItems`, `maxItems`).
+        reasons: True if the model reasons before it answers, although it was told not to.
         top_logprobs: The largest useful number of top log-probabilities per token that the server returns; 0 if none.
         several: True if one request can return several completions (`n`).
         seed: True if sampling can be seeded.
@@ -52,6 +54,8 @@ class ServerFeatures:
     thinking_switch: bool = False
     choice: ChoiceConstraint = ChoiceConstraint.NONE
     json: JsonConstraint = JsonConstraint.NONE
+    list_limits: bool = False
+    reasons: bool = False
     top_logprobs: int = 0
     several: bool = False
     seed: bool = False

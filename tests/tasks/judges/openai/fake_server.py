@@ -88,7 +88,7 @@ class FakeServer:
         self.tokenized: list[dict[str, Any]] = []
         self.authorizations: set[str | None] = set()
         self.most_in_flight = 0
-        self._in_flight = 0
+        self.in_flight = 0
         self._background = EventLoopThread("fake-server")
         self._runner: web.AppRunner | None = None
         self.port = 0
@@ -162,13 +162,13 @@ class FakeServer:
         body = await request.json()
         self.bodies.append(body)
         self.authorizations.add(request.headers.get("Authorization"))
-        self._in_flight += 1
-        self.most_in_flight = max(self.most_in_flight, self._in_flight)
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
             await asyncio.sleep(self.delay)
             return await self._answer(request, body)
         finally:
-            self._in_flight -= 1
+            self.in_flight -= 1
 
     async def _answer(self, request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
         unknown = [name for name in body if not _NEEDS.get(name, set()) <= self.abilities]

@@ -195,7 +195,7 @@ def test_a_prompt_longer_than_the_window_is_not_sent(serve: Serve, open_judge: O
 
 def test_a_reply_gets_what_the_prompt_leaves_of_the_window(serve: Serve, open_judge: OpenJudge) -> None:
     server = serve(window=1024)
-    (answer,) = open_judge(server).generate([CLAIMS])
+    (answer,) = open_judge(server, max_tokens_per_byte=64.0).generate([CLAIMS])
     assert answer.status is AnswerStatus.ANSWERED
     tokens = sum(len(message["content"].split()) for message in server.tokenized[-1]["messages"])
     assert server.asked[0]["max_tokens"] == 1024 - tokens

@@ -23,6 +23,7 @@ from tests.tasks.judges.openai.fake_server import FULL, PLAIN
                 thinking_switch=True,
                 choice=ChoiceConstraint.STRUCTURED_OUTPUTS,
                 json=JsonConstraint.RESPONSE_FORMAT,
+                list_limits=True,
                 top_logprobs=20,
                 several=True,
                 seed=True,
@@ -37,6 +38,7 @@ from tests.tasks.judges.openai.fake_server import FULL, PLAIN
                 "vLLM 0.33.0",
                 choice=ChoiceConstraint.GUIDED_CHOICE,
                 json=JsonConstraint.GUIDED_JSON,
+                list_limits=True,
                 top_logprobs=20,
             ),
         ),
@@ -47,6 +49,7 @@ from tests.tasks.judges.openai.fake_server import FULL, PLAIN
                 "vLLM 0.33.0",
                 choice=ChoiceConstraint.JSON_SCHEMA,
                 json=JsonConstraint.RESPONSE_FORMAT,
+                list_limits=True,
                 top_logprobs=20,
             ),
         ),
@@ -57,6 +60,7 @@ from tests.tasks.judges.openai.fake_server import FULL, PLAIN
                 "vLLM 0.33.0",
                 choice=ChoiceConstraint.STRUCTURED_OUTPUTS,
                 json=JsonConstraint.STRUCTURED_OUTPUTS,
+                list_limits=True,
             ),
         ),
         (PLAIN, ServerFeatures("judge-model", "vLLM 0.33.0")),
@@ -75,7 +79,7 @@ def test_features(
 def _without(found: ServerFeatures) -> dict[str, object]:
     return {
         name: getattr(found, name)
-        for name in ("choice", "json", "top_logprobs", "several", "tokenizer", "prompt_lists")
+        for name in ("choice", "json", "list_limits", "top_logprobs", "several", "tokenizer", "prompt_lists")
     }
 
 

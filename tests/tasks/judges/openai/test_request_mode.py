@@ -13,9 +13,9 @@ from metric_core.judge_questions import (
     GenerateQuestion,
     JudgeQuestion,
     QuestionKind,
+    ask_questions,
     ask_verdict,
     object_schema,
-    questions_schema,
 )
 from metric_core.prompts.prompt_set import RenderedPrompt
 from tasks.judges.openai.request_body import choice_request_bodies, generate_request_body
@@ -24,7 +24,7 @@ from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint
 from tasks.options.judge_server_options import ServerJudgeOptions
 
 PROMPT = RenderedPrompt("Judge.", "It rains.", "It")
-SCHEMA = object_schema({"value": {"type": "integer"}})
+SCHEMA = object_schema({"value": {"type": "array", "items": {"type": "integer"}, "maxItems": 3}})
 ASPECT = ChoiceQuestion(QuestionKind.ASPECT, {}, ("1", "0"))
 INTEGER = GenerateQuestion(QuestionKind.CRITERIA_INTEGER, {}, SCHEMA)
 QUESTIONS: dict[str, JudgeQuestion] = {
@@ -32,13 +32,14 @@ QUESTIONS: dict[str, JudgeQuestion] = {
     "voted label": replace(ASPECT, votes=3),
     "JSON": INTEGER,
     "voted JSON": replace(INTEGER, schema=SCHEMA | {"title": "vote 2"}),
-    "regenerated questions": GenerateQuestion(QuestionKind.QUESTIONS, {}, questions_schema(3)),
+    "regenerated questions": ask_questions("It rains.", 3),
 }
 ABLE = ServerFeatures(
     "m",
     thinking_switch=True,
     choice=ChoiceConstraint.STRUCTURED_OUTPUTS,
     json=JsonConstraint.RESPONSE_FORMAT,
+    list_limits=True,
     top_logprobs=20,
     several=True,
     seed=True,
@@ -49,6 +50,7 @@ FEATURES = [
     replace(ABLE, seed=False),
     replace(ABLE, several=False),
     replace(ABLE, thinking_switch=False),
+    replace(ABLE, reasons=True, list_limits=False),
 ]
 OTHER_FEATURES: dict[str, Any] = {
     "model": "other",
@@ -56,6 +58,8 @@ OTHER_FEATURES: dict[str, Any] = {
     "thinking_switch": False,
     "choice": ChoiceConstraint.JSON_SCHEMA,
     "json": JsonConstraint.GUIDED_JSON,
+    "list_limits": False,
+    "reasons": True,
     "top_logprobs": 5,
     "several": False,
     "seed": False,
@@ -68,6 +72,7 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 OTHER_OPTIONS: dict[str, Any] = {
     "max_output_tokens": 100,
+    "max_tokens_per_byte": 2.0,
     "temperature": 1.5,
     "questions_temperature": 1.5,
     "votes_temperature": 1.5,

@@ -1,0 +1,24 @@
+"""Collect what the servers of judge and embedder did that users should know."""
+
+from collections.abc import Iterable, Iterator
+
+from tasks.runtime.activity import describe_cut_off
+from tasks.runtime.usage import StageUsage
+from tasks.tables.table_store import StageRef
+
+
+def warn_about_servers(refs: Iterable[StageRef]) -> Iterator[str]:
+    """Yield warnings about the servers that answered for these tables.
+
+    Args:
+        refs: Tables of all stages and shards.
+    """
+    usage = sum((ref.usage for ref in refs), StageUsage())
+    yield from usage.warnings
+    cut = usage.cut_off
+    if cut.replies:
+        yield (
+            f"{describe_cut_off(cut.replies, cut.fewest, cut.most)}: the judge wrote much more than the text that it "
+            "read asks for, and these answers failed. Use a better model; if the replies are right, raise "
+            "max_output_tokens and max_tokens_per_byte of the judge server"
+        )
