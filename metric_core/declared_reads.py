@@ -5,14 +5,14 @@ declaration would score from nothing, without an error.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from metric_core.columns import COLUMNS
 from metric_core.errors import MetricError
 from metric_core.evidence import Evidence, product_of_usefulness, products_of
-from metric_core.records import Question, Rating, Sample, Score, Side, Support, VerdictKind
-from metric_core.stages import Product, Stage, products_on
+from metric_core.records import Place, Question, Rating, Sample, Score, Side, Support, VerdictKind, VerdictRequest
+from metric_core.stages import PRODUCTS, Product, Stage, products_on
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -27,12 +27,19 @@ class Declarations:
         key: Name of its scores.
         columns: Sample columns that it needs or may use.
         products: Products that it reads, with the products that they are computed from.
+        function: Name of a function of the metric that can read fewer products than its formula.
     """
 
     metric: str
     key: str
     columns: frozenset[str]
     products: frozenset[Product]
+    function: str = ""
+
+    def before_verdicts(self) -> "Declarations":
+        """Return the declarations for the function that requests verdicts, which exist only afterwards."""
+        claims = frozenset(product for product in self.products if PRODUCTS[product].stage is Stage.CLAIMS)
+        return replace(self, products=claims, function="verdicts")
 
     def error(self, problem: str) -> MetricError:
         """Return the error that describes a violation of the declarations."""
@@ -49,6 +56,11 @@ class Declarations:
     def require_product(self, product: Product) -> None:
         """Raise MetricError if a product is not declared."""
         if product not in self.products:
+            if self.function:
+                raise self.error(
+                    f"reads the product {str(product)!r} in its function {self.function}, which can read declared "
+                    "claims and sentences only"
+                )
             raise self.error(f"reads the product {str(product)!r}, which it does not declare; add it to its products")
 
     def require_one_of(self, products: Collection[Product]) -> None:
@@ -154,6 +166,16 @@ class DeclaredEvidence(Evidence):
         """Gaps in the products of the row."""
         return self._whole.gaps
 
+    @property
+    def places(self) -> Mapping[str, Place]:
+        """Places of the claims of the declared sides."""
+        return self._guard(self._whole.places, lambda claim: products_on(Stage.CLAIMS, Side(claim.partition(":")[0])))
+
+    @property
+    def requested(self) -> Sequence[VerdictRequest]:
+        """Verdicts that the metric has requested."""
+        return self._whole.requested
+
     def column(self, name: str) -> Any:
         """Return a declared column; see `Evidence.column`."""
         self._declared.require_column(name)
@@ -168,6 +190,11 @@ class DeclaredEvidence(Evidence):
         """Return verdicts on the claims of a side; see `Evidence.supports`."""
         self._declared.require_product(product)
         return self._whole.supports(side, premise, product)
+
+    def requested_supports(self) -> list[Support]:
+        """Return the requested verdicts; see `Evidence.requested_supports`."""
+        self._declared.require_product(Product.REQUESTED_VERDICTS)
+        return self._whole.requested_supports()
 
     def context_supports(self, side: Side, product: Product) -> list[list[Support]]:
         """Return verdicts by each context; see `Evidence.context_supports`."""

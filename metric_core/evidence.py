@@ -5,7 +5,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from metric_core import reasons
-from metric_core.records import Question, Rating, Sample, Score, Side, Support, VerdictKind
+from metric_core.records import (
+    PREMISE_TEXT,
+    STATEMENT,
+    Place,
+    Question,
+    Rating,
+    Sample,
+    Score,
+    Side,
+    Support,
+    VerdictKind,
+    VerdictRequest,
+)
 from metric_core.stages import PRODUCTS, Product, Stage, closure
 
 ALL_CONTEXTS = "contexts"
@@ -21,14 +33,15 @@ SUPPORTS: dict[Product, tuple[Side, str]] = {
     Product.RESPONSE_CLAIMS_BY_CONTEXTS: (Side.RESPONSE, ALL_CONTEXTS),
     Product.REFERENCE_CLAIMS_BY_CONTEXTS: (Side.REFERENCE, ALL_CONTEXTS),
     Product.REFERENCE_SENTENCES_BY_CONTEXTS: (Side.REFERENCE_SENTENCE, ALL_CONTEXTS),
+    Product.REFERENCE_CONTEXT_CLAIMS_BY_CONTEXTS: (Side.REFERENCE_CONTEXT, ALL_CONTEXTS),
     Product.RESPONSE_CLAIMS_BY_REFERENCE: (Side.RESPONSE, BY_REFERENCE),
     Product.REFERENCE_CLAIMS_BY_RESPONSE: (Side.REFERENCE, BY_RESPONSE),
 }
 """Products that hold the verdicts on all claims (or sentences) of a side against one premise."""
 
 BY_EACH_CONTEXT: dict[Side, tuple[Product, ...]] = {
-    Side.RESPONSE: (Product.CLAIMS_BY_EACH_CONTEXT,),
-    Side.REFERENCE: (Product.CLAIMS_BY_EACH_CONTEXT,),
+    Side.RESPONSE: (Product.CLAIMS_BY_EACH_CONTEXT, Product.RESPONSE_CLAIMS_BY_EACH_CONTEXT),
+    Side.REFERENCE: (Product.CLAIMS_BY_EACH_CONTEXT, Product.REFERENCE_CLAIMS_BY_EACH_CONTEXT),
 }
 """Products that hold verdicts on the claims of a side against single contexts."""
 
@@ -55,6 +68,21 @@ def context_premise(index: int) -> str:
     return f"context:{index}"
 
 
+def premises_of(sample: Sample) -> tuple[str, ...]:
+    """Return the names of the premises that a sample has.
+
+    >>> premises_of(Sample(response="It rains.", retrieved_contexts=("Rain.",)))
+    ('contexts', 'response', 'context:0')
+    """
+    whole = {
+        ALL_CONTEXTS: sample.retrieved_contexts,
+        BY_REFERENCE: sample.reference,
+        BY_RESPONSE: sample.response,
+    }
+    single = (context_premise(i) for i in range(len(sample.retrieved_contexts or ())))
+    return (*(name for name, text in whole.items() if text is not None), *single)
+
+
 def premise_text(sample: Sample, premise: str) -> str:
     """Return the text of a premise.
 
@@ -75,7 +103,10 @@ def products_of(kind: VerdictKind, claim_id: str, premise: str) -> tuple[Product
     """
     if kind is not VerdictKind.SUPPORT:
         return (_PRODUCT_OF_KIND[kind],)
-    return _products_of_support(Side(claim_id.partition(":")[0]), premise)
+    origin = claim_id.partition(":")[0]
+    if origin == STATEMENT or premise.partition(":")[0] == PREMISE_TEXT:
+        return (Product.REQUESTED_VERDICTS,)
+    return _products_of_support(Side(origin), premise)
 
 
 def product_of_usefulness(kind: VerdictKind) -> Product:
@@ -113,6 +144,8 @@ class Evidence:
         answer_similarities: Product -> similarity of response and reference.
         ratings: Metric key -> ratings by the judge.
         gaps: Product -> undefined or failed score that says why the product is missing for this row.
+        places: Claim (or sentence) id -> place in its text, for claims whose place is known.
+        requested: Verdicts that the metric has requested, in its order.
     """
 
     sample: Sample
@@ -124,6 +157,8 @@ class Evidence:
     answer_similarities: Mapping[Product, float | None] = field(default_factory=dict)
     ratings: Mapping[str, Sequence[Rating]] = field(default_factory=dict)
     gaps: Mapping[Product, Score] = field(default_factory=dict)
+    places: Mapping[str, Place] = field(default_factory=dict)
+    requested: Sequence[VerdictRequest] = ()
 
     def column(self, name: str) -> Any:
         """Return a column of the sample, which may be empty but not missing."""
@@ -143,6 +178,18 @@ class Evidence:
         self._require(product)
         return tuple(self.claims.get(side, {}))
 
+    def place(self, claim_id: str) -> Place | None:
+        """Return the place of a claim or sentence in its text; None if no sentence of the text resembles the claim."""
+        return self.places.get(claim_id)
+
+    def requested_supports(self) -> list[Support]:
+        """Return the support of every verdict that the metric has requested, in the order of its requests.
+
+        Source of the requests is the metric's function `verdicts`.
+        """
+        self._require(Product.REQUESTED_VERDICTS)
+        return [self.verdicts.get((VerdictKind.SUPPORT, *request.key)) for request in self.requested]
+
     def supports(self, side: Side, premise: str, product: Product) -> list[Support]:
         """Return the support of every claim of a side by a premise, in the order of the claims.
 
@@ -156,9 +203,9 @@ class Evidence:
     def context_supports(self, side: Side, product: Product) -> list[list[Support]]:
         """Return the support of every claim of a side by each retrieved context: one list per context, in rank order.
 
-        With binary verdicts, only those that `noise_sensitivity` reads are available: verdicts on response claims that
-        the reference does not support, and on reference claims by contexts that support such a claim. All others are
-        None.
+        With Product.CLAIMS_BY_EACH_CONTEXT and binary verdicts, only those that `noise_sensitivity` reads are
+        available: verdicts on response claims that the reference does not support, and on reference claims by contexts
+        that support such a claim. All others are None. The products that name one side have all its verdicts.
         """
         contexts = self.column("retrieved_contexts")
         return [self.supports(side, context_premise(i), product) for i in range(len(contexts))]

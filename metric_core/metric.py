@@ -3,15 +3,15 @@
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from metric_core.declared_reads import Declarations, DeclaredEvidence, DeclaredSample
 from metric_core.errors import AssayError, MetricError, MetricParameterError
-from metric_core.evidence import Evidence, MissingProductError
+from metric_core.evidence import Evidence, MissingProductError, premises_of
 from metric_core.judge_questions import RatingRequest
 from metric_core.reasons import missing_column
-from metric_core.records import Direction, Sample, Score
+from metric_core.records import Direction, Sample, Score, VerdictRequest
 from metric_core.score_checks import score_problem
 from metric_core.stages import Product, closure
 
@@ -80,6 +80,8 @@ class Metric:
         check: Validator that returns a description of valid combinations if the parameters conflict, else None.
         ratings: Function from a sample and parameters to the rating questions, for metrics that read
             Product.RATINGS; it returns the score if no question is needed.
+        verdicts: Function from the claims of a row and parameters to the verdicts that the metric wants judged, for
+            metrics that read Product.REQUESTED_VERDICTS. It is called twice, and must return the same both times.
         language_model: True if the metric needs a language model as judge.
         in_default_suite: True if the metric is computed by default when the data has its columns.
         family: Name of the module that defines the metric, for grouping.
@@ -103,6 +105,7 @@ class Metric:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     check: Callable[[Parameters], str | None] | None = None
     ratings: Callable[[Sample, Parameters], Sequence[RatingRequest] | Score] | None = None
+    verdicts: Callable[[Evidence, Parameters], Sequence[VerdictRequest]] | None = None
     language_model: bool = False
     in_default_suite: bool = True
     origin: str = ""
@@ -192,6 +195,40 @@ class MetricRequest:
         asked: Sequence[RatingRequest] | Score = self._checked(ask_about, Evidence(sample))
         return asked
 
+    def verdict_requests(self, evidence: Evidence) -> Sequence[VerdictRequest]:
+        """Return the verdicts that the metric wants judged for a row; none if it lacks a column or its claims.
+
+        Raises:
+            MetricError: If the metric raises, reads what it does not declare or anything but claims and sentences, or
+                requests a verdict on a claim or by a premise that the row does not have.
+        """
+        ask = self.metric.verdicts
+        if ask is None:
+            return ()
+
+        def ask_about(evidence: Evidence) -> Sequence[VerdictRequest]:
+            requested = ask(DeclaredEvidence(evidence, self._declared.before_verdicts()), self.parameters)
+            if not isinstance(requested, Sequence):
+                raise self._error(f"requests {requested!r}, wanted a list of VerdictRequest", evidence.sample)
+            return requested
+
+        requested = self._checked(ask_about, evidence)
+        if isinstance(requested, Score):
+            return ()
+        for request in requested:
+            self._check_verdict_request(request, evidence)
+        return tuple(dict.fromkeys(requested))
+
+    def _check_verdict_request(self, request: object, evidence: Evidence) -> None:
+        if not isinstance(request, VerdictRequest):
+            raise self._error(f"requests {request!r}, wanted a VerdictRequest", evidence.sample)
+        if request.claim is not None and not any(request.claim in claims for claims in evidence.claims.values()):
+            raise self._error(f"requests a verdict on {request.claim!r}, which is no claim of the row", evidence.sample)
+        if request.premise is not None and request.premise not in premises_of(evidence.sample):
+            wanted = ", ".join(premises_of(evidence.sample)) or "none"
+            problem = f"requests a verdict by {request.premise!r}; premises of the row are: {wanted}"
+            raise self._error(problem, evidence.sample)
+
     def score(self, evidence: Evidence) -> Score:
         """Return the score of a row: undefined if a column is missing, the recorded gap if a product is missing.
 
@@ -201,6 +238,8 @@ class MetricRequest:
         """
 
         def compute(evidence: Evidence) -> Any:
+            if self.metric.verdicts is not None:
+                evidence = replace(evidence, requested=self.verdict_requests(evidence))
             score: object = self.metric.compute(self, DeclaredEvidence(evidence, self._declared))
             if not isinstance(score, Score):
                 raise self._error(f"returned {score!r}, wanted a Score", evidence.sample)

@@ -2,6 +2,8 @@
 
 NO_RESPONSE_CLAIMS = "no claims in the response"
 NO_REFERENCE_CLAIMS = "no claims in the reference"
+NO_REFERENCE_CONTEXT_CLAIMS = "no claims in the reference contexts"
+NO_RESPONSE_SENTENCES = "no sentences in the response"
 NO_CLAIMS = "no claims in the response and the reference"
 NO_REFERENCE_SENTENCES = "no sentences in the reference"
 NO_REFERENCE_ENTITIES = "no entities in the reference"
@@ -41,14 +43,18 @@ NOTHING_FOUND = frozenset(
     {
         NO_RESPONSE_CLAIMS,
         NO_REFERENCE_CLAIMS,
+        NO_REFERENCE_CONTEXT_CLAIMS,
+        NO_RESPONSE_SENTENCES,
         NO_REFERENCE_SENTENCES,
         NO_REFERENCE_ENTITIES,
         NO_CONTEXT_ENTITIES,
         NO_CONTEXTS,
+        NO_REFERENCE_CONTEXTS,
         NO_QUESTIONS,
         ZERO_VECTOR,
         empty_column("response"),
         empty_column("reference"),
+        empty_column("reference_contexts"),
     }
 )
 """Reasons why a stage has nothing for a row. Any other undefined row is due to a judge that cannot answer this kind of

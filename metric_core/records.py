@@ -1,5 +1,6 @@
 """Records of an evaluation: samples, scores, and the products that scores are computed from."""
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,7 +34,9 @@ class Side(StrEnum):
     """Text of a sample that a claim, sentence or entity comes from."""
 
     RESPONSE = "response"
+    RESPONSE_SENTENCE = "response_sentence"
     REFERENCE = "reference"
+    REFERENCE_CONTEXT = "reference_context"
     REFERENCE_SENTENCE = "reference_sentence"
     CONTEXT = "context"
     CONTEXT_SENTENCE = "context_sentence"
@@ -144,11 +147,74 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a claim or sentence in its text.
+
+    Args:
+        start: Position of its first character in the text, from 0.
+        end: Position after its last character.
+        sentence: Index of its sentence in the text, from 0.
+        citations: Labels of the citation markers that belong to it, as written: see `metric_core.citations`.
+    """
+
+    start: int
+    end: int
+    sentence: int
+    citations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """A question regenerated from a response; `noncommittal` if the response avoids an answer."""
 
     text: str
     noncommittal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictRequest:
+    """A verdict that a metric asks for: whether a premise supports a claim or statement.
+
+    Args:
+        claim: Id of a claim or sentence of the row, as `Evidence.claim_ids` returns it.
+        statement: A text to judge instead of a claim.
+        premise: Name of the premise: `ALL_CONTEXTS`, `BY_REFERENCE`, `BY_RESPONSE` or `context_premise(index)` of
+            `metric_core.evidence`.
+        premise_text: A text to judge against instead of a named premise.
+
+    Raises:
+        ValueError: If there is not exactly one of claim and statement, or not exactly one of premise and premise_text.
+
+    >>> VerdictRequest(claim="response:0", premise="context:1").key
+    ('response:0', 'context:1')
+    >>> VerdictRequest(statement="It rains.", premise="response").key[0]
+    'statement:6f58a7623963538d'
+    """
+
+    claim: str | None = None
+    statement: str | None = None
+    premise: str | None = None
+    premise_text: str | None = None
+
+    def __post_init__(self) -> None:
+        for one, other in (("claim", "statement"), ("premise", "premise_text")):
+            if (getattr(self, one) is None) == (getattr(self, other) is None):
+                raise ValueError(f"a verdict request has either {one} or {other}, got {self!r}")
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Claim id and premise of the verdict in the table of verdicts; digests of own texts."""
+        claim = self.claim if self.statement is None else f"{STATEMENT}:{_digest(self.statement)}"
+        premise = self.premise if self.premise_text is None else f"{PREMISE_TEXT}:{_digest(self.premise_text)}"
+        return claim or "", premise or ""
+
+
+STATEMENT, PREMISE_TEXT = "statement", "text"
+"""Prefixes of the keys of own statements and own premises."""
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)

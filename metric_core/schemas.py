@@ -29,16 +29,26 @@ class TableSchema:
         stage: Stage that writes the table.
         version: Version, incremented with every change of meaning.
         fields: Columns of the table.
+        also_reads: Earlier versions that differ only in columns they lack, which are null for them.
     """
 
     stage: Stage
     version: int
     fields: tuple[pa.Field, ...]
+    also_reads: tuple[int, ...] = ()
 
     @property
     def arrow(self) -> pa.Schema:
         """Arrow schema, with stage and version in its metadata."""
         return pa.schema(self.fields, metadata={"assay.stage": str(self.stage), "assay.version": str(self.version)})
+
+    def can_read(self, version: str) -> bool:
+        """Return whether tables with this version in their metadata can be read.
+
+        >>> CLAIMS.can_read("2"), CLAIMS.can_read("1"), CLAIMS.can_read("?")
+        (True, False, False)
+        """
+        return version in {str(each) for each in (self.version, *self.also_reads)}
 
 
 def _text(name: str, nullable: bool = True) -> pa.Field:
@@ -79,10 +89,28 @@ SAMPLES = TableSchema(
 """Rows to evaluate. `row_number` counts from 1 in the source; `extras` is JSON of all other columns of the source."""
 
 CLAIMS = TableSchema(
-    Stage.CLAIMS, 2, (_ROW_ID, _text("side", nullable=False), _text("claim_id"), _text("text"), *_OUTCOME, _REPLY)
+    Stage.CLAIMS,
+    3,
+    (
+        _ROW_ID,
+        _text("side", nullable=False),
+        _text("claim_id"),
+        _text("text"),
+        pa.field("start", pa.int32()),
+        pa.field("end", pa.int32()),
+        pa.field("sentence", pa.int32()),
+        pa.field("citations", pa.list_(pa.string())),
+        *_OUTCOME,
+        _REPLY,
+    ),
+    also_reads=(2,),
 )
 """Claims and sentences. A side without any, or with an unusable reply, has one row with a null claim_id. `reply` is set
-on the first row of a side that the judge was asked about."""
+on the first row of a side that the judge was asked about.
+
+`start`, `end` and `sentence` are the place of a claim in its text (see records.Place), null if no sentence resembles
+it. `citations` are the labels of the citation markers that belong to it; the markers are not part of `text`. All four
+are null for context sentences."""
 
 ENTITIES = TableSchema(
     Stage.ENTITIES,
@@ -107,7 +135,7 @@ QUESTIONS = TableSchema(
 
 VERDICTS = TableSchema(
     Stage.VERDICTS,
-    3,
+    4,
     (
         _ROW_ID,
         _text("kind", nullable=False),
@@ -118,9 +146,15 @@ VERDICTS = TableSchema(
         *_OUTCOME,
         _PANEL,
         _REPLY,
+        _text("statement"),
+        _text("premise_text"),
     ),
+    also_reads=(3,),
 )
 """One verdict per claim and premise, 1 or 0, null unless answered; claim_id is "" for usefulness.
+
+`statement` and `premise_text` are the texts of a verdict that a metric requested on a statement or a premise of its
+own; claim_id and premise are then digests of them (see records.VerdictRequest).
 
 `panel` has the label (null if unusable) and its probability from each judge of a panel; it is null if there is only one
 judge. `reply` is set for verdicts without a usable label, and on the first of the relevant sentences, which the judge

@@ -40,7 +40,9 @@ class Product(StrEnum):
     """A result of a stage for one row."""
 
     RESPONSE_CLAIMS = "response claims"
+    RESPONSE_SENTENCES = "response sentences"
     REFERENCE_CLAIMS = "reference claims"
+    REFERENCE_CONTEXT_CLAIMS = "claims of reference contexts"
     REFERENCE_SENTENCES = "reference sentences"
     CONTEXT_SENTENCES = "context sentences"
     REFERENCE_ENTITIES = "reference entities"
@@ -52,7 +54,11 @@ class Product(StrEnum):
     REFERENCE_SENTENCES_BY_CONTEXTS = "reference sentences by all contexts"
     RESPONSE_CLAIMS_BY_REFERENCE = "response claims by reference"
     REFERENCE_CLAIMS_BY_RESPONSE = "reference claims by response"
+    REFERENCE_CONTEXT_CLAIMS_BY_CONTEXTS = "claims of reference contexts by all contexts"
     CLAIMS_BY_EACH_CONTEXT = "claims by each context"
+    RESPONSE_CLAIMS_BY_EACH_CONTEXT = "response claims by each context"
+    REFERENCE_CLAIMS_BY_EACH_CONTEXT = "reference claims by each context"
+    REQUESTED_VERDICTS = "requested verdicts"
     USEFULNESS_FOR_REFERENCE = "usefulness of contexts for the reference"
     USEFULNESS_FOR_RESPONSE = "usefulness of contexts for the response"
     SENTENCE_RELEVANCE = "relevance of context sentences"
@@ -80,7 +86,9 @@ class ProductSpec:
 
 PRODUCTS: dict[Product, ProductSpec] = {
     Product.RESPONSE_CLAIMS: ProductSpec(Stage.CLAIMS, (c.RESPONSE,), side=Side.RESPONSE),
+    Product.RESPONSE_SENTENCES: ProductSpec(Stage.CLAIMS, (c.RESPONSE,), side=Side.RESPONSE_SENTENCE),
     Product.REFERENCE_CLAIMS: ProductSpec(Stage.CLAIMS, (c.REFERENCE,), side=Side.REFERENCE),
+    Product.REFERENCE_CONTEXT_CLAIMS: ProductSpec(Stage.CLAIMS, (c.REFERENCE_CONTEXTS,), side=Side.REFERENCE_CONTEXT),
     Product.REFERENCE_SENTENCES: ProductSpec(Stage.CLAIMS, (c.REFERENCE,), side=Side.REFERENCE_SENTENCE),
     Product.CONTEXT_SENTENCES: ProductSpec(Stage.CLAIMS, (c.RETRIEVED_CONTEXTS,), side=Side.CONTEXT_SENTENCE),
     Product.REFERENCE_ENTITIES: ProductSpec(Stage.ENTITIES, (c.REFERENCE,), side=Side.REFERENCE),
@@ -98,11 +106,21 @@ PRODUCTS: dict[Product, ProductSpec] = {
     ),
     Product.RESPONSE_CLAIMS_BY_REFERENCE: ProductSpec(Stage.VERDICTS, (c.REFERENCE,), (Product.RESPONSE_CLAIMS,)),
     Product.REFERENCE_CLAIMS_BY_RESPONSE: ProductSpec(Stage.VERDICTS, (c.RESPONSE,), (Product.REFERENCE_CLAIMS,)),
+    Product.REFERENCE_CONTEXT_CLAIMS_BY_CONTEXTS: ProductSpec(
+        Stage.VERDICTS, (c.RETRIEVED_CONTEXTS,), (Product.REFERENCE_CONTEXT_CLAIMS,)
+    ),
     Product.CLAIMS_BY_EACH_CONTEXT: ProductSpec(
         Stage.VERDICTS,
         (c.RETRIEVED_CONTEXTS,),
         (Product.RESPONSE_CLAIMS, Product.REFERENCE_CLAIMS, Product.RESPONSE_CLAIMS_BY_REFERENCE),
     ),
+    Product.RESPONSE_CLAIMS_BY_EACH_CONTEXT: ProductSpec(
+        Stage.VERDICTS, (c.RETRIEVED_CONTEXTS,), (Product.RESPONSE_CLAIMS,)
+    ),
+    Product.REFERENCE_CLAIMS_BY_EACH_CONTEXT: ProductSpec(
+        Stage.VERDICTS, (c.RETRIEVED_CONTEXTS,), (Product.REFERENCE_CLAIMS,)
+    ),
+    Product.REQUESTED_VERDICTS: ProductSpec(Stage.VERDICTS),
     Product.USEFULNESS_FOR_REFERENCE: ProductSpec(Stage.VERDICTS, (c.USER_INPUT, c.RETRIEVED_CONTEXTS, c.REFERENCE)),
     Product.USEFULNESS_FOR_RESPONSE: ProductSpec(Stage.VERDICTS, (c.USER_INPUT, c.RETRIEVED_CONTEXTS, c.RESPONSE)),
     Product.SENTENCE_RELEVANCE: ProductSpec(Stage.VERDICTS, (c.USER_INPUT,), (Product.CONTEXT_SENTENCES,)),

@@ -12,13 +12,14 @@ from flows.config.run_config import RunConfig, tables_root
 from flows.dry_run.dry_run_result import Certainty, DryRun, PendingContexts, StageDryRun, least_certain
 from flows.execution.plan import Plan
 from flows.execution.stage_settings import (
-    reads_every_context,
     retrieval_settings,
     samples_settings,
+    sides_by_every_context,
     stage_settings,
     use_fetched_contexts,
 )
 from metric_core.errors import AssayError, ConfigError
+from metric_core.evidence import BY_EACH_CONTEXT
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import Product, Stage
 from tasks.dry_run.counting_judge import Ledger, Tally
@@ -148,7 +149,7 @@ class _DryRunner:
         if stage is Stage.EXPLANATIONS and not is_certain:
             return Certainty.AT_LEAST
         is_each = Product.CLAIMS_BY_EACH_CONTEXT in self._plan.products
-        asks_by_answers = is_each and not reads_every_context(self._config, self._plan)
+        asks_by_answers = is_each and len(sides_by_every_context(self._config, self._plan)) < len(BY_EACH_CONTEXT)
         if stage is Stage.VERDICTS and asks_by_answers and (tally.asked or tally.waiting):
             return Certainty.AT_LEAST
         return Certainty.EXACT if is_certain else Certainty.ESTIMATED

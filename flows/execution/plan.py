@@ -23,7 +23,8 @@ DEFAULT_QUESTIONS = 3
 ON_CLAIMS = frozenset(
     product
     for product, spec in PRODUCTS.items()
-    if spec.stage is Stage.VERDICTS and spec.requires and product is not Product.SENTENCE_RELEVANCE
+    if product is Product.REQUESTED_VERDICTS
+    or (spec.stage is Stage.VERDICTS and spec.requires and product is not Product.SENTENCE_RELEVANCE)
 )
 """The products that are verdicts on claims, which can be explained."""
 

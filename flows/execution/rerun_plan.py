@@ -25,6 +25,7 @@ from tasks.runtime.credentials import refuse_secrets
 from tasks.stages.ratings import RatingsSettings
 from tasks.stages.registry import STAGES
 from tasks.stages.samples import BadRowNote, SamplesResult
+from tasks.stages.verdicts import VerdictsSettings
 
 Rows: TypeAlias = Literal["failed", "changed", "all"]
 """The rows to recompute."""
@@ -254,7 +255,8 @@ def _stages_from(request: RerunRequest, plan: Plan) -> frozenset[Stage]:
 def _missing_stages(earlier: FinishedRun, old: tuple[RunConfig, Plan], new: tuple[RunConfig, Plan]) -> frozenset[Stage]:
     """Return the stages whose tables lack something, and all that read from them, because their inputs may change."""
     before, after = stage_settings(*old), stage_settings(*new)
-    before[Stage.RATINGS] = _restore_codes(earlier, before[Stage.RATINGS])
+    for stage in (Stage.RATINGS, Stage.VERDICTS):
+        before[stage] = _restore_codes(earlier, before[stage])
     versions = earlier.manifest.get("stage_versions", {})
     missing: set[Stage] = set()
     for stage in new[1].cached_stages:
@@ -266,8 +268,8 @@ def _missing_stages(earlier: FinishedRun, old: tuple[RunConfig, Plan], new: tupl
 
 
 def _restore_codes(earlier: FinishedRun, settings: Settings) -> Settings:
-    """Return the settings of the ratings with the code of the earlier run's metrics: other code may ask otherwise."""
-    if not isinstance(settings, RatingsSettings):
+    """Return settings with the code of the earlier run's metrics, because other code may ask other questions."""
+    if not isinstance(settings, RatingsSettings | VerdictsSettings):
         return settings
     codes = earlier.codes
     then = (metric.model_copy(update={"code": codes.get(metric.key, metric.code)}) for metric in settings.metrics)

@@ -5,6 +5,7 @@ from typing import Any
 
 from flows.config.run_config import RunConfig, tables_root
 from flows.execution.plan import Plan
+from metric_core.records import Side
 from metric_core.stages import PRODUCTS, Product, Stage
 from tasks.models.run_models import RunModels
 from tasks.options.judged_settings import JudgedSettings
@@ -57,7 +58,7 @@ def stage_settings(config: RunConfig, plan: Plan) -> dict[Stage, Settings]:
             "metrics": _metrics_of_stage(plan, stage),
             "verdict": config.verdict_kind,
             "count": plan.question_count,
-            "every_context": reads_every_context(config, plan),
+            "every_context": sides_by_every_context(config, plan),
             "explained": "all" if config.explain == "all" else "unsupported",
             "refresh": stage in config.refresh,
         }
@@ -67,15 +68,20 @@ def stage_settings(config: RunConfig, plan: Plan) -> dict[Stage, Settings]:
     return settings
 
 
-def reads_every_context(config: RunConfig, plan: Plan) -> bool:
-    """Return whether claims are judged against each context even if noise sensitivity does not read the verdict.
+def sides_by_every_context(config: RunConfig, plan: Plan) -> tuple[Side, ...]:
+    """Return the sides whose claims are all judged against each context, whether noise sensitivity reads it or not.
 
-    With probabilities it reads them all, and only a user-defined metric itself knows what it reads.
+    With probabilities it reads all verdicts. A product that names one side has all verdicts on it, and only a
+    user-defined metric itself knows what it reads of the product for both sides.
     """
     custom = (request for request in plan.requests if request.metric.origin)
-    return config.verdict_kind == "probability" or any(
-        Product.CLAIMS_BY_EACH_CONTEXT in each.products for each in custom
-    )
+    both = Product.CLAIMS_BY_EACH_CONTEXT in plan.products and config.verdict_kind == "probability"
+    both = both or any(Product.CLAIMS_BY_EACH_CONTEXT in request.products for request in custom)
+    by_side = {
+        Side.RESPONSE: Product.RESPONSE_CLAIMS_BY_EACH_CONTEXT,
+        Side.REFERENCE: Product.REFERENCE_CLAIMS_BY_EACH_CONTEXT,
+    }
+    return tuple(side for side, product in by_side.items() if both or product in plan.products)
 
 
 def judged_settings(config: RunConfig) -> JudgedSettings:
@@ -104,6 +110,8 @@ def metrics_of(plan: Plan) -> tuple[MetricSettings, ...]:
 def _metrics_of_stage(plan: Plan, stage: Stage) -> tuple[MetricSettings, ...]:
     """Return the metrics that read a product of the stage; all for a stage without products."""
     products = {product for product, spec in PRODUCTS.items() if spec.stage is stage}
+    if stage is Stage.VERDICTS:  # verdicts on claims are the same whichever metrics read them
+        products = {Product.REQUESTED_VERDICTS}
     return tuple(
         MetricSettings.from_request(request)
         for request in plan.requests

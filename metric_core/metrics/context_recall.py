@@ -4,45 +4,71 @@ from collections.abc import Sequence
 
 from metric_core import columns, reasons
 from metric_core.evidence import ALL_CONTEXTS, Evidence
-from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, constant
+from metric_core.metric import Metric, MetricRequest, Parameter, Parameters
 from metric_core.metrics._supports import mean_support
 from metric_core.records import Score, Side, Support
 from metric_core.stages import Product
 
 CLAIM, SENTENCE = "claim", "sentence"
+REFERENCE, REFERENCE_CONTEXTS = "reference", "reference_contexts"
+
+_SOURCES = {
+    (REFERENCE, CLAIM): (Side.REFERENCE, Product.REFERENCE_CLAIMS_BY_CONTEXTS, reasons.NO_REFERENCE_CLAIMS),
+    (REFERENCE, SENTENCE): (
+        Side.REFERENCE_SENTENCE,
+        Product.REFERENCE_SENTENCES_BY_CONTEXTS,
+        reasons.NO_REFERENCE_SENTENCES,
+    ),
+    (REFERENCE_CONTEXTS, CLAIM): (
+        Side.REFERENCE_CONTEXT,
+        Product.REFERENCE_CONTEXT_CLAIMS_BY_CONTEXTS,
+        reasons.NO_REFERENCE_CONTEXT_CLAIMS,
+    ),
+}
+"""Source and unit of the claims -> their side, the product with their verdicts, and the reason if there are none."""
 
 
-def context_recall(supports: Sequence[Support], unit: str = CLAIM) -> Score:
+def context_recall(supports: Sequence[Support], nothing: str = reasons.NO_REFERENCE_CLAIMS) -> Score:
     """Return the share of claims (or sentences) of the reference that the retrieved contexts support together.
 
-    Source: Ragas documentation, Context Recall (claims); Sarkar, "Evaluating LLM and RAG Systems: Metrics", Context
-    Recall (sentences).
+    Source: Ragas documentation, Context Recall (claims of the reference or of reference contexts); Sarkar, "Evaluating
+    LLM and RAG Systems: Metrics", Context Recall (sentences of the reference).
 
     Args:
-        supports: Support of each claim or sentence of the reference by all retrieved contexts, in [0, 1].
-        unit: Unit of the supports, "claim" or "sentence".
+        supports: Support of each claim or sentence by all retrieved contexts, in [0, 1].
+        nothing: Reason of the undefined cell if there are none.
 
     Returns:
-        A score in [0, 1]; undefined (no claims, or no sentences, in the reference); failed (a verdict failed).
+        A score in [0, 1]; undefined (no claims, or no sentences); failed (a verdict failed).
 
     The contexts say that France is in Western Europe, but not that its capital is Paris:
 
     >>> context_recall([1, 0]).value
     0.5
     """
-    nothing = reasons.NO_REFERENCE_CLAIMS if unit == CLAIM else reasons.NO_REFERENCE_SENTENCES
     return mean_support(supports, Score.undefined(nothing))
 
 
+def _columns(parameters: Parameters) -> tuple[str, ...]:
+    of_reference = parameters["of"] == REFERENCE
+    return (columns.RETRIEVED_CONTEXTS, columns.REFERENCE if of_reference else columns.REFERENCE_CONTEXTS)
+
+
 def _products(parameters: Parameters) -> tuple[Product, ...]:
-    by_claim = parameters["unit"] == CLAIM
-    return (Product.REFERENCE_CLAIMS_BY_CONTEXTS if by_claim else Product.REFERENCE_SENTENCES_BY_CONTEXTS,)
+    return (_SOURCES[parameters["of"], parameters["unit"]][1],)
 
 
 def _compute(request: MetricRequest, evidence: Evidence) -> Score:
-    unit = request.parameters["unit"]
-    side = Side.REFERENCE if unit == CLAIM else Side.REFERENCE_SENTENCE
-    return context_recall(evidence.supports(side, ALL_CONTEXTS, request.products[0]), unit)
+    of, unit = request.parameters["of"], request.parameters["unit"]
+    if of == REFERENCE_CONTEXTS and not evidence.column(columns.REFERENCE_CONTEXTS):
+        return Score.undefined(reasons.NO_REFERENCE_CONTEXTS)
+    side, product, nothing = _SOURCES[of, unit]
+    return context_recall(evidence.supports(side, ALL_CONTEXTS, product), nothing)
+
+
+def _check(parameters: Parameters) -> str | None:
+    known = (parameters["of"], parameters["unit"]) in _SOURCES
+    return None if known else "unit = 'claim' for of = 'reference_contexts', whose sentences are not standalone"
 
 
 CONTEXT_RECALL = Metric(
@@ -50,13 +76,23 @@ CONTEXT_RECALL = Metric(
     summary="Share of the claims of the reference that the retrieved contexts support.",
     source="Ragas documentation, Context Recall",
     family="context_recall",
-    columns=constant(columns.RETRIEVED_CONTEXTS, columns.REFERENCE),
+    columns=_columns,
     products=_products,
     compute=_compute,
     undefined={
         reasons.NO_REFERENCE_CLAIMS: "the reference makes no claims",
         reasons.NO_REFERENCE_SENTENCES: "the reference is empty (unit = sentence)",
+        reasons.NO_REFERENCE_CONTEXTS: "there are no reference contexts (of = reference_contexts)",
+        reasons.NO_REFERENCE_CONTEXT_CLAIMS: "the reference contexts make no claims (of = reference_contexts)",
     },
     aliases=("llm_context_recall",),
-    parameters={"unit": Parameter(summary="unit of the reference to count", default=CLAIM, choices=(CLAIM, SENTENCE))},
+    parameters={
+        "unit": Parameter(summary="unit of the reference to count", default=CLAIM, choices=(CLAIM, SENTENCE)),
+        "of": Parameter(
+            summary="text whose claims the contexts should support",
+            default=REFERENCE,
+            choices=(REFERENCE, REFERENCE_CONTEXTS),
+        ),
+    },
+    check=_check,
 )

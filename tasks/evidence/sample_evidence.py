@@ -10,12 +10,14 @@ import pyarrow as pa
 from metric_core import reasons
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.evidence import Evidence, products_of
-from metric_core.records import AnswerStatus, Pair, Question, Rating, Sample, Score, Side, Support, VerdictKind
+from metric_core.records import AnswerStatus, Pair, Place, Question, Rating, Sample, Score, Side, Support, VerdictKind
 from metric_core.stages import Product, Stage
 
 Tables: TypeAlias = Mapping[Stage, pa.Table]
 _SIDE_PRODUCTS = {
     (Stage.CLAIMS, Side.RESPONSE): Product.RESPONSE_CLAIMS,
+    (Stage.CLAIMS, Side.RESPONSE_SENTENCE): Product.RESPONSE_SENTENCES,
+    (Stage.CLAIMS, Side.REFERENCE_CONTEXT): Product.REFERENCE_CONTEXT_CLAIMS,
     (Stage.CLAIMS, Side.REFERENCE): Product.REFERENCE_CLAIMS,
     (Stage.CLAIMS, Side.REFERENCE_SENTENCE): Product.REFERENCE_SENTENCES,
     (Stage.CLAIMS, Side.CONTEXT_SENTENCE): Product.CONTEXT_SENTENCES,
@@ -74,6 +76,7 @@ def _evidence(sample: Sample, rows: Mapping[Stage, list[Mapping[str, Any]]], ver
     claims: dict[Side, dict[str, str]] = defaultdict(dict)
     entities: dict[Side, dict[str, None]] = defaultdict(dict)
     gaps: dict[Product, Score] = {}
+    places: dict[str, Place] = {}
     for name in (Stage.CLAIMS, Stage.ENTITIES):
         for row in rows.get(name, ()):
             side = Side(row["side"])
@@ -82,6 +85,9 @@ def _evidence(sample: Sample, rows: Mapping[Stage, list[Mapping[str, Any]]], ver
                 continue
             if name is Stage.CLAIMS:
                 claims[side][row["claim_id"]] = row["text"]
+                if row["start"] is not None:
+                    citations = tuple(row["citations"] or ())
+                    places[row["claim_id"]] = Place(row["start"], row["end"], row["sentence"], citations)
             else:
                 entities[side][row["text"]] = None
     questions, cosines = _questions(rows, gaps)
@@ -100,6 +106,7 @@ def _evidence(sample: Sample, rows: Mapping[Stage, list[Mapping[str, Any]]], ver
         answer_similarities=answer_similarities,
         ratings=_ratings(rows.get(Stage.RATINGS, ())),
         gaps=gaps,
+        places=places,
     )
 
 
@@ -135,7 +142,8 @@ def _verdicts(
         kind = VerdictKind(row["kind"])
         # One reply judges all sentences. Other verdicts have separate replies: a score may do without a failed one.
         if kind is VerdictKind.RELEVANCE or row["status"] == AnswerStatus.UNDEFINED:
-            for product in products_of(kind, row["claim_id"], row["premise"]):
+            requested = (Product.REQUESTED_VERDICTS,) if kind is VerdictKind.SUPPORT else ()
+            for product in (*products_of(kind, row["claim_id"], row["premise"]), *requested):
                 _note_gap(gaps, product, row)
         support = None if row["verdict"] is None else float(row["verdict"])
         if support is not None and verdict == "probability" and row["probability"] is not None:

@@ -89,6 +89,8 @@ class CheckedMetric:
         products = tuple(Product(name) for name in names)
         if (Product.RATINGS in products) is (self._metric.ratings is None):
             raise self._error("must ask for the product 'ratings' if it has rating questions, and only then")
+        if (Product.REQUESTED_VERDICTS in products) is (self._metric.verdicts is None):
+            raise self._error("must ask for the product 'requested verdicts' if it requests verdicts, and only then")
         return products
 
     def _bounds(self, parameters: Parameters) -> tuple[float, float] | None:

@@ -19,6 +19,7 @@ from tasks.options.metric_settings import MetricSettings
 from tasks.options.option import use_current_names
 from tasks.runs import run_folder
 from tasks.runs.row_groups import RowGroups
+from tasks.tables.records import add_missing_columns
 
 
 class FinishedRun:
@@ -93,7 +94,7 @@ class FinishedRun:
         try:
             if stage not in self._tables:
                 self._tables[stage] = RowGroups(self._path(stage))
-            return self._tables[stage].rows(row_ids)
+            return add_missing_columns(self._tables[stage].rows(row_ids), stage)
         except (pa.ArrowException, OSError) as error:
             raise _unreadable_error(path, error) from error
 
@@ -118,10 +119,10 @@ class FinishedRun:
             raise RunFolderError(f"{self.folder} is not a complete run folder: it has no {name}") from error
         except (pa.ArrowException, OSError) as error:
             raise _unreadable_error(path, error) from error
-        version, expected = metadata.get(b"assay.version", b"?").decode(), str(SCHEMAS[stage].version)
-        if version != expected:
+        version, schema = metadata.get(b"assay.version", b"?").decode(), SCHEMAS[stage]
+        if not schema.can_read(version):
             raise RunFolderError(
-                f"the table {path} has schema version {version}, this rag-assay reads {expected}. "
+                f"the table {path} has schema version {version}, this rag-assay reads {schema.version}. "
                 "Evaluate the source again with `assay run`."
             )
         return path

@@ -1,11 +1,18 @@
-"""Decompose responses and references into claims, references and contexts into sentences: the stage `claims`."""
+"""Decompose responses and references into claims, texts into sentences, and place both: the stage `claims`.
 
-from collections.abc import Callable, Iterable, Sequence
+Citation markers are no part of a claim: a text is decomposed without them, and its claims keep the labels of the
+markers that belong to them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from metric_core import reasons
+from metric_core.citations import StrippedText, strip_citations
+from metric_core.claim_places import locate_sentences, place_claims, place_sentences
 from metric_core.judge_questions import QuestionKind, ask_claims
-from metric_core.records import AnswerStatus, Sample, Side
+from metric_core.records import AnswerStatus, Place, Sample, Side
 from metric_core.stages import Product, Stage
 from tasks.judges.batching import JudgeBatcher
 from tasks.judges.protocol import GenerateAnswer
@@ -17,10 +24,19 @@ from tasks.tables.records import build_table, read_samples_table
 
 _NOTHING_FOUND = {
     Side.RESPONSE: reasons.NO_RESPONSE_CLAIMS,
+    Side.RESPONSE_SENTENCE: reasons.NO_RESPONSE_SENTENCES,
     Side.REFERENCE: reasons.NO_REFERENCE_CLAIMS,
+    Side.REFERENCE_CONTEXT: reasons.NO_REFERENCE_CONTEXT_CLAIMS,
     Side.REFERENCE_SENTENCE: reasons.NO_REFERENCE_SENTENCES,
     Side.CONTEXT_SENTENCE: reasons.NO_CONTEXTS,
 }
+_SENTENCES = {
+    Product.RESPONSE_SENTENCES: Side.RESPONSE_SENTENCE,
+    Product.REFERENCE_SENTENCES: Side.REFERENCE_SENTENCE,
+}
+
+Split = Callable[[Sequence[str]], list[list[str]]]
+"""Function that splits texts into sentences."""
 
 
 class ClaimsSettings(JudgedSettings):
@@ -33,56 +49,118 @@ class ClaimsSettings(JudgedSettings):
     products: tuple[Product, ...]
 
 
-@stage(Stage.CLAIMS, version=2, reads=(Stage.SAMPLES,), asks=(QuestionKind.CLAIMS,))
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text to decompose.
+
+    Args:
+        sample: Its row.
+        side: Side of its claims.
+        stem: Beginning of the ids of its claims.
+        stripped: The text without citation markers.
+        user_input: User question that it answers, if any.
+    """
+
+    sample: Sample
+    side: Side
+    stem: str
+    stripped: StrippedText
+    user_input: str | None = None
+
+
+@stage(Stage.CLAIMS, version=3, reads=(Stage.SAMPLES,), asks=(QuestionKind.CLAIMS,))
 def claims(tables: Tables, settings: ClaimsSettings, models: Models, progress: Progress) -> StageOutput:
     """Decompose each text of the samples that a product needs."""
     samples = read_samples_table(tables[Stage.SAMPLES])
     batcher = JudgeBatcher(models.judge(), progress)
+    split: Split = models.pipeline().sentences
     rows: list[dict[str, Any]] = []
     if Product.RESPONSE_CLAIMS in settings.products:
-        rows += _claim_rows(samples, Side.RESPONSE, lambda sample: sample.response, batcher)
+        rows += _claim_rows([_text(sample, Side.RESPONSE, sample.response) for sample in samples], batcher, split)
     if Product.REFERENCE_CLAIMS in settings.products:
-        rows += _claim_rows(samples, Side.REFERENCE, lambda sample: sample.reference, batcher)
-    split = models.pipeline().sentences
-    if Product.REFERENCE_SENTENCES in settings.products:
-        sentences = split([sample.reference or "" for sample in samples])
-        for sample, texts in zip(samples, sentences, strict=True):
-            rows += _answered_rows(sample, Side.REFERENCE_SENTENCE, _numbered(Side.REFERENCE_SENTENCE, texts))
+        rows += _claim_rows([_text(sample, Side.REFERENCE, sample.reference) for sample in samples], batcher, split)
+    if Product.REFERENCE_CONTEXT_CLAIMS in settings.products:
+        rows += _reference_context_rows(samples, batcher, split)
+    for product, side in _SENTENCES.items():
+        if product in settings.products:
+            rows += _sentence_rows(samples, side, split)
     if Product.CONTEXT_SENTENCES in settings.products:
         rows += _context_sentence_rows(samples, split)
     return StageOutput(build_table(Stage.CLAIMS, rows), batcher.usage)
 
 
-def _claim_rows(
-    samples: Sequence[Sample], side: Side, text_of: Callable[[Sample], str | None], batcher: JudgeBatcher
-) -> list[dict[str, Any]]:
-    texts = [text_of(sample) or "" for sample in samples]
-    not_blank = [i for i, text in enumerate(texts) if text.strip()]
-    answers = batcher.generate([ask_claims(texts[i], samples[i].user_input) for i in not_blank])
-    by_row = dict(zip(not_blank, answers, strict=True))
+def _text(sample: Sample, side: Side, text: str | None) -> _Text:
+    return _Text(sample, side, str(side), _strip(sample, text), sample.user_input)
+
+
+def _strip(sample: Sample, text: str | None) -> StrippedText:
+    return strip_citations(text or "", sample.retrieved_context_ids or ())
+
+
+def _reference_context_rows(samples: Sequence[Sample], batcher: JudgeBatcher, split: Split) -> list[dict[str, Any]]:
+    texts = [
+        _Text(sample, Side.REFERENCE_CONTEXT, f"{Side.REFERENCE_CONTEXT}:{i}", _strip(sample, text))
+        for sample in samples
+        for i, text in enumerate(sample.reference_contexts or ())
+    ]
+    without = [sample for sample in samples if not sample.reference_contexts]
+    rows = _claim_rows(texts, batcher, split)
+    reason = reasons.NO_REFERENCE_CONTEXTS
+    return rows + [_row_without_text(s, Side.REFERENCE_CONTEXT, AnswerStatus.UNDEFINED, reason) for s in without]
+
+
+def _claim_rows(texts: Sequence[_Text], batcher: JudgeBatcher, split: Split) -> list[dict[str, Any]]:
+    not_blank = [i for i, text in enumerate(texts) if text.stripped.text.strip()]
+    answers = batcher.generate([ask_claims(texts[i].stripped.text, texts[i].user_input) for i in not_blank])
+    by_text = dict(zip(not_blank, answers, strict=True))
+    places = _places({i: (texts[i].stripped, _clean(answer)) for i, answer in by_text.items()}, split)
     rows: list[dict[str, Any]] = []
-    for i, sample in enumerate(samples):
-        answer = by_row.get(i)
+    for i, text in enumerate(texts):
+        answer = by_text.get(i)
         if answer is None:
-            rows.append(_row_without_text(sample, side, AnswerStatus.UNDEFINED, reasons.empty_column(side)))
+            reason = reasons.empty_column(_column(text.side))
+            rows.append(_row_without_text(text.sample, text.side, AnswerStatus.UNDEFINED, reason))
             continue
         if answer.status is AnswerStatus.ANSWERED:
-            first, *more = _answered_rows(sample, side, _numbered(side, _clean(answer)))
+            numbered = _numbered(text.stem, _clean(answer), places[i])
+            first, *more = _answered_rows(text.sample, text.side, numbered)
         else:
-            first, *more = [_row_without_text(sample, side, answer.status, answer.reason)]
+            first, *more = [_row_without_text(text.sample, text.side, answer.status, answer.reason)]
         rows += [{**first, "reply": reply_cell(answer)}, *more]
     return rows
 
 
-def _context_sentence_rows(
-    samples: Sequence[Sample], split: Callable[[Sequence[str]], list[list[str]]]
-) -> list[dict[str, Any]]:
+def _column(side: Side) -> str:
+    return "reference_contexts" if side is Side.REFERENCE_CONTEXT else str(side)
+
+
+def _places(claims: Mapping[int, tuple[StrippedText, Sequence[str]]], split: Split) -> dict[int, list[Place | None]]:
+    """Return the places of the claims of each text; equal texts are split once."""
+    texts = list(dict.fromkeys(text.text for text, found in claims.values() if found))
+    sentences = dict(zip(texts, split(texts), strict=True))
+    return {
+        i: place_claims(text, found, locate_sentences(text.text, sentences[text.text])) if found else []
+        for i, (text, found) in claims.items()
+    }
+
+
+def _sentence_rows(samples: Sequence[Sample], side: Side, split: Split) -> list[dict[str, Any]]:
+    of_response = side is Side.RESPONSE_SENTENCE
+    texts = [_strip(sample, sample.response if of_response else sample.reference) for sample in samples]
+    rows: list[dict[str, Any]] = []
+    for sample, text, sentences in zip(samples, texts, split([text.text for text in texts]), strict=True):
+        places = place_sentences(text, locate_sentences(text.text, sentences))
+        rows += _answered_rows(sample, side, _numbered(str(side), sentences, places))
+    return rows
+
+
+def _context_sentence_rows(samples: Sequence[Sample], split: Split) -> list[dict[str, Any]]:
     passages = list(dict.fromkeys(text for sample in samples for text in sample.retrieved_contexts or ()))
     sentences = dict(zip(passages, split(passages), strict=True))
     rows: list[dict[str, Any]] = []
     for sample in samples:
         numbered = [
-            (f"{Side.CONTEXT_SENTENCE}:{i}:{j}", sentence)
+            (f"{Side.CONTEXT_SENTENCE}:{i}:{j}", sentence, None)
             for i, passage in enumerate(sample.retrieved_contexts or ())
             for j, sentence in enumerate(sentences[passage])
         ]
@@ -91,20 +169,37 @@ def _context_sentence_rows(
 
 
 def _clean(answer: GenerateAnswer) -> list[str]:
-    return [text for claim in answer.value["claims"] if (text := claim.strip())]
+    if answer.status is not AnswerStatus.ANSWERED:
+        return []
+    return [text for claim in answer.value["claims"] if (text := strip_citations(claim).text.strip())]
 
 
-def _numbered(side: Side, texts: Iterable[str]) -> list[tuple[str, str]]:
-    return [(f"{side}:{i}", text) for i, text in enumerate(texts)]
+def _numbered(stem: str, texts: Sequence[str], places: Sequence[Place | None]) -> list[tuple[str, str, Place | None]]:
+    return [(f"{stem}:{i}", text, place) for i, (text, place) in enumerate(zip(texts, places, strict=True))]
 
 
-def _answered_rows(sample: Sample, side: Side, numbered: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+def _answered_rows(
+    sample: Sample, side: Side, numbered: Sequence[tuple[str, str, Place | None]]
+) -> list[dict[str, Any]]:
     if not numbered:
         return [_row_without_text(sample, side, AnswerStatus.UNDEFINED, _NOTHING_FOUND[side])]
     return [
-        {"row_id": sample.row_id, "side": side, "claim_id": claim_id, "text": text, "status": AnswerStatus.ANSWERED}
-        for claim_id, text in numbered
+        {
+            "row_id": sample.row_id,
+            "side": side,
+            "claim_id": claim_id,
+            "text": text,
+            **_place_cells(place),
+            "status": AnswerStatus.ANSWERED,
+        }
+        for claim_id, text, place in numbered
     ]
+
+
+def _place_cells(place: Place | None) -> dict[str, Any]:
+    if place is None:
+        return {}
+    return {"start": place.start, "end": place.end, "sentence": place.sentence, "citations": list(place.citations)}
 
 
 def _row_without_text(sample: Sample, side: Side, status: AnswerStatus, reason: str | None) -> dict[str, Any]:

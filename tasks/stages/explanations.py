@@ -47,12 +47,13 @@ def explanations(tables: Tables, settings: ExplanationsSettings, models: Models,
     judge = models.judge()
     batcher = JudgeBatcher(judge, progress)
     samples = {sample.row_id: sample for sample in read_samples_table(tables[Stage.SAMPLES])}
-    claims = {(row["row_id"], row["claim_id"]): row["text"] for row in tables[Stage.CLAIMS].to_pylist()}
+    claims_table = tables[Stage.CLAIMS].to_pylist() if Stage.CLAIMS in tables else ()
+    claims = {(row["row_id"], row["claim_id"]): row["text"] for row in claims_table}
     chosen = list(_select(tables[Stage.VERDICTS].to_pylist(), settings.explained))
     questions = [
         ask_explanation(
-            claims[row["row_id"], row["claim_id"]],
-            premise_text(samples[row["row_id"]], row["premise"]),
+            row["statement"] or claims[row["row_id"], row["claim_id"]],
+            row["premise_text"] or premise_text(samples[row["row_id"]], row["premise"]),
             YES if row["verdict"] else NO,
         )
         for row in chosen

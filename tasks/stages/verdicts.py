@@ -2,14 +2,15 @@
 
 Each pair of claim and premise is one judge question. Claims are judged against single contexts in three rounds, because
 noise sensitivity reads few of these verdicts: response claims only if the reference does not support them, and
-reference claims only against contexts that support such a response claim. A reference without claims needs none.
+reference claims only against contexts that support such a response claim. A reference without claims needs none. The
+verdicts that metrics request by themselves come last, except those that are known by then.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from metric_core.evidence import BY_REFERENCE, BY_USER_INPUT, SUPPORTS, context_premise, premise_text
+from metric_core.evidence import BY_REFERENCE, BY_USER_INPUT, SUPPORTS, Evidence, context_premise, premise_text
 from metric_core.judge_questions import (
     YES,
     ChoiceQuestion,
@@ -19,12 +20,14 @@ from metric_core.judge_questions import (
     ask_usefulness_for_response,
     ask_verdict,
 )
-from metric_core.records import AnswerStatus, Sample, Side, VerdictKind
+from metric_core.records import AnswerStatus, Sample, Side, VerdictKind, VerdictRequest
 from metric_core.stages import Product, Stage
+from tasks.evidence.sample_evidence import read_evidence
 from tasks.judges.batching import JudgeBatcher
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
 from tasks.models.protocol import Models
 from tasks.options.judged_settings import JudgedSettings
+from tasks.options.metric_settings import MetricSettings
 from tasks.stages.answer_cells import panel_cell, reply_cell
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_samples_table
@@ -41,12 +44,14 @@ class VerdictsSettings(JudgedSettings):
 
     Args:
         products: Verdicts to ask for.
-        every_context: True to judge every claim against each context, not only the pairs that noise sensitivity
-            reads with binary verdicts.
+        every_context: Sides whose claims are all judged against each context, not only in the pairs that noise
+            sensitivity reads with binary verdicts.
+        metrics: Metrics that request verdicts.
     """
 
     products: tuple[Product, ...]
-    every_context: bool = False
+    every_context: tuple[Side, ...] = ()
+    metrics: tuple[MetricSettings, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +64,12 @@ class _Pending:
     premise: str
     question: ChoiceQuestion | None
     known: str | None = None
+    request: VerdictRequest | None = None
 
 
 @stage(
     Stage.VERDICTS,
-    version=3,
+    version=4,
     reads=(Stage.SAMPLES, Stage.CLAIMS),
     asks=(
         QuestionKind.VERDICT,
@@ -78,8 +84,11 @@ def verdicts(tables: Tables, settings: VerdictsSettings, models: Models, progres
     claims = _claims_by_row(tables[Stage.CLAIMS].to_pylist() if Stage.CLAIMS in tables else ())
     batcher = JudgeBatcher(models.judge(), progress)
     rows = _ask([p for s in samples for p in _first_round(s, claims.get(s.row_id, {}), settings.products)], batcher)
-    if Product.CLAIMS_BY_EACH_CONTEXT in settings.products:
-        rows += _each_context_rows(samples, claims, rows, batcher, settings.every_context)
+    if Product.CLAIMS_BY_EACH_CONTEXT in settings.products or settings.every_context:
+        sparing = Product.CLAIMS_BY_EACH_CONTEXT in settings.products
+        rows += _each_context_rows(samples, claims, rows, batcher, settings.every_context, sparing=sparing)
+    if settings.metrics:
+        rows += _ask(_requested(samples, tables, settings.metrics, rows), batcher)
     if Product.SENTENCE_RELEVANCE in settings.products:
         rows += _relevance_rows(samples, claims, batcher)
     return StageOutput(build_table(Stage.VERDICTS, rows), batcher.usage)
@@ -127,37 +136,85 @@ def _pending_usefulness(sample: Sample, kind: VerdictKind, target: str) -> list[
     return pending
 
 
-def _each_context_rows(
+def _each_context_rows(  # noqa: PLR0913 all of them decide what is asked
     samples: Sequence[Sample],
     claims: Mapping[str, Claims],
     first: Sequence[Mapping[str, Any]],
     batcher: JudgeBatcher,
-    every: bool,
+    every: Collection[Side],
+    *,
+    sparing: bool,
 ) -> list[dict[str, Any]]:
+    """Judge claims against single contexts.
+
+    Args:
+        samples: Samples of the shard.
+        claims: Claims by sample.
+        first: Verdicts of the first round.
+        batcher: Asks the judge.
+        every: Sides whose claims are all judged against each context.
+        sparing: True to judge the claims of the other sides where noise sensitivity reads the verdict.
+    """
     by_reference = {
         (row["row_id"], row["claim_id"]): row["verdict"]
         for row in first
         if row["kind"] == VerdictKind.SUPPORT and row["premise"] == BY_REFERENCE
     }
-    if not every:
-        samples = [sample for sample in samples if _list_claims(claims.get(sample.row_id, {}), Side.REFERENCE)]
-    second = [
-        _pending_support(sample, claim_id, claim, context_premise(i), passage)
-        for sample in samples
-        for i, passage in enumerate(sample.retrieved_contexts or ())
-        for claim_id, claim in _list_claims(claims.get(sample.row_id, {}), Side.RESPONSE)
-        if every or by_reference.get((sample.row_id, claim_id)) == 0
-    ]
-    rows = _ask(second, batcher)
-    supporting = {(row["row_id"], row["premise"]) for row in rows if every or row["verdict"] == 1}
-    third = [
-        _pending_support(sample, claim_id, claim, context_premise(i), passage)
-        for sample in samples
-        for i, passage in enumerate(sample.retrieved_contexts or ())
-        if (sample.row_id, context_premise(i)) in supporting
-        for claim_id, claim in _list_claims(claims.get(sample.row_id, {}), Side.REFERENCE)
-    ]
-    return rows + _ask(third, batcher)
+    compared = {s.row_id for s in samples if _list_claims(claims.get(s.row_id, {}), Side.REFERENCE)} if sparing else ()
+    rows = _ask(
+        [
+            _pending_support(sample, claim_id, claim, context_premise(i), passage)
+            for sample in samples
+            for i, passage in enumerate(sample.retrieved_contexts or ())
+            for claim_id, claim in _list_claims(claims.get(sample.row_id, {}), Side.RESPONSE)
+            if Side.RESPONSE in every
+            or (sample.row_id in compared and by_reference.get((sample.row_id, claim_id)) == 0)
+        ],
+        batcher,
+    )
+    # Noise sensitivity reads whether a context is relevant only where it supports a claim that the reference does not.
+    supporting = {
+        (row["row_id"], row["premise"])
+        for row in rows
+        if row["verdict"] == 1 and by_reference.get((row["row_id"], row["claim_id"])) == 0
+    }
+    return rows + _ask(
+        [
+            _pending_support(sample, claim_id, claim, context_premise(i), passage)
+            for sample in samples
+            for i, passage in enumerate(sample.retrieved_contexts or ())
+            if Side.REFERENCE in every or (sparing and (sample.row_id, context_premise(i)) in supporting)
+            for claim_id, claim in _list_claims(claims.get(sample.row_id, {}), Side.REFERENCE)
+        ],
+        batcher,
+    )
+
+
+def _requested(
+    samples: Sequence[Sample], tables: Tables, metrics: Sequence[MetricSettings], asked: Sequence[Mapping[str, Any]]
+) -> list[_Pending]:
+    """Return the verdicts that metrics request, except those that have been asked for."""
+    known = {(row["row_id"], row["claim_id"], row["premise"]) for row in asked if row["kind"] == VerdictKind.SUPPORT}
+    requests = [metric.request() for metric in metrics]
+    pending: list[_Pending] = []
+    readable = {stage: tables[stage] for stage in (Stage.SAMPLES, Stage.CLAIMS) if stage in tables}
+    for evidence in read_evidence(samples, readable, "binary"):
+        for wanted in dict.fromkeys(each for request in requests for each in request.verdict_requests(evidence)):
+            key = (evidence.sample.row_id, *wanted.key)
+            if key not in known:
+                known.add(key)
+                pending.append(_pending_request(wanted, evidence))
+    return pending
+
+
+def _pending_request(wanted: VerdictRequest, evidence: Evidence) -> _Pending:
+    claim_id, premise = wanted.key
+    claim, text = wanted.statement, wanted.premise_text
+    if claim is None:
+        claim = next(claims[claim_id] for claims in evidence.claims.values() if claim_id in claims)
+    if text is None:
+        text = premise_text(evidence.sample, premise)
+    return replace(_pending_support(evidence.sample, claim_id, claim, premise, text), request=wanted)
 
 
 def _ask(pending: Sequence[_Pending], batcher: JudgeBatcher) -> list[dict[str, Any]]:
@@ -167,7 +224,7 @@ def _ask(pending: Sequence[_Pending], batcher: JudgeBatcher) -> list[dict[str, A
 
 def _known_row(verdict: _Pending) -> dict[str, Any]:
     return {
-        **_key(verdict.row_id, verdict.kind, verdict.claim_id, verdict.premise),
+        **_cells_of(verdict),
         "verdict": 0,
         "probability": 0.0,
         "status": AnswerStatus.ANSWERED,
@@ -176,7 +233,7 @@ def _known_row(verdict: _Pending) -> dict[str, Any]:
 
 
 def _row(verdict: _Pending, answer: ChoiceAnswer) -> dict[str, Any]:
-    row = _key(verdict.row_id, verdict.kind, verdict.claim_id, verdict.premise)
+    row = _cells_of(verdict)
     row["panel"] = panel_cell(answer)
     if answer.status is not AnswerStatus.ANSWERED:
         return {**row, "verdict": None, "status": answer.status, "reason": answer.reason, "reply": reply_cell(answer)}
@@ -186,6 +243,15 @@ def _row(verdict: _Pending, answer: ChoiceAnswer) -> dict[str, Any]:
         "verdict": int(answer.label == YES),
         "probability": probability,
         "status": AnswerStatus.ANSWERED,
+    }
+
+
+def _cells_of(verdict: _Pending) -> dict[str, Any]:
+    request = verdict.request
+    return {
+        **_key(verdict.row_id, verdict.kind, verdict.claim_id, verdict.premise),
+        "statement": None if request is None else request.statement,
+        "premise_text": None if request is None else request.premise_text,
     }
 
 

@@ -27,6 +27,18 @@ def build_table(stage: Stage, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
         return pa.Table.from_pylist([_replace_surrogates(row) for row in rows], schema=schema)
 
 
+def add_missing_columns(table: pa.Table, stage: Stage) -> pa.Table:
+    """Return a stage's table of an earlier version with the columns that it lacks, which are null."""
+    schema = SCHEMAS[stage].arrow
+    if table.schema.names == schema.names:
+        return table
+    columns = [
+        table[name] if name in table.schema.names else pa.nulls(table.num_rows, schema.field(name).type)
+        for name in schema.names
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
 def _replace_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")

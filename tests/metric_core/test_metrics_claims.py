@@ -4,13 +4,14 @@ import pytest
 
 from metric_core import reasons
 from metric_core.errors import MetricParameterError
-from metric_core.evidence import Evidence
+from metric_core.evidence import ALL_CONTEXTS, Evidence
 from metric_core.metrics.answer_correctness import ANSWER_CORRECTNESS, answer_correctness
 from metric_core.metrics.answer_relevancy import ANSWER_RELEVANCY, answer_relevancy
 from metric_core.metrics.context_precision import average_precision
+from metric_core.metrics.context_recall import CONTEXT_RECALL
 from metric_core.metrics.factual_correctness import FACTUAL_CORRECTNESS, factual_correctness
 from metric_core.metrics.noise_sensitivity import noise_sensitivity
-from metric_core.records import Question, Sample, Score, Support
+from metric_core.records import Question, Sample, Score, Side, Support, VerdictKind
 from metric_core.stages import Product
 
 FAILED = Score.failed(reasons.NO_USABLE_VERDICT)
@@ -133,3 +134,19 @@ def test_weights_too_large_to_add_are_refused() -> None:
 def test_average_precision_of_many_ranks_is_quick_and_bounded() -> None:
     assert average_precision([1.0] * 60) == pytest.approx(1.0)
     assert 0.5 < average_precision([0.5] * 60) < 0.6
+
+
+def test_context_recall_over_the_claims_of_reference_contexts() -> None:
+    request = CONTEXT_RECALL.request({"of": "reference_contexts"})
+    assert request.columns == ("retrieved_contexts", "reference_contexts")
+    assert request.products == (Product.REFERENCE_CONTEXT_CLAIMS_BY_CONTEXTS,)
+    claims = {f"reference_context:{i}:{j}": "It rains." for i, j in ((0, 0), (0, 1), (2, 0))}
+    verdicts = {(VerdictKind.SUPPORT, claim, ALL_CONTEXTS): float(i < 2) for i, claim in enumerate(claims)}
+    sample = Sample(retrieved_contexts=("Rain.",), reference_contexts=("a", "b", "c"))
+    found = request.score(Evidence(sample, claims={Side.REFERENCE_CONTEXT: claims}, verdicts=verdicts))
+    assert found == Score.scored(2 / 3)
+    assert request.score(Evidence(sample)) == Score.undefined(reasons.NO_REFERENCE_CONTEXT_CLAIMS)
+    without = Sample(retrieved_contexts=("Rain.",), reference_contexts=())
+    assert request.score(Evidence(without)) == Score.undefined(reasons.NO_REFERENCE_CONTEXTS)
+    with pytest.raises(MetricParameterError, match="needs unit = 'claim' for of = 'reference_contexts'"):
+        CONTEXT_RECALL.request({"of": "reference_contexts", "unit": "sentence"})

@@ -5,6 +5,7 @@ from rag_assay._packages import open_packages
 open_packages()
 
 from metric_core import judge_questions, reasons  # noqa: E402 the packages are open only now
+from metric_core.citations import cited_contexts  # noqa: E402
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, BY_USER_INPUT, Evidence, context_premise  # noqa: E402
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind, RatingRequest, texts_of  # noqa: E402
 from metric_core.metric import (  # noqa: E402
@@ -21,6 +22,7 @@ from metric_core.metric import (  # noqa: E402
 from metric_core.records import (  # noqa: E402
     AnswerStatus,
     Direction,
+    Place,
     Question,
     Rating,
     Sample,
@@ -28,6 +30,7 @@ from metric_core.records import (  # noqa: E402
     Side,
     Status,
     VerdictKind,
+    VerdictRequest,
 )
 from metric_core.stages import Product  # noqa: E402
 from tasks.embedders.protocol import Embedder, EmbedderIdentity  # noqa: E402
@@ -60,6 +63,7 @@ __all__ = [
     "Parameters",
     "Passage",
     "PassageLike",
+    "Place",
     "Product",
     "Question",
     "QuestionKind",
@@ -72,7 +76,9 @@ __all__ = [
     "Side",
     "Status",
     "VerdictKind",
+    "VerdictRequest",
     "allow_none",
+    "cited_contexts",
     "constant",
     "context_premise",
     "judge_questions",

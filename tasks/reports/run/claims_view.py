@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE
-from metric_core.records import Side, VerdictKind
+from metric_core.records import PREMISE_TEXT, STATEMENT, AnswerStatus, Side, VerdictKind
 from metric_core.stages import Stage
 from tasks.reports.run.passages import Closest, Segments, SentenceIndex
 from tasks.reports.run.row_tables import RowTables
@@ -12,7 +12,13 @@ from tasks.reports.run.verdict_view import Explanations, explanations_by_verdict
 from tasks.reports.truncation import Row, gap_view, truncate_reply, truncate_text
 
 _WHOLE_PREMISES = (ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE)
-_SIDES = (Side.RESPONSE, Side.REFERENCE, Side.REFERENCE_SENTENCE)
+_SIDES = (
+    Side.RESPONSE,
+    Side.RESPONSE_SENTENCE,
+    Side.REFERENCE,
+    Side.REFERENCE_CONTEXT,
+    Side.REFERENCE_SENTENCE,
+)
 
 
 def claims_view(tables: RowTables, passages: Sequence[Segments]) -> list[dict[str, Any]]:
@@ -27,7 +33,10 @@ def claims_view(tables: RowTables, passages: Sequence[Segments]) -> list[dict[st
     for row in tables.rows(Stage.VERDICTS):
         if row["kind"] == VerdictKind.SUPPORT:
             verdicts.setdefault(row["claim_id"], []).append(row)
-    by_side = {side: [row for row in tables.rows(Stage.CLAIMS) if row["side"] == side] for side in _SIDES}
+    by_side: dict[str, list[Row]] = {
+        side: [row for row in tables.rows(Stage.CLAIMS) if row["side"] == side] for side in _SIDES
+    }
+    by_side[STATEMENT] = _statements(tables.rows(Stage.VERDICTS))
     index = SentenceIndex(passages if any(by_side.values()) else ())
     return [
         {
@@ -45,6 +54,13 @@ def claims_view(tables: RowTables, passages: Sequence[Segments]) -> list[dict[st
     ]
 
 
+def _statements(verdicts: Sequence[Row]) -> list[Row]:
+    """Return the statements that metrics requested verdicts on, as rows of claims."""
+    statements = {row["claim_id"]: row["statement"] for row in verdicts if row.get("statement") is not None}
+    answered = {"status": AnswerStatus.ANSWERED, "reason": None, "reply": None}
+    return [{"claim_id": claim_id, "text": text, **answered} for claim_id, text in statements.items()]
+
+
 def find_passage(address: str) -> int:
     """Return the index of the passage in a premise or in the id of a context sentence.
 
@@ -57,15 +73,21 @@ def find_passage(address: str) -> int:
 def _claim(row: Row, verdicts: Sequence[Row], index: SentenceIndex, explanations: Explanations) -> dict[str, Any]:
     closest = index.closest_of_each(row["text"])
     by_premise = {
-        verdict["premise"]: {"premise": verdict["premise"], **verdict_view(verdict, explanations)}
+        verdict["premise"]: {
+            "premise": verdict["premise"],
+            **({"premise_text": truncate_text(verdict["premise_text"])} if verdict.get("premise_text") else {}),
+            **verdict_view(verdict, explanations),
+        }
         for verdict in verdicts
     }
     by_passage = {
-        find_passage(premise): verdict for premise, verdict in by_premise.items() if premise not in _WHOLE_PREMISES
+        find_passage(premise): verdict for premise, verdict in by_premise.items() if premise.startswith("context:")
     }
+    others = [premise for premise in by_premise if premise.startswith(f"{PREMISE_TEXT}:")]
     return {
         "text": truncate_text(row["text"]),
-        "verdicts": [by_premise[premise] for premise in _WHOLE_PREMISES if premise in by_premise],
+        **({"citations": row["citations"]} if row.get("citations") else {}),
+        "verdicts": [by_premise[premise] for premise in (*_WHOLE_PREMISES, *others) if premise in by_premise],
         "passages": [
             {**verdict, "premise": passage, "piece": closest[passage].piece if passage in closest else None}
             for passage, verdict in sorted(by_passage.items())

@@ -142,23 +142,24 @@ def read_rows(path: Path, stage: Stage, row_ids: Sequence[str]) -> dict[str, lis
     rows: dict[str, list[dict[str, Any]]] = {}
     if not path.exists():
         return rows
+    lacking = dict.fromkeys(SCHEMAS[stage].arrow.names)  # a table of an earlier version has fewer columns
     ids = pa.array(row_ids, pa.string())
     try:
         with pq.ParquetFile(path) as file:
             _check_version(file.schema_arrow, stage, path)
             for batch in file.iter_batches(batch_size=_BATCH_ROWS):
                 for row in batch.filter(pc.is_in(batch.column("row_id"), value_set=ids)).to_pylist():
-                    rows.setdefault(row["row_id"], []).append(row)
+                    rows.setdefault(row["row_id"], []).append({**lacking, **row})
     except (OSError, pa.ArrowException) as error:
         raise RunFolderError(f"the table {path} cannot be read ({error}). Run the evaluation again.") from error
     return rows
 
 
 def _check_version(schema: pa.Schema, stage: Stage, path: Path) -> None:
-    expected = str(SCHEMAS[stage].version)
+    expected = SCHEMAS[stage]
     got = (schema.metadata or {}).get(b"assay.version", b"none").decode(errors="replace")
-    if got != expected:
+    if not expected.can_read(got):
         raise RunFolderError(
-            f"the table {path} has schema version {got}, this version of rag-assay reads {expected}. "
+            f"the table {path} has schema version {got}, this version of rag-assay reads {expected.version}. "
             "Run the evaluation again."
         )

@@ -1,6 +1,9 @@
 /* Show the evidence of an opened row. */
 
-const SIDES = { response: "Claims of the answer", reference: "Claims of the reference", reference_sentence: "Sentences of the reference" };
+const SIDES = {
+  response: "Claims of the answer", response_sentence: "Sentences of the answer", reference: "Claims of the reference",
+  reference_context: "Claims of the reference contexts", reference_sentence: "Sentences of the reference", statement: "Statements of metrics",
+};
 const PREMISES = { contexts: "the passages", reference: "the reference", response: "the answer" };
 const PAIRS = { answer: "Answer and reference", answer_cross_encoder: "Answer and reference, by a cross-encoder" };
 const USEFUL_FOR = { usefulness_for_reference: "the reference", usefulness_for_response: "the answer" };
@@ -100,9 +103,13 @@ function claimsOf(side, passages, nodes) {
   return section(`${SIDES[side.side]} (${items.length})`, side.gap && gapOf(side.gap), judged || null, h("ol", { class: "claims" }, items), ownWords(side.reply, SIDES[side.side].toLowerCase()));
 }
 
+function premiseOf(verdict) {
+  return PREMISES[verdict.premise] || `“${verdict.premise_text}”`;
+}
+
 function claimOf(claim, index, passages, nodes) {
   const follow = (passage, piece, label, attributes) => followButton({ claim: index + 1, node: nodes[passage], piece: nodes[passage].pieces[piece] }, label, attributes);
-  const whole = claim.verdicts.map((verdict) => verdictOf(verdict, `supported by ${PREMISES[verdict.premise]}`, `not supported by ${PREMISES[verdict.premise]}`));
+  const whole = claim.verdicts.map((verdict) => verdictOf(verdict, `supported by ${premiseOf(verdict)}`, `not supported by ${premiseOf(verdict)}`));
   const chips = claim.passages.map((verdict) => {
     const number = verdict.premise + 1;
     const [kind, sign, words] = readVerdict(verdict, `supported by passage ${number}`, `not supported by passage ${number}`);
@@ -110,13 +117,14 @@ function claimOf(claim, index, passages, nodes) {
     return follow(verdict.premise, verdict.piece, label, { class: `step ${kind}` });
   });
   const background = [
-    claim.verdicts.map((verdict) => backgroundOf(verdict, `by ${PREMISES[verdict.premise]}`)),
+    claim.verdicts.map((verdict) => backgroundOf(verdict, `by ${premiseOf(verdict)}`)),
     claim.passages.map((verdict) => backgroundOf(verdict, `by passage ${verdict.premise + 1}`)),
   ];
   return h(
     "li",
     {},
     textOf(claim.text),
+    claim.citations ? h("p", { class: "muted" }, `cites ${claim.citations.join(", ")}`) : null,
     h("div", { class: "verdicts" }, whole),
     chips.length ? h("div", { class: "verdicts steps" }, h("span", { class: "muted" }, "by passage"), chips) : null,
     claim.closest && closestOf(claim.closest, passages, follow),

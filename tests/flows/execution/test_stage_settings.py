@@ -7,14 +7,19 @@ import pytest
 from flows.config.run_config import RunConfig
 from flows.execution.plan import Plan
 from flows.execution.stage_settings import stage_settings
-from metric_core.metric import MetricRequest
+from metric_core.metric import MetricRequest, constant
+from metric_core.records import Side
 from metric_core.registry import parse_request
-from metric_core.stages import Stage, closure
+from metric_core.stages import Product, Stage, closure
 from tasks.stages.aggregation import AggregationSettings
 from tasks.stages.verdicts import VerdictsSettings
 
 NOISE = parse_request("noise_sensitivity")
 CUSTOM = replace(NOISE, key="own", metric=replace(NOISE.metric, name="own", origin="package.module:own"))
+ONE_SIDE = replace(
+    CUSTOM, metric=replace(CUSTOM.metric, products=constant(Product.RESPONSE_CLAIMS_BY_EACH_CONTEXT)), key="one"
+)
+BOTH = (Side.RESPONSE, Side.REFERENCE)
 
 
 @pytest.mark.parametrize(("judge", "verdict"), [("builtin", "probability"), ("http://localhost:8000/v1", "binary")])
@@ -25,7 +30,7 @@ def test_scores_are_computed_with_the_default_of_the_judge(judge: str, verdict: 
     assert settings.verdict == verdict
 
 
-def every_context(verdict: str, *requests: MetricRequest) -> bool:
+def every_context(verdict: str, *requests: MetricRequest) -> tuple[Side, ...]:
     products = closure([product for request in requests for product in request.products])
     config = RunConfig.model_validate({"verdict": verdict})
     settings = stage_settings(config, Plan(requests, products, {}, "none"))[Stage.VERDICTS]
@@ -34,11 +39,23 @@ def every_context(verdict: str, *requests: MetricRequest) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "requests", "is_every"),
-    [("binary", [NOISE], False), ("probability", [NOISE], True), ("binary", [NOISE, CUSTOM], True)],
-    ids=["noise sensitivity reads few", "probabilities need all", "a custom metric may read all"],
+    ("verdict", "requests", "sides"),
+    [
+        ("binary", [NOISE], ()),
+        ("probability", [NOISE], BOTH),
+        ("binary", [NOISE, CUSTOM], BOTH),
+        ("binary", [NOISE, ONE_SIDE], (Side.RESPONSE,)),
+        ("probability", [ONE_SIDE], (Side.RESPONSE,)),
+    ],
+    ids=[
+        "noise sensitivity reads few",
+        "probabilities need all",
+        "a custom metric may read all",
+        "a product of one side",
+        "probabilities of one side",
+    ],
 )
 def test_claims_are_judged_against_every_context_that_a_metric_may_read(
-    verdict: str, requests: list[MetricRequest], is_every: bool
+    verdict: str, requests: list[MetricRequest], sides: tuple[Side, ...]
 ) -> None:
-    assert every_context(verdict, *requests) is is_every
+    assert every_context(verdict, *requests) == sides

@@ -32,6 +32,12 @@ ROWS = [
     },
 ]
 
+CITED = {
+    "question": "Where do ships load?",
+    "answer": "All ships load in Porto [1]. The office is in Lisbon [2]. Trains are green [2]. Nobody knows why.",
+    "contexts": ["All ships load in Porto, says the port authority.", "Handbook: Ana runs the Lisbon office."],
+}
+
 
 def blocks(language: str) -> list[str]:
     return [text for kind, text in BLOCK.findall(PAGE.read_text(encoding="utf-8")) if kind == language]
@@ -45,11 +51,12 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             (tmp_path / name[1]).write_text(text, encoding="utf-8")
     lines = "".join(json.dumps(row) + "\n" for row in ROWS)
     (tmp_path / "answers.jsonl").write_text(lines, encoding="utf-8")
+    (tmp_path / "cited.jsonl").write_text(json.dumps(CITED) + "\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setenv("HOUSE_KEY", "a-house-secret")
     yield tmp_path
-    for module in ("house", "house_models"):
+    for module in ("citations", "house", "house_models"):
         sys.modules.pop(module, None)
     for cached in (load_object.load_object, metric_lookup._find_custom, instantiate._call_factory):
         cached.cache_clear()
@@ -78,7 +85,12 @@ def cells(run: str) -> dict[tuple[int, str], Any]:
 def test_the_commands_of_the_page_give_the_documented_results(
     assay: Callable[[str], None], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    first, second = blocks("bash")
+    first, cited, second = blocks("bash")
+    assay(cited.strip())
+    assert cells("runs/cited") == {(0, "citation_precision"): pytest.approx(2 / 3), (0, "cited_sentences"): 0.75}
+    asked = open_run("runs/cited").table("verdicts").to_pylist()
+    assert [row["premise"] for row in asked] == ["context:0", "context:1", "context:1"]
+    capsys.readouterr()
     assay(first.strip())
     assert {metric for _, metric in cells("runs/one")} == {"faithfulness", "unsupported_claims(most=5)"}
     shown = capsys.readouterr().out

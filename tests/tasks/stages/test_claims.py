@@ -66,3 +66,55 @@ def test_sentences_need_no_judge_and_are_numbered_by_context(tmp_path: Path) -> 
         (None, None, reasons.NO_CONTEXTS),
     ]
     assert output.usage.questions == 0
+
+
+@pytest.mark.models
+def test_claims_know_their_place_and_markers_are_not_judged(tmp_path: Path) -> None:
+    response = "It rains in Cork [1] and it snows in Oslo [doc-2]. Take care [3]."
+    asked = "It rains in Cork and it snows in Oslo. Take care."
+    found = ["It rains in Cork.", "In Oslo there is snow, it snows.", "Take care [3].", "Rome is old."]
+    judge = script(tmp_path, says("claims", asked, answer={"claims": found}))
+    table = samples_table({"response": response})
+    output = run_stage(claims, {Stage.SAMPLES: table}, ClaimsSettings(products=(Product.RESPONSE_CLAIMS,), judge=judge))
+    placed = [
+        (text, None if start is None else response[start:end], sentence, cited)
+        for text, start, end, sentence, cited in cells(output.table, "text", "start", "end", "sentence", "citations")
+    ]
+    whole = "It rains in Cork [1] and it snows in Oslo [doc-2]."
+    assert placed == [
+        ("It rains in Cork.", "It rains in Cork", 0, ["1"]),
+        ("In Oslo there is snow, it snows.", whole, 0, ["1", "doc-2"]),
+        ("Take care.", "Take care", 1, ["3"]),
+        ("Rome is old.", None, None, None),
+    ]
+
+
+@pytest.mark.models
+def test_ids_of_contexts_are_markers_and_sentences_have_places(tmp_path: Path) -> None:
+    response = "Rain falls. [kb/intro] Snow [sic] melts."
+    table = samples_table({"response": response, "retrieved_context_ids": ["kb/intro"]}, {"response": " "})
+    settings = ClaimsSettings(products=(Product.RESPONSE_SENTENCES,), judge=script(tmp_path))
+    output = run_stage(claims, {Stage.SAMPLES: table}, settings)
+    assert cells(output.table, "claim_id", "text", "sentence", "citations", "reason") == [
+        ("response_sentence:0", "Rain falls.", 0, ["kb/intro"], None),
+        ("response_sentence:1", "Snow [sic] melts.", 1, [], None),
+        (None, None, None, None, reasons.NO_RESPONSE_SENTENCES),
+    ]
+
+
+def test_every_reference_context_has_claims(tmp_path: Path) -> None:
+    judge = script(
+        tmp_path,
+        says("claims", "One.", answer={"claims": ["One is one.", "One is odd."]}),
+        says("claims", "Two.", answer={"claims": ["Two is even."]}),
+    )
+    table = samples_table({"user_input": "Q?", "reference_contexts": ["One.", " ", "Two."]}, {"reference_contexts": []})
+    settings = ClaimsSettings(products=(Product.REFERENCE_CONTEXT_CLAIMS,), judge=judge)
+    output = run_stage(claims, {Stage.SAMPLES: table}, settings)
+    assert cells(output.table, "claim_id", "text", "reason") == [
+        ("reference_context:0:0", "One is one.", None),
+        ("reference_context:0:1", "One is odd.", None),
+        (None, None, reasons.empty_column("reference_contexts")),
+        ("reference_context:2:0", "Two is even.", None),
+        (None, None, reasons.NO_REFERENCE_CONTEXTS),
+    ]

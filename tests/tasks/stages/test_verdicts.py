@@ -1,13 +1,18 @@
 """The stage `verdicts`: one verdict per claim and premise, and only verdicts that a score depends on."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from metric_core.metric import MetricRequest, constant
+from metric_core.metrics.faithfulness import FAITHFULNESS
+from metric_core.records import Side, VerdictRequest
 from metric_core.stages import Product, Stage
 from tasks.options.judge_options import JudgeSettings
+from tasks.options.metric_settings import MetricSettings
 from tasks.stages.verdicts import VerdictsSettings, verdicts
 from tasks.tables.records import build_table
 from tests.tasks.builders import cells, fails, run_stage, samples_table, says, script
@@ -25,7 +30,11 @@ def claims_table(**claims: str) -> pa.Table:
 
 
 def judge_claims(
-    judge: JudgeSettings, sample: Mapping[str, Any], claims: pa.Table, *products: Product, every_context: bool = False
+    judge: JudgeSettings,
+    sample: Mapping[str, Any],
+    claims: pa.Table,
+    *products: Product,
+    every_context: tuple[Side, ...] = (),
 ) -> dict[tuple[str, str, str], tuple[int | None, str]]:
     """Run the stage, and return verdict and status by kind, claim and premise."""
     tables = {Stage.SAMPLES: samples_table(sample), Stage.CLAIMS: claims}
@@ -99,7 +108,11 @@ def test_contexts_are_not_asked_if_the_reference_has_no_claims(tmp_path: Path) -
 def test_every_context_is_asked_if_verdicts_are_probabilities(tmp_path: Path) -> None:
     judge = script(tmp_path, says("verdict", answer={"yes": 0.9, "no": 0.1}))
     found = judge_claims(
-        judge, NOISY, claims_table(response_0="right", reference_0="covered"), *NOISE, every_context=True
+        judge,
+        NOISY,
+        claims_table(response_0="right", reference_0="covered"),
+        *NOISE,
+        every_context=(Side.RESPONSE, Side.REFERENCE),
     )
     assert {(claim, premise) for _, claim, premise in found} == {
         ("response:0", "reference"),
@@ -171,3 +184,81 @@ def test_a_failed_list_of_relevant_sentences_fails_every_sentence(tmp_path: Path
         Product.SENTENCE_RELEVANCE,
     )
     assert found == {("relevance", "context_sentence:0:0", "user_input"): (None, "failed")}
+
+
+def test_only_the_side_that_is_read_is_judged_against_each_context(tmp_path: Path) -> None:
+    judge = script(tmp_path, says("verdict", answer="yes"))
+    claims = claims_table(response_0="one", reference_0="two")
+    for side, product in (
+        (Side.RESPONSE, Product.RESPONSE_CLAIMS_BY_EACH_CONTEXT),
+        (Side.REFERENCE, Product.REFERENCE_CLAIMS_BY_EACH_CONTEXT),
+    ):
+        found = judge_claims(judge, NOISY, claims, product, every_context=(side,))
+        assert set(found) == {("support", f"{side}:0", "context:0"), ("support", f"{side}:0", "context:1")}
+
+
+def test_a_side_that_is_read_whole_leaves_the_other_as_sparing_as_before(tmp_path: Path) -> None:
+    judge = script(tmp_path, says("verdict", answer="yes"))
+    claims = claims_table(response_0="right", reference_0="covered")
+    found = judge_claims(judge, NOISY, claims, *NOISE, every_context=(Side.RESPONSE,))
+    assert set(found) == {
+        ("support", "response:0", "reference"),
+        ("support", "response:0", "context:0"),
+        ("support", "response:0", "context:1"),
+    }
+
+
+def requesting(*requests: VerdictRequest) -> MetricSettings:
+    """Return a metric that requests these verdicts."""
+    metric = replace(
+        FAITHFULNESS,
+        products=constant(Product.RESPONSE_CLAIMS, Product.REQUESTED_VERDICTS),
+        verdicts=lambda _evidence, _parameters: requests,
+    )
+
+    class Given(MetricSettings):
+        def request(self) -> MetricRequest:
+            return metric.request()
+
+    return Given(name="faithfulness", key="faithfulness")
+
+
+def test_requested_verdicts_are_judged_once(tmp_path: Path) -> None:
+    judge = script(
+        tmp_path,
+        says("verdict", "right", "truth", answer="yes"),
+        says("verdict", "right", "second", answer="yes"),
+        says("verdict", "A house is named.", "my answer", answer="no"),
+        says("verdict", "right", "the law", answer="yes"),
+    )
+    wanted = requesting(
+        VerdictRequest(claim="response:0", premise="reference"),
+        VerdictRequest(claim="response:0", premise="context:1"),
+        VerdictRequest(statement="A house is named.", premise="response"),
+        VerdictRequest(claim="response:0", premise_text="the law"),
+        VerdictRequest(claim="response:0", premise_text=" "),
+    )
+    tables = {
+        Stage.SAMPLES: samples_table({**NOISY, "response": "my answer"}),
+        Stage.CLAIMS: claims_table(response_0="right"),
+    }
+    settings = VerdictsSettings(
+        products=(Product.RESPONSE_CLAIMS_BY_REFERENCE, Product.REQUESTED_VERDICTS),
+        judge=judge,
+        metrics=(wanted, wanted),
+    )
+    output = run_stage(verdicts, tables, settings)
+    assert cells(output.table, "claim_id", "premise", "verdict", "statement", "premise_text") == [
+        ("response:0", "reference", 1, None, None),
+        ("response:0", "context:1", 1, None, None),
+        (
+            VerdictRequest(statement="A house is named.", premise="response").key[0],
+            "response",
+            0,
+            "A house is named.",
+            None,
+        ),
+        ("response:0", VerdictRequest(claim="", premise_text="the law").key[1], 1, None, "the law"),
+        ("response:0", VerdictRequest(claim="", premise_text=" ").key[1], 0, None, " "),
+    ]
+    assert output.usage.questions == 4
