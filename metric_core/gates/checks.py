@@ -22,15 +22,17 @@ from metric_core.gates.rules import (
     Statistic,
     Threshold,
 )
-from metric_core.gates.thresholds import Finding, check_mean, check_share
+from metric_core.gates.thresholds import Finding, Stream, check_mean, check_median, meets
 from metric_core.records import Direction, Score, Status
 from metric_core.registry import resolve
+from metric_core.statistics.bounded_means import LEAST_UNITS, Bounds
+from metric_core.statistics.missing_scores import MissingScores, find_missing_scores
 from metric_core.statistics.paired_tests import holm
-from metric_core.statistics.pairs import ScoreColumns, is_binary, pair_scores
+from metric_core.statistics.pairs import ScoreColumns, pair_scores
 from metric_core.statistics.resampling import SEED, Floats, Units
+from metric_core.statistics.sample_size import MOST_ROWS, Moments, rows_to_decide
 
 _STATISTICS: dict[Statistic, Callable[[Floats], float]] = {
-    Statistic.MEDIAN: lambda values: float(np.median(values)),
     Statistic.LEAST: lambda values: float(values.min()),
     Statistic.GREATEST: lambda values: float(values.max()),
 }
@@ -44,11 +46,15 @@ class _Draft:
         check: The check, without an outcome if there is a finding.
         finding: Test result to adjust for the number of tests; None if the check is final.
         key: Key of the metric if its judge must be trusted, else None.
+        advice: Number of rows that would decide the check, in words; empty if it is not known.
+        missing: Rows that only one run has scored; None if there are none, or no baseline.
     """
 
     check: Check
     finding: Finding | None = None
     key: str | None = None
+    advice: str = ""
+    missing: MissingScores | None = None
 
 
 def check_gate(
@@ -108,22 +114,25 @@ def _apply_judge_rules(
 def _settle_all(drafts: Sequence[_Draft], level: float) -> list[Check]:
     adjusted = iter(holm([draft.finding.p_met for draft in drafts if draft.finding]))
     return [
-        _settle(draft.check, draft.finding, next(adjusted), 1 - level) if draft.finding else draft.check
-        for draft in drafts
+        _settle(draft, draft.finding, next(adjusted), 1 - level) if draft.finding else draft.check for draft in drafts
     ]
 
 
-def _settle(check: Check, finding: Finding, p: float, alpha: float) -> Check:
-    settled = replace(check, observed=finding.observed, interval=finding.interval, p=p)
+def _settle(draft: _Draft, finding: Finding, p: float, alpha: float) -> Check:
+    settled = replace(draft.check, observed=finding.observed, interval=finding.interval, p=p)
+    if draft.missing is not None and (p <= alpha or finding.p_violated <= alpha):
+        return replace(
+            settled,
+            reason="one of the runs lacks scores of more rows than the other, and those scores could decide the rule",
+        )
     if p <= alpha:
         return replace(settled, outcome=Outcome.FAILED, reason="violates the threshold by more than chance")
     if finding.p_violated <= alpha:
-        is_alike = finding.interval.low == finding.interval.high
-        reason = "meets the threshold: all rows are alike" if is_alike else "meets the threshold by more than chance"
-        return replace(settled, outcome=Outcome.PASSED, reason=reason)
+        return replace(settled, outcome=Outcome.PASSED, reason="meets the threshold by more than chance")
     if finding.p_met <= alpha:
         return replace(settled, reason="violates the threshold, but with this many rules that may be chance")
-    return replace(settled, reason="the threshold lies within the interval: too few rows to decide")
+    reason = "the threshold lies within the interval: too few rows to decide"
+    return replace(settled, reason=f"{reason}; {draft.advice}" if draft.advice else reason)
 
 
 def _absolute_drafts(rule: AbsoluteRule, columns: Sequence[ScoreColumns], gate: Gate, seed: int) -> Iterator[_Draft]:
@@ -137,8 +146,10 @@ def _absolute_drafts(rule: AbsoluteRule, columns: Sequence[ScoreColumns], gate: 
     for scale, rows in sorted(by_scale.items(), key=lambda item: str(item[0])) or [(None, [])]:
         values = np.array([scored[row].value for row in rows], dtype=np.float64)
         check = _undecided(RuleKind.ABSOLUTE, _label(column, scale), f"{rule.statistic} {rule.threshold}", len(rows))
-        if rule.statistic is Statistic.MEAN:
-            draft = _draft_mean(check, _Values(values, column.groups_of(rows), rule.threshold), gate, seed)
+        if rule.statistic in {Statistic.MEAN, Statistic.MEDIAN}:
+            bounds = Bounds.of_metric(column.bounds, scale)
+            tested = _Values(values, column.groups_of(rows), rule.threshold, bounds, rule.statistic)
+            draft = _draft_test(check, tested, gate, seed)
         else:
             draft = _Draft(_decide_fact(check, _STATISTICS[rule.statistic](values) if rows else None, rule.threshold))
         yield replace(draft, key=column.metric)
@@ -157,8 +168,15 @@ def _regression_drafts(
             yield _Draft(replace(check, reason="no row is scored in both runs"))
         for pairs in paired.pairs:
             part = replace(check, metric=_label(column, pairs.scale), rows=len(pairs.rows))
-            worsening = _Values(pairs.worsening(column.direction), pairs.groups, threshold)
-            yield replace(_draft_mean(part, worsening, gate, seed), key=column.metric)
+            bounds = None if pairs.bounds is None else pairs.bounds.of_differences
+            worsening = _Values(pairs.worsening(column.direction), pairs.groups, threshold, bounds)
+            missing = find_missing_scores(column, pairs, paired.counts)
+            drop = rule.max_drop if column.direction is Direction.LOWER else -rule.max_drop
+            yield replace(
+                _draft_test(part, worsening, gate, seed),
+                key=column.metric,
+                missing=missing if missing is not None and missing.can_explain(drop) else None,
+            )
 
 
 def _regression_columns(rule: RegressionRule, columns: Sequence[ScoreColumns], gate: Gate) -> Iterator[ScoreColumns]:
@@ -208,19 +226,38 @@ class _Values:
     values: Floats
     groups: Sequence[str] | None
     threshold: Threshold
+    bounds: Bounds | None
+    statistic: Statistic = Statistic.MEAN
 
 
-def _draft_mean(check: Check, measured: _Values, gate: Gate, seed: int) -> _Draft:
-    values = measured.values
+def _draft_test(check: Check, measured: _Values, gate: Gate, seed: int) -> _Draft:
+    values, threshold = measured.values, measured.threshold
     units = Units.from_values(values, measured.groups)
-    if len(values) < gate.min_rows or len(units) < 2:
+    if len(values) < gate.min_rows or len(units) < LEAST_UNITS:
         mean = float(values.mean()) if len(values) else None
-        wanted = "rows of at least two groups" if len(values) >= gate.min_rows else f"at least {gate.min_rows} rows"
+        has_rows = len(values) >= gate.min_rows
+        wanted = f"rows of at least {LEAST_UNITS} groups" if has_rows else f"at least {gate.min_rows} rows"
         got = "1 row" if len(values) == 1 else f"{len(values)} rows"
+        got = f"{got} of {len(units)} groups" if has_rows and measured.groups is not None else got
         return _Draft(replace(check, observed=mean, reason=f"{got}, wanted {wanted}"))
-    if check.kind is RuleKind.ABSOLUTE and measured.groups is None and is_binary(values):
-        return _Draft(check, check_share(values, measured.threshold, gate.level))
-    return _Draft(check, check_mean(units, measured.threshold, gate.level, seed, check.metric))
+    if measured.statistic is Statistic.MEDIAN:
+        met = meets(values, threshold)
+        groups = None if measured.groups is None else Units.from_values(met, measured.groups)
+        return _Draft(check, check_median(values, threshold, gate.level, groups, Stream(seed, check.metric)))
+    if measured.bounds is None and not units.influence.any():
+        reason = "all rows are alike, and the metric has no bounds, so nothing is known of other rows"
+        return _Draft(replace(check, observed=units.mean, reason=reason))
+    finding = check_mean(units, threshold, gate.level, measured.bounds, Stream(seed, check.metric))
+    return _Draft(check, finding, advice=_advise_rows(units, measured, gate.level))
+
+
+def _advise_rows(units: Units, measured: _Values, level: float) -> str:
+    if measured.bounds is None:
+        return ""
+    rows = rows_to_decide(Moments.from_units(units), measured.threshold.value, measured.bounds, level)
+    if rows is None:
+        return f"more than {MOST_ROWS:,} rows would be needed" if units.mean != measured.threshold.value else ""
+    return f"needs about {rows:,} rows if the mean stays at {units.mean:.3f}" if rows > len(measured.values) else ""
 
 
 def _decide_fact(check: Check, observed: float | None, threshold: Threshold, reason: str = "") -> Check:

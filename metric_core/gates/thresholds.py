@@ -1,9 +1,12 @@
-"""Tests of a mean or a share against a threshold."""
+"""Tests of a mean, a median or a share against a threshold."""
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from metric_core.gates.rules import Threshold
-from metric_core.statistics.resampling import Floats, Interval, MeanDistribution, Units, bootstrap_mean
+from metric_core.statistics.bounded_means import BoundedMean, Bounds
+from metric_core.statistics.resampling import SEED, Floats, Interval, Units, bootstrap_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,68 +14,113 @@ class Finding:
     """Result of testing values against a threshold.
 
     Args:
-        observed: Mean of the values.
-        interval: Lower and upper limit of the true mean, each at the requested level.
+        observed: Mean, or median, of the values.
+        interval: Lower and upper limit of the true value, each at the requested level; None for the median of groups.
         p_met: P-value of "the threshold is met": small if it is violated significantly.
         p_violated: P-value of "the threshold is violated": small if it is met significantly.
     """
 
     observed: float
-    interval: Interval
+    interval: Interval | None
     p_met: float
     p_violated: float
 
 
-def check_mean(units: Units, threshold: Threshold, level: float, seed: int, label: str) -> Finding:
-    """Test the mean of at least two rows or groups by bootstrap.
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A random stream: the same seed and label give the same numbers, different labels independent ones."""
+
+    seed: int = SEED
+    label: str = ""
+
+
+STREAM = Stream()
+
+
+def check_mean(
+    units: Units, threshold: Threshold, level: float, bounds: Bounds | None, stream: Stream = STREAM
+) -> Finding:
+    """Test the mean of at least two rows or groups.
+
+    With bounds, each limit adds one pseudo-row at the unfavorable bound (`BoundedMean`), exact for values of 0 and 1. A
+    threshold at a bound is violated if a single row is not at the bound. Without bounds, the test is by bootstrap; it
+    decides nothing if all rows are the same.
 
     Args:
         units: Values to test.
         threshold: Threshold for the true mean.
         level: Confidence level of each limit, in (0.5, 1).
-        seed: Seed of resampling.
-        label: Name of the mean; different labels use independent random streams.
+        bounds: Bounds of the values; extended to values beyond them. None if there are none.
+        stream: Random stream for resampling.
 
-    >>> import numpy as np
-    >>> units = Units.from_values(np.linspace(0.7, 1.0, 40))
-    >>> finding = check_mean(units, Threshold(0.8), 0.95, 1, "faithfulness")
+    >>> units = Units.from_values(np.linspace(0.7, 1.0, 100))
+    >>> finding = check_mean(units, Threshold(0.8), 0.95, Bounds(0.0, 1.0))
     >>> finding.p_violated < 0.05 < finding.p_met
     True
-    """
-    distribution = bootstrap_mean(units, seed, label)
-    interval = distribution.interval(2 * level - 1)
-    if not len(distribution.resampled):
-        return _certain_finding(distribution, threshold)
-    below = distribution.confidence_below(threshold.value)
-    violated, met = (1 - below, below) if threshold.is_floor else (below, 1 - below)
-    return Finding(distribution.mean, interval, p_met=violated, p_violated=met)
-
-
-def check_share(values: Floats, threshold: Threshold, level: float) -> Finding:
-    """Test the share of ones among values that are all 0 or 1, exactly (Clopper and Pearson 1934).
-
-    >>> import numpy as np
-    >>> finding = check_share(np.ones(30), Threshold(0.95), 0.95)
+    >>> finding = check_mean(Units.from_values(np.ones(30)), Threshold(0.95), 0.95, Bounds(0.0, 1.0))
     >>> round(finding.interval.low, 3), finding.p_violated > 0.05
     (0.905, True)
     """
-    from scipy.special import bdtr, bdtrc, betaincinv  # noqa: PLC0415 scipy loads slowly
-
-    rows, ones = len(values), int(values.sum())
-    share = ones / rows
-    interval = Interval(
-        low=float(betaincinv(ones, rows - ones + 1, 1 - level)) if ones else 0.0,
-        high=float(betaincinv(ones + 1, rows - ones, level)) if ones < rows else 1.0,
-    )
-    if threshold.value <= 0 or threshold.value >= 1:  # at the end of the range, a single row beyond it is proof
-        is_met = threshold.is_met_by(share)
-        return Finding(share, interval, p_met=float(is_met), p_violated=float(not is_met))
-    at_most, at_least = bdtr(ones, rows, threshold.value), bdtrc(ones - 1, rows, threshold.value) if ones else 1.0
-    met, violated = (at_most, at_least) if threshold.is_floor else (at_least, at_most)
-    return Finding(share, interval, p_met=float(met), p_violated=float(violated))
+    if bounds is None:
+        return _check_unbounded(units, threshold, level, stream)
+    mean = BoundedMean(units, bounds.around(units.sums / units.counts), stream.seed, stream.label)
+    interval = Interval(mean.limit_below(level), mean.limit_above(level))
+    if threshold.value <= mean.bounds.low or threshold.value >= mean.bounds.high:
+        is_met = threshold.is_met_by(units.mean)
+        return Finding(units.mean, interval, p_met=float(is_met), p_violated=float(not is_met))
+    at_least, at_most = mean.p_at_least(threshold.value), mean.p_at_most(threshold.value)
+    met, violated = (at_least, at_most) if threshold.is_floor else (at_most, at_least)
+    return Finding(units.mean, interval, p_met=met, p_violated=violated)
 
 
-def _certain_finding(distribution: MeanDistribution, threshold: Threshold) -> Finding:
-    """Return the result for values without spread, which is certain."""
-    is_met = threshold.is_met_by(distribution.mean)
-    return Finding(distribution.mean, distribution.interval(), p_met=float(is_met), p_violated=float(not is_met))
+def check_median(
+    values: Floats, threshold: Threshold, level: float, groups: Units | None = None, stream: Stream = STREAM
+) -> Finding:
+    """Test the median of rows by the share of rows that meet the threshold (sign test).
+
+    The true median meets the threshold if at least half of all rows do.
+
+    Args:
+        values: Values to test.
+        threshold: Threshold for the true median.
+        level: Confidence level of each limit, in (0.5, 1).
+        groups: Number of rows that meet the threshold, and of all rows, for each group; None if rows are independent.
+        stream: Random stream for resampling.
+
+    >>> finding = check_median(np.linspace(0.7, 1.0, 31), Threshold(0.8), 0.95)
+    >>> round(finding.observed, 3), finding.p_violated < 0.05
+    (0.85, True)
+    """
+    units = groups or Units.from_values(meets(values, threshold))
+    share = check_mean(units, Threshold(0.5), level, Bounds(0.0, 1.0), stream)
+    interval = None if groups is not None else _median_interval(np.sort(values), level)
+    return Finding(float(np.median(values)), interval, p_met=share.p_met, p_violated=share.p_violated)
+
+
+def meets(values: Floats, threshold: Threshold) -> Floats:
+    """Return 1 for each value that meets the threshold, else 0.
+
+    >>> meets(np.array([0.5, 0.8]), Threshold(0.8)).tolist()
+    [0.0, 1.0]
+    """
+    return np.array([threshold.is_met_by(value) for value in values], dtype=np.float64)
+
+
+def _median_interval(values: Floats, level: float) -> Interval:
+    """Return the order statistics that bound the median, each at the level; the ends of the values if there are few."""
+    from scipy.special import bdtr  # noqa: PLC0415 scipy loads slowly
+
+    below = bdtr(np.arange(len(values)), len(values), 0.5)
+    rank = int(np.searchsorted(below, 1 - level, side="right"))
+    rank = min(max(rank, 1), (len(values) + 1) // 2)
+    return Interval(float(values[rank - 1]), float(values[-rank]))
+
+
+def _check_unbounded(units: Units, threshold: Threshold, level: float, stream: Stream) -> Finding:
+    distribution = bootstrap_mean(units, stream.seed, stream.label)
+    interval = distribution.interval(2 * level - 1)
+    if not len(distribution.resampled):  # nothing is known of the spread
+        return Finding(distribution.mean, interval, p_met=1.0, p_violated=1.0)
+    below = distribution.confidence_below(threshold.value)
+    violated, met = (1 - below, below) if threshold.is_floor else (below, 1 - below)
+    return Finding(distribution.mean, interval, p_met=violated, p_violated=met)

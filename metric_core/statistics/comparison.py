@@ -2,6 +2,10 @@
 
 A metric is better or worse only if its test is significant after Holm's correction over all metrics and its interval
 excludes 0. Otherwise the difference is unclear, which does not mean that there is none.
+
+Rows without a score in one of the runs can hide a difference or make one, for example if a run fails on its worst rows.
+If one run lacks more scores than the other by more than chance, and the missing scores could turn the difference
+around, the outcome is undecided.
 """
 
 from collections import Counter
@@ -12,11 +16,16 @@ from enum import StrEnum
 import numpy as np
 
 from metric_core.records import Direction
+from metric_core.statistics.bounded_means import estimate_interval
+from metric_core.statistics.missing_scores import MissingScores, find_missing_scores
 from metric_core.statistics.paired_tests import PairedTest, holm, paired_test
 from metric_core.statistics.pairs import Paired, Pairs, RowCounts, ScoreColumns, pair_scores
-from metric_core.statistics.resampling import LEVEL, SEED, Floats, Interval, Units, bootstrap_mean
+from metric_core.statistics.resampling import LEVEL, SEED, Floats, Interval, Units
 
 MOST_CHANGED = 5
+
+_DETECTED_BY_HALF_WIDTH = (1.959964 + 0.841621) / 1.959964
+"""Standard errors of a difference that is found with 80 % power, in half widths of its 95 % interval."""
 
 
 class ChangeOutcome(StrEnum):
@@ -26,6 +35,7 @@ class ChangeOutcome(StrEnum):
     WORSE = "worse"
     DIFFERENT = "different"
     UNCLEAR = "no clear difference"
+    UNDECIDED = "undecided: scores are missing"
     NOT_COMPARED = "not compared"
 
 
@@ -70,14 +80,17 @@ class Difference:
         mean_a: Mean in the first run.
         mean_b: Mean in the second run.
         mean: Difference of the means.
-        interval: Interval of the difference at confidence level LEVEL; None for fewer than two rows or groups.
-        test: Test of "there is no difference"; None for fewer than two rows or groups.
+        interval: Interval of the difference at confidence level LEVEL; None for fewer than five rows or groups.
+        test: Test of "there is no difference"; None without an interval.
         p_adjusted: P-value of the test after Holm's correction over all compared metrics.
         effect: Effect sizes.
         improved: Number of rows that improved; if the metric has no direction, rows that increased.
         worsened: Number of rows that worsened; if the metric has no direction, rows that decreased.
         unchanged: Number of rows that did not change.
         groups: Number of groups of rows; None if rows are not grouped.
+        detectable: True difference that 80 of 100 comparisons of as many such rows would find, before the correction
+            for the number of metrics; None without an interval.
+        missing: Rows that only one run has scored; None if there are none.
         most_changed: Rows that changed most, in descending order of change.
     """
 
@@ -92,7 +105,9 @@ class Difference:
     worsened: int
     unchanged: int
     groups: int | None
-    most_changed: tuple[RowChange, ...]
+    detectable: float | None = None
+    missing: MissingScores | None = None
+    most_changed: tuple[RowChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +152,7 @@ def compare(
     >>> [comparison] = compare([columns])
     >>> difference = comparison.difference
     >>> comparison.verdict.value, difference.mean, difference.improved, difference.test.p
-    ('better', 0.5, 10, 0.001953125)
+    ('better', 0.5, 10, 0.0009765625)
     """
     comparisons = [part for column in columns for part in _compare_metric(column, seed, most_changed)]
     tested = [part.difference.test.p for part in comparisons if part.difference and part.difference.test]
@@ -167,7 +182,10 @@ def _compare_metric(columns: ScoreColumns, seed: int, most_changed: int) -> list
             blank,
             scale=pairs.scale,
             rows=replace(paired.counts, paired=len(pairs.rows)),
-            difference=_difference(columns, pairs, seed, most_changed),
+            difference=replace(
+                _difference(columns, pairs, seed, most_changed),
+                missing=find_missing_scores(columns, pairs, paired.counts),
+            ),
         )
         for pairs in paired.pairs
     ]
@@ -181,21 +199,23 @@ def _categories(paired: Paired) -> dict[str, tuple[int, int]]:
 def _difference(columns: ScoreColumns, pairs: Pairs, seed: int, most_changed: int) -> Difference:
     differences = pairs.differences
     units = Units.from_values(differences, pairs.groups)
-    is_enough = len(units) > 1
+    bounds = None if pairs.bounds is None else pairs.bounds.of_differences
     worsening = pairs.worsening(columns.direction)
     label = columns.metric if pairs.scale is None else f"{columns.metric} {pairs.scale}"
+    interval = estimate_interval(units, bounds, seed, label)
     return Difference(
         mean_a=float(pairs.a.mean()),
         mean_b=float(pairs.b.mean()),
         mean=float(differences.mean()),
-        interval=bootstrap_mean(units, seed, label).interval(LEVEL) if is_enough else None,
-        test=paired_test(pairs, seed) if is_enough else None,
+        interval=interval,
+        test=None if interval is None else paired_test(pairs, seed),
         p_adjusted=None,
         effect=_effect(pairs),
         improved=int((worsening < 0).sum()),
         worsened=int((worsening > 0).sum()),
         unchanged=int((worsening == 0).sum()),
         groups=None if pairs.groups is None else len(units),
+        detectable=None if interval is None else (interval.high - interval.low) / 2 * _DETECTED_BY_HALF_WIDTH,
         most_changed=_largest_changes(pairs, most_changed),
     )
 
@@ -238,6 +258,8 @@ def _decide_outcome(comparison: MetricComparison, p_adjusted: float) -> MetricCo
     low, high = difference.interval.low, difference.interval.high
     if p_adjusted > 1 - LEVEL or low <= 0 <= high:
         verdict = ChangeOutcome.UNCLEAR
+    elif difference.missing is not None and difference.missing.can_explain():
+        verdict = ChangeOutcome.UNDECIDED
     elif comparison.direction is Direction.NEITHER:
         verdict = ChangeOutcome.DIFFERENT
     else:

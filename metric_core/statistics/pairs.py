@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metric_core.records import Direction, Score, Status
+from metric_core.statistics.bounded_means import Bounds
 from metric_core.statistics.resampling import Floats
 
 _DECIMALS = 12
@@ -21,6 +22,7 @@ class ScoreColumns:
         a: Row -> cell of the first run, the baseline; empty without a baseline.
         b: Row -> cell of the second run.
         groups: Row -> name of its group; rows without a name are independent.
+        bounds: Least and greatest value; None if the metric has none, or if each scale has its own.
     """
 
     metric: str
@@ -28,6 +30,7 @@ class ScoreColumns:
     a: Mapping[str, Score]
     b: Mapping[str, Score]
     groups: Mapping[str, str] | None = None
+    bounds: tuple[float, float] | None = None
 
     def groups_of(self, rows: Sequence[str]) -> list[str] | None:
         """Return the name of the group of each row; None if rows are not grouped."""
@@ -69,6 +72,7 @@ class Pairs:
         a: Values in the first run.
         b: Values in the second run.
         groups: Name of the group of each row; None if rows are not grouped.
+        bounds: Bounds of the values; None if there are none.
     """
 
     scale: str | None
@@ -76,6 +80,7 @@ class Pairs:
     a: Floats
     b: Floats
     groups: Sequence[str] | None
+    bounds: Bounds | None = None
 
     @property
     def differences(self) -> Floats:
@@ -159,4 +164,5 @@ def pair_scores(columns: ScoreColumns) -> Paired:
 
 def _build_pairs(columns: ScoreColumns, scale: str | None, rows: list[str]) -> Pairs:
     a, b = (np.array([cells[row].value for row in rows], dtype=np.float64) for cells in (columns.a, columns.b))
-    return Pairs(scale, tuple(rows), a, b, columns.groups_of(rows))
+    bounds = Bounds.of_metric(columns.bounds, scale)
+    return Pairs(scale, tuple(rows), a, b, columns.groups_of(rows), bounds)

@@ -1,15 +1,17 @@
 """Summaries of score columns: the mean with its interval, and counts of cells."""
 
+import math
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
-from numpy.typing import NDArray
 
 from metric_core.records import Direction, Score, Status
-from metric_core.statistics.resampling import SEED, Interval, Units, bootstrap_mean
+from metric_core.statistics.bounded_means import Bounds, estimate_interval
+from metric_core.statistics.resampling import SEED, Floats, Interval, Units
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +21,15 @@ class Distribution:
     Args:
         count: Number of values.
         mean: Mean of the values.
-        interval: Interval of the mean; None for fewer than two values.
+        interval: 95 % interval of the mean; None for fewer than five rows, or groups of rows.
         median: Median of the values.
         deviation: Sample standard deviation; None for fewer than two values.
         least: Smallest value.
         greatest: Greatest value.
+        groups: Number of groups of rows; None if rows are not grouped.
+        design_effect: Variance of the mean divided by that of as many independent rows; None if rows are not grouped,
+            or if all values are the same.
+        note: Sentence about the true mean if all values are the same, which an interval alone would not explain.
     """
 
     count: int
@@ -33,6 +39,9 @@ class Distribution:
     deviation: float | None
     least: float
     greatest: float
+    groups: int | None = None
+    design_effect: float | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +71,21 @@ class MetricSummary:
     reasons: dict[str, int]
 
 
-def summarize(metric: str, direction: Direction, scores: Iterable[Score]) -> MetricSummary:
+def summarize(
+    metric: str,
+    direction: Direction,
+    scores: Iterable[Score],
+    bounds: tuple[float, float] | None = None,
+    groups: Iterable[str] | None = None,
+) -> MetricSummary:
     """Summarize the cells of one metric in one pass, storing only their values.
 
     Args:
         metric: Key of the metric.
         direction: Direction of improvement.
         scores: Cells, one per row.
+        bounds: Least and greatest value of the metric; None if it has none, or if each scale has its own.
+        groups: Group of each row; rows without a group have one of their own. None if rows are independent.
 
     >>> cells = [Score.scored(1), Score.scored(0), Score.undefined("empty")]
     >>> summary = summarize("faithfulness", Direction.HIGHER, cells)
@@ -79,50 +96,99 @@ def summarize(metric: str, direction: Direction, scores: Iterable[Score]) -> Met
     categories: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     values: dict[str | None, array[float]] = defaultdict(lambda: array("d"))
-    for score in scores:
+    members: dict[str | None, list[str]] = defaultdict(list)
+    for score, group in zip(scores, repeat("") if groups is None else groups, strict=False):
         status[score.status] += 1
         if score.value is not None:
             values[score.label].append(score.value)
+            if groups is not None:
+                members[score.label].append(group)
         elif score.label is not None:
             categories[score.label] += 1
         if score.reason is not None:
             reasons[score.reason] += 1
     scales = sorted(scale for scale in values if scale is not None)
+
+    def describe_scale(scale: str | None) -> Distribution:
+        names = None if groups is None else members[scale]
+        return describe(values[scale], Bounds.of_metric(bounds, scale), names)
+
     return MetricSummary(
         metric=metric,
         direction=direction,
         scored=status[Status.SCORED],
         undefined=status[Status.UNDEFINED],
         failed=status[Status.FAILED],
-        distribution=describe(values[None]) if values and not scales else None,
-        scales={scale: describe(values[scale]) for scale in scales},
+        distribution=describe_scale(None) if values and not scales else None,
+        scales={scale: describe_scale(scale) for scale in scales},
         categories=dict(categories.most_common()),
         reasons=dict(reasons.most_common()),
     )
 
 
-def describe(values: Sequence[float]) -> Distribution:
+def describe(
+    values: Sequence[float], bounds: Bounds | None = None, groups: Sequence[str] | None = None
+) -> Distribution:
     """Return the distribution of at least one value.
 
-    >>> describe([0.25, 0.75]).mean
-    0.5
+    Args:
+        values: Values of the rows.
+        bounds: Bounds of the values; None if there are none.
+        groups: Group of each row; None if rows are independent.
+
+    >>> distribution = describe([1.0] * 30, Bounds(0.0, 1.0))
+    >>> distribution.mean, distribution.note
+    (1.0, '30 of 30 rows at 1; true mean at least 0.90')
     """
-    numbers = np.asarray(values, dtype=np.float64)
+    numbers = np.sort(np.asarray(values, dtype=np.float64)) if groups is None else np.asarray(values, dtype=np.float64)
+    units = Units.from_values(numbers, groups)
+    interval = estimate_interval(units, bounds, SEED)
     return Distribution(
         count=len(numbers),
         mean=float(numbers.mean()),
-        interval=mean_interval(numbers),
+        interval=interval,
         median=float(np.median(numbers)),
         deviation=float(numbers.std(ddof=1)) if len(numbers) > 1 else None,
         least=float(numbers.min()),
         greatest=float(numbers.max()),
+        groups=None if groups is None else len(units),
+        design_effect=None if groups is None else design_effect(numbers, units),
+        note=_note(numbers, interval, bounds),
     )
 
 
-def mean_interval(values: NDArray[np.float64]) -> Interval | None:
-    """Return the bootstrap interval of the mean, which is deterministic; None for fewer than two values.
+def design_effect(values: Floats, units: Units) -> float | None:
+    """Return the variance of a mean of grouped rows divided by that of as many independent rows.
 
-    >>> mean_interval(np.array([0.5, 0.5, 0.5]))
-    Interval(low=0.5, high=0.5)
+    The rows say as much as `rows / design_effect` independent rows would. None for fewer than two groups, or if all
+    values are the same.
+
+    Source: Kish, "Survey Sampling" (1965), section 5.4.
+
+    Args:
+        values: Values of the rows.
+        units: Groups of these rows.
+
+    >>> design_effect(np.array([1.0, 1.0, 0.0, 0.0]), Units.from_values(np.array([1.0, 1.0, 0.0, 0.0]), list("aabb")))
+    3.0
     """
-    return bootstrap_mean(Units.from_values(np.sort(values)), SEED).interval() if len(values) > 1 else None
+    rows, groups = len(values), len(units)
+    spread = float(values.var(ddof=1)) if rows > 1 else 0.0
+    if groups < 2 or not spread:
+        return None
+    variance = float((units.influence**2).sum()) / rows**2 * groups / (groups - 1)
+    return variance / (spread / rows)
+
+
+def _note(values: Floats, interval: Interval | None, bounds: Bounds | None) -> str | None:
+    """Return what is known of the true mean if all values are the same; the limit is rounded away from the mean."""
+    if len(values) < 2 or np.ptp(values) > 0:
+        return None
+    alike = f"{len(values)} of {len(values)} rows at {values[0]:g}"
+    if interval is None or bounds is None:
+        return f"{alike}; too few to say more" if interval is None else alike
+    if interval.high == values[0]:
+        return f"{alike}; true mean at least {math.floor(interval.low * 100) / 100:.2f}"
+    if interval.low == values[0]:
+        return f"{alike}; true mean at most {math.ceil(interval.high * 100) / 100:.2f}"
+    return f"{alike}; true mean {interval.low:.2f} to {interval.high:.2f}"

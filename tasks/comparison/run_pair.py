@@ -137,15 +137,16 @@ class RunPair:
         """Return the cells of every metric that either run has, in the order of the second run, then of the first."""
         after = self.b.cells()
         before = self.a.cells() if self.a is not None else {}
-        directions = {**_directions(self.a.run if self.a is not None else None), **_directions(self.b.run)}
-        order = [*_directions(self.b.run), *(key for key in directions if key not in after)]
+        entries = {**_entries(self.a.run if self.a is not None else None), **_entries(self.b.run)}
+        order = [*_entries(self.b.run), *(key for key in entries if key not in after)]
         return tuple(
             ScoreColumns(
                 metric=metric,
-                direction=directions[metric],
+                direction=Direction(entries[metric]["direction"]),
                 a=before.get(metric, {}),
                 b=after.get(metric, {}),
                 groups=self.b.groups if self.is_grouped else None,
+                bounds=_bounds(entries[metric]),
             )
             for metric in dict.fromkeys(order)
         )
@@ -155,8 +156,13 @@ class RunPair:
         return find_row_changes(self.a.samples() if self.a is not None else (), self.b.samples())
 
 
-def _directions(run: FinishedRun | None) -> dict[str, Direction]:
-    return {} if run is None else {entry["key"]: Direction(entry["direction"]) for entry in run.manifest["metrics"]}
+def _entries(run: FinishedRun | None) -> dict[str, Mapping[str, Any]]:
+    return {} if run is None else {entry["key"]: entry for entry in run.manifest["metrics"]}
+
+
+def _bounds(entry: Mapping[str, Any]) -> tuple[float, float] | None:
+    bounds = entry.get("bounds")
+    return None if bounds is None else (float(bounds[0]), float(bounds[1]))
 
 
 def _column(shard: pa.Table, name: str) -> list[str | None]:

@@ -101,7 +101,10 @@ class RunFolder:
         Args:
             requests: Metrics to summarize.
         """
-        return [summarize(request.key, request.metric.direction, self._scores(request.key)) for request in requests]
+        return [
+            summarize(request.key, request.metric.direction, self._scores(request.key), request.bounds)
+            for request in requests
+        ]
 
     def _scores(self, metric: str) -> Iterator[Score]:
         for batch in self.read_cells(metric, ("status", "value", "label", "reason")):

@@ -19,6 +19,7 @@ from metric_core.errors import RunFolderError
 from metric_core.records import Direction, Status
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
+from metric_core.statistics.bounded_means import Bounds
 
 TONES = ("bad2", "bad1", "mid", "good1", "good2")
 """Fifths of the yardstick, from the worst."""
@@ -54,14 +55,11 @@ class Yardstick:
     def span(self) -> tuple[float, float] | None:
         """The ends of the scale: the bounds, or 0 and 1 for a cosine; None without bounds.
 
-        Bounds from below 0 to 1 belong to a cosine: at 0 two texts have nothing in common, and less is no worse.
-
         >>> Yardstick("answer_similarity", Direction.HIGHER, (-1, 1)).span
-        (0.0, 1)
+        (0.0, 1.0)
         """
-        if self.bounds is not None and -1 <= self.bounds[0] < 0 and self.bounds[1] == 1:
-            return 0.0, self.bounds[1]
-        return self.bounds
+        bounds = Bounds.of_metric(self.bounds)
+        return None if bounds is None else (bounds.low, bounds.high)
 
     def goodness(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the goodness of each value, in [0, 1]; NaN if the metric has no range or no direction.

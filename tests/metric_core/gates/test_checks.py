@@ -16,9 +16,11 @@ from metric_core.gates.rules import (
     Statistic,
     Threshold,
 )
-from metric_core.gates.thresholds import check_share
+from metric_core.gates.thresholds import check_mean, check_median
 from metric_core.records import Direction, Score
+from metric_core.statistics.bounded_means import Bounds
 from metric_core.statistics.pairs import ScoreColumns
+from metric_core.statistics.resampling import Units
 
 Cells = dict[str, Score]
 
@@ -31,7 +33,7 @@ GOOD, FAIR, POOR = (cells([level, level + 0.1] * 30) for level in (0.85, 0.75, 0
 
 
 def columns(b: Cells, a: Cells | None = None, direction: Direction = Direction.HIGHER) -> ScoreColumns:
-    return ScoreColumns(metric="faithfulness", direction=direction, a=a or {}, b=b)
+    return ScoreColumns(metric="faithfulness", direction=direction, a=a or {}, b=b, bounds=(0.0, 1.0))
 
 
 def apply_gate(gate: Gate, *found: ScoreColumns) -> list[Check]:
@@ -75,7 +77,9 @@ def test_all_ones_are_no_proof_of_a_high_bar_when_rows_are_few() -> None:
 
 def test_the_exact_limits_of_a_share_against_published_values() -> None:
     # Clopper and Pearson: 8 of 10 at 95 % two-sided are 0.444 to 0.975, so each end alone holds at 97.5 %.
-    found = check_share(np.array([1.0] * 8 + [0.0] * 2), Threshold(0.5), 0.975)
+    units = Units.from_values(np.array([1.0] * 8 + [0.0] * 2))
+    found = check_mean(units, Threshold(0.5), 0.975, Bounds(0.0, 1.0))
+    assert found.interval is not None
     assert (found.interval.low, found.interval.high) == pytest.approx((0.4439, 0.9748), abs=1e-4)
 
 
@@ -97,13 +101,74 @@ def test_the_least_value_is_a_fact() -> None:
     ],
 )
 def test_a_regression_is_what_is_worse(a: Cells, b: Cells, direction: Direction, outcome: Outcome) -> None:
-    gate = Gate(regression=(RegressionRule(None, 0.02),))
+    gate = Gate(regression=(RegressionRule(None, 0.06),))
     assert check_gate(gate, [columns(b, a, direction)]).outcome is outcome
 
 
-def test_equal_runs_pass_without_any_margin() -> None:
-    gate = Gate(regression=(RegressionRule(None, 0.0),))
-    assert check_gate(gate, [columns(GOOD, GOOD)]).outcome is Outcome.PASSED
+def test_equal_rows_are_no_proof_of_a_small_margin_when_they_are_few() -> None:
+    """If 5 % of all rows fell by 1, 60 rows without any change would still come about in 5 of 100 runs."""
+    for margin, outcome in ((0.0, Outcome.INCONCLUSIVE), (0.02, Outcome.INCONCLUSIVE), (0.06, Outcome.PASSED)):
+        gate = Gate(regression=(RegressionRule(None, margin),))
+        assert check_gate(gate, [columns(GOOD, GOOD)]).outcome is outcome, margin
+
+
+def test_an_inconclusive_rule_says_how_many_rows_would_decide_it() -> None:
+    [check] = apply_gate(Gate(regression=(RegressionRule(None, 0.02),)), columns(GOOD, GOOD))
+    assert check.reason.endswith("too few rows to decide; needs about 148 rows if the mean stays at 0.000")
+    enough = cells([0.9] * 160)
+    assert (
+        apply_gate(Gate(regression=(RegressionRule(None, 0.02),)), columns(enough, enough))[0].outcome is Outcome.PASSED
+    )
+
+
+def test_a_median_is_tested_by_the_share_of_rows_beyond_it() -> None:
+    rule = AbsoluteRule("faithfulness", Statistic.MEDIAN, Threshold(0.8))
+    for share, outcome in (
+        (0.45, Outcome.INCONCLUSIVE),
+        (0.55, Outcome.INCONCLUSIVE),
+        (0.7, Outcome.PASSED),
+        (0.2, Outcome.FAILED),
+    ):
+        found = cells([0.9 if i < share * 100 else 0.5 for i in range(100)])
+        [check] = apply_gate(Gate(absolute=(rule,)), columns(found))
+        assert check.outcome is outcome, share
+        assert check.interval is not None
+
+
+def test_the_limits_of_a_median_are_order_statistics() -> None:
+    # Of 20 values, the 6th and the 15th bound the median, each at 97.9 %; the 7th would hold at 94.2 % only.
+    found = check_median(np.arange(1.0, 21.0), Threshold(5.0), 0.95)
+    assert found.interval is not None
+    assert (found.interval.low, found.interval.high) == (6.0, 15.0)
+
+
+def test_scores_that_one_run_lacks_leave_a_regression_open() -> None:
+    b = GOOD | {f"row {i:03}": Score.failed("no usable reply") for i in range(12)}
+    gate = Gate(regression=(RegressionRule(None, 0.07),))
+    [check] = apply_gate(gate, columns(b, GOOD))
+    assert check.outcome is Outcome.INCONCLUSIVE
+    assert "lacks scores of more rows" in check.reason
+    one_lost = GOOD | {"row 000": Score.failed("no usable reply")}
+    assert check_gate(gate, [columns(one_lost, GOOD)]).outcome is Outcome.PASSED
+
+
+def test_rows_that_are_alike_prove_nothing_without_bounds() -> None:
+    unbounded = ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a={}, b=cells([0.9] * 40))
+    [check] = apply_gate(mean_rule(0.8), unbounded)
+    assert (check.outcome, check.observed) == (Outcome.INCONCLUSIVE, pytest.approx(0.9))
+    assert "the metric has no bounds" in check.reason
+
+
+def test_rows_of_few_groups_tell_nothing() -> None:
+    groups = {row: f"group {i % 4}" for i, row in enumerate(GOOD)}
+    grouped = ScoreColumns(
+        metric="faithfulness", direction=Direction.HIGHER, a={}, b=GOOD, groups=groups, bounds=(0.0, 1.0)
+    )
+    [check] = apply_gate(mean_rule(0.5), grouped)
+    assert (check.outcome, check.reason) == (
+        Outcome.INCONCLUSIVE,
+        "60 rows of 4 groups, wanted rows of at least 5 groups",
+    )
 
 
 def test_a_noisy_small_drop_is_inconclusive() -> None:
@@ -155,7 +220,10 @@ def test_pairs_are_counted_of_every_metric_that_the_baseline_has_scored() -> Non
 def test_rounding_does_not_violate_a_threshold() -> None:
     b = cells([0.1 + 0.2] * 40)  # 0.30000000000000004
     rules = tuple(AbsoluteRule("faithfulness", statistic, Threshold(0.3, is_floor=False)) for statistic in Statistic)
-    assert {check.outcome for check in apply_gate(Gate(absolute=rules), columns(b))} == {Outcome.PASSED}
+    outcomes = {check.rule.split()[0]: check.outcome for check in apply_gate(Gate(absolute=rules), columns(b))}
+    # A mean that is just at its threshold is not known to meet it.
+    assert outcomes.pop("mean") is Outcome.INCONCLUSIVE
+    assert set(outcomes.values()) == {Outcome.PASSED}
 
 
 def test_aliases_name_a_metric() -> None:

@@ -27,7 +27,7 @@ from metric_core.statistics.resampling import Interval
 
 CELLS = {f"row {i:03}": Score.scored(0.85 + i % 2 / 10) for i in range(60)}
 COLUMNS = [
-    ScoreColumns(metric=metric, direction=Direction.HIGHER, a=CELLS, b=CELLS)
+    ScoreColumns(metric=metric, direction=Direction.HIGHER, a=CELLS, b=CELLS, bounds=(0.0, 1.0))
     for metric in ("faithfulness", "string_similarity")
 ]
 ABSOLUTE = tuple(AbsoluteRule(column.metric, Statistic.MEAN, Threshold(0.8)) for column in COLUMNS)

@@ -133,7 +133,7 @@ def test_a_constant_difference_has_no_standardised_size() -> None:
 def test_groups_widen_what_is_not_independent() -> None:
     a = cells([0.5] * 40)
     b = cells([0.9] * 10 + [0.4] * 10 + [0.8] * 10 + [0.5] * 10)
-    groups = {row: f"document {i // 10}" for i, row in enumerate(a)}
+    groups = {row: f"document {i // 5}" for i, row in enumerate(a)}
     apart = only(compare([columns(a, b)]))
     grouped = ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a=a, b=b, groups=groups)
     together = only(compare([grouped]))

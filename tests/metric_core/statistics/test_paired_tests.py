@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, wilcoxon
+from scipy.stats import binom, binomtest, norm, permutation_test
 
-from metric_core.statistics.paired_tests import FEW_DIFFERENCES, TestKind, holm, paired_test
+from metric_core.statistics.paired_tests import TestKind, holm, mcnemar_mid_p, paired_test
 from metric_core.statistics.pairs import Pairs
 from metric_core.statistics.resampling import Floats
 
@@ -20,24 +20,38 @@ def test_holm_against_hand_values() -> None:
     assert holm([]) == []
 
 
-def test_mcnemar_is_the_binomial_test_of_the_rows_that_changed() -> None:
+def test_mcnemar_is_the_binomial_test_of_the_rows_that_changed_less_half_of_the_observed_probability() -> None:
     a = np.array([1.0] * 9 + [0.0] * 2 + [1.0] * 30)
     b = np.array([0.0] * 9 + [1.0] * 2 + [1.0] * 30)
     found = paired_test(pairs_of(a, b), seed=1)
     assert found.kind is TestKind.MCNEMAR
-    # Of 11 rows that changed at most 2 went one way: 2 * (1 + 11 + 55) / 2**11.
-    assert found.p == pytest.approx(2 * (1 + 11 + 55) / 2**11)
-    assert found.p == pytest.approx(binomtest(2, 11).pvalue)
+    # Of 11 rows that changed at most 2 went one way: 2 * (1 + 11 + 55) / 2**11, of which 55 / 2**11 twice by halves.
+    assert found.p == pytest.approx((2 * (1 + 11) + 55) / 2**11)
+    assert found.p == pytest.approx(binomtest(2, 11).pvalue - binom.pmf(2, 11, 0.5))
 
 
-def test_many_differing_rows_get_the_wilcoxon_test_without_those_that_do_not() -> None:
-    generator = np.random.default_rng(1)
-    a = generator.random(FEW_DIFFERENCES + 30)
-    b = a + generator.normal(0.1, 0.3, size=len(a))
-    b[:10] = a[:10]
-    found = paired_test(pairs_of(a, b), seed=1)
-    assert found.kind is TestKind.WILCOXON
-    assert found.p == pytest.approx(wilcoxon(b[10:] - a[10:], method="asymptotic").pvalue)
+def test_mid_p_of_equal_and_of_no_changes_is_1() -> None:
+    assert [mcnemar_mid_p(n, n) for n in (0, 1, 7)] == [1.0, 1.0, pytest.approx(1.0)]
+
+
+@pytest.mark.parametrize("count", [8, 13])
+def test_few_differences_get_every_combination_of_signs(count: int) -> None:
+    b = np.random.default_rng(1).normal(0.1, 0.3, size=count)
+    expected = permutation_test((b,), np.sum, permutation_type="samples", n_resamples=np.inf, vectorized=True).pvalue
+    assert paired_test(pairs_of(np.zeros(count), b), seed=1).p == pytest.approx(expected)
+
+
+def test_many_differences_get_random_signs() -> None:
+    b = np.random.default_rng(1).normal(0.04, 0.3, size=200)
+    found = paired_test(pairs_of(np.zeros(200), b), seed=1)
+    assert found.kind is TestKind.PERMUTATION
+    assert found.p == pytest.approx(2 * norm.sf(abs(b.sum()) / np.sqrt((b**2).sum())), abs=0.02)
+
+
+def test_a_shift_without_a_change_of_the_mean_is_no_difference() -> None:
+    """Most rows rise a little, few fall a lot: tests of ranks would find a difference of the means where none is."""
+    b = np.array([0.04] * 170 + [-0.04 * 170 / 30] * 30)
+    assert paired_test(pairs_of(np.zeros(200), b), seed=1).p > 0.9
 
 
 def test_few_differing_rows_get_the_exact_permutation_of_their_signs() -> None:

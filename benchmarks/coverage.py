@@ -1,0 +1,225 @@
+"""Measure how often intervals, limits and tests of scores are right, in worlds whose truth is known.
+
+    PYTHONPATH=. python benchmarks/coverage.py [--runs 1000] [--write]
+
+Prints Markdown tables of the measured share of runs, and the average width, of the bootstrap (BCa) and of the bounded
+means that the project uses. `--write` also puts them into `docs/statistics.md`. Takes some minutes.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import binomtest, wilcoxon
+
+from metric_core.gates.rules import Threshold
+from metric_core.gates.thresholds import Stream, check_mean
+from metric_core.records import Direction, Score
+from metric_core.statistics.bounded_means import BoundedMean, Bounds
+from metric_core.statistics.comparison import ChangeOutcome, compare
+from metric_core.statistics.paired_tests import paired_test
+from metric_core.statistics.pairs import Pairs, ScoreColumns
+from metric_core.statistics.resampling import Floats, Units, bootstrap_mean
+from tests.metric_core.statistics.worlds import DIFFERENCES, GROUPED_SCORES, SCORES, World
+
+DRAWS = 999
+PAGE = Path(__file__).parent.parent / "docs" / "statistics.md"
+BEGIN, END = "<!-- begin: benchmarks/coverage.py -->", "<!-- end -->"
+SCORE = Bounds(0.0, 1.0)
+
+
+@dataclass
+class Share:
+    """A share of runs, and the average width of their intervals."""
+
+    hits: int = 0
+    runs: int = 0
+    width: float = 0.0
+
+    def add(self, is_hit: bool, width: float = 0.0) -> None:
+        """Count a run."""
+        self.hits += is_hit
+        self.runs += 1
+        self.width += width
+
+    def __str__(self) -> str:
+        share = f"{self.hits / self.runs:.1%}".replace("%", " %")
+        return f"{share} ({self.width / self.runs:.3f})" if self.width else share
+
+
+def main() -> None:
+    """Print all tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=1000, help="runs per cell")
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/statistics.md")
+    options = parser.parse_args()
+    parts = []
+    for part in tables(options.runs):
+        print(part, end="", flush=True)
+        parts.append(part)
+    if options.write:
+        before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+        after = rest.partition(END)[2]
+        PAGE.write_text(f"{before}{BEGIN}\n\n{''.join(parts)}\n{END}{after}", encoding="utf-8")
+
+
+def tables(runs: int) -> Iterator[str]:
+    """Yield Markdown tables."""
+    yield from table("Intervals of the mean", "rows", SCORES, (5, 10, 20, 50, 100), partial(coverage, SCORE, runs))
+    yield from table(
+        "Intervals of the mean, grouped rows",
+        "groups of 5 rows",
+        GROUPED_SCORES,
+        (5, 8, 15, 40),
+        partial(coverage, SCORE, runs),
+    )
+    yield from table(
+        "Intervals of the difference of two runs",
+        "rows",
+        DIFFERENCES,
+        (5, 10, 30, 100, 300),
+        partial(coverage, SCORE.of_differences, runs),
+    )
+    yield from table(
+        "Gates: passes although the mean is just at the threshold (at most 5 %)",
+        "rows",
+        (*SCORES, *DIFFERENCES),
+        (30, 100, 300),
+        partial(errors, True, runs),
+    )
+    yield from table(
+        "Gates: failures although the mean is just at the threshold (at most 5 %)",
+        "rows",
+        (*SCORES, *DIFFERENCES),
+        (30, 100, 300),
+        partial(errors, False, runs),
+    )
+    yield from pair_tables(runs)
+
+
+def table(
+    title: str,
+    unit: str,
+    worlds: tuple[World, ...],
+    sizes: tuple[int, ...],
+    measure: Callable[[World, int], list[Share]],
+) -> Iterator[str]:
+    """Yield a table of worlds and sizes: bootstrap, then bounded means."""
+    yield f"### {title}\n\n| world | method | {' | '.join(f'{size} {unit}' for size in sizes)} |\n"
+    yield f"|---|---|{'---|' * len(sizes)}\n"
+    for world in worlds:
+        cells = [measure(world, size) for size in sizes]
+        for number, method in enumerate(("bootstrap", "**bounded**")):
+            shares = " | ".join(str(cell[number]) for cell in cells)
+            yield f"| {world.name if number == 0 else ''} | {method} | {shares} |\n"
+    yield "\n"
+
+
+def coverage(bounds: Bounds, runs: int, world: World, size: int) -> list[Share]:
+    """Return how often intervals contain the true mean, and their width: bootstrap, bounded."""
+    generator = np.random.default_rng([7, size])
+    shares = [Share(), Share()]
+    groups = world.groups(size)
+    for seed in range(runs):
+        units = Units.from_values(world.draw(generator, size), groups)
+        intervals = (
+            bootstrap_mean(units, seed, resamples=DRAWS).interval(),
+            BoundedMean(units, bounds, seed, draws=DRAWS).interval(),
+        )
+        for share, interval in zip(shares, intervals, strict=True):
+            is_hit = interval.low - 1e-9 <= world.mean <= interval.high + 1e-9
+            share.add(is_hit, interval.high - interval.low)
+    return shares
+
+
+def errors(is_pass: bool, runs: int, world: World, size: int) -> list[Share]:
+    """Return how often a gate passes, or fails, a mean that is just at its threshold: bootstrap, bounded."""
+    generator = np.random.default_rng([11, size])
+    shares = [Share(), Share()]
+    bounds = SCORE if world in SCORES else SCORE.of_differences
+    for seed in range(runs):
+        units = Units.from_values(world.draw(generator, size))
+        for share, known in zip(shares, (None, bounds), strict=True):
+            finding = check_mean(units, Threshold(world.mean), 0.95, known, Stream(seed))
+            is_certain = known is None and not units.influence.any()
+            p = finding.p_violated if is_pass else finding.p_met
+            # An earlier rule without bounds took rows that are all alike as proof.
+            alike = (units.mean >= world.mean) is is_pass
+            share.add(alike if is_certain else p <= 0.05)
+    return shares
+
+
+def pair_tables(runs: int) -> Iterator[str]:
+    """Yield tables of tests of two runs."""
+    yield "### Tests of two runs of equal systems: p of at most 0.05 (nominal 5 %)\n\n"
+    yield "| world | test | 30 rows | 100 rows | 300 rows |\n|---|---|---|---|---|\n"
+    world = DIFFERENCES[4]
+    cells = [p_values(world, size, runs) for size in (30, 100, 300)]
+    for number, test in enumerate(("Wilcoxon signed-rank", "**sign permutation**")):
+        yield f"| {world.name if not number else ''} | {test} | {' | '.join(str(cell[number]) for cell in cells)} |\n"
+    yield "\n### Power: 0/1 scores, 20 % of rows fall and 5 % rise\n\n| test | 20 rows | 50 rows |\n|---|---|---|\n"
+    powers = [mcnemar_power(size, runs) for size in (20, 50)]
+    for number, test in enumerate(("McNemar, exact", "**McNemar, mid-p**")):
+        yield f"| {test} | {' | '.join(str(cell[number]) for cell in powers)} |\n"
+    yield "\n### Equal systems, 17 % of the low scores of B are missing: B is called better\n\n"
+    yield "| rule | 100 rows | 200 rows |\n|---|---|---|\n"
+    missing = [missing_scores(size, max(100, runs // 5)) for size in (100, 200)]
+    for number, rule in enumerate(("paired rows alone", "**undecided if missing scores can explain it**")):
+        yield f"| {rule} | {' | '.join(str(cell[number]) for cell in missing)} |\n"
+
+
+def p_values(world: World, size: int, runs: int) -> list[Share]:
+    """Return how often tests find a difference: Wilcoxon, sign permutation."""
+    generator = np.random.default_rng([13, size])
+    shares = [Share(), Share()]
+    for seed in range(runs):
+        values = world.draw(generator, size) - world.mean
+        shares[0].add(wilcoxon(values[values != 0], method="asymptotic").pvalue <= 0.05)
+        shares[1].add(paired_test(_pairs(values), seed).p <= 0.05)
+    return shares
+
+
+def mcnemar_power(size: int, runs: int) -> list[Share]:
+    """Return how often tests find a fall: exact, mid-p."""
+    generator = np.random.default_rng([17, size])
+    shares = [Share(), Share()]
+    for seed in range(runs):
+        values = generator.choice([-1.0, 0.0, 1.0], size, p=[0.2, 0.75, 0.05])
+        fell, changed = int((values < 0).sum()), int((values != 0).sum())
+        shares[0].add(bool(changed) and binomtest(fell, changed).pvalue <= 0.05)
+        a = (values < 0) * 1.0
+        shares[1].add(paired_test(Pairs(None, tuple(map(str, range(size))), a, a + values, None), seed).p <= 0.05)
+    return shares
+
+
+def missing_scores(size: int, runs: int) -> list[Share]:
+    """Return how often a run is called better than an equal one of which low scores are missing."""
+    generator = np.random.default_rng([19, size])
+    shares = [Share(), Share()]
+    rows = [f"{i:04}" for i in range(size)]
+    for seed in range(runs):
+        quality = generator.beta(2, 2, size)
+        a, b = (np.clip(quality + generator.normal(0, 0.2, size), 0, 1) for _ in range(2))
+        low = b < np.quantile(b, 0.34)
+        is_missing = low & (generator.random(size) < 0.5)
+        cells_a = {row: Score.scored(float(value)) for row, value in zip(rows, a, strict=True)}
+        cells_b = {
+            row: Score.failed("no usable reply") if gone else Score.scored(float(value))
+            for row, value, gone in zip(rows, b, is_missing, strict=True)
+        }
+        columns = ScoreColumns(metric="m", direction=Direction.HIGHER, a=cells_a, b=cells_b, bounds=(0.0, 1.0))
+        [found] = compare([columns], seed)
+        shares[1].add(found.verdict is ChangeOutcome.BETTER)
+        shares[0].add(found.verdict in {ChangeOutcome.BETTER, ChangeOutcome.UNDECIDED})
+    return shares
+
+
+def _pairs(values: Floats) -> Pairs:
+    return Pairs(None, tuple(map(str, range(len(values)))), np.zeros(len(values)), values, None)
+
+
+if __name__ == "__main__":
+    main()

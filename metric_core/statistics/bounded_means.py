@@ -1,0 +1,270 @@
+"""Means of values with bounds: intervals and p-values that hold for few rows and for scores that are mostly alike.
+
+A bootstrap knows only the values it has seen: if 30 of 30 rows score 1, its interval is the point 1, although one row
+in twenty might score 0. The Bayesian bootstrap (Rubin 1981) with pseudo-rows at the bounds of the metric knows that
+values between the bounds are possible. Its weights have a Dirichlet distribution.
+
+- An interval adds half a pseudo-row at each bound. For values of 0 and 1 this is the interval of Jeffreys.
+- A limit adds one pseudo-row at the unfavorable bound (Gaffke 2005; Learned-Miller and Thomas, "A New Confidence
+  Interval for the Mean of a Bounded Random Variable", 2020). For values of 0 and 1 this is the limit of Clopper and
+  Pearson (1934).
+
+Groups of rows are drawn as a whole, and pseudo-rows are pseudo-groups of average size.
+"""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from metric_core.statistics.resampling import LEVEL, RESAMPLES, Floats, Interval, Units, bootstrap_mean
+
+LEAST_UNITS = 5
+"""Minimum number of rows, or of groups of rows, for an interval."""
+
+_BATCH_CELLS = 2_000_000
+_MANY_UNITS = 2_000
+_MANY_VALUES = 1_000
+_ROUNDING = 1e-12
+"""Largest difference that counts as a rounding error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The least and the greatest value that a score, or a difference of scores, can have.
+
+    Args:
+        low: Least value.
+        high: Greatest value, above `low`.
+    """
+
+    low: float
+    high: float
+
+    @classmethod
+    def of_metric(cls, bounds: Sequence[float] | None, scale: str | None = None) -> "Bounds | None":
+        """Return the bounds of the values of a metric; None if there are none.
+
+        Bounds from below 0 to 1 belong to a cosine: at 0 two texts have nothing in common, and less is no worse. They
+        count as 0 to 1; values beyond them extend them (see `around`).
+
+        Args:
+            bounds: Bounds that the metric declares.
+            scale: Scale of the rows, which has precedence: its numbers in ascending order, separated by slashes.
+
+        >>> Bounds.of_metric((-1, 1)), Bounds.of_metric(None, "0/0.5/2"), Bounds.of_metric(None)
+        (Bounds(low=0.0, high=1.0), Bounds(low=0.0, high=2.0), None)
+        """
+        if scale is not None:
+            bounds = _ends_of_scale(scale)
+        if bounds is None or bounds[0] >= bounds[1]:
+            return None
+        low, high = map(float, bounds)
+        return cls(0.0 if -1 <= low < 0 and high == 1 else low, high)
+
+    def around(self, values: Floats) -> "Bounds":
+        """Return these bounds, extended to values beyond them.
+
+        >>> Bounds(0.0, 1.0).around(np.array([-0.25, 0.5]))
+        Bounds(low=-0.25, high=1.0)
+        """
+        return Bounds(min(self.low, float(values.min())), max(self.high, float(values.max())))
+
+    @property
+    def of_differences(self) -> "Bounds":
+        """Bounds of the differences of two values."""
+        return Bounds(self.low - self.high, self.high - self.low)
+
+
+def _ends_of_scale(scale: str) -> tuple[float, float] | None:
+    try:
+        numbers = [float(number) for number in scale.split("/")]
+    except ValueError:
+        return None
+    return numbers[0], numbers[-1]
+
+
+@dataclass(frozen=True)
+class BoundedMean:
+    """The mean of units with bounds, from which intervals, limits and p-values are computed.
+
+    Values of 0 and 1 (or at the two bounds) of independent rows have exact results. Others are drawn; the
+    draws are deterministic.
+
+    Args:
+        units: Rows or groups of rows.
+        bounds: Bounds of the values.
+        seed: Seed of the random generator.
+        label: Name of the mean; different labels use independent random streams.
+        draws: Number of draws.
+    """
+
+    units: Units
+    bounds: Bounds
+    seed: int
+    label: str = ""
+    draws: int = RESAMPLES
+
+    def interval(self, level: float = LEVEL) -> Interval:
+        """Return the interval of the mean.
+
+        If all values lie at one bound, the interval ends there, and its other end is the limit at this level.
+
+        Args:
+            level: Confidence level, in (0, 1).
+
+        >>> ones = BoundedMean(Units.from_values(np.ones(30)), Bounds(0.0, 1.0), seed=1)
+        >>> interval = ones.interval()
+        >>> round(interval.low, 3), interval.high
+        (0.905, 1.0)
+        """
+        if self._are_all_at(self.bounds.high):
+            return Interval(self.limit_below(level), self.bounds.high)
+        if self._are_all_at(self.bounds.low):
+            return Interval(self.bounds.low, self.limit_above(level))
+        tails = ((1 - level) / 2, (1 + level) / 2)
+        if self._ends is not None:
+            return Interval(*(self._exact_quantile(self._ends, 0.5, 0.5, tail) for tail in tails))
+        low, high = np.quantile(self._with_both_ends, tails)
+        return Interval(float(low), float(high))
+
+    def limit_below(self, level: float = LEVEL) -> float:
+        """Return the lower limit of the mean: the true mean is above it with this confidence."""
+        if self._ends is not None:
+            return self._exact_quantile(self._ends, 1.0, 0.0, 1 - level)
+        return float(np.quantile(self._with_low_end, 1 - level))
+
+    def limit_above(self, level: float = LEVEL) -> float:
+        """Return the upper limit of the mean: the true mean is below it with this confidence."""
+        if self._ends is not None:
+            return self._exact_quantile(self._ends, 0.0, 1.0, level)
+        return float(np.quantile(self._with_high_end, level))
+
+    def p_at_most(self, threshold: float) -> float:
+        """Return the p-value of "the true mean is at most the threshold": small if it lies above.
+
+        >>> round(BoundedMean(Units.from_values(np.ones(30)), Bounds(0, 1), seed=1).p_at_most(0.9), 3)
+        0.042
+        """
+        if self._ends is not None:
+            return self._exact_share_below(self._ends, 1.0, 0.0, threshold)
+        at_most = int(np.searchsorted(self._with_low_end, threshold + _ROUNDING, side="right"))
+        return (at_most + 1) / (self.draws + 1)
+
+    def p_at_least(self, threshold: float) -> float:
+        """Return the p-value of "the true mean is at least the threshold": small if it lies below."""
+        if self._ends is not None:
+            return 1.0 - self._exact_share_below(self._ends, 0.0, 1.0, threshold)
+        below = int(np.searchsorted(self._with_high_end, threshold - _ROUNDING, side="left"))
+        return (self.draws - below + 1) / (self.draws + 1)
+
+    def _are_all_at(self, end: float) -> bool:
+        return bool(np.all(np.abs(self.units.sums - end * self.units.counts) < _ROUNDING * self.units.counts))
+
+    @cached_property
+    def _ends(self) -> tuple[int, int] | None:
+        """Number of rows at the lower and at the upper bound; None if rows lie elsewhere or are grouped."""
+        if not bool((self.units.counts == 1).all()):
+            return None
+        at_low, at_high = (
+            int((np.abs(self.units.sums - end) < _ROUNDING).sum()) for end in (self.bounds.low, self.bounds.high)
+        )
+        return (at_low, at_high) if at_low + at_high == len(self.units) else None
+
+    @cached_property
+    def _with_both_ends(self) -> Floats:
+        return self._draw((self.bounds.low, 0.5), (self.bounds.high, 0.5))
+
+    @cached_property
+    def _with_low_end(self) -> Floats:
+        return self._draw((self.bounds.low, 1.0))
+
+    @cached_property
+    def _with_high_end(self) -> Floats:
+        return self._draw((self.bounds.high, 1.0))
+
+    def _exact_quantile(self, ends: tuple[int, int], low: float, high: float, share: float) -> float:
+        """Return a quantile of the mean of rows at the bounds, with these numbers of pseudo-rows."""
+        from scipy.special import betaincinv  # noqa: PLC0415 scipy loads slowly
+
+        at_low, at_high = ends[0] + low, ends[1] + high
+        if not at_low or not at_high:
+            return self.bounds.high if at_high else self.bounds.low
+        return float(self.bounds.low + (self.bounds.high - self.bounds.low) * betaincinv(at_high, at_low, share))
+
+    def _exact_share_below(self, ends: tuple[int, int], low: float, high: float, threshold: float) -> float:
+        """Return the probability that the mean of rows at the bounds, with these pseudo-rows, is below a threshold."""
+        from scipy.special import betainc  # noqa: PLC0415 scipy loads slowly
+
+        at_low, at_high = ends[0] + low, ends[1] + high
+        if not at_low or not at_high:
+            return float((self.bounds.high if at_high else self.bounds.low) < threshold - _ROUNDING)
+        share = (threshold - self.bounds.low) / (self.bounds.high - self.bounds.low)
+        return float(betainc(at_high, at_low, min(max(share, 0.0), 1.0)))
+
+    def _draw(self, *pseudo_rows: tuple[float, float]) -> Floats:
+        """Return draws of the mean in ascending order.
+
+        Args:
+            pseudo_rows: Value and number of pseudo-rows.
+        """
+        size = float(self.units.counts.mean())
+        sums, counts, shapes = _merge_equal(self.units)
+        sums = np.append(sums, [value * size for value, _ in pseudo_rows])
+        counts = np.append(counts, [size] * len(pseudo_rows))
+        shapes = np.append(shapes, [number for _, number in pseudo_rows])
+        generator = np.random.default_rng([self.seed, zlib.crc32(self.label.encode())])
+        if len(self.units) >= _MANY_UNITS and len(sums) > _MANY_VALUES:
+            return np.sort(_limit(sums, counts, shapes, generator.standard_normal(self.draws)))
+        single, several = np.flatnonzero(shapes == 1), np.flatnonzero(shapes != 1)
+        means = np.empty(self.draws)
+        batch = max(1, _BATCH_CELLS // len(sums))
+        for start in range(0, self.draws, batch):
+            weights = np.empty((min(batch, self.draws - start), len(sums)))
+            # The gamma distribution of shape 1 is exponential, which is drawn much faster.
+            weights[:, single] = generator.standard_exponential((len(weights), len(single)))
+            weights[:, several] = generator.standard_gamma(shapes[several], (len(weights), len(several)))
+            means[start : start + len(weights)] = (weights @ sums) / (weights @ counts)
+        return np.sort(means)
+
+
+def estimate_interval(units: Units, bounds: Bounds | None, seed: int, label: str = "") -> Interval | None:
+    """Return the 95 % interval of a mean; None for fewer than `LEAST_UNITS` rows or groups.
+
+    Without bounds, the interval comes from a bootstrap, which needs more rows to hold; see `bootstrap_mean`.
+
+    Args:
+        units: Rows or groups of rows.
+        bounds: Bounds of the values; extended to values beyond them. None if there are none.
+        seed: Seed of the random generator.
+        label: Name of the mean; different labels use independent random streams.
+
+    >>> estimate_interval(Units.from_values(np.array([1.0, 0.5])), Bounds(0, 1), seed=1) is None
+    True
+    """
+    if len(units) < LEAST_UNITS:
+        return None
+    if bounds is None:
+        return bootstrap_mean(units, seed, label).interval()
+    return BoundedMean(units, bounds.around(units.sums / units.counts), seed, label).interval()
+
+
+def _merge_equal(units: Units) -> tuple[Floats, Floats, Floats]:
+    """Return sums, counts and numbers of the units, with equal rows merged: the draws have the same distribution."""
+    if not bool((units.counts == 1).all()):
+        return units.sums, units.counts, np.ones(len(units))
+    values, times = np.unique(units.sums, return_counts=True)
+    return values, np.ones(len(values)), times.astype(np.float64)
+
+
+def _limit(sums: Floats, counts: Floats, shapes: Floats, normal: Floats) -> Floats:
+    """Return means from the limit of their distribution, a normal distribution corrected for skewness."""
+    total, rows = shapes.sum(), shapes @ counts
+    mean = (shapes @ sums) / rows
+    influence = (sums - mean * counts) * total / rows
+    variance = shapes @ influence**2 / (total * (total + 1))
+    skewness = 2 * (shapes @ influence**3) / (total * (total + 1) * (total + 2)) / variance**1.5
+    drawn: Floats = mean + np.sqrt(variance) * (normal + skewness * (normal**2 - 1) / 6)
+    return drawn

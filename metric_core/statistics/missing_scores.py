@@ -1,0 +1,67 @@
+"""Rows of two runs that only one of them has scored, and what their scores could change."""
+
+from dataclasses import dataclass
+
+from metric_core.statistics.paired_tests import mcnemar_mid_p
+from metric_core.statistics.pairs import Pairs, RowCounts, ScoreColumns
+from metric_core.statistics.resampling import LEVEL, Interval
+
+
+@dataclass(frozen=True, slots=True)
+class MissingScores:
+    """Rows of both runs that only one run has scored.
+
+    Args:
+        p: P-value of "both runs lack scores equally often" (McNemar's test with mid-p).
+        worst_case: Least and greatest mean difference, second run minus first, over the rows scored in at least one
+            run, with any possible missing scores; None if the metric has no bounds.
+    """
+
+    p: float
+    worst_case: Interval | None
+
+    def can_explain(self, difference: float = 0.0) -> bool:
+        """Return whether one run lacks more scores by more than chance, and they could make up for a difference.
+
+        >>> MissingScores(0.01, Interval(-0.05, 0.2)).can_explain(), MissingScores(0.3, None).can_explain()
+        (True, False)
+        """
+        is_one_sided = self.p <= 1 - LEVEL
+        return is_one_sided and (self.worst_case is None or self.worst_case.low <= difference <= self.worst_case.high)
+
+
+def find_missing_scores(columns: ScoreColumns, pairs: Pairs, counts: RowCounts) -> MissingScores | None:
+    """Return what rows that only one run has scored could change; None if there are none.
+
+    Args:
+        columns: Cells of a metric in two runs.
+        pairs: Paired rows of the metric, or of one of its scales.
+        counts: Counts of paired and unpaired rows, which all scales share.
+
+    >>> import numpy as np
+    >>> from metric_core.records import Direction, Score
+    >>> from metric_core.statistics.pairs import pair_scores
+    >>> cells = {f"row {i}": Score.scored(1.0) for i in range(9)}
+    >>> without = cells | {f"row {i}": Score.failed("no usable reply") for i in range(6)}
+    >>> columns = ScoreColumns(metric="m", direction=Direction.HIGHER, a=cells, b=without, bounds=(0.0, 1.0))
+    >>> paired = pair_scores(columns)
+    >>> missing = find_missing_scores(columns, paired.pairs[0], paired.counts)
+    >>> missing.p, round(missing.worst_case.low, 3), missing.worst_case.high, missing.can_explain()
+    (0.015625, -0.667, 0.0, True)
+    """
+    if not counts.unscored_a and not counts.unscored_b:
+        return None
+    p = mcnemar_mid_p(counts.unscored_a, counts.unscored_b)
+    if pairs.bounds is None:
+        return MissingScores(p, None)
+    least = greatest = float(pairs.differences.sum())
+    count = len(pairs.rows)
+    for row in columns.a.keys() & columns.b.keys():
+        before, after = columns.a[row], columns.b[row]
+        scored = before if after.value is None else after
+        if (before.value is None) == (after.value is None) or scored.value is None or scored.label != pairs.scale:
+            continue
+        sign = -1 if after.value is None else 1
+        ends = sorted(sign * (scored.value - end) for end in (pairs.bounds.low, pairs.bounds.high))
+        least, greatest, count = least + ends[0], greatest + ends[1], count + 1
+    return MissingScores(p, Interval(least / count, greatest / count))
