@@ -18,7 +18,7 @@ from deployments.cli._support.summary_table import incremental_lines, reason_lin
 from deployments.cli._support.usage import agreement_line, usage_lines, usage_table
 from deployments.local_server import start_server, use_server
 from metric_core.errors import FailedCellsError
-from tasks.reports.run.summary_rows import LOWER_IS_BETTER, verdict_line
+from tasks.reports.run.summary_rows import LOWER_IS_BETTER, note_lines, verdict_line
 
 if TYPE_CHECKING:
     from flows.config.run_config import RunConfig
@@ -102,9 +102,8 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
     print_table(stdout, summary_table(summary))
     if any(metric["direction"] == "lower" for metric in summary["metrics"]):
         stdout.print(f"{LOWER_IS_BETTER} lower is better")
-    for line in reason_lines(summary):
-        stdout.print(f"not scored, {line}", markup=False, soft_wrap=True)
-    for line in _judge_lines(manifest, summary):
+    reasons = (f"not scored, {line}" for line in reason_lines(summary))
+    for line in (*note_lines(summary), *reasons, *_judge_lines(manifest, summary)):
         stdout.print(line, markup=False, soft_wrap=True)
     if (usage := usage_table(manifest)) is not None:
         print_table(stdout, usage)

@@ -47,7 +47,7 @@ class Moments:
         deviations = units.influence / size
         return cls(units.mean, float((deviations**2).mean()), float((deviations**3).mean()), size)
 
-    def shifted(self, change: float) -> "Moments":
+    def shift(self, change: float) -> "Moments":
         """Return the moments of values that are higher by `change`."""
         return Moments(self.mean + change, self.variance, self.third, self.size)
 
@@ -94,7 +94,7 @@ def rows_to_decide(moments: Moments, threshold: float, bounds: Bounds, level: fl
     sign = 1 if is_above else -1
 
     def decides(units: int) -> bool:
-        unlucky = moments.shifted(-sign * _NORMAL_POWER * math.sqrt(moments.variance / units))
+        unlucky = moments.shift(-sign * _NORMAL_POWER * math.sqrt(moments.variance / units))
         return sign * (limit_of_mean(unlucky, units, end, level) - threshold) > 0
 
     if moments.mean == threshold:

@@ -20,7 +20,7 @@ from tasks.comparison.run_comparison import RunComparison, comparison_to_dict
 from tasks.comparison.run_pair import Matching
 from tests.tasks import compared
 
-REGRESSION = GateSettings.model_validate({"regression": {"max_drop": 0.02}})
+REGRESSION = GateSettings.model_validate({"regression": {"max_drop": 0.08}})
 ABSOLUTE = GateSettings.model_validate({"absolute": ["faithfulness >= 0.5"]})
 
 
@@ -145,7 +145,7 @@ def test_too_few_rows_may_pass_if_the_judge_is_trusted(tmp_path: Path) -> None:
 
 
 def test_baseline_needs_a_calibration_only_if_its_judge_differs(tmp_path: Path) -> None:
-    rules = {"regression": {"max_drop": 0.02, "metrics": ["faithfulness"]}, "judge": {"min_agreement": 0.6}}
+    rules = {"regression": {"max_drop": 0.08, "metrics": ["faithfulness"]}, "judge": {"min_agreement": 0.6}}
     options = CompareOptions(gate=GateSettings.model_validate(rules), allow_different=True)
     judge = {"backend": "server", "model": "other", "revision": "", "note": "", "language_model": True}
     run = compared.write_run(tmp_path / "run", 0.8, calibration=calibration_of(0.75))

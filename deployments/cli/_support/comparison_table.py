@@ -18,6 +18,7 @@ from tasks.reports.comparison.comparison_words import (
     category_sentences,
     check_numbers,
     correction_sentences,
+    detectable_sentences,
     folder_text,
     headline,
     is_worse,
@@ -35,7 +36,7 @@ WIDE = 116
 
 _HEADINGS = ("A", "B", "B - A", "95 % interval", "p", "effect", "rows")
 _ONLY_WIDE = {"p", "effect"}
-_SHORT = {ChangeOutcome.UNCLEAR: "unclear", ChangeOutcome.NOT_COMPARED: "-"}
+_SHORT = {ChangeOutcome.UNCLEAR: "unclear", ChangeOutcome.UNDECIDED: "undecided", ChangeOutcome.NOT_COMPARED: "-"}
 _STYLES = {ChangeOutcome.BETTER: "green", ChangeOutcome.WORSE: "red", ChangeOutcome.DIFFERENT: "blue"}
 _CHANGE_STYLES = {True: "red", False: "green", None: "blue"}
 _OUTCOME_STYLES = {Outcome.PASSED: "green", Outcome.FAILED: "red", Outcome.INCONCLUSIVE: "yellow"}
@@ -96,7 +97,12 @@ def _print_metrics(console: Console, comparison: RunComparison) -> None:
     if is_wide:
         words = "p after Holm's correction over all metrics; effect: mean difference over its standard deviation"
         console.print(words, style="dim")
-    for sentence in (*correction_sentences(comparison), *lost_sentences(comparison), *category_sentences(comparison)):
+    for sentence in (
+        *correction_sentences(comparison),
+        *lost_sentences(comparison),
+        *detectable_sentences(comparison),
+        *category_sentences(comparison),
+    ):
         console.print(Text(sentence), soft_wrap=True)
 
 

@@ -13,6 +13,7 @@ from tasks.reports.comparison.comparison_words import (
     category_sentences,
     check_numbers,
     correction_sentences,
+    detectable_sentences,
     folder_text,
     format_signed,
     headline,
@@ -30,6 +31,7 @@ SIGNS = {
     ChangeOutcome.WORSE: "🔴 worse",
     ChangeOutcome.DIFFERENT: "🔵 different",
     ChangeOutcome.UNCLEAR: "no clear difference",
+    ChangeOutcome.UNDECIDED: "undecided: scores are missing",
     ChangeOutcome.NOT_COMPARED: "not compared",
 }
 OUTCOMES = {Outcome.PASSED: "✅ passed", Outcome.FAILED: "❌ failed", Outcome.INCONCLUSIVE: "❔ inconclusive"}
@@ -130,7 +132,12 @@ def _metrics(comparison: RunComparison) -> Iterator[str]:
         "none."
     )
     yield ""
-    sentences = [*correction_sentences(comparison), *lost_sentences(comparison), *category_sentences(comparison)]
+    sentences = [
+        *correction_sentences(comparison),
+        *lost_sentences(comparison),
+        *detectable_sentences(comparison),
+        *category_sentences(comparison),
+    ]
     yield from (f"- {code(sentence)}" for sentence in sentences)
     if sentences:
         yield ""

@@ -74,6 +74,7 @@ def _difference(difference: Difference, reach: float) -> dict[str, Any]:
     interval = difference.interval
     low, high = (interval.low, interval.high) if interval else (difference.mean, difference.mean)
     effect = difference.effect
+    missing = difference.missing
     facts = [
         ("test", None if difference.test is None else f"{difference.test.kind}, p {format_p(difference.test.p)}"),
         ("p after Holm", None if difference.p_adjusted is None else format_p(difference.p_adjusted)),
@@ -81,6 +82,14 @@ def _difference(difference: Difference, reach: float) -> dict[str, Any]:
         ("rank-biserial correlation", None if effect.rank_biserial is None else f"{effect.rank_biserial:+.2f}"),
         ("odds ratio", None if effect.odds_ratio is None else f"{effect.odds_ratio:.2f}"),
         ("groups", None if difference.groups is None else str(difference.groups)),
+        (
+            "found in 80 of 100 comparisons",
+            None if difference.detectable is None else f"a true difference of {difference.detectable:.2g} or more",
+        ),
+        (
+            "with any possible missing scores",
+            None if missing is None or missing.worst_case is None else format_interval(missing.worst_case, True),
+        ),
     ]
     return {
         "mean_a": format_fixed(difference.mean_a),

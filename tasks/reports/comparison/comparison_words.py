@@ -18,6 +18,7 @@ _COUNTED = {
     ChangeOutcome.BETTER: "better",
     ChangeOutcome.DIFFERENT: "different",
     ChangeOutcome.UNCLEAR: "without a clear difference",
+    ChangeOutcome.UNDECIDED: "undecided for missing scores",
     ChangeOutcome.NOT_COMPARED: "not compared",
 }
 _COLUMNS = {"extras": "other columns"}
@@ -149,7 +150,32 @@ def lost_sentences(comparison: RunComparison) -> Iterator[str]:
             if count
         ]
         if lost:
-            yield f"{metric.metric}: {', '.join(lost)}"
+            yield f"{metric.metric}: {', '.join(lost)}{_worst_case(metric)}"
+
+
+def _worst_case(metric: MetricComparison) -> str:
+    """Return what the missing scores of a metric could change, or nothing if they are lost by chance."""
+    missing = metric.difference.missing if metric.difference else None
+    if missing is None or missing.worst_case is None:
+        return ""
+    words = f"; with any possible scores there, the difference lies from {format_interval(missing.worst_case, True)}"
+    return f"{words}; one run lacks more scores than the other by more than chance" if missing.can_explain() else words
+
+
+def detectable_sentences(comparison: RunComparison) -> Iterator[str]:
+    """Yield a sentence per metric without a clear difference on the smallest difference that would have been found."""
+    for metric in comparison.metrics:
+        difference = metric.difference
+        if metric.verdict is ChangeOutcome.UNCLEAR and difference is not None and difference.detectable is not None:
+            yield (
+                f"{title(metric)}: {_units(metric)} would show a true difference of {difference.detectable:.2g} or "
+                "more in 80 of 100 comparisons"
+            )
+
+
+def _units(metric: MetricComparison) -> str:
+    groups = metric.difference.groups if metric.difference else None
+    return f"{metric.rows.paired:,} rows" + (f" of {groups:,} groups" if groups is not None else "")
 
 
 def category_sentences(comparison: RunComparison) -> Iterator[str]:
@@ -173,7 +199,10 @@ def check_numbers(check: Check) -> tuple[str, str]:
 
 def level_sentence(gate: GateResult) -> str:
     """Return a sentence on the confidence of a gate."""
+    chance = f"{1 - gate.level:.0%}"
     return (
-        f"Each end of an interval holds at {gate.level:.0%} confidence; "
-        f"the probability that the gate fails by chance is at most {1 - gate.level:.0%}."
+        f"Each end of the interval of a mean holds at {gate.level:.0%} confidence. If every true mean and median meets "
+        f"its threshold, the gate fails in at most {chance} of runs; a rule whose true value misses its threshold "
+        f"passes in at most {chance}. Both are about one look at one run. Rules about the least and greatest value and "
+        "about coverage state what these rows are, without a test."
     )

@@ -3,7 +3,7 @@
 The rows contain numbers, names of metrics and stages, and labels, but no text of the data or of a server.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from metric_core.records import Direction
@@ -52,6 +52,35 @@ def verdict_line(manifest: Mapping[str, Any]) -> str | None:
     return PROBABILITIES if is_probability and Stage.VERDICTS in manifest["stages"] else None
 
 
+def note_lines(summary: Mapping[str, Any]) -> list[str]:
+    """Return a sentence per metric whose rows are all alike, and per metric with grouped rows.
+
+    Args:
+        summary: Content of summary.json.
+    """
+    return [f"{name}: {note}" for metric in summary["metrics"] for name, note in _metric_notes(metric)]
+
+
+def distribution_notes(distribution: Mapping[str, Any]) -> list[str]:
+    """Return sentences on the mean: what is known if all rows are alike, and what groups of rows do to it.
+
+    Args:
+        distribution: A distribution in summary.json; those of earlier versions have no notes.
+
+    >>> distribution_notes({"count": 100, "groups": 20, "design_effect": 2.5})
+    ['100 rows of 20 groups say as much about the mean as 40 independent rows (design effect 2.5)']
+    """
+    notes = [distribution["note"]] if distribution.get("note") else []
+    groups, effect = distribution.get("groups"), distribution.get("design_effect")
+    if groups is not None:
+        words = f"{distribution['count']:,} rows of {groups:,} group{'s' * (groups != 1)}"
+        if effect:
+            independent = f"{distribution['count'] / effect:,.0f}"
+            words += f" say as much about the mean as {independent} independent rows (design effect {effect:.1f})"
+        notes.append(words)
+    return notes
+
+
 def usage_rows(manifest: Mapping[str, Any]) -> list[Row]:
     """Return the cost of each stage that asked something, and the total; empty if nothing was asked.
 
@@ -74,6 +103,15 @@ def _metric_rows(metric: Mapping[str, Any]) -> list[Row]:
         shares = [(label, count / metric["scored"]) for label, count in metric["categories"].items()]
         return [(name, "", ", ".join(f"{label} {share:.0%}" for label, share in shares), *counts)]
     return [(name, *_numbers(metric["distribution"]), *counts)]
+
+
+def _metric_notes(metric: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    parts = {f"{metric['metric']} on {scale}": numbers for scale, numbers in metric["scales"].items()}
+    if metric["distribution"] is not None:
+        parts[metric["metric"]] = metric["distribution"]
+    for name, numbers in parts.items():
+        for note in distribution_notes(numbers):
+            yield name, note
 
 
 def _numbers(distribution: Mapping[str, Any] | None) -> tuple[str, str]:

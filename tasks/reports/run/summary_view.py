@@ -9,6 +9,7 @@ import pyarrow as pa
 from metric_core.records import Direction, Status
 from tasks.reports.calibration.correction_text import CorrectionText
 from tasks.reports.run.score_table import BINS, NEUTRAL, Yardstick, histogram
+from tasks.reports.run.summary_rows import distribution_notes
 
 DIRECTIONS = {
     Direction.HIGHER: "higher is better",
@@ -102,6 +103,7 @@ def _numbers(distribution: Mapping[str, Any]) -> dict[str, Any]:
         "count": distribution["count"],
         "mean": format_fixed(distribution["mean"]),
         "interval": None if interval is None else (format_fixed(interval["low"]), format_fixed(interval["high"])),
+        "notes": distribution_notes(distribution),
         "spread": [
             ("median", format_number(distribution["median"])),
             ("least", format_number(distribution["least"])),

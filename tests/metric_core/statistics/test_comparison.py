@@ -139,7 +139,7 @@ def test_groups_widen_what_is_not_independent() -> None:
     together = only(compare([grouped]))
     assert (apart.verdict, together.verdict) == (ChangeOutcome.BETTER, ChangeOutcome.UNCLEAR)
     assert together.difference is not None
-    assert together.difference.groups == 4
+    assert together.difference.groups == 8
 
 
 @pytest.fixture(autouse=True)

@@ -155,7 +155,7 @@ def test_groups_of_one_system_differ_in_at_most_5_of_100() -> None:
 
 
 def test_a_shift_of_most_rows_without_a_change_of_the_mean_is_found_in_at_most_5_of_100() -> None:
-    """Tests of ranks would find one nearly always."""
+    """A test of ranks would find one nearly always."""
     world = DIFFERENCES[4]
     generator = np.random.default_rng(5)
     draws = [world.draw(generator, 100) for _ in range(RUNS)]
