@@ -22,7 +22,7 @@ class MetricResult(BaseModel):
         metric_name: Name of the metric in the job or its benchmark.
         metric_value: Mean over the rows that have a score.
         metric_type: Always `float`.
-        confidence_interval: 95 % bootstrap interval of the mean; None for fewer than two rows.
+        confidence_interval: 95 % interval of the mean; None for fewer than five rows.
         num_samples: Number of rows that have a score.
         metadata: Lowest and highest score, direction, and numbers and reasons of rows without a score.
     """
