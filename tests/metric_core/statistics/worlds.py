@@ -48,7 +48,7 @@ def _mostly_ones(share: float) -> World:
 
 
 def _binary(share: float) -> World:
-    return World(f"0/1, mean {share:g}", lambda g, n: (g.random(n) < share) * 1.0, share, is_discrete=True)
+    return World(f"0/1, mean {share:g}", lambda g, n: (g.random(n) < share).astype(np.float64), share, is_discrete=True)
 
 
 def _beta(a: float, b: float, is_narrow: bool = False) -> World:
@@ -62,7 +62,7 @@ def _grouped(mean: float, correlation: float, *, is_discrete: bool) -> World:
     def draw(generator: np.random.Generator, groups: int) -> Floats:
         shared = np.repeat(generator.beta(mean * strength, (1 - mean) * strength, groups), 5)
         if is_discrete:
-            return (generator.random(5 * groups) < shared) * 1.0
+            return (generator.random(5 * groups) < shared).astype(np.float64)
         return np.where(
             generator.random(5 * groups) < 0.5, shared, generator.beta(mean * 4, (1 - mean) * 4, 5 * groups)
         )
