@@ -8,6 +8,8 @@ from metric_core.columns import COLUMN_ALIASES, COLUMNS, ID_COLUMNS, RESPONSE, R
 from metric_core.errors import ConfigError, SourceError
 from tasks.options.source_options import SourceOptions
 from tasks.runtime.wording import quote_names, suggest_nearest, suggest_nearest_column
+from tasks.sources.conversations import HINT as CONVERSATION_HINT
+from tasks.sources.conversations import find_conversation_column
 
 _MOST_OTHER_NAMES = 1000
 _MEANINGFUL = frozenset(name.casefold() for name in (*COLUMNS, *COLUMN_ALIASES, *ID_COLUMNS))
@@ -163,6 +165,7 @@ def check_required(
         f"{source_name} lacks columns that the metrics need:\n"
         + "\n".join(lines)
         + f"\nIt has: {quote_names(every)}. If one of these is meant, map it: {_ways_to_map(guessed)}"
+        + _conversation_hint(every)
     )
 
 
@@ -180,8 +183,13 @@ def check_known(names: Iterable[str], resolution: Resolution, source_name: str) 
     raise SourceError(
         f"{source_name} has none of the columns that a sample has ({quote_names(COLUMNS)}); "
         f"it has: {quote_names(every)}. "
-        f"Map them, for example: {_ways_to_map(guessed)}"
+        f"Map them, for example: {_ways_to_map(guessed)}" + _conversation_hint(every)
     )
+
+
+def _conversation_hint(names: Iterable[str]) -> str:
+    column = find_conversation_column(names)
+    return "" if column is None else f"\nIts column {column!r} seems to hold conversations: {CONVERSATION_HINT}."
 
 
 def _ways_to_map(guessed: Mapping[str, str]) -> str:

@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 from metric_core.columns import ColumnType
 from tasks.runtime.wording import describe_value
 from tasks.sources.bad_rows import UnfitError
+from tasks.sources.conversations import HINT as CONVERSATION_HINT
+from tasks.sources.conversations import count_messages
 
 _TEXT_KEYS = ("page_content", "text", "content")
 
@@ -22,6 +24,8 @@ def as_text(value: Any) -> str:
         ...
     tasks.sources.bad_rows.UnfitError: got the number 5, wanted a text
     """
+    if messages := count_messages(value):
+        raise UnfitError(f"got a conversation of {messages} messages, wanted a text", hint=CONVERSATION_HINT)
     if not isinstance(value, str):
         raise UnfitError(f"got {describe_value(value)}, wanted a text")
     return _storable(value)
