@@ -20,6 +20,7 @@ from deployments.cli import (
     judge,
     metrics,
     plan,
+    prompts,
     prune,
     report,
     rerun,
@@ -106,6 +107,7 @@ app.command("serve")(serve.serve)
 app.command("deploy")(deploy.deploy)
 app.add_typer(event.app, name="event")
 app.add_typer(judge.app, name="judge")
+app.add_typer(prompts.app, name="prompts")
 app.add_typer(server.app, name="server")
 
 

@@ -130,7 +130,7 @@ class CountingJudge:
         self._ledger = ledger
         self._name = settings.model_dump_json()
         self._server = settings.server
-        self._prompts = load_prompts(settings.server.language if settings.server else "en")
+        self._prompts = load_prompts(settings.server.prompt_source if settings.server else "en")
         self._judge: CachedJudge | None = None
         if settings.launch is None and not ledger.offline:
             with suppress(AssayError):

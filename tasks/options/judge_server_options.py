@@ -30,12 +30,22 @@ class ServerJudgeOptions(ServerOptions):
     language: Annotated[
         str,
         Option(
-            "Language of the prompts, or a folder with user-defined prompts.",
+            "Language of the packaged prompts.",
             path=False,
             may_hold_secret=False,
             affects_scores=True,
         ),
     ] = "en"
+    prompts: Annotated[
+        str | None,
+        Option(
+            "Folder with user-defined prompts, as `assay prompts export` writes it. Default: the packaged ones.",
+            path=True,
+            may_hold_secret=False,
+            affects_scores=True,
+            examples=["prompts"],
+        ),
+    ] = None
     context_window: Annotated[
         int | None,
         Option(
@@ -117,6 +127,11 @@ class ServerJudgeOptions(ServerOptions):
             affects_scores=True,
         ),
     ] = False
+
+    @property
+    def prompt_source(self) -> str:
+        """The folder or the language of the prompts."""
+        return self.prompts or self.language
 
     def determining(self) -> dict[str, object]:
         """Return the options that can change an answer; runs that share answers may differ in all others.

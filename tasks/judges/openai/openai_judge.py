@@ -63,7 +63,7 @@ class OpenAIJudge:
 
     def __init__(self, options: ServerJudgeOptions) -> None:
         self._options = options
-        self._prompts = load_prompts(options.language)
+        self._prompts = load_prompts(options.prompt_source)
         self._fingerprints: dict[RequestMode, str] = {}
         self._connection = Connection(options)
         try:

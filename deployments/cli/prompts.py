@@ -1,0 +1,57 @@
+"""`assay prompts`: write the packaged prompts to a folder, and check a folder with prompts of your own."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deployments.cli._support.console import stdout
+from deployments.cli._support.verb import VerbGroup
+from metric_core.errors import ConfigError
+
+app = VerbGroup(help="Export the packaged prompts, or check a folder with prompts of your own.", no_args_is_help=True)
+
+Language = Annotated[str, typer.Option("--language", help="Language of the packaged prompts.")]
+
+
+@app.command("export")
+def export_prompts(
+    folder: Annotated[Path, typer.Argument(help="Folder to write, which must not exist or be empty.")],
+    language: Language = "en",
+) -> None:
+    """Write the packaged prompts to a folder, one file per kind of question."""
+    from metric_core.prompts.prompt_set import load_prompts, packaged_languages  # noqa: PLC0415 quick `assay --help`
+
+    if language not in packaged_languages():
+        raise ConfigError(f"there are no prompts in {language!r}; there are: {', '.join(packaged_languages())}")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ConfigError(f"{folder} exists and is not an empty folder; name another folder, or empty it")
+    prompts = load_prompts(language)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, wording in prompts.wordings.items():
+            (folder / f"{name}.txt").write_text(f"{wording}\n", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"the prompts cannot be written to {folder}: {error}") from error
+    stdout.print(f"{len(prompts.wordings)} prompts in {folder}", markup=False, highlight=False, soft_wrap=True)
+    stdout.print(f'use them with: [judge.server] prompts = "{folder}"', markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command("check")
+def check_prompts(
+    folder: Annotated[Path, typer.Argument(help="Folder with prompts.")], language: Language = "en"
+) -> None:
+    """Check the files of a folder, and list the prompts that differ from the packaged ones."""
+    from metric_core.prompts.prompt_set import load_prompts  # noqa: PLC0415 quick `assay --help`
+
+    packaged, own = load_prompts(language), load_prompts(folder)
+    changed = [name for name, wording in own.wordings.items() if wording != packaged.wordings[name]]
+    stdout.print(
+        f"{folder}: {len(own.wordings)} prompts, {len(changed)} differ from {language!r}"
+        + (f": {', '.join(changed)}" if changed else ""),
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    if {"system", "answer_choice", "answer_json"}.intersection(changed):
+        stdout.print("a common part differs, so all questions are asked again", markup=False, highlight=False)

@@ -1,0 +1,59 @@
+"""`assay prompts`: packaged prompts can be exported, changed, checked and used."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from deployments.cli.main import app
+from metric_core.errors import ConfigError
+from metric_core.judge_questions import QuestionKind
+from metric_core.prompts.prompt_set import load_prompts
+from tasks.options.judge_server_options import ServerJudgeOptions
+
+URLS = ("http://localhost:1/v1",)
+
+
+def assay(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["prompts", *arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.output
+
+
+def test_exported_prompts_are_the_packaged_ones(tmp_path: Path) -> None:
+    folder = tmp_path / "prompts"
+    assert f"{len(QuestionKind) + 3} prompts in {folder}" in assay("export", str(folder))
+    assert load_prompts(folder).wordings == load_prompts("en").wordings
+    assert "0 differ from 'en'" in assay("check", str(folder))
+
+
+def test_a_changed_prompt_is_found_and_changes_its_digest_alone(tmp_path: Path) -> None:
+    assay("export", str(tmp_path))
+    verdict = tmp_path / "verdict.txt"
+    verdict.write_text(verdict.read_text(encoding="utf-8").replace("support", "prove"), encoding="utf-8")
+    assert "1 differ from 'en': verdict" in assay("check", str(tmp_path))
+    options = ServerJudgeOptions(urls=URLS, prompts=str(tmp_path))
+    own, packaged = load_prompts(options.prompt_source), load_prompts(ServerJudgeOptions(urls=URLS).prompt_source)
+    changed = [kind for kind in QuestionKind if own.digest(kind) != packaged.digest(kind)]
+    assert changed == [QuestionKind.VERDICT]
+
+
+def test_a_common_part_changes_every_question(tmp_path: Path) -> None:
+    assay("export", str(tmp_path))
+    (tmp_path / "system.txt").write_text("You are a judge.", encoding="utf-8")
+    assert "so all questions are asked again" in assay("check", str(tmp_path))
+
+
+def test_bad_prompts_and_folders_are_refused(tmp_path: Path) -> None:
+    assay("export", str(tmp_path))
+    with pytest.raises(ConfigError, match="exists and is not an empty folder"):
+        assay("export", str(tmp_path))
+    with pytest.raises(ConfigError, match="there are no prompts in 'xx'; there are: en"):
+        assay("export", str(tmp_path / "new"), "--language", "xx")
+    (tmp_path / "claims.txt").write_text("Split {text}.", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"claims\.txt: \{question\} must occur once"):
+        assay("check", str(tmp_path))
+    (tmp_path / "claims.txt").unlink()
+    with pytest.raises(ConfigError, match=r"claims\.txt is missing"):
+        assay("check", str(tmp_path))
