@@ -27,6 +27,7 @@ from tasks.calibration import calibration_files
 from tasks.calibration.calibration_files import Calibration
 from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
 from tasks.models.run_models import RunModels, models_for
+from tasks.options.narrow import narrow
 from tasks.options.settings import Settings
 from tasks.reports.calibration.calibration_text import calibration_markdown
 from tasks.reports.run.report_page import write_report
@@ -132,7 +133,7 @@ def prepare(request: CalibrationRequest) -> Ready:
     config = request.config
     if config.source is None:
         raise ConfigError("there is nothing to calibrate on: name the labelled data as SOURCE")
-    options = SourceOptions(column_map=config.column_map, id_column=config.id_column, limit=config.limit)
+    options = narrow(config, SourceOptions)
     data = read_labelled(config.source, options, request.rules, request.by)
     config = config.model_copy(update={"calibration": "none", "explain": "none", "baseline": None})
     if request.metric is not None:

@@ -96,7 +96,7 @@ class _DryRunner:
             for stage, counts in stages.items():
                 self._preview(stage, shard, counts)
         rows = sum(ref.rows for ref in samples.refs)
-        problems = tuple(Counter(self._problems))
+        problems = (*samples.warnings, *Counter(self._problems))
         return DryRun(rows, samples.bad_row_count, len(samples.refs), tuple(stages.values()), problems)
 
     def _identity(self, stage: Stage) -> str | None:

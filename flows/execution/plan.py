@@ -13,6 +13,7 @@ from metric_core.errors import ConfigError, SourceError
 from metric_core.metric import MetricRequest
 from metric_core.registry import default_suite
 from metric_core.stages import PRODUCTS, Product, Stage, closure
+from tasks.options.narrow import narrow
 from tasks.options.retriever_options import RetrieverOptions
 from tasks.sources import SourceOptions, available_columns
 from tasks.stages.registry import LEVELS, STAGES
@@ -134,7 +135,7 @@ def plan_run(config: RunConfig) -> Plan:
         raise ConfigError(
             "there is nothing to evaluate: name a source, as an argument or as `source` in the configuration"
         )
-    options = SourceOptions(column_map=config.column_map, id_column=config.id_column)
+    options = narrow(config, SourceOptions, limit=None)
     columns = available_columns(config.source, options)
     plan = make_plan(config, columns if config.retriever is None else _add_fetched_columns(config.retriever, columns))
     if idle := [stage for stage in config.refresh if stage not in plan.stages]:

@@ -1,6 +1,6 @@
 """Plan a rerun from the folder of the earlier run."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -165,7 +165,7 @@ def prepare(request: RerunRequest) -> Rerun:
     old_plan = _plan(old, earlier.requests)
     plan = old_plan if request.metrics is None else _plan(config, config.requests() or ())
     if request.chosen_rows != "changed":
-        _check_columns(earlier, plan)
+        _check_columns(earlier, plan, {request.key for request in old_plan.requests})
     recomputed = _stages_from(request, plan)
     refresh = tuple(stage for stage in plan.stages if stage in recomputed and request.chosen_rows == "all")
     ready = Rerun(
@@ -226,10 +226,11 @@ def _plan(config: RunConfig, requests: Sequence[MetricRequest]) -> Plan:
     return Plan(tuple(requests), products, left_out={}, explain=config.explain)
 
 
-def _check_columns(earlier: FinishedRun, plan: Plan) -> None:
+def _check_columns(earlier: FinishedRun, plan: Plan, scored: Collection[str]) -> None:
+    """Refuse a new metric whose columns no row has; one that the run had is undefined again."""
     available = earlier.columns()
     for metric, columns in plan.required.items():
-        if missing := [column for column in columns if column not in available]:
+        if metric not in scored and (missing := [column for column in columns if column not in available]):
             raise SourceError(
                 f"the metric {metric} needs {', '.join(missing)}, which no row of the run in {earlier.folder} has; "
                 f"they have {', '.join(available)}"

@@ -8,9 +8,12 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from metric_core.columns import COLUMN_ALIASES, COLUMNS
 from metric_core.errors import ConfigError
 from tasks.options.option import Flag, Option, OptionGroup
-from tasks.options.text_forms import split_commas, table_from_text
+from tasks.options.text_forms import list_from_text, split_commas, table_from_text
 from tasks.runtime.credentials import refuse_secrets
 from tasks.runtime.wording import quote_names, suggest_nearest
+
+_MISSING_TEXTS = ("nan", "NaN", "None", "null", "NULL", "NA", "N/A", "n/a", "<NA>", "#N/A", "NaT")
+"""Texts that pandas and spreadsheets write for a missing value."""
 
 
 def _split_pairs(text: str) -> list[tuple[str, str]]:
@@ -81,15 +84,37 @@ class RowOptions(OptionGroup):
         ),
     ] = "fail"
     empty_text: Annotated[
-        Literal["bad", "keep"],
+        Literal["missing", "keep", "bad"],
         Option(
-            "Treat a row with an empty text in a required column as bad (bad), or evaluate it (keep).",
+            "A blank text counts as a missing value, with which only the metrics that need it are undefined (missing), "
+            "or is evaluated (keep), or makes its row bad, as a missing value then does, if a metric needs it (bad).",
             path=False,
             may_hold_secret=False,
             affects_scores=True,
-            cli=Flag(long="--empty-text", metavar="bad|keep"),
+            cli=Flag(
+                long="--empty-text",
+                metavar="missing|keep|bad",
+                help="A blank text counts as a missing value (missing), is evaluated (keep), or makes its row bad, as "
+                "a missing value then does (bad).",
+            ),
         ),
-    ] = "bad"
+    ] = "missing"
+    missing_texts: Annotated[
+        Annotated[tuple[str, ...], BeforeValidator(list_from_text(split_commas))],
+        Option(
+            "Texts that stand for a missing value in CSV and TSV files.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            cli=Flag(
+                long="--missing-texts",
+                metavar="TEXT,...",
+                default=",".join(_MISSING_TEXTS),
+                repeats=True,
+            ),
+            examples=[["nan", "-"]],
+        ),
+    ] = _MISSING_TEXTS
 
 
 class SourceAddress(OptionGroup):

@@ -21,6 +21,7 @@ from tasks.sources.column_mapping import (
     resolve,
 )
 from tasks.sources.location import SourceLike, open_source
+from tasks.sources.missing_values import MissingValues
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
 from tasks.sources.row_ids import RowIds
 from tasks.sources.sample_rows import RowConverter, RowRules, SampleRow
@@ -106,7 +107,7 @@ class SampleReader:
     @property
     def warnings(self) -> list[str]:
         """Warnings about the data, one sentence each."""
-        return list(self._warnings)
+        return [*self._warnings, *self._missing.sentences(self._rows_read - self._log.count)]
 
     def __iter__(self) -> Iterator[pa.Table]:
         """Yield tables of samples.
@@ -133,6 +134,7 @@ class SampleReader:
 
     def _start(self) -> None:
         self._log = BadRowLog()
+        self._missing = MissingValues(self._needed_by, text_cells=self._source.text_cells)
         self._rows_read = 0
         self._seen = SeenColumns(self._options)
         self._seen.add(self._first_names)
@@ -147,6 +149,7 @@ class SampleReader:
             self._log.add(bad, unfit.hint)
         else:
             builder.add(row_id, raw.number, row)
+            self._missing.add_row(row.values)
 
     def _raise_for_missing_columns(self) -> None:
         """Read all rows: since there are none, or none is usable, this raises the error that says so."""
@@ -207,10 +210,11 @@ class SampleReader:
             resolution=self._resolution,
             id_column=self._id_column,
             needed_by=self._needed_by,
-            keep_empty=self._options.empty_text == "keep",
+            empty_text=self._options.empty_text,
+            missing_texts=frozenset(self._options.missing_texts),
             text_cells=self._source.text_cells,
         )
-        return RowConverter(rules)
+        return RowConverter(rules, self._missing)
 
     def _warn(self, sentences: Iterable[str]) -> None:
         self._warnings.update(dict.fromkeys(sentences))

@@ -9,6 +9,7 @@ from tasks.sources.bad_rows import EMPTY_TEXT_HINT, UnfitError
 from tasks.sources.column_mapping import Resolution
 from tasks.sources.converters import Converter, as_joined_text
 from tasks.sources.extra_columns import encode_extras
+from tasks.sources.missing_values import MissingValues
 from tasks.sources.text_cells import join_text_cell, make_cell_converter
 
 _SEVERAL_REFERENCES = "ground_truths"
@@ -30,17 +31,18 @@ class RowRules:
     Args:
         resolution: Source columns of the sample columns.
         id_column: Source column of the id, which is neither a sample column nor an extra column.
-        needed_by: Mapping from sample column to the metrics that need it; null and empty values are refused only in
-            these columns.
-        keep_empty: If true, accept empty texts.
-        text_cells: If true, values are cells of text, which cannot be null: an empty cell is an empty text where a
-            metric needs a text, and null elsewhere.
+        needed_by: Mapping from sample column to the metrics that need it.
+        empty_text: Option `empty_text`; with `bad`, null and blank values are refused in the needed columns.
+        missing_texts: Texts that stand for a missing value.
+        text_cells: If true, values are cells of text, which cannot be null: an empty cell is null, or with
+            `empty_text = "keep"` an empty text where a metric needs a text.
     """
 
     resolution: Resolution
     id_column: str | None
     needed_by: Mapping[str, tuple[str, ...]]
-    keep_empty: bool
+    empty_text: str
+    missing_texts: frozenset[str]
     text_cells: bool
 
     def converter_of(self, column: str, source: str) -> Converter:
@@ -51,14 +53,21 @@ class RowRules:
 
 
 class RowConverter:
-    """A converter of the rows of one source."""
+    """A converter of the rows of one source.
 
-    def __init__(self, rules: RowRules) -> None:
+    Args:
+        rules: Rules for converting rows.
+        missing: Counts of missing values, which the converter adds to.
+    """
+
+    def __init__(self, rules: RowRules, missing: MissingValues) -> None:
         bindings = rules.resolution.bindings
         self._steps = [(column, source, rules.converter_of(column, source)) for column, source in bindings.items()]
         self._used = {*bindings.values(), rules.id_column}
         self._text_cells = rules.text_cells
-        self._keep_empty = rules.keep_empty
+        self._empty_text = rules.empty_text
+        self._missing_texts = rules.missing_texts
+        self._missing = missing
         self._needed_by = rules.needed_by
         self._needed_texts = tuple(c for c in rules.needed_by if COLUMNS[c] is ColumnType.TEXT)
 
@@ -75,9 +84,11 @@ class RowConverter:
                 values[column] = None
                 continue
             try:
-                values[column] = convert(value)
+                converted = convert(value)
             except UnfitError as unfit:
                 raise UnfitError(unfit.problem, column, unfit.hint) from None
+            is_blank = isinstance(converted, str) and not converted.strip()
+            values[column] = None if is_blank and self._empty_text == "missing" else converted
         if not any(values.values()) and not any(value not in (None, "") for value in raw.values()):
             raise UnfitError("the row is empty")
         self._check_needed(values)
@@ -86,24 +97,31 @@ class RowConverter:
     def _is_null(self, value: Any, column: str) -> bool:
         if value is None or (isinstance(value, float) and value != value):  # noqa: PLR0124 - only NaN does
             return True
-        return self._text_cells and value == "" and column not in self._needed_texts
+        if not isinstance(value, str):
+            return False
+        if value.strip() in self._missing_texts and (self._text_cells or COLUMNS[column] is ColumnType.TEXT):
+            self._missing.add_text(column, value.strip())
+            return self._text_cells
+        if COLUMNS[column] is not ColumnType.TEXT:
+            return self._text_cells and not value.strip()
+        keeps_empty = self._empty_text == "keep" and column in self._needed_texts
+        return self._text_cells and value == "" and not keeps_empty
 
     def _check_needed(self, values: Mapping[str, Any]) -> None:
+        if self._empty_text != "bad":
+            return
         for column in self._needed_by:
             if values[column] is None:
                 got = "got an empty cell" if self._text_cells else "got null"
-                raise UnfitError(f"{got}, wanted a {COLUMNS[column]} ({self._reason(column)})", column)
-        if self._keep_empty:
-            return
+                wanted = f"wanted a {COLUMNS[column]} (needed by {self._metrics(column)})"
+                raise UnfitError(f"{got}, {wanted}", column, EMPTY_TEXT_HINT)
         for column in self._needed_texts:
-            text = values[column]
-            if not text or text.isspace():
-                raise UnfitError(f"got an empty text ({self._reason(column)})", column, EMPTY_TEXT_HINT)
+            if values[column].isspace() or not values[column]:
+                raise UnfitError(f"got an empty text (needed by {self._metrics(column)})", column, EMPTY_TEXT_HINT)
 
-    def _reason(self, column: str) -> str:
+    def _metrics(self, column: str) -> str:
         metrics = self._needed_by[column]
-        names = ", ".join(metrics[:_METRICS_NAMED])
-        return f"needed by {names}" if len(metrics) <= _METRICS_NAMED else f"needed by {names} and others"
+        return ", ".join(metrics[:_METRICS_NAMED]) + (" and others" if len(metrics) > _METRICS_NAMED else "")
 
     def _extras(self, raw: Mapping[str, Any]) -> str | None:
         nothing = (None, "") if self._text_cells else (None,)

@@ -21,21 +21,24 @@ def read_columns(source: SourceLike, options: SourceOptions, names: Sequence[str
         names: Names of the columns; sample columns by the name that they have in samples.
 
     Returns:
-        A mapping from column to a mapping from row id to value; None where a row has no value.
+        A mapping from column to a mapping from row id to value; None where a row has no value, or a text that stands
+        for a missing one.
 
     Raises:
         SourceError: No row has one of the columns.
     """
     columns: dict[str, dict[str, Any]] = {name: {} for name in names}
     seen: dict[str, None] = {}
-    for table in read_samples(source, options.model_copy(update={"on_bad_row": "skip", "empty_text": "keep"}), {}):
+    missing_texts = frozenset(options.missing_texts)
+    for table in read_samples(source, options.model_copy(update={"on_bad_row": "skip"}), {}):
         sample_columns = [name for name in names if name in COLUMNS]
         for row in table.select(["row_id", "extras", *sample_columns]).to_pylist():
             content = json.loads(row["extras"]) if row["extras"] else {}
             content |= {name: row[name] for name in sample_columns if row[name] is not None}
             seen.update(dict.fromkeys(content))
             for name, cells in columns.items():
-                cells[row["row_id"]] = content.get(name)
+                value = content.get(name)
+                cells[row["row_id"]] = None if isinstance(value, str) and value.strip() in missing_texts else value
     for name in names:
         if name not in seen:
             raise SourceError(_unknown_column(name, list(seen)))

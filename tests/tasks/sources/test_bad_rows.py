@@ -125,14 +125,14 @@ KINDS: dict[str, tuple[Any, str | None, str]] = {
 @pytest.mark.parametrize(("row", "where", "problem"), KINDS.values(), ids=KINDS.keys())
 def test_every_kind_of_bad_row_is_named(row: Any, where: str | None, problem: str, tmp_path: Path) -> None:
     path = write_lines(tmp_path / "log.jsonl", [GOOD, "", row, GOOD | {"response": "Another."}])
-    reader, table = read(path, NEEDED, on_bad_row="skip")
+    reader, table = read(path, NEEDED, on_bad_row="skip", empty_text="bad")
     assert column(table, "row_number") == [1, 4]
     assert reader.rows_read == 3
     [bad] = reader.bad_rows
     assert (bad.number, bad.place, bad.column) == (3, "line 3", where)
     assert bad.problem.startswith(problem)
     with pytest.raises(BadRowsError, match="1 of 3 rows"):
-        read(path, NEEDED)
+        read(path, NEEDED, empty_text="bad")
 
 
 @pytest.mark.parametrize(
@@ -153,27 +153,82 @@ def test_unusual_rows_are_good(row: dict[str, Any], tmp_path: Path) -> None:
     assert reader.bad_rows == []
 
 
-def test_null_and_empty_are_bad_only_where_a_metric_needs_the_column(tmp_path: Path) -> None:
+def test_null_and_empty_are_bad_only_on_demand_and_where_a_metric_needs_the_column(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "log.jsonl", [GOOD | {"reference": None, "response": ""}])
-    _, table = read(path, {"relevance": ("user_input", "retrieved_contexts")})
+    _, table = read(path, {"relevance": ("user_input", "retrieved_contexts")}, empty_text="bad")
     assert column(table, "reference") == [None]
     assert column(table, "response") == [""]
 
 
-def test_empty_texts_are_accepted_on_demand_but_nulls_are_not(tmp_path: Path) -> None:
-    path = write_lines(tmp_path / "log.jsonl", [GOOD | {"response": " "}, GOOD | {"response": None}])
-    reader, table = read(path, NEEDED, empty_text="keep", on_bad_row="skip")
-    assert column(table, "response") == [" "]
-    assert [bad.number for bad in reader.bad_rows] == [2]
+@pytest.mark.parametrize(("empty_text", "expected"), [("missing", [None, None, None]), ("keep", ["", " \n", None])])
+def test_missing_values_are_good_rows(empty_text: str, expected: list[str | None], tmp_path: Path) -> None:
+    rows = [GOOD | {"response": response} for response in ("", " \n", None)]
+    reader, table = read(write_lines(tmp_path / "log.jsonl", rows), NEEDED, empty_text=empty_text)
+    assert column(table, "response") == expected
+    assert reader.bad_rows == []
+
+
+def test_warnings_count_the_rows_that_lack_a_value(tmp_path: Path) -> None:
+    lacking = [GOOD | {"reference": None}, GOOD | {"reference": " "}, GOOD | {"response": None}]
+    path = write_lines(tmp_path / "log.jsonl", [GOOD, GOOD | {"retrieved_contexts": []}, *lacking, "[]"])
+    reader, _ = read(path, NEEDED, on_bad_row="skip")
+    assert reader.warnings == [
+        "2 of 5 rows have no value in reference: recall is undefined there",
+        "1 of 5 rows have no value in response: accuracy is undefined there",
+    ]
+    assert list(reader)  # reading again counts again
+    assert reader.warnings[0].startswith("2 of 5 rows")
+
+
+def test_a_column_without_any_value_is_named_with_its_metrics(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "log.jsonl", [GOOD | {"reference": None}, GOOD | {"reference": ""}])
+    reader, table = read(path, dict.fromkeys(("a", "b", "c", "d", "e"), ("reference",)))
+    assert table.num_rows == 2
+    assert reader.warnings == ["none of the 2 rows has a value in reference: a, b, c and 2 more are undefined there"]
+
+
+MISSING = ["nan", "NaN", "None", "null", "NULL", "NA", "N/A", "n/a", "<NA>", "#N/A", "NaT", "", "  ", " nan "]
+
+
+@pytest.mark.parametrize("text", MISSING)
+@pytest.mark.parametrize("name", ["response", "retrieved_contexts"])
+def test_texts_of_a_csv_file_that_stand_for_a_missing_value_are_read_as_one(
+    text: str, name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(f'user_input,{name},note\nWhy?,"{text}","{text}"\nHow?,"[""a""]",x\n')
+    reader, table = read(path, {"any": (name,)})
+    assert column(table, name)[0] is None
+    assert reader.warnings[-1] == f"1 of 2 rows have no value in {name}: any is undefined there"
+    if text.strip():
+        told = f'read as missing values: 1 cell of {name} ({text.strip()!r}); --missing-texts "" reads them as texts'
+        assert reader.warnings[0] == told
+        assert json.loads(column(table, "extras")[0]) == {"note": text}
+
+
+def test_texts_that_stand_for_a_missing_value_are_an_option(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("response\nNone\n-\nNot none\n")
+    assert column(read(tmp_path / "log.csv", {}, missing_texts="")[1], "response") == ["None", "-", "Not none"]
+    assert column(read(tmp_path / "log.csv", {}, missing_texts="-")[1], "response") == ["None", None, "Not none"]
+    assert column(read(tmp_path / "log.csv", {})[1], "response") == [None, "-", "Not none"]
+
+
+def test_such_texts_in_other_formats_are_texts_with_a_warning(tmp_path: Path) -> None:
+    rows = [GOOD | {"response": text} for text in ("nan", "None", "Yes.")]
+    reader, table = read(write_lines(tmp_path / "log.jsonl", rows), NEEDED)
+    assert column(table, "response") == ["nan", "None", "Yes."]
+    assert reader.warnings == [
+        "evaluated as texts, although they may stand for missing values: 2 values of response ('nan', 'None')"
+    ]
 
 
 def test_the_error_names_the_rows_and_the_options(tmp_path: Path) -> None:
     rows = [{"id": 1, **GOOD}, {"id": 1, **GOOD}, {"id": 2, **GOOD, "response": ""}, *[[]] * 12]
     with pytest.raises(BadRowsError) as caught:
-        read(write_lines(tmp_path / "log.jsonl", rows), NEEDED)
+        read(write_lines(tmp_path / "log.jsonl", rows), NEEDED, empty_text="bad")
     ways_out = (
         'Correct the data, or: --id-column NAME reads the ids from another column; --id-column "" derives them from '
-        "the content; --empty-text keep accepts rows with empty texts; "
+        "the content; --empty-text missing scores the other metrics of rows that lack a value; "
         "--on-bad-row skip leaves the bad rows out."
     )
     assert str(caught.value).splitlines() == [
@@ -252,7 +307,7 @@ def test_reading_again_counts_again(tmp_path: Path) -> None:
 
 def _csv_reader(tmp_path: Path, text: bytes) -> SampleReader:
     (tmp_path / "log.csv").write_bytes(text)
-    options = SourceOptions(on_bad_row="skip")
+    options = SourceOptions(on_bad_row="skip", empty_text="bad")
     return read_samples(tmp_path / "log.csv", options, {"any": ("response", "retrieved_contexts")})
 
 
@@ -261,7 +316,9 @@ CSV_ROWS: dict[str, tuple[bytes, str | None, str]] = {
     "too few cells": (b"a", None, "got 1 cell, wanted 2 as in the header"),
     "text behind a quote": (b'"a"b,[]', None, "invalid CSV: ',' expected after '\"'"),
     "empty": (b",", None, "the row is empty"),
-    "empty text": (b",[]", "response", "got an empty text (needed by any)"),
+    "empty text": (b",[]", "response", "got an empty cell, wanted a text (needed by any)"),
+    "blank text": (b"  ,[]", "response", "got an empty text (needed by any)"),
+    "text for a missing value": (b"nan,[]", "response", "got an empty cell, wanted a text (needed by any)"),
     "empty list cell": (b"a,", "retrieved_contexts", "got an empty cell, wanted a list of texts (needed by any)"),
     "text for a list": (b"a,b", "retrieved_contexts", "got the text 'b', wanted a list of texts"),
     "broken list": (b"a,['b'", "retrieved_contexts", "got the text \"['b'\", wanted a list of texts"),
@@ -305,7 +362,7 @@ def test_a_quote_that_never_closes_is_no_single_bad_row(tmp_path: Path) -> None:
 def test_bad_rows_of_a_parquet_folder(value: object, kind: pa.DataType, problem: str, tmp_path: Path) -> None:
     pq.write_table(pa.table({"response": ["a", "b"]}), tmp_path / "1.parquet")
     pq.write_table(pa.table({"response": pa.array([value], kind), "note": ["x"]}), tmp_path / "2.parquet")
-    reader, table = read(tmp_path, {"any": ("response",)}, on_bad_row="skip")
+    reader, table = read(tmp_path, {"any": ("response",)}, on_bad_row="skip", empty_text="bad")
     assert table.num_rows == 2
     assert list(map(str, reader.bad_rows)) == [f"row 3 (2.parquet, row 1), response: {problem}"]
 

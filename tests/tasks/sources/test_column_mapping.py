@@ -56,15 +56,15 @@ def test_a_mapped_column_is_not_replaced_by_an_alias_in_rows_without_it(tmp_path
         {"recall": ("reference",)},
         column_map={"gold": "reference"},
         on_bad_row="skip",
+        empty_text="bad",
     )
     assert [(bad.number, bad.column) for bad in reader.bad_rows] == [(2, "reference")]
 
 
 def test_an_alias_never_fills_in_for_the_column_itself(tmp_path: Path) -> None:
     rows = [{"user_input": "q", "answer": "gold"}, {"user_input": "q", "response": "r", "answer": "gold"}]
-    reader, table = read(write_lines(tmp_path / "log.jsonl", rows), {"any": ("response",)}, on_bad_row="skip")
-    assert column(table, "response") == ["r"]
-    assert [bad.number for bad in reader.bad_rows] == [1]
+    _, table = read(write_lines(tmp_path / "log.jsonl", rows), {"any": ("response",)})
+    assert column(table, "response") == [None, "r"]
 
 
 def test_a_column_that_comes_late_causes_a_warning(tmp_path: Path) -> None:
@@ -84,9 +84,9 @@ def test_a_needed_column_that_comes_late_is_found(tmp_path: Path) -> None:
     rows = [{"response": f"r{n}"} for n in range(1200)] + [{"response": "r", "reference": "g"}]
     path = write_lines(tmp_path / "log.jsonl", rows)
     assert available_columns(path, SourceOptions()) == ("response",)
-    reader, table = read(path, {"recall": ("reference",)}, on_bad_row="skip")
-    assert column(table, "reference") == ["g"]
-    assert reader.bad_row_count == 1200
+    reader, table = read(path, {"recall": ("reference",)})
+    assert column(table, "reference") == [None] * 1200 + ["g"]
+    assert reader.warnings[-1] == "1,200 of 1,201 rows have no value in reference: recall is undefined there"
 
 
 def test_generated_names_do_not_pile_up(tmp_path: Path) -> None:
