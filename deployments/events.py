@@ -11,6 +11,7 @@ from prefect.settings import get_current_settings
 
 from deployments.local_server import mask_url
 from flows.index_events.index_event import EVENT, RESOURCE, IndexRebuilt
+from flows.index_events.listeners import describe_listeners, listening, read_listeners
 from metric_core.errors import AssayError, ConfigError
 
 
@@ -29,7 +30,7 @@ def emit_index_rebuilt(index: str, version: str, dataset: str, *, announced: dat
         The id of the event.
 
     Raises:
-        ConfigError: A value is invalid, or no server is configured.
+        ConfigError: A value is invalid, no server is configured, or no deployment of the server evaluates the index.
         AssayError: The server did not accept the event.
     """
     when = datetime.now(UTC) if announced is None else announced.astimezone(UTC)
@@ -47,6 +48,12 @@ def emit_index_rebuilt(index: str, version: str, dataset: str, *, announced: dat
     )
     try:
         with get_client(sync_client=True) as client:
+            listeners = read_listeners(client)
+            if not listening(listeners, f"{RESOURCE}{rebuilt.index}"):
+                raise ConfigError(
+                    f"no deployment of the Prefect server at {mask_url(url)} evaluates the index {rebuilt.index}, so "
+                    f"it was not announced: {describe_listeners(listeners)}"
+                )
             client.request("POST", "/events", json=[event.model_dump(mode="json")])
     except (httpx.HTTPError, PrefectHTTPStatusError) as error:
         raise AssayError(

@@ -29,6 +29,7 @@ from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_lab
 from tasks.models.run_models import RunModels, models_for
 from tasks.options.narrow import narrow
 from tasks.options.settings import Settings
+from tasks.prefect_support.patience import crash_without_server
 from tasks.reports.calibration.calibration_text import calibration_markdown
 from tasks.reports.run.report_page import write_report
 from tasks.runs.finished_run import FinishedRun
@@ -76,6 +77,7 @@ class CalibrationResult:
 
 
 @flow(name="calibrate", persist_result=False, validate_parameters=True)
+@crash_without_server
 def calibrate(request: CalibrationRequest) -> CalibrationResult:
     """Evaluate labelled rows and measure how far the judge agrees with people.
 

@@ -13,6 +13,7 @@ from metric_core.gates.rules import Outcome
 from metric_core.statistics.resampling import SEED
 from tasks.comparison.run_pair import Matching
 from tasks.options.settings import Settings
+from tasks.prefect_support.patience import crash_without_server
 from tasks.reports.comparison.comparison_text import comparison_markdown
 
 ARTIFACT = "assay-comparison"
@@ -41,6 +42,7 @@ class Comparison(Settings):
 
 
 @flow(name="compare", persist_result=False, validate_parameters=True)
+@crash_without_server
 def compare(comparison: Comparison) -> State[str]:
     """Compare two runs; the flow run fails if the gate fails.
 

@@ -21,6 +21,7 @@ from flows.execution.stage_settings import metrics_of, retrieval_settings, sampl
 from flows.execution.stage_submitter import StageSubmitter
 from metric_core.errors import FailedCellsError
 from metric_core.stages import Stage
+from tasks.prefect_support.patience import crash_without_server
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RunFolder
 from tasks.runtime import progress
@@ -81,6 +82,7 @@ class Evaluation:
 
 
 @flow(name="evaluate", persist_result=False, validate_parameters=True)
+@crash_without_server
 def evaluate(config: RunConfig) -> Evaluation:
     """Evaluate a source and write a run folder.
 

@@ -3,7 +3,8 @@
 The judge is asked only about what has changed since earlier versions, because answers and stage tables are cached. The
 first version of an index becomes its baseline. A later one is accepted if the gate passes; otherwise the baseline
 stays, an alert says what got worse, and the flow run fails or is inconclusive. An older version never replaces a newer
-one: this is checked before the evaluation, and again before the version is accepted.
+one: this is checked before the evaluation, and again before the version is accepted. Each deployment has baselines of
+its own.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,13 +12,12 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
-from uuid import UUID
 
 from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 from prefect.client.schemas import State
 from prefect.logging import get_run_logger
-from prefect.runtime import flow_run
+from prefect.runtime import deployment, flow_run
 from prefect.states import Completed, Failed
 
 from flows.compare import ARTIFACT
@@ -25,29 +25,33 @@ from flows.config.deploy_options import default_gate
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution.gated_comparison import CompareOptions, compare_runs
-from flows.index_events.alerts import Alert, link_to, send
+from flows.index_events.alerts import Alert, link_to, send, show_value
 from flows.index_events.debounce import claim_newest
-from flows.index_events.index_event import FROM_INDEX, IndexRebuilt
+from flows.index_events.index_event import FROM_INDEX, ArrivedEvent, IndexRebuilt
 from metric_core.errors import AssayError, ConfigError, FailedCellsError
 from metric_core.gates.rules import Outcome
 from metric_core.statistics.comparison import ChangeOutcome
 from tasks.comparison.run_comparison import RunComparison
+from tasks.prefect_support.patience import crash_without_server, is_unavailable, wait_for_server
 from tasks.reports.comparison.comparison_page import comparison_page
 from tasks.reports.comparison.comparison_text import comparison_markdown
 from tasks.reports.comparison.comparison_words import format_interval, numbers, title
-from tasks.runs.baselines import Baseline, Baselines
+from tasks.runs.baselines import DEFAULT_DEPLOYMENT, Baseline, Baselines
 from tasks.runs.run_folder import REPORT
 
 COMPARISON = "comparison.html"
 """The page in the run folder that shows what has changed since the baseline."""
 
-_LOOK_BACK = timedelta(hours=1)
-"""Extra age of an event that is still considered, because runs wait for each other."""
-
 
 @flow(name="index-rebuilt", persist_result=False, validate_parameters=True)
+@crash_without_server
 def index_rebuilt(  # noqa: PLR0913, PLR0917 the fields of a form that people fill in
-    config: RunConfig, index: str = "", version: str = "", dataset: str = "", announced: str = "", event: str = ""
+    config: RunConfig,
+    index: str = "",
+    version: str = "",
+    dataset: str = "",
+    announced: str = "",
+    event: dict[str, Any] | str | None = None,
 ) -> State[dict[str, Any]]:
     """Evaluate a new version of an index, and accept it as the baseline if the gate passes.
 
@@ -57,7 +61,8 @@ def index_rebuilt(  # noqa: PLR0913, PLR0917 the fields of a form that people fi
         version: Its version.
         dataset: Source of its new responses and contexts.
         announced: Time of the announcement, in ISO 8601; default now.
-        event: Id of the event; empty for a run that was started by hand.
+        event: The event, with the fields of its payload as they were sent, which replace the parameters above. None
+            for a run that was started by hand; triggers of earlier releases pass only its id.
 
     Returns:
         A state named Accepted, Superseded, Inconclusive, or Failed.
@@ -65,13 +70,11 @@ def index_rebuilt(  # noqa: PLR0913, PLR0917 the fields of a form that people fi
     Raises:
         AssayError: Anything that the user can fix; the message says how.
     """
-    payload = {"index": index, "version": version, "dataset": dataset}
+    payload: dict[str, Any] = {"index": index, "version": version, "dataset": dataset}
     with _alert_on_error(config, payload):
         rebuilt = _newest_version(config, payload, announced, event)
-        if rebuilt is None:
-            return _report_claimed(payload)
         payload.update(rebuilt.payload)
-        baselines = Baselines(config.deploy.baselines)
+        baselines = Baselines(config.deploy.baselines, _deployment_name())
         before = baselines.current(rebuilt.index)
         if before is not None and before.place.is_newer_than(rebuilt.place):
             return _report_superseded(rebuilt, before)
@@ -88,14 +91,21 @@ def index_rebuilt(  # noqa: PLR0913, PLR0917 the fields of a form that people fi
         return _refuse(config, rebuilt, before.version, comparison)
 
 
-def _newest_version(config: RunConfig, payload: Mapping[str, str], announced: str, event: str) -> IndexRebuilt | None:
-    """Return the version to evaluate; for a run that an event started, the newest waiting version, if any."""
-    when = _time(announced)
-    newest = IndexRebuilt.from_payload(payload, when) if not event else _claim(config, payload, when, UUID(event))
-    if newest is None:
-        return None
-    if newest.version != payload["version"]:
-        get_run_logger().info("evaluating version %s instead of %r", newest.version, payload["version"])
+def _newest_version(
+    config: RunConfig, payload: dict[str, Any], announced: str, parameter: Mapping[str, Any] | str | None
+) -> IndexRebuilt:
+    """Return the version to evaluate; for a run that an event started, the newest waiting version."""
+    if not isinstance(parameter, Mapping):
+        newest = IndexRebuilt.from_payload(payload, _time(announced))
+    else:
+        event = ArrivedEvent.from_parameter(parameter)
+        payload.update(event.payload)
+        quiet, longest = (
+            timedelta(seconds=each) for each in (config.deploy.debounce_seconds, config.deploy.longest_wait)
+        )
+        newest = claim_newest(event, quiet, longest)
+        if newest.payload != event.rebuilt().payload:
+            get_run_logger().info("evaluating version %s instead of %r", newest.version, payload["version"])
     if newest.dataset == FROM_INDEX and config.retriever is None:
         raise ConfigError(
             f"the event says that contexts are to be fetched from the index ({FROM_INDEX}), but this deployment has no "
@@ -104,17 +114,8 @@ def _newest_version(config: RunConfig, payload: Mapping[str, str], announced: st
     return newest
 
 
-def _claim(config: RunConfig, payload: Mapping[str, str], when: datetime, event: UUID) -> IndexRebuilt | None:
-    quiet, longest = (timedelta(seconds=each) for each in (config.deploy.debounce_seconds, config.deploy.longest_wait))
-    newest = claim_newest(payload["index"], when, event, quiet, _LOOK_BACK + longest)
-    try:
-        IndexRebuilt.from_payload(payload, when)
-    except ConfigError as error:
-        # A burst starts only this run, so one invalid event must not keep the others from being evaluated.
-        if newest is None:
-            raise
-        _alert(config, payload, str(error))
-    return newest
+def _deployment_name() -> str:
+    return wait_for_server(lambda: deployment.name) or DEFAULT_DEPLOYMENT
 
 
 def _time(announced: str) -> datetime:
@@ -189,13 +190,6 @@ def _baseline(rebuilt: IndexRebuilt, folder: Path, why: Literal["first", "passed
     )
 
 
-def _report_claimed(payload: Mapping[str, str]) -> State[dict[str, Any]]:
-    message = (
-        f"version {payload['version']} of index {payload['index']} was claimed by another run, with others of its burst"
-    )
-    return Completed(name="Superseded", message=message, data={**payload, "accepted": False})
-
-
 def _report_superseded(rebuilt: IndexRebuilt, newer: Baseline) -> State[dict[str, Any]]:
     message = f"version {rebuilt.version} of index {rebuilt.index} is older than its baseline, version {newer.version}"
     result = {**rebuilt.payload, "accepted": False, "baseline": newer.version}
@@ -216,22 +210,24 @@ def _describe_worse(comparison: RunComparison) -> Iterator[str]:
 
 
 @contextmanager
-def _alert_on_error(config: RunConfig, payload: Mapping[str, str]) -> Iterator[None]:
+def _alert_on_error(config: RunConfig, payload: Mapping[str, Any]) -> Iterator[None]:
     """Send an alert about an error in the block, and raise the error again."""
     try:
         yield
     except Exception as error:
         # An AssayError is written for users; other messages may contain secrets, so only their type is sent.
+        if is_unavailable(error):  # the run is resumed, and its alert could not be sent anyway
+            raise
         reason = str(error) if isinstance(error, AssayError) else f"{type(error).__name__}; the log of the run has more"
         _alert(config, payload, reason, Path(error.folder) if isinstance(error, FailedCellsError) else None)
         raise
 
 
-def _alert(config: RunConfig, payload: Mapping[str, str], reason: str, folder: Path | None = None) -> None:
+def _alert(config: RunConfig, payload: Mapping[str, Any], reason: str, folder: Path | None = None) -> None:
     """Send an alert about a version that could not be evaluated, with its run folder if there is one."""
     alert = Alert(
-        index=payload["index"] or "?",
-        version=payload["version"] or "?",
+        index=show_value(payload.get("index")),
+        version=show_value(payload.get("version")),
         outcome="error",
         worse=(reason,),
         folder=None if folder is None else str(folder),

@@ -15,6 +15,8 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas import State, StateType
 from prefect.states import Completed, Failed, Scheduled
 
+from tasks.prefect_support.patience import crash_without_server
+
 MOST_CRASHES = 3
 """Number of crashes after which a run is not resumed."""
 
@@ -23,6 +25,7 @@ PAUSE = timedelta(seconds=15)
 
 
 @flow(name="rerun-crashed", persist_result=False, validate_parameters=True)
+@crash_without_server
 def rerun_crashed(flow_run_id: UUID, most_crashes: int = MOST_CRASHES) -> State[None]:
     """Resume a crashed flow run.
 

@@ -17,7 +17,7 @@ from metric_core.strict_json import DuplicateKeyError, parse_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from deployments.registry.apply import AppliedChanges
+    from deployments.registry.changes import AppliedChanges
     from flows.config.run_config import RunConfig
 
 

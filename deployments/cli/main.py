@@ -28,6 +28,7 @@ from deployments.cli import (
     serve,
     server,
     store,
+    undeploy,
 )
 from deployments.cli._support.cli_errors import Verbs, describe_error, describe_server_error
 from deployments.cli._support.console import spare_encoding_errors, stderr
@@ -105,6 +106,7 @@ app.command("doctor")(doctor.doctor)
 app.command("job")(job.job)
 app.command("serve")(serve.serve)
 app.command("deploy")(deploy.deploy)
+app.command("undeploy")(undeploy.undeploy)
 app.add_typer(event.app, name="event")
 app.add_typer(judge.app, name="judge")
 app.add_typer(prompts.app, name="prompts")

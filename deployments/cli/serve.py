@@ -4,11 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Event
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from prefect.client.orchestration import SyncPrefectClient
 
-    from deployments.registry.apply import AppliedChanges
+    from deployments.registry.changes import AppliedChanges
     from flows.config.run_config import RunConfig
 
 POOL = "rag-assay-serve"
@@ -42,6 +42,8 @@ def serve(
     """Run evaluations on a schedule and on events, until interrupted."""
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
+    interrupts = Interrupts()
+    interrupts.install()
     scheduled = with_cron(config, cron)
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "WARNING")
     starting = start_server(assay_home())
@@ -63,7 +65,7 @@ def serve(
             markup=False,
         )
         with _running_schedules(done):
-            code = _run_worker(concurrency)
+            code = _run_worker(concurrency, interrupts)
     if code:
         stderr.print(f"the worker ended with exit code {code}", markup=False)
         raise typer.Exit(1)
@@ -104,7 +106,48 @@ def _delete_missed_runs(client: "SyncPrefectClient", deployments: "Sequence[UUID
             client.delete_flow_run(run.id)
 
 
-def _run_worker(concurrency: int) -> int:
+@dataclass(slots=True)
+class Interrupts:
+    """Handle Ctrl-C and SIGTERM: the first stops the worker and its runs, the second kills it.
+
+    A background process of a shell begins with SIGINT ignored, and so would its worker, which sends itself that signal
+    to stop. A process with a handler passes on the default instead; so the handler must be there before the worker is.
+    """
+
+    is_stopped: bool = False
+    _worker: "subprocess.Popen[bytes] | None" = None
+    _is_starting: bool = False
+
+    def install(self) -> None:
+        """Handle the signals from now on."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._handle)
+
+    def start(self, command: Sequence[str], environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+        """Start the worker that the next signals stop."""
+        self._is_starting = True
+        self._worker = subprocess.Popen(command, env=environment, start_new_session=True)  # noqa: S603
+        self._is_starting = False
+        if self.is_stopped:
+            self._stop(self._worker)
+        return self._worker
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        is_first, self.is_stopped = not self.is_stopped, True
+        if self._is_starting:
+            return
+        if self._worker is None:
+            raise KeyboardInterrupt
+        if is_first:
+            with suppress(RuntimeError):  # the signal interrupted another write to stderr
+                stderr.print("stopping; runs in progress are stopped too. Press Ctrl-C again to exit at once")
+        self._stop(self._worker)
+
+    def _stop(self, worker: "subprocess.Popen[bytes]") -> None:
+        worker.send_signal(signal.SIGTERM)  # a second SIGTERM kills Prefect's worker
+
+
+def _run_worker(concurrency: int, interrupts: Interrupts) -> int:
     """Run a worker until a signal stops it and its runs; a second signal kills it.
 
     Returns:
@@ -112,19 +155,10 @@ def _run_worker(concurrency: int) -> int:
     """
     command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", POOL, "--type", "process"]
     environment = {"PREFECT_WORKER_QUERY_SECONDS": _QUERY_SECONDS} | os.environ
-    worker = subprocess.Popen([*command, "--limit", str(concurrency)], env=environment, start_new_session=True)  # noqa: S603
-
-    stopped = Event()
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        stopped.set()
-        worker.send_signal(signal.SIGTERM)  # a second SIGTERM kills Prefect's worker
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
+    worker = interrupts.start([*command, "--limit", str(concurrency)], environment)
     try:
         code = worker.wait()
-        return 0 if stopped.is_set() else code
+        return 0 if interrupts.is_stopped else code
     finally:
         if worker.poll() is None:
             worker.kill()

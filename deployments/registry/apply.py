@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +20,16 @@ from prefect.flows import Flow, load_flow_from_entrypoint
 from prefect.utilities.callables import parameter_schema
 from prefect.workers.utilities import get_default_base_job_template_for_infrastructure_type
 
+from deployments.registry.automations import (
+    apply_automation,
+    apply_refusal,
+    automations_of,
+    find_overlaps,
+    read_deployments,
+    remove_automations,
+    stale_automations,
+)
+from deployments.registry.changes import AppliedChanges, Change
 from deployments.registry.specs import SLUG, DeploymentSpec, build_specs, environment
 from deployments.registry.triggers import RUNS_AGAIN, on_silence
 from flows.config.run_config import RunConfig
@@ -28,14 +37,6 @@ from metric_core.errors import AssayError, ConfigError
 from tasks.prefect_support.concurrency_limits import create_limits
 
 POOL_TYPES = ("process", "docker", "kubernetes")
-
-
-class Change(StrEnum):
-    """The change of an object on the server."""
-
-    CREATED = "created"
-    UPDATED = "updated"
-    UNCHANGED = "unchanged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,34 +65,18 @@ class Place:
         return given if self.image is None else {**given, "image": self.image}
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedChanges:
-    """An object on the server, and its change.
-
-    Args:
-        kind: Kind of the object: work pool, deployment, automation or limit.
-        name: Name of the object.
-        change: Change of the object.
-        detail: Schedule or events of a deployment, type of a pool, or slots of a limit.
-    """
-
-    kind: str
-    name: str
-    change: Change
-    detail: str = ""
-
-
 def apply(config: RunConfig, place: Place) -> list[AppliedChanges]:
     """Create or update the work pool, the limits of judges, the deployments and their automations.
 
-    Applying the same configuration again changes nothing.
+    Automations that are no longer wanted, or whose deployment is gone, are removed. Applying the same configuration
+    again changes nothing.
 
     Args:
         config: Configuration of the deployments.
         place: Place where the deployments run.
 
     Returns:
-        The objects on the server and their changes.
+        The objects on the server and their changes, and the deployments that evaluate the same index.
 
     Raises:
         ConfigError: The pool has another type, a process pool is given an image, or a schedule is invalid.
@@ -104,7 +89,52 @@ def apply(config: RunConfig, place: Place) -> list[AppliedChanges]:
             deployment_id, change = _deployment(client, each, place)
             done.append(AppliedChanges("deployment", each.full_name, change, _when(each)))
             done += _automations(client, each, place, deployment_id)
-        return done
+        done += apply_refusal(client)
+        wanted = {each.name for each in done if each.kind == "automation"}
+        names = {each.name for each in deployed}
+        unwanted = [each for each in automations_of(client, names) if each.name not in wanted]
+        stale = {each.id: each for each in (*unwanted, *stale_automations(client))}
+        return [*done, *remove_automations(client, stale.values()), *find_overlaps(client, names)]
+
+
+def remove(suffix: str, *, dry_run: bool) -> list[AppliedChanges]:
+    """Remove the deployments of a configuration, with their schedules, automations and runs that have not started.
+
+    The work pool and the limits of judges stay, because other deployments may use them.
+
+    Args:
+        suffix: Suffix of the names of the deployments.
+        dry_run: If true, remove nothing.
+
+    Returns:
+        The objects that were removed, or would be.
+
+    Raises:
+        AssayError: The server cannot be reached, or refuses a request.
+    """
+    wanted = {each.full_name: each for each in build_specs(RunConfig(), suffix)}
+    done: list[AppliedChanges] = []
+    with _translate_server_errors(), get_client(sync_client=True) as client:
+        found = {each.name: each for each in read_deployments(client)}
+        names = [spec.name for spec in wanted.values() if spec.name in found]
+        automations = [*automations_of(client, [spec.name for spec in wanted.values()]), *stale_automations(client)]
+        unique = {each.id: each for each in automations}.values()
+        if dry_run:
+            done += [AppliedChanges("automation", each.name, Change.REMOVED) for each in unique]
+        else:
+            done += remove_automations(client, unique)
+        for name in names:
+            if not dry_run:
+                client.delete_deployment(found[name].id)
+            done.append(AppliedChanges("deployment", name, Change.REMOVED, _schedules(found[name])))
+        if not dry_run:
+            done += [each for each in apply_refusal(client) if each.change is not Change.UNCHANGED]
+    return done
+
+
+def _schedules(found: DeploymentResponse) -> str:
+    crons = (each.schedule for each in found.schedules)
+    return ", ".join(f"cron {each.cron} {each.timezone}" for each in crons if isinstance(each, CronSchedule))
 
 
 def _pool(client: SyncPrefectClient, place: Place) -> AppliedChanges:
@@ -205,31 +235,7 @@ def _automations(
         if deployed.flow == "rerun-crashed":
             tag = f"{RUNS_AGAIN}{place.suffix}"
             wanted.append(on_silence(f"{each['name']}: silence", tag, f"prefect.deployment.{deployment_id}"))
-    return [AppliedChanges("automation", each.name, _automation(client, each)) for each in wanted]
-
-
-def _automation(client: SyncPrefectClient, wanted: AutomationCore) -> Change:
-    """Create an automation, or replace those of the same name: `prefect deploy` uses the same names."""
-    found = client.read_automations_by_name(wanted.name)
-    if [_content(each) for each in found] == [_content(wanted)]:
-        return Change.UNCHANGED
-    for each in found:
-        client.delete_automation(each.id)
-    client.create_automation(wanted)
-    return Change.UPDATED if found else Change.CREATED
-
-
-def _content(automation: AutomationCore) -> Any:
-    return _plain(automation.model_dump(mode="json", include={"name", "enabled", "trigger", "actions"}))
-
-
-def _plain(value: Any) -> Any:
-    """Return a value without the ids assigned by the server, and with sorted lists."""
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items() if name != "id"}
-    if isinstance(value, list):
-        return sorted((_plain(item) for item in value), key=str)
-    return value
+    return [AppliedChanges("automation", each.name, apply_automation(client, each)) for each in wanted]
 
 
 def _when(deployed: DeploymentSpec) -> str:

@@ -18,9 +18,7 @@ from deployments.registry.triggers import (
     Trigger,
     on_crash,
     on_index_rebuilt,
-    on_long_burst,
 )
-from flows.config.deploy_options import DeploySettings
 from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
 from tasks.options.option import OptionFacts, map_values
@@ -127,7 +125,9 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
             entrypoint="rag_assay.prefect_flows.index_rebuilt",
             description="Evaluate a new version of an index, and accept it as the baseline or report why not.",
             parameters={"config": written},
-            triggers=_on_index_rebuilt(settings, f"index-rebuilt{suffix}"),
+            triggers=(
+                on_index_rebuilt(f"rag-assay: index-rebuilt{suffix}", settings.index, settings.debounce_seconds),
+            ),
             at_once=1,
             runs_again=again,
         ),
@@ -167,14 +167,13 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
             description="Resume a run whose process died, with all that it had finished.",
             triggers=(on_crash(f"rag-assay: rerun-crashed{suffix}", again),),
         ),
-    )
-
-
-def _on_index_rebuilt(settings: DeploySettings, name: str) -> tuple[Trigger, ...]:
-    automation, seconds = f"rag-assay: {name}", (settings.debounce_seconds, settings.longest_wait)
-    return (
-        on_index_rebuilt(automation, settings.index, settings.debounce_seconds),
-        on_long_burst(f"{automation}: long burst", settings.index, name, seconds),
+        DeploymentSpec(
+            name=f"refuse-event{suffix}",
+            flow="refuse-event",
+            entrypoint="flows.refuse_event.refuse_event",
+            description="Send an alert about an index event that no deployment listens to.",
+            parameters={"alerts": written.get("deploy", {}).get("alerts", {})},
+        ),
     )
 
 

@@ -1,7 +1,7 @@
 """Triggers of deployments: events, and the parameters taken from them, in the form of `prefect.yaml`.
 
-A field that an event lacks becomes an empty text: Prefect would silently drop the event, while the flow reports the
-missing field.
+A trigger must be able to pass on any event, whatever it lacks: Prefect drops an event in silence if it cannot make a
+run's parameters of it. So a missing field becomes an empty text, and long and odd values are cut; the flow reports.
 """
 
 from datetime import timedelta
@@ -11,7 +11,6 @@ from prefect.client.schemas import StateType
 from prefect.events.actions import ChangeFlowRunState
 from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
 
-from flows.index_events.debounce import claimed_event
 from flows.index_events.index_event import EVENT, RESOURCE
 
 Trigger: TypeAlias = dict[str, Any]
@@ -26,57 +25,76 @@ HEARTBEAT_SECONDS = 30
 SILENCE_SECONDS = 100
 """A run without a heartbeat for this time has crashed."""
 
+_FIELDS = ("index", "version", "dataset")
+
+_EVENT_PARAMETER = {
+    "__prefect_kind": "json",
+    "value": {
+        "__prefect_kind": "jinja",
+        "template": (
+            '{"id": {{ event.id | string | tojson }}, "resource": {{ event.resource.id[:300] | tojson }}, '
+            '"occurred": {{ event.occurred.isoformat() | tojson }}, '
+            '"received": {{ event.received.isoformat() | tojson }}, "payload": { '
+            "{% for name in ['index', 'version', 'dataset'] if name in event.payload %}"
+            "{% set value = event.payload[name] %}{{ name | tojson }}: "
+            "{% if value is string %}{{ value[:4000] | tojson }}"
+            "{% elif value is none or value is boolean %}{{ value | tojson }}"
+            "{% elif value is number and -1e15 < value < 1e15 %}{{ value | tojson }}"
+            "{% else %}{{ [(value | string)[:200]] | tojson }}{% endif %}"
+            "{{ '' if loop.last else ', ' }}{% endfor %} } }"
+        ),
+    },
+}
+"""The event as a parameter, with the types of JSON: as plain templates, 7 and "7" would be the same."""
+
 _RUN = "prefect.flow-run."
 _ENDS = ("Completed", "Failed", "Cancelled", "Crashed")
 
 
 def on_index_rebuilt(name: str, index: str, debounce_seconds: float) -> Trigger:
-    """Return a trigger that starts a run with the last event of an index once no further event has arrived for a time.
+    """Return a trigger that creates a run for each event of an index, due once the quiet period is over.
+
+    The run takes the events of its burst together (see `flows/index_events/debounce.py`).
 
     Args:
         name: Name of the automation.
         index: Indexes whose events are accepted, with `*` as a wildcard.
-        debounce_seconds: Seconds without a further event.
+        debounce_seconds: Seconds without a further event that end a burst.
     """
-    return _without(EVENT, name, index, debounce_seconds)
+    return {
+        **_on_each_event(name, f"{RESOURCE}{index}"),
+        "schedule_after": debounce_seconds,
+        "parameters": {
+            **{field: _text(f"(event.payload.{field} | default('') | string)[:200]") for field in _FIELDS},
+            "announced": _text("event.occurred"),
+            "event": _EVENT_PARAMETER,
+        },
+    }
 
 
-def on_long_burst(name: str, index: str, deployment: str, seconds: tuple[float, float]) -> Trigger:
-    """Return a trigger that starts a run with the last event so far if the events of an index keep arriving.
-
-    From the first event on, Prefect waits for the event of a run that covers it. When that event arrives, Prefect
-    starts again with the first later event of the index. So an event may wait twice, while its burst continues.
+def on_other_index(name: str, index: str) -> Trigger:
+    """Return a trigger that creates a run for each event whose resource is not one of these indexes.
 
     Args:
         name: Name of the automation.
-        index: Indexes whose events are accepted, with `*` as a wildcard.
-        deployment: Name of the deployment, whose runs announce the events that they cover.
-        seconds: Seconds without an event that end a burst, and maximum seconds that an event waits.
+        index: Indexes whose events another trigger accepts, with `*` as a wildcard.
     """
-    quiet, longest = seconds
-    return _without(claimed_event(deployment), name, index, (longest - quiet) / 2)
+    return {**_on_each_event(name, f"!{RESOURCE}{index}"), "parameters": {"event": _EVENT_PARAMETER}}
 
 
-def _without(expected: str, name: str, index: str, seconds: float) -> Trigger:
-    """Return a trigger that starts a run if no expected event follows the event of a rebuilt index in time."""
+def _on_each_event(name: str, resource: str) -> Trigger:
+    """Return a trigger that fires at once for every event: the only kind that fires however old the event is."""
     return {
         "type": "event",
         "name": name,
         "enabled": True,
-        "match": {"prefect.resource.id": f"{RESOURCE}{index}"},
-        "after": [EVENT],
-        "expect": [expected],
+        "match": {"prefect.resource.id": resource},
+        "after": [],
+        "expect": [EVENT],
         "for_each": ["prefect.resource.id"],
-        "posture": "Proactive",
+        "posture": "Reactive",
         "threshold": 1,
-        "within": seconds,
-        "parameters": {
-            "index": _text("event.payload.index"),
-            "version": _text("event.payload.version"),
-            "dataset": _text("event.payload.dataset"),
-            "announced": _text("event.occurred"),
-            "event": _text("event.id"),
-        },
+        "within": 0,
     }
 
 

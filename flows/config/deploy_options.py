@@ -112,12 +112,12 @@ class DeploySettings(OptionGroup):
     debounce_seconds: Annotated[
         float,
         Option(
-            "Seconds that an event of an index waits for a later one; a burst of events starts one run.",
+            "Seconds that an event of an index waits for a later one; a burst of events is evaluated once.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,
             renamed_from="quiet_seconds",
-            ge=10,
+            ge=0,
             le=3600,
         ),
     ] = 10.0
@@ -181,7 +181,7 @@ class DeploySettings(OptionGroup):
         if self.longest_wait < least:
             raise ValueError(
                 f"longest_wait_seconds must be at least four times debounce_seconds, here {least:g}, or an "
-                "ordinary burst would start several runs"
+                "ordinary burst would be evaluated several times"
             )
         return self
 

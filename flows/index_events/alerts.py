@@ -26,6 +26,7 @@ from tasks.runtime.proxies import proxy_for
 EVENT = "rag.index.alert"
 """The Prefect event that every alert emits, for custom automations."""
 
+_SHOWN = 100
 _SECONDS = 15.0
 _TRIES = 3
 
@@ -111,6 +112,15 @@ def send(alert: Alert, settings: AlertSettings) -> tuple[str, ...]:
     for sentence in failed:
         logger.error(sentence)
     return failed
+
+
+def show_value(value: Any) -> str:
+    """Return an index or a version as an alert names it, even if it is missing or invalid.
+
+    >>> show_value("v1"), show_value(None), show_value(True)
+    ('v1', '?', 'True')
+    """
+    return "?" if value is None else str(value)[:_SHOWN] or "?"
 
 
 def link_to(folder: Path, page: str, settings: AlertSettings) -> str:

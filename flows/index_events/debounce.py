@@ -1,147 +1,161 @@
-"""Choose the version of an index that a run evaluates: the newest among the events that no run has claimed yet.
+"""Choose the version of an index that a run evaluates: the newest among the events that wait for a run.
 
-Events come in bursts that may never end, and more events may wait while a run is in progress. So a run does not simply
-evaluate the event that started it: it claims all waiting events, by sending an event that lists them. Later runs ignore
-these, and the server stops waiting for a run that covers them (see `deployments/registry/triggers.py`).
+Each event creates a flow run of the deployment, which is due after the quiet period. The first of a burst to start
+waits until no further event has arrived for that period, takes the newest version among those that wait, and ends the
+runs of the others as Superseded before they start a process. The server's triggers do not debounce: Prefect evaluates
+proactive triggers by the time at which an event occurred, so they drop events that arrive late, and one event of a fast
+clock hides all that follow it.
 """
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
-from prefect.client.orchestration import get_client
-from prefect.events import emit_event
-from prefect.events.filters import EventFilter
-from prefect.events.schemas.events import ReceivedEvent
-from prefect.runtime import deployment, flow_run
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.filters import DeploymentFilter, FlowRunFilter
+from prefect.client.schemas.objects import FlowRun
+from prefect.runtime import flow_run
+from prefect.states import Completed
 
-from flows.index_events.index_event import EVENT, RESOURCE, IndexRebuilt
-from metric_core.errors import AssayError, ConfigError
-from tasks.runs.baselines import INDEX_NAME
+from flows.index_events.index_event import ArrivedEvent, IndexRebuilt
+from metric_core.errors import ConfigError
+from tasks.prefect_support.patience import wait_for_server
 from tasks.runs.index_versions import newest
 
-_BY_HAND = "index-rebuilt"
-"""The name under which a run without a deployment claims events."""
-
-_EVENT_TIMEOUT = 20.0
-"""Maximum seconds until the event that started a run can be read: the server writes events in batches."""
-
-_SKEW = timedelta(minutes=5)
-"""Tolerance for the clock of a machine that sends an event."""
-
-_PAGE = 50
-"""Events per page, the maximum of Prefect."""
+_PAGE = 200
+_POLL = 2.0
+"""Longest pause in seconds between two looks at the runs that wait."""
 
 
-def claimed_event(name: str) -> str:
-    """Return the name of the event by which the runs of a deployment claim other events.
+@dataclass(frozen=True, slots=True)
+class WaitingRun:
+    """A valid event, and the flow run that waits to evaluate it.
 
     Args:
-        name: Name of the deployment; each deployment that listens to an index evaluates it.
-
-    >>> claimed_event("index-rebuilt-handbook")
-    'rag.index.taken.index-rebuilt-handbook'
+        run: Id of the flow run.
+        event: The event.
+        rebuilt: Content of the event.
     """
-    return f"rag.index.taken.{name}"
+
+    run: UUID
+    event: ArrivedEvent
+    rebuilt: IndexRebuilt
 
 
-def claim_newest(
-    index: str, started: datetime, event_id: UUID, quiet: timedelta, back: timedelta
-) -> IndexRebuilt | None:
-    """Claim the waiting events of an index for this run and return the newest version among them.
+def claim_newest(own: ArrivedEvent, quiet: timedelta, longest: timedelta) -> IndexRebuilt:
+    """Wait until the burst of an event is over, and return the newest version of its index.
+
+    The parameters of this run then say what it evaluates, so that it does so again after a crash. The other runs that
+    wait for the index are ended.
 
     Args:
-        index: Id of the index.
-        started: Time of the event that started the run.
-        event_id: Id of that event.
-        quiet: Maximum time between two events of a burst.
-        back: Maximum age of an event that may still wait.
-
-    Returns:
-        The version; None if no usable event waits, because another run has claimed it.
+        own: The event that created this run.
+        quiet: Time without a further event that ends a burst.
+        longest: Longest time that an event waits for the end of its burst.
 
     Raises:
-        AssayError: The server does not know the event.
+        ConfigError: The event of this run is invalid.
     """
-    if INDEX_NAME.fullmatch(index) is None:
-        return None
-    read = _read_events_with(event_id, index, started - back)
-    waiting = waiting_events(_usable(read), _claimed(read), started, quiet)
-    if not waiting:
-        return None
-    payload = {"flow_run": str(flow_run.id), "events": list(map(str, waiting))}
-    emit_event(_claimed_event(), resource={"prefect.resource.id": f"{RESOURCE}{index}"}, payload=payload)
-    best = newest(event.place for event in waiting.values())
-    return next(event for event in waiting.values() if event.place == best)
+    mine = WaitingRun(UUID(str(flow_run.id)), own, own.rebuilt())
+    with get_client(sync_client=True) as client:
+        run = wait_for_server(lambda: client.read_flow_run(mine.run))
+        if run.deployment_id is None:  # started by hand, so no other run waits
+            return mine.rebuilt
+        others = _wait_until_quiet(client, run, mine, (quiet, longest))
+        best = newest_of([mine, *others])
+        if best is not mine:
+            parameters = {**run.parameters, **parameters_of(best)}
+            wait_for_server(lambda: client.update_flow_run(mine.run, parameters=parameters))
+        for each in others:
+            _supersede(client, each, best, run.name)
+    return best.rebuilt
 
 
-def waiting_events(
-    events: Mapping[UUID, IndexRebuilt], taken: Collection[UUID], started: datetime, quiet: timedelta
-) -> dict[UUID, IndexRebuilt]:
-    """Return the events that wait for a run: those of the burst that started it, and all later ones.
+def newest_of(waiting: Sequence[WaitingRun]) -> WaitingRun:
+    """Return the run with the newest version.
 
     Args:
-        events: The events of an index.
-        taken: Ids of the events that other runs have claimed.
-        started: Time of the event that started the run.
-        quiet: Maximum time between two events of a burst.
+        waiting: Runs that wait for the same index, at least one.
     """
-    since = started
-    for sent in sorted((event.announced for event in events.values() if event.announced <= started), reverse=True):
-        if since - sent > quiet:
+    best = newest(each.rebuilt.place for each in waiting)
+    return next(each for each in waiting if each.rebuilt.place == best)
+
+
+def parameters_of(waiting: WaitingRun) -> dict[str, Any]:
+    """Return the parameters of a run that evaluates an event."""
+    return {
+        **waiting.rebuilt.payload,
+        "announced": waiting.rebuilt.announced.isoformat(),
+        "event": waiting.event.parameter,
+    }
+
+
+def seconds_to_wait(arrivals: Sequence[datetime], now: datetime, quiet: timedelta, longest: timedelta) -> float:
+    """Return the seconds until a burst is over, or its first event has waited for the longest time; at most 0 if so.
+
+    Args:
+        arrivals: Times at which the events arrived, at least one.
+        now: Current time.
+        quiet: Time without a further event that ends a burst.
+        longest: Longest time that an event waits.
+    """
+    return min(max(arrivals) + quiet - now, min(arrivals) + longest - now).total_seconds()
+
+
+def _wait_until_quiet(
+    client: SyncPrefectClient, run: FlowRun, mine: WaitingRun, limits: tuple[timedelta, timedelta]
+) -> list[WaitingRun]:
+    """Wait for the end of a burst, and return the other runs of the index that wait."""
+    quiet, longest = limits
+    started = changed = time.monotonic()
+    known: set[UUID] = set()
+    while True:
+        others = wait_for_server(lambda: _read_waiting(client, run, mine.rebuilt.index))
+        now = time.monotonic()
+        if {each.run for each in others} - known:
+            changed, known = now, known | {each.run for each in others}
+        # The clocks of the server and of this machine may differ, which must not make the run wait any longer.
+        left = min(changed + quiet.total_seconds(), started + longest.total_seconds()) - now
+        arrivals = [each.event.received for each in (mine, *others)]
+        left = min(left, seconds_to_wait(arrivals, datetime.now(UTC), quiet, longest))
+        if left <= 0:
+            return others
+        time.sleep(min(left, _POLL))
+
+
+def _read_waiting(client: SyncPrefectClient, run: FlowRun, index: str) -> list[WaitingRun]:
+    wanted = FlowRunFilter.model_validate({"state": {"type": {"any_": ["SCHEDULED"]}}})
+    of_deployment = DeploymentFilter.model_validate({"id": {"any_": [run.deployment_id]}})
+    found: list[FlowRun] = []
+    while True:
+        page = client.read_flow_runs(
+            flow_run_filter=wanted, deployment_filter=of_deployment, limit=_PAGE, offset=len(found)
+        )
+        found += page
+        if len(page) < _PAGE:
             break
-        since = sent
-    return {key: event for key, event in events.items() if event.announced >= since and key not in taken}
+    waiting = (_waiting_run(each.id, each.parameters.get("event")) for each in found if each.id != run.id)
+    return [each for each in waiting if each is not None and each.rebuilt.index == index]
 
 
-def _read_events_with(event_id: UUID, index: str, since: datetime) -> Sequence[ReceivedEvent]:
-    """Wait until the server has written an event, and return all events of the index."""
-    deadline = time.monotonic() + _EVENT_TIMEOUT
-    events = _read(index, since)
-    while event_id not in {each.id for each in events}:
-        if time.monotonic() > deadline:
-            raise AssayError(f"the Prefect server does not know the event {event_id} that started this run")
-        time.sleep(0.5)
-        events = _read(index, since)
-    return events
+def _waiting_run(run: UUID, parameter: Any) -> WaitingRun | None:
+    """Return the run of a valid event; the run of an invalid one reports it when it starts."""
+    if not isinstance(parameter, Mapping):
+        return None
+    try:
+        event = ArrivedEvent.from_parameter(parameter)
+        return WaitingRun(run, event, event.rebuilt())
+    except ConfigError:
+        return None
 
 
-def _read(index: str, since: datetime) -> Sequence[ReceivedEvent]:
-    matching = EventFilter.model_validate(
-        {
-            "event": {"name": [EVENT, _claimed_event()]},
-            "resource": {"id": [f"{RESOURCE}{index}"]},
-            "occurred": {"since": since, "until": datetime.now(UTC) + _SKEW},
-        }
+def _supersede(client: SyncPrefectClient, each: WaitingRun, best: WaitingRun, by: str) -> None:
+    message = (
+        f"version {each.rebuilt.version} of index {each.rebuilt.index} is covered by the flow run {by}, which "
+        f"evaluates version {best.rebuilt.version}"
     )
-    events: list[ReceivedEvent] = []
-    with get_client(sync_client=True) as client:
-        page = client.read_events(matching, limit=_PAGE)
-        events += page.events
-        while page.next_page is not None:
-            page = client.read_events_page(str(page.next_page))
-            events += page.events
-    return events
-
-
-def _usable(events: Sequence[ReceivedEvent]) -> dict[UUID, IndexRebuilt]:
-    """Return the valid events; an invalid event starts its own run, which reports it."""
-    usable = {}
-    for each in events:
-        if each.event == EVENT:
-            try:
-                usable[each.id] = IndexRebuilt.from_payload(each.payload, each.occurred)
-            except ConfigError:
-                continue
-    return usable
-
-
-def _claimed(events: Sequence[ReceivedEvent]) -> frozenset[UUID]:
-    """Return the ids of the events that other runs have claimed, without those that this run claimed before a crash."""
-    others = (each for each in events if each.event != EVENT and each.payload.get("flow_run") != str(flow_run.id))
-    return frozenset(UUID(key) for each in others for key in each.payload["events"])
-
-
-def _claimed_event() -> str:
-    return claimed_event(deployment.name or _BY_HAND)
+    ended: Any = Completed(name="Superseded", message=message)
+    wait_for_server(lambda: client.set_flow_run_state(each.run, ended, force=True))

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from metric_core.errors import ConfigError
 from tasks.runs.baselines import check_index_name
@@ -20,7 +21,9 @@ FROM_INDEX = "retriever:"
 """The dataset of an event that asks the deployment's retriever to fetch the contexts from the index."""
 
 _VERSION = re.compile(r"[^\s/\\]{1,100}")
-_FIELDS = ("index", "version", "dataset")
+_FIELDS = {"index": "its id", "version": "of the index", "dataset": "location of the new responses and contexts"}
+_SHOWN = 80
+"""Characters of an invalid value that a message repeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +46,26 @@ class IndexRebuilt:
     def from_payload(cls, payload: Mapping[str, Any], announced: datetime) -> "IndexRebuilt":
         """Return the event that a payload describes.
 
+        Args:
+            payload: Payload of an event. A version, or an index, that is a whole number is taken as its text.
+            announced: Time of the event.
+
         Raises:
             ConfigError: A field is missing or invalid.
+
+        >>> payload = {"index": "handbook", "version": 7, "dataset": "a.csv"}
+        >>> IndexRebuilt.from_payload(payload, datetime.now(UTC)).version
+        '7'
         """
-        missing = [name for name in _FIELDS if not isinstance(payload.get(name), str) or not payload[name].strip()]
+        missing = [name for name in _FIELDS if payload.get(name) is None or not str(payload[name]).strip()]
         if missing:
-            raise ConfigError(
-                f"the event {EVENT} lacks {', '.join(missing)}; it needs index (its id), version (of the index) and "
-                f"dataset (location of the new responses and contexts), all as text"
-            )
-        index, version, dataset = (str(payload[name]).strip() for name in _FIELDS)
+            needed = ", ".join(f"{name} ({meaning})" for name, meaning in _FIELDS.items())
+            raise ConfigError(f"the event {EVENT} lacks {', '.join(missing)}; it needs {needed}")
+        index, version, dataset = (_text(name, payload[name]) for name in _FIELDS)
         if _VERSION.fullmatch(version) is None:
-            raise ConfigError(f"a version must have up to 100 characters, without blanks and slashes, got {version!r}")
+            raise ConfigError(
+                f"a version must have up to 100 characters, without blanks and slashes, got {_excerpt(version)}"
+            )
         if "://" in dataset and (parts := urlsplit(dataset)) and (parts.password is not None or parts.username):
             raise ConfigError("the dataset's URL must hold no user and no password, which everyone could read")
         try:
@@ -72,3 +83,90 @@ class IndexRebuilt:
     def payload(self) -> dict[str, str]:
         """The payload of the event."""
         return {name: getattr(self, name) for name in _FIELDS}
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivedEvent:
+    """An event as the Prefect server received it, with a payload that may be invalid.
+
+    Args:
+        id: Id of the event.
+        resource: Id of its resource.
+        occurred: Time of the event by the clock of its sender.
+        received: Time at which the server received it.
+        payload: The fields of the payload that matter.
+    """
+
+    id: UUID
+    resource: str
+    occurred: datetime
+    received: datetime
+    payload: Mapping[str, Any]
+
+    @classmethod
+    def from_parameter(cls, parameter: Mapping[str, Any]) -> "ArrivedEvent":
+        """Return the event that a trigger passed to a run as a parameter.
+
+        Raises:
+            ConfigError: The parameter is not what a trigger passes.
+        """
+        try:
+            occurred, received = (_utc(str(parameter[name])) for name in ("occurred", "received"))
+            payload = dict(parameter["payload"])
+            return cls(UUID(str(parameter["id"])), str(parameter["resource"]), occurred, received, payload)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ConfigError(
+                "the parameter event must be what the trigger of the deployment passes: id, resource, occurred, "
+                f"received and payload; got {_excerpt(dict(parameter))}. To start a run by hand, set index, version "
+                "and dataset instead."
+            ) from error
+
+    @property
+    def parameter(self) -> dict[str, Any]:
+        """The event as a parameter of a run."""
+        return {
+            "id": str(self.id),
+            "resource": self.resource,
+            "occurred": self.occurred.isoformat(),
+            "received": self.received.isoformat(),
+            "payload": dict(self.payload),
+        }
+
+    @property
+    def announced(self) -> datetime:
+        """The time of the event; a fast clock of its sender does not make it later than its arrival."""
+        return min(self.occurred, self.received)
+
+    def rebuilt(self) -> IndexRebuilt:
+        """Return the valid event.
+
+        Raises:
+            ConfigError: A field of the payload is missing or invalid, or it names another index than the resource.
+        """
+        rebuilt = IndexRebuilt.from_payload(self.payload, self.announced)
+        if self.resource != f"{RESOURCE}{rebuilt.index}":
+            raise ConfigError(
+                f"the resource id of the event {EVENT} must be {RESOURCE} with the index of the payload, here "
+                f"{RESOURCE}{rebuilt.index}, got {_excerpt(self.resource)}"
+            )
+        return rebuilt
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, int) and not isinstance(value, bool) and name != "dataset":
+        return str(value)
+    hint = "; a number with a point is ambiguous, because 1.10 and 1.1 are equal" if isinstance(value, float) else ""
+    wanted = "text" if name == "dataset" else "text or a whole number"
+    raise ConfigError(f"the field {name} of the event {EVENT} must be {wanted}, got {_excerpt(value)}{hint}")
+
+
+def _excerpt(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
+
+
+def _utc(text: str) -> datetime:
+    time = datetime.fromisoformat(text)
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)

@@ -6,11 +6,13 @@ acquires a slot with a lease before it asks; when a process is killed, its slot 
 """
 
 import hashlib
+import logging
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 
-from prefect.client.orchestration import get_client
+from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
 from prefect.concurrency.sync import concurrency
 from prefect.exceptions import ObjectAlreadyExists
@@ -18,6 +20,9 @@ from prefect.exceptions import ObjectAlreadyExists
 from tasks.options.judge_options import JudgeSettings
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.settings import Settings
+from tasks.prefect_support.patience import is_unavailable, wait_for_server
+
+_logger = logging.getLogger(__name__)
 
 LEASE_SECONDS = 60.0
 """Seconds for which a killed process holds its slot; the minimum that Prefect accepts."""
@@ -58,14 +63,17 @@ def create_limits(judges: Iterable[JudgeSettings], *, update: bool) -> dict[str,
         return {}
     with get_client(sync_client=True) as client:
         for name, slots in limits.items():
-            if update:
-                client.upsert_global_concurrency_limit_by_name(name, slots)
-                continue
-            try:
-                client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=name, limit=slots))
-            except ObjectAlreadyExists:
-                continue
+            create = partial(_create_limit, client, name, slots, update)
+            create() if update else wait_for_server(create)
     return limits
+
+
+def _create_limit(client: SyncPrefectClient, name: str, slots: int, update: bool) -> None:
+    if update:
+        client.upsert_global_concurrency_limit_by_name(name, slots)
+        return
+    with suppress(ObjectAlreadyExists):
+        client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=name, limit=slots))
 
 
 @contextmanager
@@ -80,5 +88,28 @@ def hold_slot(settings: Settings) -> Iterator[None]:
     if not names:
         yield
         return
-    with concurrency(names, strict=True, lease_duration=LEASE_SECONDS, raise_on_lease_renewal_failure=False):
+    slot = ExitStack()
+    wait_for_server(
+        lambda: slot.enter_context(
+            concurrency(names, strict=True, lease_duration=LEASE_SECONDS, raise_on_lease_renewal_failure=False)
+        )
+    )
+    try:
         yield
+    finally:
+        _give_back(slot)
+
+
+def _give_back(slot: ExitStack) -> None:
+    """Give a slot back; one that cannot be given back becomes free when its lease ends, so no stage fails for it."""
+    try:
+        slot.close()
+    except Exception as error:
+        if not is_unavailable(error):
+            raise
+        _logger.warning(
+            "a slot of a judge could not be given back, because the Prefect server does not answer (%s); it becomes "
+            "free within %g s",
+            type(error).__name__,
+            LEASE_SECONDS,
+        )

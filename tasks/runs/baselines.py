@@ -1,8 +1,13 @@
-"""Store the accepted baselines of indexes: the run that later runs of an index are compared with, and its predecessors.
+"""Store the accepted baselines of indexes: the run that later runs are compared with, and its predecessors.
 
-A store is a folder or an fsspec URL. Each acceptance is a separate file, `INDEX/RUN.json`, which is written whole and
-never changed; the baseline is the newest version among them. Therefore no lock is needed, and accepting an older
-version late changes nothing. At a URL the run folder is stored too, as `INDEX/RUN/`, for machines that share no disk.
+A store is a folder or an fsspec URL. Baselines belong to a deployment: two deployments that evaluate the same index
+with different judges or metrics never see each other's. Each acceptance is a separate file,
+`INDEX/DEPLOYMENT/RUN.json`, which is written whole and never changed; the baseline is the newest version among them.
+Therefore no lock is needed, and accepting an older version late changes nothing. At a URL the run folder is stored too,
+as `INDEX/DEPLOYMENT/RUN/`, for machines that share no disk.
+
+Records of earlier releases are `INDEX/RUN.json`, without a deployment. They are read, but never changed, until the
+deployment has accepted a run itself.
 """
 
 import json
@@ -15,6 +20,7 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import quote
 
 from fsspec.core import url_to_fs
 from pydantic import BaseModel, ValidationError
@@ -29,6 +35,9 @@ INDEX_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 RETAINED = 20
 """Number of acceptances of an index that are retained."""
+
+DEFAULT_DEPLOYMENT = "index-rebuilt"
+"""The deployment of a run that was started without one."""
 
 _SETTING = "deploy.baselines"
 
@@ -46,6 +55,7 @@ class Baseline(BaseModel, frozen=True, extra="forbid"):
         dataset: Data that the run evaluated.
         accepted: Time of the acceptance.
         why: "first" for the first run of the index, or "passed" for a run that passed the gate.
+        deployment: Name of the deployment whose run it is; empty in records of earlier releases.
     """
 
     format: Literal[1] = 1
@@ -57,6 +67,7 @@ class Baseline(BaseModel, frozen=True, extra="forbid"):
     dataset: str
     accepted: datetime
     why: Literal["first", "passed"]
+    deployment: str = ""
 
     @property
     def place(self) -> IndexVersion:
@@ -65,17 +76,19 @@ class Baseline(BaseModel, frozen=True, extra="forbid"):
 
 
 class Baselines:
-    """A store of baselines.
+    """A store of the baselines of a deployment.
 
     Args:
         root: Folder or fsspec URL; None means ASSAY_HOME/baselines.
+        deployment: Name of the deployment.
 
     Raises:
         ConfigError: No installed package supports the protocol of the URL.
     """
 
-    def __init__(self, root: str | None = None) -> None:
+    def __init__(self, root: str | None = None, deployment: str = DEFAULT_DEPLOYMENT) -> None:
         self.root = root or str(assay_home() / "baselines")
+        self.deployment = deployment
         try:
             self._fs, self._path = url_to_fs(self.root)
         except (ImportError, ValueError) as error:
@@ -96,18 +109,15 @@ class Baselines:
         return None if version is None else by_version[version]
 
     def acceptances(self, index: str) -> Sequence[Baseline]:
-        """Return the retained acceptances of an index, oldest first.
+        """Return the retained acceptances of an index, oldest first: the deployment's, or else those of no deployment.
 
         Args:
             index: Id of the index.
         """
         self._fs.invalidate_cache()
-        folder = self._folder(index)
-        with translate_errors(self._fs, folder, _SETTING, "read"):
-            if not self._fs.isdir(folder):
-                return ()
-            names = [name for name in self._fs.ls(folder, detail=False) if str(name).endswith(".json")]
-        return sorted((self._read(str(name)) for name in names), key=lambda baseline: baseline.accepted)
+        own = self._records(self._folder(index))
+        names = own or self._records(posixpath.dirname(self._folder(index)))
+        return sorted((self._read(name) for name in names), key=lambda baseline: baseline.accepted)
 
     def accept(self, baseline: Baseline) -> bool:
         """Make a run the baseline of its index, unless the index has a newer one.
@@ -124,6 +134,7 @@ class Baselines:
         previous = self.current(baseline.index)
         if previous is not None and previous.place.is_newer_than(baseline.place):
             return False
+        baseline = baseline.model_copy(update={"deployment": self.deployment})
         folder = self._folder(baseline.index)
         if self._is_remote:
             with translate_errors(self._fs, folder, _SETTING):
@@ -151,13 +162,13 @@ class Baselines:
         if not self._is_remote:
             raise AssayError(
                 f"the run folder {local} of version {baseline.version}, the baseline of the index {baseline.index}, "
-                f"does not exist. {advice} The record is {self.root}/{baseline.index}/{baseline.run_id}.json."
+                f"does not exist. {advice} The record is {self._folder_of(baseline)}/{baseline.run_id}.json."
             )
         fetched = assay_home() / "fetched" / baseline.run_id
         if not fetched.is_dir():
             temporary = fetched.with_name(f"{fetched.name}.{uuid.uuid4().hex}")
             try:
-                self._fs.get(f"{self._folder(baseline.index)}/{baseline.run_id}/", f"{temporary}/", recursive=True)
+                self._fs.get(f"{self._folder_of(baseline)}/{baseline.run_id}/", f"{temporary}/", recursive=True)
                 temporary.rename(fetched)
             except storage_errors() as error:
                 shutil.rmtree(temporary, ignore_errors=True)
@@ -166,7 +177,18 @@ class Baselines:
         return fetched
 
     def _folder(self, index: str) -> str:
-        return posixpath.join(self._path, check_index_name(index))
+        return posixpath.join(self._path, check_index_name(index), quote(self.deployment, safe=" "))
+
+    def _folder_of(self, baseline: Baseline) -> str:
+        folder = self._folder(baseline.index)
+        return folder if baseline.deployment else posixpath.dirname(folder)
+
+    def _records(self, folder: str) -> list[str]:
+        with translate_errors(self._fs, folder, _SETTING, "read"):
+            if not self._fs.isdir(folder):
+                return []
+            found = self._fs.ls(folder, detail=True)
+        return [each["name"] for each in found if each["type"] == "file" and each["name"].endswith(".json")]
 
     def _read(self, path: str) -> Baseline:
         try:

@@ -1,6 +1,7 @@
 """The event "an index was rebuilt" where it is sent."""
 
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any, Self
 
 import pytest
@@ -22,6 +23,9 @@ class Server:
     def __exit__(self, *_: object) -> None:
         pass
 
+    def read_deployments(self, **_: object) -> list[Any]:
+        return [SimpleNamespace(name="index-rebuilt", parameters={"config": {"deploy": {"index": "handbook"}}})]
+
     def request(self, method: str, path: str, json: list[dict[str, Any]]) -> None:
         assert (method, path) == ("POST", "/events")
         self.posted += json
@@ -41,6 +45,15 @@ def test_a_time_without_a_zone_is_local_time(server: Server) -> None:
             events.emit_index_rebuilt("handbook", "7", "rows.jsonl", announced=when)
     naive, aware = (datetime.fromisoformat(event["occurred"]) for event in server.posted)
     assert naive == aware == local.astimezone(UTC)
+
+
+def test_an_index_that_no_deployment_evaluates_is_not_announced(server: Server) -> None:
+    with (
+        temporary_settings({PREFECT_API_URL: "http://127.0.0.1:9/api"}),
+        pytest.raises(ConfigError, match=r"evaluates the index handbok.*listen to handbook \(index-rebuilt\)"),
+    ):
+        events.emit_index_rebuilt("handbok", "7", "rows.jsonl")
+    assert server.posted == []
 
 
 def test_a_server_that_does_not_answer_is_named_without_its_password() -> None:

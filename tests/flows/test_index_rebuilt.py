@@ -1,21 +1,14 @@
 """The flow `index-rebuilt`: accepted and rejected versions, and alerts."""
 
 import json
-import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from prefect.blocks.notifications import CustomWebhookNotificationBlock
-from prefect.client.orchestration import get_client
-from prefect.events.schemas.events import Event
 
-from deployments.events import emit_index_rebuilt
 from flows.config.run_config import RunConfig
-from flows.index_events import debounce
-from flows.index_events.index_event import EVENT
 from flows.index_rebuilt import COMPARISON, index_rebuilt
 from tasks.runs.baselines import Baselines
 from tests.json_endpoint import JsonEndpoint
@@ -194,36 +187,6 @@ def test_invalid_payload_fails_the_run_with_a_message(
     assert name == "Failed"
     assert expected in message
     assert expected in index.alerts[0]["text"]
-
-
-def test_invalid_event_does_not_drop_other_events_of_its_burst(index: Index) -> None:
-    emit_index_rebuilt("handbook", "2", index.good)
-    emit_index_rebuilt("handbook", "1", index.bad)
-    now = datetime.now(UTC)
-    bad = {
-        "event": EVENT,
-        "occurred": now,
-        "resource": {"prefect.resource.id": "rag.index.handbook"},
-        "payload": {"index": "handbook"},
-    }
-    event = Event.model_validate(bad)
-    with get_client(sync_client=True) as client:
-        client.request("POST", "/events", json=[event.model_dump(mode="json")])
-    name, _ = index.evaluate_version("", "", announced=now.isoformat(), event=str(event.id))
-    assert (name, index.baseline) == ("Accepted", "2")
-    assert "lacks version, dataset" in index.alerts[0]["text"]
-
-
-def test_run_skips_events_taken_by_another_run(index: Index) -> None:
-    since = datetime.now(UTC)
-    first, second = (emit_index_rebuilt("handbook", version, index.good) for version in ("1", "2"))
-    now = datetime.now(UTC).isoformat()
-    assert index.evaluate_version("2", index.good, announced=now, event=str(second))[0] == "Accepted"
-    while not any(each.event.startswith("rag.index.taken.") for each in debounce._read("handbook", since)):
-        time.sleep(0.2)
-    name, message = index.evaluate_version("1", index.good, announced=now, event=str(first))
-    assert (name, index.baseline) == ("Superseded", "2")
-    assert message == "version 1 of index handbook was claimed by another run, with others of its burst"
 
 
 def test_undeliverable_alert_is_written_to_the_home(

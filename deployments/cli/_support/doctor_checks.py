@@ -126,6 +126,8 @@ def check_prefect() -> Iterator[Check]:
         status = server_status(assay_home())
         found = str(status) if status.running else "a local server starts with the next run"
         yield Check("Prefect", Level.OK, found)
+        if status.record is not None:
+            yield from _check_automations(status.record.api_url)
         return
     import httpx  # noqa: PLC0415 only needed here
 
@@ -140,6 +142,24 @@ def check_prefect() -> Iterator[Check]:
         yield Check("Prefect", Level.PROBLEM, found, advice)
     else:
         yield Check("Prefect", Level.OK, f"{mask_url(url)} answers")
+        yield from _check_automations(url)
+
+
+def _check_automations(url: str) -> Iterator[Check]:
+    """Check that each automation on the server has its deployment, and report deployments that share an index."""
+    from prefect.client.orchestration import get_client  # noqa: PLC0415 loads Prefect
+
+    from deployments.local_server import use_server  # noqa: PLC0415 keeps `assay --help` quick
+    from deployments.registry.automations import find_overlaps, stale_automations  # noqa: PLC0415 loads Prefect
+
+    with use_server(url), get_client(sync_client=True) as client:
+        stale, overlaps = stale_automations(client), list(find_overlaps(client))
+    if stale:
+        names = ", ".join(each.name for each in stale)
+        advice = "the next `assay deploy` or `assay undeploy` removes them"
+        yield Check("automations", Level.WARNING, f"their deployment is gone: {names}", advice)
+    for each in overlaps:
+        yield Check("deployments", Level.WARNING, f"{each.name}: {each.detail}")
 
 
 def check_judge(config: "RunConfig | None") -> Iterator[Check]:

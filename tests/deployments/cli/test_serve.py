@@ -9,7 +9,7 @@ import prefect.client.orchestration
 import pytest
 
 from deployments.cli.serve import _running_schedules
-from deployments.registry.apply import AppliedChanges, Change
+from deployments.registry.changes import AppliedChanges, Change
 
 HOUR = timedelta(hours=1)
 

@@ -14,7 +14,8 @@ from prefect.client.schemas.objects import FlowRun
 from prefect.logging.handlers import APILogWorker
 
 from deployments.local_server import use_server
-from deployments.registry.apply import AppliedChanges, Place, apply
+from deployments.registry.apply import Place, apply
+from deployments.registry.changes import AppliedChanges
 from flows.config.run_config import RunConfig
 from tests.deployments.cli.conftest import assay as assay  # noqa: PLC0414 a fixture here too
 from tests.deployments.public.foreign import write_modules

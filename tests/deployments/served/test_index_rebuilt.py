@@ -1,23 +1,31 @@
 """Schedules, and events that an index was rebuilt, on a real server with a real worker.
 
-Everything runs once for all tests of the module: a burst of ten events, a worse version, and an event that lacks a
-field, while the schedule of each minute fires.
+Everything runs once for all tests of the module: a burst of ten events that a fast clock begins, a worse version of a
+slow clock, an old event sent with the command of the guide, and events that cannot be evaluated, while the schedule of
+each minute fires.
 """
 
+import os
+import re
+import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.events.schemas.deployment_triggers import DeploymentEventTrigger
 from prefect.events.schemas.events import Event
 
+from deployments.cli._support.doctor_checks import Level, _check_automations
 from deployments.events import emit_index_rebuilt
-from deployments.registry.apply import AppliedChanges, Change
+from deployments.registry.automations import stale_automations
+from deployments.registry.changes import AppliedChanges, Change
+from deployments.registry.triggers import on_index_rebuilt
 from flows.config.run_config import RunConfig
 from flows.index_events.index_event import EVENT
 from flows.index_rebuilt import index_rebuilt
@@ -29,6 +37,8 @@ from tests.json_endpoint import JsonEndpoint
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
+GUIDE = Path(__file__).parents[3] / "docs" / "deployments.md"
+
 
 @dataclass(frozen=True)
 class Story:
@@ -36,21 +46,27 @@ class Story:
 
     Args:
         ground: Server and worker.
+        config: Configuration of the deployments.
         webhook: Endpoint that received the alerts.
         first: Changes of the first deployment.
         again: Changes of the second deployment.
         burst: Runs for a burst of ten events.
         worse: Runs for a worse version of another index.
+        old: Runs for an event of two hours ago, with a version that is a JSON number.
         lacking: Runs for an event without a version.
+        unknown: Runs for an event whose resource id lacks the prefix.
     """
 
     ground: Ground
+    config: dict[str, Any]
     webhook: JsonEndpoint
     first: list[AppliedChanges]
     again: list[AppliedChanges]
     burst: list[FlowRun]
     worse: list[FlowRun]
+    old: list[FlowRun]
     lacking: list[FlowRun]
+    unknown: list[FlowRun]
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +77,7 @@ def story(ground: Ground, webhook: JsonEndpoint) -> Story:
         "source": good,
         "metrics": ["faithfulness"],
         "judge": {"backend": "builtin", "max_concurrent_stages": 2},
-        "deploy": {"cron": "* * * * *", "alerts": {"webhook": "env:ALERTS"}},
+        "deploy": {"cron": "* * * * *", "alerts": {"webhook": "env:ALERTS"}, "debounce_seconds": 4},
     }
     first, again = ground.deploy(config), ground.deploy(config)
     with pytest.MonkeyPatch.context() as patch:
@@ -69,32 +85,59 @@ def story(ground: Ground, webhook: JsonEndpoint) -> Story:
         patch.chdir(ground.folder)
         for index in ("handbook", "worse"):
             index_rebuilt(RunConfig.model_validate(config), index=index, version="v1.0", dataset=good)
-    for version in (1, 2, 3, 4, 10, 5, 6, 7, 9, 8):
+    now = datetime.now(UTC)
+    payload = {"index": "handbook", "dataset": bad}
+    send_raw("rag.index.handbook", {**payload, "version": "v1.1"}, now + timedelta(days=1))
+    for version in (2, 3, 4, 10, 5, 6, 7, 9, 8):
         emit_index_rebuilt("handbook", f"v1.{version}", newest if version == 10 else bad)
-    emit_index_rebuilt("worse", "v1.1", bad)
-    send_raw("lacking", {"index": "lacking", "dataset": good})
-    runs = {index: wait_for_runs(ground, index) for index in ("handbook", "worse", "lacking")}
-    return Story(ground, webhook, first, again, *runs.values())
+    emit_index_rebuilt("worse", "v1.1", bad, announced=now - timedelta(seconds=100))
+    send_as_documented(ground.url, good, now - timedelta(hours=2))
+    send_raw("rag.index.lacking", {"index": "lacking", "dataset": good}, now)
+    send_raw("index.handbook", {**payload, "version": "v1.11"}, now)
+    runs = {index: wait_for_runs(ground, index) for index in ("handbook", "worse", "old", "lacking")}
+    unknown = until(lambda: all_ended(ground.runs("refuse-event")), "the run for an event that nobody listens to")
+    return Story(ground, config, webhook, first, again, *runs.values(), unknown=unknown)
 
 
 def wait_for_runs(ground: Ground, index: str) -> list[FlowRun]:
     """Wait until an index has runs and all have ended, and return them."""
 
     def look() -> list[FlowRun]:
-        found = [run for run in ground.runs("index-rebuilt") if run.parameters["index"] == index]
-        return found if all(run.state is not None and run.state.is_final() for run in found) else []
+        return all_ended([run for run in ground.runs("index-rebuilt") if run.parameters["index"] == index])
 
     runs: list[FlowRun] = until(look, f"the runs of {index}")
     return runs
 
 
-def send_raw(index: str, payload: dict[str, Any]) -> None:
+def all_ended(runs: list[FlowRun]) -> list[FlowRun]:
+    """Return the runs if all have ended, and none before."""
+    return runs if all(run.state is not None and run.state.is_final() for run in runs) else []
+
+
+def send_as_documented(url: str, dataset: str, occurred: datetime) -> None:
+    """Send an event with the command of the guide, with another index, a version that is a number, and another time."""
+    (command,) = re.findall(r"```bash\n(curl .*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    replaced = {
+        "rag.index.handbook": "rag.index.old",
+        '"index": "handbook"': '"index": "old"',
+        '"version": "1.42.0"': '"version": 7',
+        "s3://bucket/handbook/1.42.0.parquet": dataset,
+        "$(date -u +%Y-%m-%dT%H:%M:%SZ)": occurred.isoformat(),
+    }
+    for documented, other in replaced.items():
+        assert documented in command
+        command = command.replace(documented, other)
+    environment = {**os.environ, "PREFECT_API_URL": url, "NO_PROXY": "127.0.0.1"}
+    subprocess.run(["bash", "-ec", command], check=True, env=environment)
+
+
+def send_raw(resource: str, payload: dict[str, Any], occurred: datetime) -> None:
     """Send an event without the checks of `emit_index_rebuilt`."""
     event = Event.model_validate(
         {
             "event": EVENT,
-            "occurred": datetime.now(UTC),
-            "resource": {"prefect.resource.id": f"rag.index.{index}"},
+            "occurred": occurred,
+            "resource": {"prefect.resource.id": resource},
             "payload": payload,
         }
     )
@@ -103,7 +146,8 @@ def send_raw(index: str, payload: dict[str, Any]) -> None:
 
 
 def test_second_deployment_changes_nothing(story: Story) -> None:
-    assert {each.change for each in story.first if each.kind != "work pool"} == {Change.CREATED}
+    own = [each for each in story.first if each.kind in ("deployment", "limit") or each.name.endswith("index-rebuilt")]
+    assert {each.change for each in own} == {Change.CREATED}
     assert [(each.kind, each.name) for each in story.first] == [(each.kind, each.name) for each in story.again]
     assert {each.change for each in story.again} == {Change.UNCHANGED}
     with get_client(sync_client=True) as client:
@@ -115,10 +159,10 @@ def test_second_deployment_changes_nothing(story: Story) -> None:
 
 
 def test_burst_of_events_is_one_incremental_run_of_the_newest_version(story: Story) -> None:
-    (run,) = story.burst
-    assert {name: run.parameters[name] for name in ("index", "version")} == {"index": "handbook", "version": "v1.8"}
-    assert run.parameters["dataset"].endswith("bad.jsonl")  # the last event's; the newest version takes its place
-    assert state_of(run)[0] == "Accepted"
+    assert sorted(state_of(run)[0] for run in story.burst) == ["Accepted", *["Superseded"] * 9]
+    (run,) = (each for each in story.burst if state_of(each)[0] == "Accepted")
+    assert sum(run.run_count == 0 for run in story.burst) >= 5  # ended without a process, but for late ones
+    assert run.parameters["version"] == "v1.10"
     current = Baselines(str(story.ground.home / "baselines")).current("handbook")
     assert current is not None
     assert (current.version, current.why, current.run_id) == ("v1.10", "passed", str(run.id))
@@ -138,12 +182,22 @@ def test_worse_version_keeps_the_baseline_and_sends_an_alert(story: Story) -> No
     assert current.version == "v1.0"
 
 
-def test_event_without_a_field_fails_its_run_with_a_message(story: Story) -> None:
-    (run,) = story.lacking
-    name, message = state_of(run)
-    assert name == "Failed"
-    assert "the event rag.index.rebuilt lacks version" in message
-    assert [each["index"] for each in story.webhook.received if each["outcome"] == "error"] == ["lacking"]
+def test_old_event_with_a_number_as_its_version_is_evaluated(story: Story) -> None:
+    (run,) = story.old
+    assert state_of(run)[0] == "Accepted"
+    current = Baselines(str(story.ground.home / "baselines")).current("old")
+    assert current is not None
+    assert current.version == "7"
+    assert timedelta(hours=2) <= current.accepted - current.announced < timedelta(hours=3)
+
+
+def test_events_that_cannot_be_evaluated_are_reported_once(story: Story) -> None:
+    (run,), (refused,) = story.lacking, story.unknown
+    assert state_of(run)[0] == state_of(refused)[0] == "Failed"
+    assert "the event rag.index.rebuilt lacks version" in state_of(run)[1]
+    assert "no deployment listens to the event rag.index.rebuilt of the resource index.handbook" in state_of(refused)[1]
+    alerts = [(each["index"], each["version"]) for each in story.webhook.received if each["outcome"] == "error"]
+    assert sorted(alerts) == [("handbook", "v1.11"), ("lacking", "?")]
 
 
 def test_the_schedule_is_registered_and_fires(story: Story) -> None:
@@ -169,6 +223,48 @@ def test_command_emits_the_event(story: Story, assay: Callable[..., Any]) -> Non
     assert "lacks dataset" in refused.err
 
 
+def test_deployments_on_one_index_are_named(story: Story) -> None:
+    config = {"metrics": ["faithfulness"], "judge": {"backend": "builtin"}, "deploy": {"index": "manual"}}
+    overlaps = [each.name for each in story.ground.deploy(config, "-manual") if each.kind == "overlap"]
+    assert "index-rebuilt, index-rebuilt-manual" in overlaps
+
+
+def test_undeploy_removes_everything_of_a_configuration(story: Story, assay: Callable[..., Any]) -> None:
+    config = {"metrics": ["faithfulness"], "deploy": {"index": "gone", "cron": "0 0 1 1 *"}}
+    story.ground.deploy(config, "-gone")
+    with get_client(sync_client=True) as client:
+        client.delete_deployment(client.read_deployment_by_name("rerun-crashed/rerun-crashed-gone").id)
+        assert {each.name for each in stale_automations(client)} == {
+            "rag-assay: rerun-crashed-gone",
+            "rag-assay: rerun-crashed-gone: silence",
+        }
+        shown = assay("undeploy", "--name", "gone")
+        assert "add --yes to remove" in shown.out
+        assert client.read_deployment_by_name("evaluate/evaluate-gone")
+        done = assay("undeploy", "--name", "gone", "--yes")
+        assert (done.code, done.err) == (0, "")
+        assert "evaluate/evaluate-gone  (cron 0 0 1 1 * UTC)" in done.out
+        assert "removed    automation  rag-assay: rerun-crashed-gone: silence" in done.out
+        assert not [each.name for each in client.read_deployments() if each.name.endswith("-gone")]
+        assert not [each.name for each in client.read_automations() if "-gone" in each.name]
+        assert client.read_deployment_by_name("evaluate/evaluate")
+    assert "there are no such deployments" in assay("undeploy", "--name", "gone", "--yes").out
+
+
+def test_stale_automations_are_named_and_removed(story: Story) -> None:
+    earlier = on_index_rebuilt("rag-assay: index-rebuilt: long burst", "*", 10)
+    lost = on_index_rebuilt("rag-assay: index-rebuilt-lost", "*", 10)
+    with get_client(sync_client=True) as client:
+        for each in (earlier, lost):
+            trigger = DeploymentEventTrigger.model_validate(each)
+            trigger.set_deployment_id(client.read_deployment_by_name("index-rebuilt/index-rebuilt").id)
+            client.create_automation(trigger.as_automation())
+    (check,) = (each for each in _check_automations(story.ground.url) if each.name == "automations")
+    assert (check.level, check.found) == (Level.WARNING, "their deployment is gone: rag-assay: index-rebuilt-lost")
+    removed = [each.name for each in story.ground.deploy(story.config) if each.change is Change.REMOVED]
+    assert sorted(removed) == [earlier["name"], lost["name"]]
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -187,14 +283,20 @@ def test_invalid_event_is_refused_by_the_sender(values: tuple[str, str, str], me
 def test_endless_burst_evaluates_the_newest_version_so_far(ground: Ground) -> None:
     """Send events until a run has begun; a further run evaluates those that came later."""
     dataset = write(ground.folder / "endless.jsonl")
-    deploy = {"index": "endless*", "longest_wait_seconds": 40, "alerts": {"file": str(ground.folder / "alerts")}}
+    deploy = {
+        "index": "endless*",
+        "debounce_seconds": 4,
+        "longest_wait_seconds": 16,
+        "alerts": {"file": str(ground.folder / "alerts")},
+    }
     ground.deploy({"metrics": ["faithfulness"], "judge": {"backend": "builtin"}, "deploy": deploy}, "-endless")
     versions = iter(range(1, 1000))
 
     def announced() -> list[FlowRun]:
         emit_index_rebuilt("endless", str(next(versions)), dataset)
         time.sleep(1)
-        return [run for run in ground.runs("index-rebuilt-endless") if run.state_type is StateType.RUNNING]
+        runs = ground.runs("index-rebuilt-endless")
+        return [run for run in runs if run.state_type is StateType.RUNNING and run.parameters["version"] != "1"]
 
     (first,) = until(announced, "a run although events still arrive")
     last = next(versions) - 1
@@ -202,7 +304,7 @@ def test_endless_burst_evaluates_the_newest_version_so_far(ground: Ground) -> No
     assert state_of(over)[0] == "Accepted", state_of(over)
 
     def caught_up() -> bool:
-        current = Baselines(str(ground.home / "baselines")).current("endless")
+        current = Baselines(str(ground.home / "baselines"), "index-rebuilt-endless").current("endless")
         return current is not None and current.version == str(last)
 
     until(caught_up, "the last version")

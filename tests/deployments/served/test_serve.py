@@ -15,15 +15,20 @@ from tests.prefect_servers import clean_environment
 
 pytestmark = [pytest.mark.prefect]
 
+IN_BACKGROUND = ("bash", "-c", "trap '' INT; exec \"$@\"", "bash")
+"""Runs a command as a shell runs `command &` in a script: without attention to Ctrl-C."""
+
 EXAMPLE = Path(__file__).parents[3] / "examples" / "handbook.jsonl"
 
 
-def test_serve_runs_until_terminated_and_pauses_its_schedules(server_home: Path, tmp_path: Path) -> None:
+def test_serve_in_the_background_of_a_shell_ends_at_one_signal_and_pauses_its_schedules(
+    server_home: Path, tmp_path: Path
+) -> None:
     command = [str(Path(sys.executable).with_name("assay")), "serve", str(EXAMPLE), "--cron", "0 0 1 1 *"]
     log = tmp_path / "log"
     with log.open("wb") as file:
         process = subprocess.Popen(
-            [*command, "--name", "served"],
+            [*IN_BACKGROUND, *command, "--name", "served"],
             cwd=tmp_path,
             env=clean_environment() | {"ASSAY_HOME": str(server_home), "PREFECT_HOME": str(tmp_path / "prefect")},
             stdout=file,
@@ -35,19 +40,10 @@ def test_serve_runs_until_terminated_and_pauses_its_schedules(server_home: Path,
         with use_server(ensure_server(server_home)), get_client(sync_client=True) as client:
             working = client.read_deployment_by_name("evaluate/evaluate-served")
             assert (working.paused, working.work_pool_name) == (False, "rag-assay-serve")
-            assert _terminate(process) == 0, log.read_text(encoding="utf-8")
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 0, log.read_text(encoding="utf-8")
             assert client.read_deployment_by_name("evaluate/evaluate-served").paused
     finally:
         if process.poll() is None:
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
-
-
-def _terminate(process: "subprocess.Popen[bytes]") -> int:
-    """End the process as a user would, with a second signal if it takes long, and return its exit code."""
-    process.send_signal(signal.SIGTERM)
-    try:
-        return process.wait(60)
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGTERM)
-        return process.wait(60)

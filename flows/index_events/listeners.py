@@ -1,0 +1,79 @@
+"""Find the deployments that evaluate the versions of an index: those that listen to its events."""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from functools import cache
+
+from prefect.client.orchestration import SyncPrefectClient
+from prefect.client.schemas.filters import FlowFilter, FlowFilterName
+
+from flows.config.deploy_options import DeploySettings
+from flows.index_events.index_event import RESOURCE
+
+FLOW = "index-rebuilt"
+"""Name of the flow that evaluates versions of an index."""
+
+_PAGE = 200
+
+
+def read_listeners(client: SyncPrefectClient) -> dict[str, str]:
+    """Return a mapping from the names of the deployments that listen to index events to their patterns of indexes.
+
+    Args:
+        client: Client of the Prefect server.
+    """
+    found: dict[str, str] = {}
+    while True:
+        wanted = FlowFilter(name=FlowFilterName(any_=[FLOW]))
+        page = client.read_deployments(flow_filter=wanted, limit=_PAGE, offset=len(found))
+        for each in page:
+            deploy = (each.parameters.get("config") or {}).get("deploy") or {}
+            found[each.name] = str(deploy.get("index", DeploySettings().index))
+        if len(page) < _PAGE:
+            return dict(sorted(found.items()))
+
+
+def listening(listeners: Mapping[str, str], resource: str) -> list[str]:
+    """Return the names of the deployments that listen to the events of a resource.
+
+    Args:
+        listeners: Result of `read_listeners`.
+        resource: Id of the resource.
+
+    >>> listening({"index-rebuilt-a": "a*", "index-rebuilt-b": "b"}, "rag.index.abc")
+    ['index-rebuilt-a']
+    """
+    return [name for name, pattern in listeners.items() if fnmatchcase(resource, f"{RESOURCE}{pattern}")]
+
+
+def describe_listeners(listeners: Mapping[str, str]) -> str:
+    """Return a clause on the indexes whose events are listened to.
+
+    >>> describe_listeners({"index-rebuilt-a": "a*", "index-rebuilt-b": "b"})
+    'the deployments listen to a* (index-rebuilt-a), b (index-rebuilt-b)'
+    >>> describe_listeners({})
+    'no deployment listens to any index; create one with `assay deploy` or `assay serve`'
+    """
+    if not listeners:
+        return "no deployment listens to any index; create one with `assay deploy` or `assay serve`"
+    return f"the deployments listen to {', '.join(f'{pattern} ({name})' for name, pattern in listeners.items())}"
+
+
+def patterns_overlap(one: str, other: str) -> bool:
+    """Return whether an index matches both patterns, in which `*` stands for any characters.
+
+    >>> patterns_overlap("handbook-*", "*-en"), patterns_overlap("a*", "b*"), patterns_overlap("a", "a")
+    (True, False, True)
+    """
+
+    @cache
+    def overlap(i: int, j: int) -> bool:
+        if i == len(one) or j == len(other):
+            return set(one[i:] + other[j:]) <= {"*"}
+        if one[i] == "*":
+            return overlap(i + 1, j) or overlap(i, j + 1)
+        if other[j] == "*":
+            return overlap(i, j + 1) or overlap(i + 1, j)
+        return one[i] == other[j] and overlap(i + 1, j + 1)
+
+    return overlap(0, 0)

@@ -1,0 +1,51 @@
+"""The flow `refuse-event`: report an event whose index no deployment of the server evaluates.
+
+Such an event starts no run, so without this flow nobody would learn of it: a misspelt index, or a resource id without
+the prefix.
+"""
+
+from typing import Any
+
+from prefect import flow
+from prefect.client.orchestration import get_client
+from prefect.client.schemas import State
+from prefect.runtime import flow_run
+from prefect.states import Completed, Failed
+
+from flows.config.deploy_options import AlertSettings
+from flows.index_events.alerts import Alert, send, show_value
+from flows.index_events.index_event import EVENT, RESOURCE, ArrivedEvent
+from flows.index_events.listeners import describe_listeners, listening, read_listeners
+from tasks.prefect_support.patience import crash_without_server, wait_for_server
+
+
+@flow(name="refuse-event", persist_result=False, validate_parameters=True)
+@crash_without_server
+def refuse_event(event: dict[str, Any], alerts: AlertSettings | None = None) -> State[dict[str, Any]]:
+    """Send an alert about an event that no deployment listens to.
+
+    Args:
+        event: The event, as the trigger passes it.
+        alerts: Recipients of the alert.
+
+    Returns:
+        A state named Failed, or Completed if a deployment listens to the event.
+    """
+    arrived = ArrivedEvent.from_parameter(event)
+    with get_client(sync_client=True) as client:
+        listeners = wait_for_server(lambda: read_listeners(client))
+    if heard := listening(listeners, arrived.resource):
+        return Completed(message=f"the event is for {', '.join(heard)}", data={})
+    reason = (
+        f"no deployment listens to the event {EVENT} of the resource {arrived.resource}: the resource id must be "
+        f"{RESOURCE} with the id of an index, and {describe_listeners(listeners)}"
+    )
+    alert = Alert(
+        index=show_value(arrived.payload.get("index")),
+        version=show_value(arrived.payload.get("version")),
+        outcome="error",
+        worse=(reason,),
+        flow_run=str(flow_run.id),
+    )
+    send(alert, alerts or AlertSettings())
+    return Failed(message=reason, data={})
