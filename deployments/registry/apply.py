@@ -112,21 +112,21 @@ def remove(suffix: str, *, dry_run: bool) -> list[AppliedChanges]:
     Raises:
         AssayError: The server cannot be reached, or refuses a request.
     """
-    wanted = {each.full_name: each for each in build_specs(RunConfig(), suffix)}
+    specs = build_specs(RunConfig(), suffix)
     done: list[AppliedChanges] = []
     with _translate_server_errors(), get_client(sync_client=True) as client:
         found = {each.name: each for each in read_deployments(client)}
-        names = [spec.name for spec in wanted.values() if spec.name in found]
-        automations = [*automations_of(client, [spec.name for spec in wanted.values()]), *stale_automations(client)]
+        automations = [*automations_of(client, [spec.name for spec in specs]), *stale_automations(client)]
         unique = {each.id: each for each in automations}.values()
         if dry_run:
             done += [AppliedChanges("automation", each.name, Change.REMOVED) for each in unique]
         else:
             done += remove_automations(client, unique)
-        for name in names:
-            if not dry_run:
-                client.delete_deployment(found[name].id)
-            done.append(AppliedChanges("deployment", name, Change.REMOVED, _schedules(found[name])))
+        for spec in specs:
+            if (existing := found.get(spec.name)) is not None:
+                if not dry_run:
+                    client.delete_deployment(existing.id)
+                done.append(AppliedChanges("deployment", spec.full_name, Change.REMOVED, _schedules(existing)))
         if not dry_run:
             done += [each for each in apply_refusal(client) if each.change is not Change.UNCHANGED]
     return done
