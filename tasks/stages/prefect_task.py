@@ -8,7 +8,6 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
 
 from metric_core.stages import Stage
-from tasks.prefect_support.patience import is_unavailable
 
 RETRIES = 2
 RETRY_SECONDS = [1.0, 10.0]
@@ -45,7 +44,4 @@ def run_here(task: Task[..., Any], *arguments: Any) -> Any:
 
 
 def _is_transient(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
-    error = state.data
-    return isinstance(error, ConnectionError | TimeoutError) or (
-        isinstance(error, BaseException) and is_unavailable(error)
-    )
+    return isinstance(state.data, ConnectionError | TimeoutError)
