@@ -170,9 +170,10 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
         DeploymentSpec(
             name=f"refuse-event{suffix}",
             flow="refuse-event",
-            entrypoint="flows.refuse_event.refuse_event",
+            entrypoint="rag_assay.prefect_flows.refuse_event",
             description="Send an alert about an index event that no deployment listens to.",
             parameters={"alerts": written.get("deploy", {}).get("alerts", {})},
+            runs_again=again,
         ),
     )
 

@@ -13,6 +13,7 @@ from flows.config.run_config import RunConfig  # noqa: E402
 from flows.evaluate import Evaluation, evaluate, run_evaluation  # noqa: E402
 from flows.index_rebuilt import index_rebuilt  # noqa: E402
 from flows.prune import PruneReport, PruneSettings, prune  # noqa: E402
+from flows.refuse_event import refuse_event  # noqa: E402
 from flows.rerun_stage import rerun_stage  # noqa: E402
 from flows.resume_crashed import rerun_crashed  # noqa: E402
 
@@ -29,6 +30,7 @@ __all__ = [
     "evaluate",
     "index_rebuilt",
     "prune",
+    "refuse_event",
     "rerun_crashed",
     "rerun_stage",
     "run_evaluation",
