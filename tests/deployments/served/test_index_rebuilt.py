@@ -94,9 +94,9 @@ def story(ground: Ground, webhook: JsonEndpoint) -> Story:
     send_as_documented(ground.url, good, now - timedelta(hours=2))
     send_raw("rag.index.lacking", {"index": "lacking", "dataset": good}, now)
     send_raw("index.handbook", {**payload, "version": "v1.11"}, now)
-    runs = {index: wait_for_runs(ground, index) for index in ("handbook", "worse", "old", "lacking")}
+    burst, worse, old, lacking = (wait_for_runs(ground, index) for index in ("handbook", "worse", "old", "lacking"))
     unknown = until(lambda: all_ended(ground.runs("refuse-event")), "the run for an event that nobody listens to")
-    return Story(ground, config, webhook, first, again, *runs.values(), unknown=unknown)
+    return Story(ground, config, webhook, first, again, burst, worse, old, lacking, unknown)
 
 
 def wait_for_runs(ground: Ground, index: str) -> list[FlowRun]:

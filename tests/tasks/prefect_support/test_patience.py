@@ -10,6 +10,7 @@ import httpx
 import pytest
 from prefect import flow
 from prefect.client.orchestration import get_client
+from prefect.concurrency.sync import concurrency
 from prefect.flow_engine import run_flow
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
@@ -70,7 +71,6 @@ def test_request_is_repeated_until_the_server_is_back_or_the_time_is_over() -> N
 def test_run_goes_on_when_the_server_comes_back(relay: Relay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     entered: list[str] = []
-    concurrency = concurrency_limits.concurrency
 
     @contextmanager
     def leave(names: list[str], **options: Any) -> Iterator[None]:
