@@ -48,6 +48,7 @@ golden file="tests/golden/cases.json":
 # Pin all dependencies with hashes; options go to uv: `just lock --upgrade`
 lock *options:
     @just _compile run.txt {{ options }}
+    @just _compile container.txt --extra container --constraints constraints/run.txt {{ options }}
     @just _compile dev.txt --extra dev --constraints constraints/run.txt {{ options }}
 
 @_compile file *options:

@@ -101,7 +101,7 @@ def build_config(job: JobSpec, options: JobOptions) -> RunConfig:
                 "source": str(options.folders.find(parameters.data_path)),
                 "metrics": choices,
                 "column_map": parameters.column_map or {},
-                "limit": job.num_examples,
+                "limit": job.num_examples or None,
                 "on_bad_row": "skip",
                 "judge": {"backend": "server", "server": _given_options(server)},
                 "embedder": _embedder(job, products, options.api_key),

@@ -97,7 +97,10 @@ class JobParameters(_Part):
 
 
 class JobSpec(_Part):
-    """A job in eval-hub's format. Other fields are accepted and reported as not used."""
+    """A job in eval-hub's format. Other fields are accepted and reported as not used.
+
+    `num_examples` is the number of rows to evaluate, from the first; 0, like none, means all rows.
+    """
 
     model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
 
@@ -107,7 +110,7 @@ class JobSpec(_Part):
     benchmark_index: int = Field(0, ge=0)
     model: JobModel
     parameters: JobParameters = JobParameters()
-    num_examples: int | None = Field(None, ge=1)
+    num_examples: int | None = Field(None, ge=0)
     callback_url: Annotated[str, AfterValidator(refuse_secrets)] | None = None
 
     @model_validator(mode="before")

@@ -10,7 +10,7 @@ from prefect.runtime import flow_run
 from flows.config.run_config import RunConfig, tables_root, with_launched_judge
 from flows.execution.artifacts import show_progress
 from flows.execution.plan import Plan
-from flows.execution.run_record import build_manifest, choose_folder, record_run
+from flows.execution.run_record import build_manifest, choose_folder, planned_kinds, record_run
 from flows.execution.runners import start_runner
 from tasks.launcher import launch_for_scope
 from tasks.models.caches import open_cache
@@ -61,7 +61,7 @@ def open_run(config: RunConfig, plan: Plan, ending: str = "", origin: Mapping[st
     if config.cache is not None:
         open_cache(config.cache).ensure()
     folder = choose_folder(config, ending)
-    with folder.lock(), running_judge(config) as ready:
+    with folder.lock(), running_judge(config, needed=bool(planned_kinds(plan))) as ready:
         models = models_for(str(flow_run.id))
         manifest = {**build_manifest(ready, plan, models), **(origin or {})}
         run = Run(ready, plan, models, folder, manifest)
@@ -71,14 +71,18 @@ def open_run(config: RunConfig, plan: Plan, ending: str = "", origin: Mapping[st
 
 
 @contextmanager
-def running_judge(config: RunConfig) -> Iterator[RunConfig]:
+def running_judge(config: RunConfig, *, needed: bool = True) -> Iterator[RunConfig]:
     """Yield the configuration with a running judge, which is launched for the block if the configuration says so.
 
     Answers that could not be cached at once are cached at the end of the block if possible.
+
+    Args:
+        config: Configuration of the run.
+        needed: False if no stage of the run asks a judge; none is launched then.
     """
     create_limits((config.judge, *config.panel), update=False)
     try:
-        if config.judge.launch is None:
+        if config.judge.launch is None or not needed:
             yield config
             return
         with launch_for_scope(config.judge.launch, assay_home()) as running:

@@ -18,7 +18,9 @@ from flows.execution.plan import Plan
 from flows.execution.stage_settings import judged_settings
 from metric_core.errors import ConfigError, RunFolderError
 from metric_core.judge_questions import QuestionKind
+from metric_core.stages import Stage
 from tasks.judges.panel import PanelJudge
+from tasks.judges.protocol import NO_JUDGE
 from tasks.models.run_models import RunModels
 from tasks.runs.run_folder import FORMAT, MANIFEST, RunFolder
 from tasks.sources.location import HUB
@@ -89,11 +91,12 @@ def build_manifest(config: RunConfig, plan: Plan, models: RunModels) -> dict[str
         models: Models of the run.
     """
     selected = models.select(judged_settings(config))
-    judge = selected.judge()
+    kinds = planned_kinds(plan)
+    judge = selected.judge() if kinds else None
     members = judge.members if isinstance(judge, PanelJudge) else (judge,)
     identities: dict[str, Any] = {
-        "judge": judge.identity,
-        "embedder": selected.embedder().identity,
+        "judge": NO_JUDGE if judge is None else judge.identity,
+        "embedder": selected.embedder().identity if _embeds(config, plan) else None,
         "language": selected.pipeline().identity,
     }
     if config.language.recognizer is not None:
@@ -104,21 +107,27 @@ def build_manifest(config: RunConfig, plan: Plan, models: RunModels) -> dict[str
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "source": config.source,
         "config": settings_for_manifest(config),
-        **{name: _fields(identity) for name, identity in identities.items()},
+        **{name: identity and _fields(identity) for name, identity in identities.items()},
         "judge_features": _fields(features) if (features := getattr(members[0], "features", None)) else None,
         "server_warnings": [],
-        "judge_fingerprints": {kind: judge.fingerprint(kind) for kind in _planned_kinds(plan)},
-        "panel": [_fields(member.identity) for member in members] if len(members) > 1 else [],
+        "judge_fingerprints": {kind: judge.fingerprint(kind) for kind in kinds} if judge is not None else {},
+        "panel": [_fields(member.identity) for member in members if member is not None] if len(members) > 1 else [],
         "stage_versions": {stage: STAGES[stage].version for stage in plan.sharded_stages},
-        "calibration": calibration_entry(config, plan, models),
+        "calibration": calibration_entry(config, plan, models) if kinds else {"metrics": {}, "not_covered": []},
         "left_out": {metric: list(columns) for metric, columns in plan.left_out.items()},
         "versions": {"python": platform.python_version()} | {package: version(package) for package in _VERSIONS},
     }
 
 
-def _planned_kinds(plan: Plan) -> list[QuestionKind]:
-    """Return the kinds of questions that the stages of a run may ask."""
+def planned_kinds(plan: Plan) -> list[QuestionKind]:
+    """Return the kinds of questions that the stages of a run may ask; if there are none, it needs no judge."""
     return sorted({kind for stage in plan.sharded_stages for kind in STAGES[stage].asks})
+
+
+def _embeds(config: RunConfig, plan: Plan) -> bool:
+    """Return whether a run compares vectors, or has a judge that does."""
+    judges = (config.judge, *config.panel) if planned_kinds(plan) else ()
+    return Stage.SIMILARITY in plan.sharded_stages or any(judge.backend == "builtin" for judge in judges)
 
 
 def settings_for_manifest(config: RunConfig) -> dict[str, Any]:

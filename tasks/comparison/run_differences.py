@@ -11,6 +11,7 @@ from typing import Any
 
 from metric_core import columns as c
 from tasks.comparison.run_pair import RunPair
+from tasks.judges.protocol import NO_JUDGE
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.option import scoring_options
@@ -102,14 +103,23 @@ def find_differences(pair: RunPair) -> RunDifferences:
 def _compare_settings(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDifference]:
     before, after = a.manifest, b.manifest
     for model, fields in _MODELS.items():
+        if model in ("judge", "embedder") and not (_was_used(before, model) and _was_used(after, model)):
+            continue  # no metric of both runs depends on it
         yield from _differing_fields(model, _select(before.get(model), fields), _select(after.get(model), fields), True)
-    yield from _compare_request_modes(a, b)
+    if _was_used(before, "judge") and _was_used(after, "judge"):
+        yield from _compare_request_modes(a, b)
     yield from _compare_metrics(before, after)
     old, new = a.config, b.config
     yield from _differing_fields("verdict", {"": old.get("verdict")}, {"": new.get("verdict")}, True)
     yield from _differing_fields("calibration applied to", _applied_settings(before), _applied_settings(after), True)
     yield from _differing_fields("", _select(old, _COMPARED), _select(new, _COMPARED), False)
     yield from _differing_fields("version of", before.get("versions") or {}, after.get("versions") or {}, False)
+
+
+def _was_used(manifest: Mapping[str, Any], model: str) -> bool:
+    """Return whether a run used a judge or an embedder."""
+    used = manifest.get(model, {})
+    return used is not None and used.get("backend") != NO_JUDGE.backend
 
 
 def _applied_settings(manifest: Mapping[str, Any]) -> dict[str, Any]:

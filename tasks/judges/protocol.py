@@ -29,6 +29,10 @@ class JudgeIdentity:
     language_model: bool
 
 
+NO_JUDGE = JudgeIdentity("none", "none", "", "No metric of this run asks a judge.", language_model=False)
+"""The identity that a run records if it needs no judge; the configured one is neither started nor asked."""
+
+
 @dataclass(frozen=True, slots=True)
 class PanelVote:
     """The vote of one judge of a panel.

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -18,26 +19,10 @@ FOLDER = ROOT / "deployments" / "container"
 COMPOSE: dict[str, Any] = yaml.safe_load((FOLDER / "compose.yaml").read_text(encoding="utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 CONTAINERFILE = (FOLDER / "Containerfile").read_text(encoding="utf-8")
+JUDGE_FILE = (FOLDER / "vllm.Containerfile").read_text(encoding="utf-8")
+STAYING = [name for name, service in SERVICES.items() if service.get("restart") != "no"]
+"""The services that do not end."""
 
-TOP_KEYS = {"name", "services", "networks", "volumes"}
-SERVICE_KEYS = {
-    "build",
-    "cap_drop",
-    "command",
-    "depends_on",
-    "deploy",
-    "environment",
-    "healthcheck",
-    "image",
-    "init",
-    "ipc",
-    "networks",
-    "ports",
-    "profiles",
-    "restart",
-    "security_opt",
-    "volumes",
-}
 VLLM_OPTIONS = {
     "--enable-prompt-tokens-details",
     "--gpu-memory-utilization",
@@ -64,8 +49,8 @@ def strings(content: Any) -> Iterator[str]:
         yield content
 
 
-def instructions(name: str) -> list[list[str]]:
-    joined = CONTAINERFILE.replace("\\\n", " ")
+def instructions(name: str, content: str = CONTAINERFILE) -> list[list[str]]:
+    joined = content.replace("\\\n", " ")
     return [shlex.split(line)[1:] for line in joined.splitlines() if line.startswith(f"{name} ")]
 
 
@@ -74,13 +59,16 @@ def example_variables() -> dict[str, str]:
     return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
 
 
-def test_only_keys_of_compose_files_are_used() -> None:
-    assert {key for key in COMPOSE if not key.startswith("x-")} == TOP_KEYS
-    assert set().union(*SERVICES.values()) <= SERVICE_KEYS
+def test_the_compose_file_fits_the_schema_of_the_specification() -> None:
+    arguments = ["--builtin-schema", "vendor.compose-spec", str(FOLDER / "compose.yaml")]
+    done = subprocess.run(
+        [sys.executable, "-m", "check_jsonschema", *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
 
 
-def test_server_database_worker_and_judge_are_there() -> None:
-    assert SERVICES.keys() == {"postgres", "prefect-server", "worker", "vllm"}
+def test_server_database_deployment_worker_and_judge_are_there() -> None:
+    assert SERVICES.keys() == {"postgres", "prefect-server", "deploy", "worker", "vllm"}
     assert services(with_key="profiles") == ["vllm"]
 
 
@@ -89,8 +77,8 @@ def test_references_of_a_service_exist(name: str) -> None:
     service = SERVICES[name]
     assert set(service["networks"]) <= COMPOSE["networks"].keys()
     for other, how in service.get("depends_on", {}).items():
-        assert how["condition"] == "service_healthy"
-        assert "healthcheck" in SERVICES[other]
+        assert how["condition"] == ("service_healthy" if other in STAYING else "service_completed_successfully")
+        assert "healthcheck" in SERVICES[other] or other not in STAYING
         assert how.get("required", True) is ("profiles" not in SERVICES[other])
     for volume in service.get("volumes", []):
         source, target = volume.rsplit(":", 2)[:2] if volume.endswith(":ro") else volume.rsplit(":", 1)
@@ -104,10 +92,15 @@ def test_every_volume_and_network_is_used() -> None:
     assert {network for service in SERVICES.values() for network in service["networks"]} == COMPOSE["networks"].keys()
 
 
+@pytest.mark.parametrize("name", STAYING)
+def test_every_staying_service_has_a_health_check(name: str) -> None:
+    assert SERVICES[name]["healthcheck"]["test"][0] == "CMD"
+
+
 @pytest.mark.parametrize("name", SERVICES)
-def test_every_service_has_a_health_check_and_a_pinned_image(name: str) -> None:
+def test_every_service_has_a_pinned_image_and_a_limit_of_memory(name: str) -> None:
     service = SERVICES[name]
-    assert service["healthcheck"]["test"][0] == "CMD"
+    assert service["deploy"]["resources"]["limits"]["memory"].startswith("${")
     assert re.fullmatch(r"[\w./-]+:(local|v?\d+\.\d+[\w.-]*)", service["image"])
     assert ("build" in service) is service["image"].endswith(":local")
 
@@ -126,11 +119,70 @@ def test_the_database_is_reachable_by_the_server_only() -> None:
 
 
 @pytest.mark.parametrize("name", services(with_key="build"))
-def test_the_image_is_built_from_this_repository(name: str) -> None:
+def test_images_are_built_from_this_repository(name: str) -> None:
     build = SERVICES[name]["build"]
     context = (FOLDER / build["context"]).resolve()
-    assert context == ROOT
-    assert (context / build["dockerfile"]).samefile(FOLDER / "Containerfile")
+    file = "vllm.Containerfile" if name == "vllm" else "Containerfile"
+    assert context == (FOLDER if name == "vllm" else ROOT)
+    assert (context / build["dockerfile"]).samefile(FOLDER / file)
+
+
+def test_no_service_of_ours_runs_as_root_or_gains_privileges() -> None:
+    for name in services(with_key="build"):
+        assert (SERVICES[name]["cap_drop"], SERVICES[name]["security_opt"]) == (["ALL"], ["no-new-privileges:true"])
+    assert instructions("USER", JUDGE_FILE) == [["judge"]]
+    assert instructions("USER") == [["assay"]]
+
+
+def test_the_judge_gets_the_gpus_that_it_uses_and_a_folder_that_its_user_may_write() -> None:
+    service = SERVICES["vllm"]
+    (devices,) = service["deploy"]["resources"]["reservations"]["devices"]
+    parallel = service["command"][service["command"].index("--tensor-parallel-size") + 1]
+    assert devices["count"] == parallel == "${JUDGE_GPUS:-1}"
+    assert service["volumes"] == ["judge:/cache"]
+    assert "/cache" in instructions("RUN", JUDGE_FILE)[0]
+    assert all("/root" not in text for text in strings(service))
+    caches = dict(word.split("=") for word in instructions("ENV", JUDGE_FILE)[0])
+    assert all(path.startswith("/cache") for path in caches.values())
+    assert re.fullmatch(r"vllm/vllm-openai:v\d+\.\d+\.\d+", instructions("FROM", JUDGE_FILE)[0][0])
+
+
+def test_folders_of_volumes_belong_to_the_user_of_the_image() -> None:
+    made = instructions("RUN")[-1]
+    mounted = [
+        volume.split(":")[1]
+        for name in ("prefect-server", "deploy", "worker")
+        for volume in SERVICES[name]["volumes"]
+        if volume.split(":")[0] in COMPOSE["volumes"]
+    ]
+    assert mounted
+    assert set(mounted) <= set(made)
+
+
+def test_leases_of_slots_outlive_the_server(tmp_path: Path) -> None:
+    from prefect.server.concurrency.lease_storage.filesystem import ConcurrencyLeaseStorage
+    from prefect.settings import PREFECT_HOME, temporary_settings
+
+    variables = SERVICES["prefect-server"]["environment"]
+    assert variables["PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE"] == ConcurrencyLeaseStorage.__module__
+    assert f"prefect:{variables['PREFECT_HOME']}" in SERVICES["prefect-server"]["volumes"]
+    with temporary_settings({PREFECT_HOME: tmp_path}):
+        assert tmp_path in ConcurrencyLeaseStorage().storage_path.parents
+
+
+def test_the_image_has_what_docker_and_kubernetes_workers_and_other_stores_need() -> None:
+    pins = (ROOT / "constraints" / "container.txt").read_text(encoding="utf-8")
+    for package in ("prefect-docker", "prefect-kubernetes", "psycopg", "s3fs"):
+        assert re.search(rf"^{package}(\[\w+\])?==", pins, re.MULTILINE), package
+
+
+def test_the_services_start_in_an_order_that_can_work() -> None:
+    """Deployments exist before the worker asks for runs, and the server answers before anything is deployed."""
+    needed = {name: set(service.get("depends_on", {})) for name, service in SERVICES.items()}
+    assert needed["worker"] >= {"deploy", "prefect-server"}
+    assert needed["deploy"] == {"prefect-server"}
+    assert needed["prefect-server"] == {"postgres"}
+    TopologicalSorter(needed).prepare()
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -139,7 +191,7 @@ def test_prefects_variables_are_known_to_prefect(name: str) -> None:
         assert not variable.startswith("PREFECT_") or hasattr(prefect.settings, variable)
 
 
-@pytest.mark.parametrize("name", ["prefect-server", "worker", "vllm"])
+@pytest.mark.parametrize("name", ["prefect-server", "deploy", "worker", "vllm"])
 def test_nothing_reports_home(name: str) -> None:
     variables = SERVICES[name]["environment"]
     assert variables["DO_NOT_TRACK"] == "1"
@@ -194,14 +246,13 @@ def test_files_copied_into_the_image_exist_and_are_not_ignored() -> None:
 
 def test_the_image_holds_to_the_pinned_dependencies_and_runs_without_root() -> None:
     installs = [words for words in instructions("RUN") if "install" in words and "pip" in words]
-    assert installs[0][-2:] == ["-r", "/src/constraints/run.txt"]
+    assert installs[0][-2:] == ["-r", "/src/constraints/container.txt"]
     assert "--require-hashes" in installs[0]
     assert all("--no-deps" in words for words in installs[1:])
-    assert instructions("USER") == [["assay"]]
     assert all(re.match(r"python:3\.11\.\d+-slim", words[0]) for words in instructions("FROM"))
 
 
 def test_the_worker_has_every_variable_that_the_example_names() -> None:
     named = set(re.findall(r"env:(\w+)", (ROOT / "examples" / "deployed.toml").read_text(encoding="utf-8")))
     assert named
-    assert named <= SERVICES["worker"]["environment"].keys()
+    assert named <= SERVICES["worker"]["environment"].keys() & SERVICES["deploy"]["environment"].keys()

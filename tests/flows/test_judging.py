@@ -1,6 +1,7 @@
 """Judging in runs: explanations, panel agreement, and usage that matches the counts of the server."""
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Event
@@ -17,6 +18,7 @@ from deployments.cli._support.usage import agreement_line, usage_lines, usage_ta
 from flows.config.run_config import RunConfig
 from flows.evaluate import Evaluation, run_evaluation
 from flows.execution import artifacts
+from metric_core.errors import JudgeError
 from tests.tasks.builders import says, script
 from tests.tasks.judges.openai.fake_server import FakeServer, Fault
 
@@ -244,3 +246,17 @@ def test_artifact_that_cannot_be_written_is_a_warning(tmp_path: Path, monkeypatc
     )
     found = artifacts_of(Path(evaluation.folder)).keys()
     assert found & {artifacts.USAGE, artifacts.SUMMARY, artifacts.REPORT} == {artifacts.REPORT}
+
+
+def test_a_metric_that_needs_no_model_is_computed_although_no_server_answers(tmp_path: Path) -> None:
+    """Neither judge nor embedding server is asked, and no judge is launched."""
+    nowhere = {"backend": "server", "server": {"urls": ["http://127.0.0.1:9/v1"], "model": "absent"}}
+    launched = {"backend": "server", "launch": {"model": "absent", "python": sys.executable}}
+    for name, judge in (("down", nowhere), ("launched", launched)):
+        run = evaluate(tmp_path / name, metrics=("string_similarity",), judge=judge, embedder=nowhere)
+        assert read(run, "summary.json")["metrics"][0]["scored"] == len(ROWS)
+        manifest = read(run, "run.json")
+        assert (manifest["judge"]["backend"], manifest["embedder"]) == ("none", None)
+        assert "No metric of this run asks a judge." in (run / "report.html").read_text(encoding="utf-8")
+    with pytest.raises(JudgeError, match="cannot be reached"):
+        evaluate(tmp_path / "asked", metrics=("faithfulness",), judge=nowhere)

@@ -23,6 +23,7 @@ def blocks(file: str) -> list[str]:
     ("file", "declared"),
     [
         ("run.txt", PROJECT["dependencies"]),
+        ("container.txt", [*PROJECT["dependencies"], *EXTRAS["container"], *EXTRAS["postgres"], *EXTRAS["s3"]]),
         ("dev.txt", [*PROJECT["dependencies"], *EXTRAS["browser"], *EXTRAS["test"], *EXTRAS["dev"]]),
     ],
 )
@@ -36,7 +37,7 @@ def test_every_dependency_is_pinned_within_its_range(file: str, declared: list[s
         assert all(requirement.specifier.contains(version) for version in versions), f"{name}: run `just lock`"
 
 
-@pytest.mark.parametrize("file", ["run.txt", "dev.txt"])
+@pytest.mark.parametrize("file", ["run.txt", "container.txt", "dev.txt"])
 def test_every_pin_has_its_hashes(file: str) -> None:
     found = blocks(file)
     assert found

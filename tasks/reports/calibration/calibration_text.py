@@ -7,6 +7,7 @@ from typing import Any
 from metric_core.calibration.calibrate import FIGURES, Figure
 from tasks.calibration.calibration_files import Calibration, format_day, parse_figure
 from tasks.calibration.human_agreement import read_agreements
+from tasks.judges.protocol import NO_JUDGE
 from tasks.reports.run.summary_view import format_fixed
 
 _HEADLINES = {"kappa": "kappa", "auroc": "AUROC", "spearman": "Spearman", "mae": "mean absolute error"}
@@ -18,7 +19,7 @@ NOT_CALIBRATED = "not calibrated: how far this judge agrees with people on data 
 
 
 def agreement_lines(manifest: Mapping[str, Any]) -> list[str]:
-    """Return the judge's agreement with people, a line per metric that asks a judge.
+    """Return the judge's agreement with people, a line per metric that asks a judge; nothing for a run without one.
 
     Args:
         manifest: Content of run.json.
@@ -26,6 +27,8 @@ def agreement_lines(manifest: Mapping[str, Any]) -> list[str]:
     >>> agreement_lines({})
     ['not calibrated: how far this judge agrees with people on data like this has not been measured']
     """
+    if (manifest.get("judge") or {}).get("backend") == NO_JUDGE.backend:
+        return []
     entry = manifest.get("calibration") or {}
     known = entry.get("metrics", {})
     verdict = (manifest.get("config") or {}).get("verdict")

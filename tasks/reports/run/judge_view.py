@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tasks.judges.protocol import NO_JUDGE
 from tasks.reports.calibration.calibration_text import agreement_lines
 
 _TITLES = {
+    NO_JUDGE.backend: "No judge",
     "builtin": "Baseline judge, no language model",
     "scripted": "Scripted judge, answers from a file",
     "panel": "Panel of judges",

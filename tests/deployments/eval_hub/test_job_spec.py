@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib.metadata import version
 from pathlib import Path
 from threading import Thread
 from typing import Any, ClassVar
@@ -104,6 +105,9 @@ def test_documented_job_returns_the_documented_results(
         sum(part for part, name in zip(parts, by_name, strict=True) if name in counted) / len(counted)
     )
     assert results.evaluation_metadata["primary_score"]["passed"] is True
+    assert results.evaluation_metadata["framework_version"] == version("rag-assay")
+    assert results.evaluation_metadata["judge"]["model"] == "Qwen/Qwen3-8B"
+    assert results.evaluation_metadata["embedder"]["model"] == "embedder"
     rows = [json.loads(line) for line in (tmp_path / "run/results.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["user_input"] for row in rows] == [ROWS[number]["asked"] for number in range(4)]
     assert {body["temperature"] for body in judge.asked} == {0.1, 0.7}
@@ -121,6 +125,12 @@ def test_every_field_reaches_the_configuration(data: Path) -> None:
     assert (embedder.urls, embedder.model, embedder.api_key) == (("http://127.0.0.1:8001/v1",), "BAAI/bge-m3", None)
     assert (config.limit, config.column_map) == (5, {"asked": "user_input", "told": "response"})
     assert (config.source, config.out, config.on_bad_row) == (str(data / "handbook.jsonl"), "runs/x", "skip")
+
+
+@pytest.mark.parametrize(("number", "limit"), [(0, None), (None, None), (3, 3)])
+def test_no_number_of_examples_and_zero_mean_all_rows(data: Path, number: int | None, limit: int | None) -> None:
+    job = JobSpec.from_content(minimal() | {"num_examples": number})
+    assert build_config(job, JobOptions(folders=DataFolders(data=data))).limit == limit
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
@@ -184,7 +194,7 @@ def test_data_is_searched_for_in_the_documented_order(tmp_path: Path) -> None:
         (minimal() | {"benchmark_config": {}}, "two names of one field; keep parameters"),
         (minimal() | {"provider_id": "lm_eval"}, "for the provider 'lm_eval', this is ragas or rag-assay"),
         (minimal() | {"callback_url": "http://me:pw@h"}, "callback_url: .* must hold no password"),
-        (minimal() | {"num_examples": 0}, "num_examples: Input should be greater than or equal to 1"),
+        (minimal() | {"num_examples": -1}, "num_examples: Input should be greater than or equal to 0"),
     ],
 )
 def test_unreadable_job_is_refused(content: Any, message: str) -> None:

@@ -117,3 +117,11 @@ def test_changed_responses_are_no_serious_difference(tmp_path: Path) -> None:
     found = find_differences(RunPair.from_runs(FinishedRun(a), FinishedRun(b), Matching()))
     assert found.serious == ()
     assert dict(found.rows.columns) == {"response": compared.ROWS}
+
+
+def test_a_judge_or_embedder_that_only_one_run_used_makes_no_difference(tmp_path: Path) -> None:
+    unused = {"judge": {"backend": "none", "model": "none", "revision": ""}, "embedder": None, "judge_fingerprints": {}}
+    used = {"judge": JUDGE, "embedder": {"model": "small"}, "judge_fingerprints": {"verdict": "1"}}
+    config = {"config": {"judge": {"server": {"temperature": 0.7}}}}
+    assert differing(tmp_path / "one", used, {**unused, **config}).serious == ()
+    assert differing(tmp_path / "none", unused, {**unused, **config}).serious == ()
