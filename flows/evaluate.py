@@ -19,6 +19,7 @@ from flows.execution.server_warnings import warn_about_servers
 from flows.execution.shards import Shard, ShardQueue, Submitted
 from flows.execution.stage_settings import metrics_of, retrieval_settings, samples_settings, use_fetched_contexts
 from flows.execution.stage_submitter import StageSubmitter
+from flows.execution.text_warnings import text_warnings
 from metric_core.errors import FailedCellsError
 from metric_core.stages import Stage
 from tasks.prefect_support.patience import crash_without_server
@@ -130,7 +131,7 @@ def finish(run: Run, read: SamplesResult, refs: Sequence[StageRef], findings: Ma
         findings: Further content of run.json.
     """
     server_warnings = (*run.manifest["server_warnings"], *warn_about_servers(refs))
-    warnings = (*read.warnings, *server_warnings)
+    warnings = (*read.warnings, *text_warnings(refs, run.manifest), *server_warnings)
     manifest = {
         **run.manifest,
         **findings,

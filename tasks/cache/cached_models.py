@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.codec import ENTITIES, vectors
 from tasks.cache.get_or_compute import CachedComputation, Compute, OnValue
-from tasks.embedders.protocol import Embedder, EmbedderIdentity
+from tasks.embedders.protocol import Embedder, EmbedderIdentity, TextCoverage, coverage_of
 from tasks.recognizers.protocol import Entity, EntityRecognizer, RecognizerIdentity
 from tasks.runtime import cancellation
 
@@ -18,6 +18,9 @@ T = TypeVar("T")
 
 VERSION = 1
 """Incremented whenever a model of the same identity would return something else."""
+
+EMBEDDER_VERSION = 2
+"""The same for embedders. 2: texts that a model does not read at once are covered by windows."""
 
 _BATCH = 1024
 """Texts per call of a model: enough to keep several servers busy, few enough that a killed run loses little."""
@@ -40,6 +43,10 @@ class CachedEmbedder:
         """The identity of the model."""
         return self._embedder.identity
 
+    def coverage(self, texts: Sequence[str]) -> list[TextCoverage]:
+        """Return how the embedder covers each text."""
+        return coverage_of(self._embedder, texts)
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return vectors of shape (len(texts), dimensions), in the order of the texts; embed equal texts once."""
         identity = self.identity
@@ -47,7 +54,7 @@ class CachedEmbedder:
         if not texts:
             return np.empty((0, identity.dimensions), np.float32)
         embed: Compute[NDArray[np.float32]] = _in_batches(self._embedder.embed, texts)
-        parts = (str(VERSION), *map(str, astuple(identity)))
+        parts = (str(EMBEDDER_VERSION), *map(str, astuple(identity)))
         return np.stack(
             CachedComputation(self._cache, codec, embed).values([codec.key(*parts, text) for text in texts])
         )

@@ -14,10 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metric_core.errors import AssayError, MissingDependencyError
-from tasks.embedders.protocol import EmbedderIdentity
+from tasks.embedders.protocol import EmbedderIdentity, TextCoverage
+from tasks.embedders.unknown_text import find_problem
+from tasks.embedders.windows import split_evenly
 
 _DIMENSIONS = 384
 _MAX_TOKENS = 256
+_SPECIAL_TOKENS = 2
+_UNKNOWN = "[UNK]"
 # Small batches of equal length beat large padded ones on a CPU.
 _BATCH_SIZE = 16
 
@@ -77,8 +81,10 @@ MODEL = PackagedFile(
 class MiniLm:
     """An embedder with all-MiniLM-L6-v2 on the CPU: 384 dimensions, mean of the token vectors, length 1.
 
-    The model is loaded at the first use. Texts are truncated after 256 tokens; an empty text is embedded as a space.
-    The vector of a text does not depend on the rest of the batch. Thread-safe.
+    The model is loaded at the first use. It reads 256 tokens at once: a longer text is covered by windows of equal
+    size, and its vector is the mean of the token vectors of all windows. A text that the tokenizer does not know gets a
+    zero vector; see `find_problem`. An empty text is embedded as a space. The vector of a text does not depend on the
+    rest of the batch. Thread-safe.
 
     Args:
         tokenizer: File of the tokenizer.
@@ -94,7 +100,7 @@ class MiniLm:
     def identity(self) -> EmbedderIdentity:
         """The identity of the model."""
         revision = f"sha256:{self._model_file.sha256[:16]}"
-        return EmbedderIdentity("minilm", "all-MiniLM-L6-v2 (int8, 256 tokens)", revision, _DIMENSIONS)
+        return EmbedderIdentity("minilm", "all-MiniLM-L6-v2 (int8, windows of 256 tokens)", revision, _DIMENSIONS)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return unit vectors of shape (len(texts), 384), in the order of the texts. Equal texts are embedded once."""
@@ -103,14 +109,35 @@ class MiniLm:
             return np.zeros((0, _DIMENSIONS), dtype=np.float32)
         with self._lock:
             tokenizer, session = self._loaded
-        encodings = tokenizer.encode_batch(distinct)
-        by_length = sorted(range(len(distinct)), key=lambda i: len(encodings[i].ids))
-        vectors = np.empty((len(distinct), _DIMENSIONS), dtype=np.float32)
-        for start in range(0, len(by_length), _BATCH_SIZE):
-            batch = by_length[start : start + _BATCH_SIZE]
-            vectors[batch] = _forward(session, [encodings[i].ids for i in batch])
+        encodings = tokenizer.encode_batch(distinct, add_special_tokens=False)
+        special = _special_ids(tokenizer)
+        windows = [
+            (i, [special[0], *encoding.ids[start:end], special[1]])
+            for i, (text, encoding) in enumerate(zip(distinct, encodings, strict=True))
+            if _problem(text, encoding) is None
+            for start, end in _windows(encoding)
+        ]
+        windows.sort(key=lambda window: len(window[1]))
+        sums = np.zeros((len(distinct), _DIMENSIONS), dtype=np.float64)
+        for start in range(0, len(windows), _BATCH_SIZE):
+            batch = windows[start : start + _BATCH_SIZE]
+            texts_of_batch = [i for i, _ in batch]
+            np.add.at(sums, texts_of_batch, _sum_token_vectors(session, [ids for _, ids in batch]))
+        # The mean points in the direction of the sum.
+        norms = np.linalg.norm(sums, axis=1, keepdims=True)
+        vectors = (sums / np.where(norms, norms, 1.0)).astype(np.float32)
         position = {text: i for i, text in enumerate(distinct)}
         return vectors[[position[text or " "] for text in texts]]
+
+    def coverage(self, texts: Sequence[str]) -> list[TextCoverage]:
+        """Return the number of windows of each text, and why it has no vector if so."""
+        with self._lock:
+            tokenizer, _ = self._loaded
+        encodings = tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        return [
+            TextCoverage(len(_windows(encoding)), _problem(text, encoding))
+            for text, encoding in zip(texts, encodings, strict=True)
+        ]
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
@@ -119,7 +146,7 @@ class MiniLm:
 
         tokenizer = Tokenizer.from_file(str(self._tokenizer_file.verify()))
         tokenizer.no_padding()
-        tokenizer.enable_truncation(_MAX_TOKENS)
+        tokenizer.no_truncation()
         options = SessionOptions()
         # Threads that spin while waiting slow down other work on the same processors.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -133,14 +160,31 @@ def _thread_count() -> int:
     return int(value) if value.isdecimal() else 0
 
 
-def _forward(session: Any, token_ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-    """Return unit vectors of texts given as token ids."""
+def _special_ids(tokenizer: Any) -> tuple[int, int]:
+    """Return the tokens before and after a text."""
+    before, after = tokenizer.encode("").ids
+    return before, after
+
+
+def _windows(encoding: Any) -> list[tuple[int, int]]:
+    words = encoding.word_ids
+    starts = [i == 0 or word != words[i - 1] for i, word in enumerate(words)]
+    return split_evenly(len(words), _MAX_TOKENS - _SPECIAL_TOKENS, starts)
+
+
+def _problem(text: str, encoding: Any) -> str | None:
+    unknown = [span for token, span in zip(encoding.tokens, encoding.offsets, strict=True) if token == _UNKNOWN]
+    # The vocabulary has 25,000 pieces of three letters or more in the Latin script, and three in all others.
+    return find_problem(text, unknown, latin_only=True)
+
+
+def _sum_token_vectors(session: Any, token_ids: Sequence[Sequence[int]]) -> NDArray[np.float64]:
+    """Return the sum of the token vectors of each window, given as token ids."""
     ids = np.zeros((len(token_ids), max(map(len, token_ids))), dtype=np.int64)
     mask = np.zeros_like(ids)
     for row, tokens in enumerate(token_ids):
         ids[row, : len(tokens)] = tokens
         mask[row, : len(tokens)] = 1
     hidden = session.run(None, {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)})[0]
-    pooled = (hidden * mask[..., None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
-    unit: NDArray[np.float32] = (pooled / np.linalg.norm(pooled, axis=1, keepdims=True)).astype(np.float32)
-    return unit
+    summed: NDArray[np.float64] = (hidden * mask[..., None]).sum(axis=1).astype(np.float64)
+    return summed

@@ -1,7 +1,7 @@
 """An embedder on any server with an OpenAI-compatible `/v1/embeddings`, such as vLLM with an embedding model."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import Any
 
@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metric_core.errors import EmbedderError
-from tasks.embedders.protocol import EmbedderIdentity
+from tasks.embedders.protocol import EmbedderIdentity, TextCoverage
+from tasks.embedders.windows import split_bytes
 from tasks.model_clients.connection import Connection
 from tasks.model_clients.model_names import list_models
 from tasks.model_clients.replica import Reply
@@ -27,9 +28,20 @@ HELLO = "hello"
 
 NO_REVISION = "not given"
 
+ASSUMED_WINDOW = 512
+"""Tokens that a model reads at once if nothing says how many: what most embedding models read."""
+
+BYTES_PER_TOKEN = 3
+"""A conservative ratio: English has more than 4 bytes per token, Chinese about 3."""
+
+_SPECIAL_TOKENS = 8
+
 
 class OpenAIEmbedder:
     """An embedder with the model of a server. Thread-safe.
+
+    Some servers truncate a text that is longer than the model reads at once without an error. So a text that may be
+    longer, by its bytes, is sent in windows, and its vector is the mean of their unit vectors, weighted by length.
 
     Args:
         options: URLs of the servers and name of the model.
@@ -48,6 +60,7 @@ class OpenAIEmbedder:
         try:
             cards = list_models(self._connection.get_all("models"), options.model)
             self._model = str(cards[0]["id"])
+            self._window = options.context_window or _reported_window(cards) or ASSUMED_WINDOW
             self._dimensions = self._probe_dimensions()
         except UnusableError as error:
             self.close()
@@ -59,7 +72,8 @@ class OpenAIEmbedder:
     @property
     def identity(self) -> EmbedderIdentity:
         """The identity of the model."""
-        return EmbedderIdentity("server", self._model, self._options.revision or NO_REVISION, self._dimensions)
+        revision = f"{self._options.revision or NO_REVISION}, windows of {self._window} tokens"
+        return EmbedderIdentity("server", self._model, revision, self._dimensions)
 
     @property
     def usage(self) -> Usage:
@@ -76,7 +90,23 @@ class OpenAIEmbedder:
         Raises:
             EmbedderError: The server is lost or rejects a text, or the length of its vectors has changed.
         """
-        distinct = list(dict.fromkeys(text or BLANK for text in texts))
+        windows = {text or BLANK: self._windows(text or BLANK) for text in texts}
+        distinct = list(dict.fromkeys(window for parts in windows.values() for window in parts))
+        vectors = dict(zip(distinct, self._embed(distinct), strict=True))
+        pooled = {text: _pool(parts, [vectors[part] for part in parts]) for text, parts in windows.items()}
+        return np.stack([pooled[text or BLANK] for text in texts]) if texts else self._no_vectors(0)
+
+    def coverage(self, texts: Sequence[str]) -> list[TextCoverage]:
+        """Return the number of windows of each text."""
+        return [TextCoverage(len(self._windows(text or BLANK))) for text in texts]
+
+    def _windows(self, text: str) -> list[str]:
+        return split_bytes(text, (self._window - _SPECIAL_TOKENS) * BYTES_PER_TOKEN)
+
+    def _no_vectors(self, count: int) -> NDArray[np.float32]:
+        return np.zeros((count, self._dimensions), dtype=np.float32)
+
+    def _embed(self, distinct: Sequence[str]) -> NDArray[np.float32]:
         batches = [
             distinct[start : start + self._options.batch] for start in range(0, len(distinct), self._options.batch)
         ]
@@ -85,12 +115,11 @@ class OpenAIEmbedder:
         except UnusableError as error:
             raise EmbedderError(f"the embedding server is lost: {error}. Check the server and run again") from error
         self._count(replies)
-        vectors = np.zeros((len(distinct), self._dimensions), dtype=np.float32)
+        vectors = self._no_vectors(len(distinct))
         for i, (batch, reply) in enumerate(zip(batches, replies, strict=True)):
             start = i * self._options.batch
             vectors[start : start + len(batch)] = self._check_dimensions(_vectors(reply, batch))
-        position = {text: i for i, text in enumerate(distinct)}
-        return vectors[[position[text or BLANK] for text in texts]]
+        return vectors
 
     def close(self) -> None:
         """Close the connections to the servers. Happens automatically at the end of the process."""
@@ -124,6 +153,24 @@ class OpenAIEmbedder:
                 f"{self._dimensions}; all replicas must serve the same model"
             )
         return vectors
+
+
+def _reported_window(cards: Sequence[Mapping[str, Any]]) -> int | None:
+    """Return the smallest context window that the servers report; None if none reports one."""
+    reported = [card.get("max_model_len") for card in cards]
+    return min((window for window in reported if isinstance(window, int) and window > _SPECIAL_TOKENS), default=None)
+
+
+def _pool(windows: Sequence[str], vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    """Return the vector of a text from those of its windows."""
+    if len(vectors) == 1:
+        return vectors[0]
+    stacked = np.stack(vectors).astype(np.float64)
+    norms = np.linalg.norm(stacked, axis=1, keepdims=True)
+    units = stacked / np.where(norms, norms, 1.0)
+    weights = [len(window.encode("utf-8", "replace")) for window in windows]
+    pooled: NDArray[np.float32] = np.average(units, axis=0, weights=weights).astype(np.float32)
+    return pooled
 
 
 def _vectors(reply: Reply, batch: Sequence[str]) -> NDArray[np.float32]:

@@ -27,6 +27,18 @@ class ServerEmbedderOptions(ServerOptions):
             affects_scores=True,
         ),
     ] = None
+    context_window: Annotated[
+        int | None,
+        Option(
+            "Number of tokens that the model reads at once, if the server does not report it. Longer texts are covered "
+            "by windows. Default: 512 if it is not reported.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            ge=16,
+            examples=[8192],
+        ),
+    ] = None
     batch: Annotated[
         int, Option("Number of texts per request.", path=False, may_hold_secret=False, affects_scores=False, ge=1)
     ] = 64

@@ -1,5 +1,6 @@
-"""Count the cost of answers and stages: questions, tokens, seconds and failures, added up over shards."""
+"""Count the cost of answers and stages, and what stages noticed about the texts, added up over shards."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -58,7 +59,7 @@ class CutOff(BaseModel):
 
 
 class StageUsage(BaseModel):
-    """The cost of computing a stage table.
+    """The cost of computing a stage table, and what the stage noticed about its texts.
 
     Args:
         questions: Number of distinct questions of the stage.
@@ -71,6 +72,8 @@ class StageUsage(BaseModel):
         failed: Number of unusable answers by reason.
         cut_off: Replies that were cut off at their token limit.
         warnings: What users should know about the server that answered.
+        long_texts: Number of distinct texts of the stage that the embedder does not read at once.
+        languages: Number of rows by language of their texts; empty for a stage that does not detect it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -85,10 +88,11 @@ class StageUsage(BaseModel):
     failed: dict[str, int] = Field(default_factory=dict)
     cut_off: CutOff = CutOff()
     warnings: tuple[str, ...] = ()
+    long_texts: int = 0
+    languages: dict[str, int] = Field(default_factory=dict)
 
     def __add__(self, other: "StageUsage") -> "StageUsage":
         """Return the sum of two costs."""
-        reasons = {*self.failed, *other.failed}
         return StageUsage(
             questions=self.questions + other.questions,
             stored=self.stored + other.stored,
@@ -97,7 +101,13 @@ class StageUsage(BaseModel):
             cached_tokens=self.cached_tokens + other.cached_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             seconds=self.seconds + other.seconds,
-            failed={reason: self.failed.get(reason, 0) + other.failed.get(reason, 0) for reason in sorted(reasons)},
             cut_off=self.cut_off + other.cut_off,
             warnings=tuple(dict.fromkeys((*self.warnings, *other.warnings))),
+            failed=_add_counts(self.failed, other.failed),
+            long_texts=self.long_texts + other.long_texts,
+            languages=_add_counts(self.languages, other.languages),
         )
+
+
+def _add_counts(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in sorted({*one, *other})}

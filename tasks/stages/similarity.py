@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from metric_core import reasons
 from metric_core.records import AnswerStatus, Pair, Sample
 from metric_core.stages import Product, Stage
+from tasks.embedders.protocol import coverage_of
 from tasks.models.protocol import Models
 from tasks.options.embedder_options import EmbedderOptions
 from tasks.options.judged_settings import StoredSettings
+from tasks.runtime.usage import StageUsage
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_samples_table
 
@@ -33,9 +35,12 @@ class SimilaritySettings(StoredSettings, EmbedderOptions):
     products: tuple[Product, ...]
 
 
-@stage(Stage.SIMILARITY, version=2, reads=(Stage.SAMPLES, Stage.QUESTIONS))
+@stage(Stage.SIMILARITY, version=3, reads=(Stage.SAMPLES, Stage.QUESTIONS))
 def similarity(tables: Tables, settings: SimilaritySettings, models: Models, progress: Progress) -> StageOutput:
-    """Compute the cosine of each pair that a product needs, null if a vector is zero or not finite."""
+    """Compute the cosine of each pair that a product needs.
+
+    It is null if a vector is zero or not finite, or the embedder does not know one of the texts.
+    """
     samples = read_samples_table(tables[Stage.SAMPLES])
     pairs: list[tuple[str, str, int, str, str]] = []
     if Product.QUESTION_SIMILARITY in settings.products:
@@ -44,18 +49,24 @@ def similarity(tables: Tables, settings: SimilaritySettings, models: Models, pro
         pairs += [(s.row_id, Pair.ANSWER, 0, s.response or BLANK, s.reference or BLANK) for s in samples]
     texts = list(dict.fromkeys(text for *_, one, other in pairs for text in (one, other)))
     progress(0, len(texts))
-    vectors = dict(zip(texts, models.embedder().embed(texts), strict=True)) if texts else {}
-    rows = [_row(row_id, pair, k, cosine(vectors[one], vectors[other])) for row_id, pair, k, one, other in pairs]
+    embedder = models.embedder() if texts else None
+    vectors = {} if embedder is None else dict(zip(texts, embedder.embed(texts), strict=True))
+    coverage = {} if embedder is None else dict(zip(texts, coverage_of(embedder, texts), strict=True))
+    rows = [
+        _row(row_id, pair, k, cosine(vectors[one], vectors[other]), coverage[one].problem or coverage[other].problem)
+        for row_id, pair, k, one, other in pairs
+    ]
     progress(len(texts), 0)
     if Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER in settings.products:
-        scored = models.cross_encoder().similarity(
-            [(sample.response or BLANK, sample.reference or BLANK) for sample in samples]
-        )
+        cross_encoder = models.cross_encoder()
+        answers = [(sample.response or BLANK, sample.reference or BLANK) for sample in samples]
+        scored = zip(cross_encoder.similarity(answers), coverage_of(cross_encoder, answers), strict=True)
         rows += [
-            _row(sample.row_id, Pair.ANSWER_CROSS_ENCODER, 0, float(value))
-            for sample, value in zip(samples, scored, strict=True)
+            _row(sample.row_id, Pair.ANSWER_CROSS_ENCODER, 0, float(value), covered.problem)
+            for sample, (value, covered) in zip(samples, scored, strict=True)
         ]
-    return StageOutput(build_table(Stage.SIMILARITY, rows))
+    usage = StageUsage(long_texts=sum(text.windows > 1 for text in coverage.values()))
+    return StageOutput(build_table(Stage.SIMILARITY, rows), usage)
 
 
 def cosine(one: NDArray[np.float32], other: NDArray[np.float32]) -> float | None:
@@ -82,8 +93,10 @@ def _question_pairs(
     ]
 
 
-def _row(row_id: str, pair: str, k: int, value: float | None) -> dict[str, Any]:
+def _row(row_id: str, pair: str, k: int, value: float | None, problem: str | None) -> dict[str, Any]:
     key = {"row_id": row_id, "pair": pair, "k": k}
+    if problem is not None:
+        return {**key, "status": AnswerStatus.UNDEFINED, "reason": problem}
     if value is None:
         return {**key, "status": AnswerStatus.UNDEFINED, "reason": reasons.ZERO_VECTOR}
     if not math.isfinite(value):

@@ -23,6 +23,7 @@ class EmbeddingServer:
         self.supports_base64 = True
         self.extra_dimensions = 0
         self.faults = 0
+        self.window: int | None = None
         self.shape: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = lambda data: data
         self._background = EventLoopThread("embedding-server")
         self._background.run(self._start())
@@ -37,7 +38,7 @@ class EmbeddingServer:
         self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
 
     async def _list(self, _request: web.Request) -> web.Response:
-        return web.json_response({"data": [{"id": model} for model in self.models]})
+        return web.json_response({"data": [{"id": model, "max_model_len": self.window} for model in self.models]})
 
     async def _embed(self, request: web.Request) -> web.Response:
         body = await request.json()

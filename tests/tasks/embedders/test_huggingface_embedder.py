@@ -4,8 +4,10 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from metric_core import reasons
 from metric_core.errors import EmbedderError, MissingDependencyError
 from tasks.embedders.huggingface_embedder import HuggingFaceCrossEncoder, HuggingFaceEmbedder
 
@@ -65,3 +67,24 @@ def test_a_cross_encoder_gives_a_share_for_each_pair(tiny_model: Path) -> None:
     assert scores.shape == (3,)
     assert ((scores > 0) & (scores < 1)).all()
     assert scores[0] == scores[2]
+
+
+def test_no_text_is_truncated(tiny_model: Path) -> None:
+    embedder = HuggingFaceEmbedder(str(tiny_model))
+    start = "a b " * 400
+    one, other = embedder.embed([start + "a a a a", start + "c c c c"])
+    assert [covered.windows for covered in embedder.coverage([start, "a b c"])] == [2, 1]
+    assert (one**2).sum() == pytest.approx(1.0, abs=1e-5)
+    assert not np.allclose(one, other, atol=1e-6)
+
+
+def test_a_text_without_known_tokens_has_no_vector_but_a_reason(tiny_model: Path) -> None:
+    embedder = HuggingFaceEmbedder(str(tiny_model))
+    assert not embedder.embed(["xyz"]).any()
+    assert [covered.problem for covered in embedder.coverage(["xyz", "a b"])] == [reasons.UNKNOWN_SCRIPT, None]
+
+
+def test_a_pair_longer_than_the_cross_encoder_reads_has_no_score_but_a_reason(tiny_model: Path) -> None:
+    scorer, pairs = HuggingFaceCrossEncoder(str(tiny_model)), [("a " * 300, "b " * 300), ("a", "b")]
+    assert np.isnan(scorer.similarity(pairs)).tolist() == [True, False]
+    assert [covered.problem for covered in scorer.coverage(pairs)] == [reasons.TOO_LONG_FOR_CROSS_ENCODER, None]

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from metric_core import reasons
 from metric_core.errors import AssayError, MissingDependencyError
 from tasks.embedders.minilm import MODEL, TOKENIZER, MiniLm, PackagedFile
 
@@ -52,6 +53,48 @@ def test_an_empty_text_is_a_space(minilm: MiniLm) -> None:
     empty, space = minilm.embed(["", " "])
     assert (empty == space).all()
     assert np.isfinite(empty).all()
+
+
+def test_a_long_text_is_covered_to_its_end(minilm: MiniLm) -> None:
+    start = "The handbook describes the rules about travel and leave in detail. " * 40
+    texts = [start + "Every employee is content.", start + "The cafeteria serves soup on Fridays.", start]
+    one, other, neither = minilm.embed(texts)
+    assert one @ other < 0.9999
+    assert one @ neither < 0.9999
+    assert [covered.windows for covered in minilm.coverage([*texts, TEXTS[0]])] == [2, 2, 2, 1]
+    assert np.linalg.norm([one, other], axis=1) == pytest.approx(np.ones(2), abs=1e-5)
+
+
+def test_the_middle_of_a_long_text_counts_as_much_as_its_start(minilm: MiniLm) -> None:
+    soup, travel = "The cafeteria serves soup on Fridays. ", "Trips are approved by the team lead. "
+    mixed = minilm.embed([soup * 60 + travel * 60])[0]
+    topics = minilm.embed([soup, travel])
+    assert (topics @ mixed > 0.35).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35", reasons.UNKNOWN_SCRIPT),
+        ("\u179f\u17bd\u179f\u17d2\u178a\u17b8", reasons.UNKNOWN_SCRIPT),
+        ("\u1230\u120b\u121d", reasons.UNKNOWN_SCRIPT),
+        ("\u0aa8\u0aae\u0ab8\u0acd\u0aa4\u0ac7", reasons.UNKNOWN_SCRIPT),
+        ("\u5458\u5de5\u6709\u5047\u671f\u3002", reasons.UNKNOWN_SCRIPT),
+        ("\u041c\u043e\u0441\u043a\u0432\u0430 25", reasons.UNKNOWN_SCRIPT),
+        ("\U0001f44d", reasons.UNKNOWN_SCRIPT),
+        ("\U0001f44d!", reasons.UNKNOWN_SCRIPT),
+        ("Hi \u5458\u5de5\u6709\u5047\u671f", reasons.UNKNOWN_SCRIPT),
+        ("?!\u2026", reasons.NO_WORDS),
+        ("Beijing (\u5317\u4eac) is large. \U0001f44d", None),
+        ("M\u00fcnchen l\u00e4\u00dft gr\u00fc\u00dfen", None),
+        ("25 %", None),
+        ("$", None),
+        ("", None),
+    ],
+)
+def test_a_text_that_is_unknown_has_no_vector_but_a_reason(minilm: MiniLm, text: str, problem: str | None) -> None:
+    assert minilm.coverage([text])[0].problem == problem
+    assert bool(minilm.embed([text]).any()) is (problem is None)
 
 
 def test_no_texts_no_vectors(minilm: MiniLm) -> None:

@@ -45,7 +45,10 @@ def test_no_texts(embedder: OpenAIEmbedder) -> None:
 
 def test_identity(embedder: OpenAIEmbedder) -> None:
     identity = embedder.identity
-    assert (identity.backend, identity.model, identity.revision, identity.dimensions) == ("server", "embedder", "r1", 2)
+    assert (identity.backend, identity.model, identity.revision, identity.dimensions) == (
+        *("server", "embedder"),
+        *("r1, windows of 512 tokens", 2),
+    )
 
 
 def test_requests_and_tokens_are_counted(server: EmbeddingServer, embedder: OpenAIEmbedder) -> None:
@@ -130,3 +133,26 @@ def test_a_lost_server(server: EmbeddingServer, embedder: OpenAIEmbedder) -> Non
 def test_no_server() -> None:
     with pytest.raises(EmbedderError, match="cannot be reached"):
         OpenAIEmbedder(ServerEmbedderOptions(urls=("http://127.0.0.1:9",), unavailable_timeout=0))
+
+
+def test_a_text_that_the_model_may_not_read_at_once_is_sent_in_windows(server: EmbeddingServer) -> None:
+    server.window = 24
+    embedder = OpenAIEmbedder(ServerEmbedderOptions(urls=(server.url,)))
+    server.bodies.clear()
+    long = "alpha beta gamma " * 6
+    vectors = embedder.embed([long, "short", long + "omega"])
+    sent = [text for body in server.bodies for text in body["input"]]
+    assert max(len(text) for text in sent) <= (24 - 8) * 3
+    assert " ".join(sent).count("omega") == 1
+    assert [covered.windows for covered in embedder.coverage([long, "short"])] == [3, 1]
+    assert vectors[1].tolist() == [5, 1]
+    assert not np.allclose(vectors[0], vectors[2], atol=1e-6)
+    assert embedder.identity.revision == "not given, windows of 24 tokens"
+    embedder.close()
+
+
+def test_the_window_of_the_options_precedes_that_of_the_server(server: EmbeddingServer) -> None:
+    server.window = 24
+    embedder = OpenAIEmbedder(ServerEmbedderOptions(urls=(server.url,), context_window=8192))
+    assert embedder.coverage(["alpha " * 100])[0].windows == 1
+    embedder.close()
