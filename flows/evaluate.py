@@ -146,6 +146,7 @@ def finish(run: Run, read: SamplesResult, refs: Sequence[StageRef], findings: Ma
         folder=str(run.folder.path),
         metrics=metrics_of(run.plan),
         manifest=manifest,
+        by=run.config.by,
         failed_share=run.config.fail_on_failed,
     )
     run_here(reporting, list(refs), settings, partial(progress.advance, Stage.REPORTING))

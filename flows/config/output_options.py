@@ -26,7 +26,24 @@ class TableStoreOptions(OptionGroup):
 
 
 class OutputOptions(OptionGroup):
-    """Options for the run folder, and for the use of earlier runs."""
+    """Options for the run folder and its statistics, and for the use of earlier runs."""
+
+    by: Annotated[
+        str | None,
+        Option(
+            "Column that groups rows: rows with equal values are not independent. Intervals, comparisons and gates of "
+            "the run draw groups as a whole; rows without a value stand alone.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            cli=Flag(
+                long="--by",
+                metavar="COLUMN",
+                help="Column that groups rows; rows with equal values are not independent.",
+            ),
+            examples=["document"],
+        ),
+    ] = None
 
     out: Annotated[
         str | None,

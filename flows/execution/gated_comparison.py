@@ -53,6 +53,7 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
         NotComparableError: The gate has regression rules, and the runs are not like for like.
     """
     before, after = FinishedRun(a), FinishedRun(b)
+    options = _group_as_evaluated(options, after)
     pair = RunPair.from_runs(before, after, options.matching)
     differences = find_differences(pair)
     gate = None if options.gate is None else options.gate.gate()
@@ -91,9 +92,16 @@ def apply_gate(run: Path, options: CompareOptions) -> RunComparison:
     if gate.needs_baseline:
         raise ConfigError("the gate compares with a baseline: assay compare BASELINE RUN --gate FILE")
     finished = FinishedRun(run)
+    options = _group_as_evaluated(options, finished)
     columns = RunPair.from_runs(None, finished, options.matching).columns()
     checked = _apply_rules(gate, columns, options, _agreements(finished, None))
     return RunComparison(b=Side.from_run(finished), gate=checked, seed=options.seed, by=options.matching.by)
+
+
+def _group_as_evaluated(options: CompareOptions, run: FinishedRun) -> CompareOptions:
+    """Return the options with the grouping of the run's own configuration, unless they name another."""
+    by = options.matching.by or (run.manifest.get("config") or {}).get("by")
+    return replace(options, matching=replace(options.matching, by=by))
 
 
 def _apply_rules(

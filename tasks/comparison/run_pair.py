@@ -1,23 +1,19 @@
 """Pair the scores of two finished runs row by row, for comparisons and gates."""
 
-import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metric_core.columns import COLUMNS, ColumnType
 from metric_core.errors import ConfigError
 from metric_core.records import Direction, Score, Status
 from metric_core.stages import Stage
 from metric_core.statistics.pairs import ScoreColumns
 from tasks.runs.finished_run import FinishedRun
+from tasks.runs.row_grouping import ROW_ID, TextColumn, group_column
 from tasks.tables.row_changes import RowChanges, find_row_changes
-
-ROW_ID = "row_id"
-_TEXTS = tuple(name for name, kind in COLUMNS.items() if kind is ColumnType.TEXT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +50,24 @@ class RunRows:
         Raises:
             ConfigError: The run lacks a column, or the column does not tell its rows apart.
         """
+        name = ROW_ID if matching.match is None else matching.match
+        names, by = TextColumn(name, "rows cannot be matched"), group_column(matching.by or ROW_ID)
         keys: dict[str, str] = {}
         groups: dict[str, str] = {}
         for shard in run.samples():
-            ids = shard[ROW_ID].to_pylist()
-            names = ids if matching.match is None else _column(shard, matching.match)
-            keys.update(zip(ids, map(str, names), strict=True))
+            row_names = [str(name) for name in names.read(shard)]
+            keys.update(zip(shard[ROW_ID].to_pylist(), row_names, strict=True))
             if matching.by is not None:
-                pairs = zip(names, _column(shard, matching.by), strict=True)
-                groups.update((str(name), group) for name, group in pairs if group is not None)
+                pairs = zip(row_names, by.read(shard), strict=True)
+                groups.update((name, group) for name, group in pairs if group is not None)
+        names.require_values()
+        if matching.by is not None:
+            by.require_values()
         if len(set(keys.values())) < len(keys):
             raise ConfigError(
                 f"rows cannot be matched by {matching.match}: two rows of {run.folder} have the same value, or none. "
                 "Name a column that every row has and that tells them apart."
             )
-        if matching.by is not None and not groups:
-            raise ConfigError(f"rows cannot be grouped by {matching.by}: no row of {run.folder} has a value")
         return cls(run, keys, groups)
 
     @property
@@ -123,7 +121,7 @@ class RunPair:
         rows = RunRows.from_run(b, matching)
         if a is None:
             return cls(rows, None, matching.by is not None)
-        before = RunRows.from_run(a, matching)
+        before = RunRows.from_run(a, replace(matching, by=None))
         if not set(before.keys.values()) & set(rows.keys.values()):
             column = matching.match or "id"
             raise ConfigError(
@@ -163,19 +161,3 @@ def _entries(run: FinishedRun | None) -> dict[str, Mapping[str, Any]]:
 def _bounds(entry: Mapping[str, Any]) -> tuple[float, float] | None:
     bounds = entry.get("bounds")
     return None if bounds is None else (float(bounds[0]), float(bounds[1]))
-
-
-def _column(shard: pa.Table, name: str) -> list[str | None]:
-    """Return a column of the samples, or an extra column of the source."""
-    if name == ROW_ID or name in _TEXTS:
-        values: list[str | None] = shard[name].to_pylist()
-        return values
-    if name in shard.column_names:
-        raise ConfigError(
-            f"the column {name} holds no single text; name one of {', '.join(_TEXTS)} or an extra column of the source"
-        )
-    extras = [json.loads(text) if text else {} for text in shard["extras"].to_pylist()]
-    if not any(name in extra for extra in extras):
-        extra_names = sorted({column for extra in extras for column in extra})
-        raise ConfigError(f"there is no column {name!r}; there are: {', '.join([*_TEXTS, *extra_names])}")
-    return [None if extra.get(name) is None else str(extra[name]) for extra in extras]

@@ -21,6 +21,7 @@ from metric_core.metric import MetricRequest
 from metric_core.records import Score, Status
 from metric_core.stages import Stage
 from metric_core.statistics.summary import MetricSummary, summarize
+from tasks.runs.row_grouping import group_names
 from tasks.runtime import atomic_files
 from tasks.runtime.atomic_files import atomic_file, is_temporary, write_json
 from tasks.tables.table_store import StageRef, concatenate
@@ -95,14 +96,23 @@ class RunFolder:
             if path.stem not in refs:
                 path.unlink()
 
-    def summarize_scores(self, requests: Sequence[MetricRequest]) -> list[MetricSummary]:
+    def summarize_scores(
+        self, requests: Sequence[MetricRequest], groups: Mapping[str, str] | None = None
+    ) -> list[MetricSummary]:
         """Summarize every metric from the score table, with one batch in memory at a time.
 
         Args:
             requests: Metrics to summarize.
+            groups: Row id -> group; rows without a group stand alone. None if rows are independent.
         """
         return [
-            summarize(request.key, request.metric.direction, self._scores(request.key), request.bounds)
+            summarize(
+                request.key,
+                request.metric.direction,
+                self._scores(request.key),
+                request.bounds,
+                None if groups is None else group_names(self._row_ids(request.key), groups),
+            )
             for request in requests
         ]
 
@@ -110,6 +120,16 @@ class RunFolder:
         for batch in self.read_cells(metric, ("status", "value", "label", "reason")):
             for row in batch.to_pylist():
                 yield Score(Status(row["status"]), row["value"], row["label"], row["reason"])
+
+    def _row_ids(self, metric: str) -> Iterator[str]:
+        for batch in self.read_cells(metric, ("row_id",)):
+            yield from batch.column("row_id").to_pylist()
+
+    def read_samples(self) -> Iterator[pa.Table]:
+        """Yield the samples of the run, in batches."""
+        with pq.ParquetFile(self.path / STAGES / f"{Stage.SAMPLES}.parquet") as file:
+            for number in range(file.num_row_groups):
+                yield file.read_row_group(number)
 
     def read_cells(self, metric: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield the cells of a metric in the score table, in batches.

@@ -11,6 +11,7 @@ from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings
 from tasks.reports.run.report_page import write_report
 from tasks.runs.panel_agreement import measure_panel_agreement
+from tasks.runs.row_grouping import find_repetition, read_groups
 from tasks.runs.run_folder import MANIFEST, RunFolder
 from tasks.runtime.usage import StageUsage
 from tasks.stages.definition import Progress, ignore_progress
@@ -25,12 +26,14 @@ class ReportingSettings(Settings):
         folder: Run folder.
         metrics: Metrics, in the order of the report.
         manifest: Content of run.json, to which the stage adds rows, metrics, stages, usage and failures.
+        by: Column by which rows are grouped; None if rows are independent.
         failed_share: Share of failed cells of a metric from which on the run counts as failed.
     """
 
     folder: str
     metrics: tuple[MetricSettings, ...]
     manifest: dict[str, Any]
+    by: str | None = None
     failed_share: float = ALL
 
 
@@ -57,7 +60,9 @@ def _write(folder: RunFolder, refs: Sequence[StageRef], settings: ReportingSetti
     rows = sum(ref.rows for ref in by_stage[Stage.SAMPLES])
     requests = [metric.request() for metric in settings.metrics]
     folder.write_tables(by_stage)
-    summaries = folder.summarize_scores(requests)
+    groups = None if settings.by is None else read_groups(folder.read_samples(), settings.by)
+    repetition = find_repetition(folder.read_samples()) if groups is None else None
+    summaries = folder.summarize_scores(requests, groups)
     more = {
         "agreement": measure_panel_agreement(folder.path),
         BIAS_CORRECTED: correct_means(folder.path, settings.manifest),
@@ -67,6 +72,7 @@ def _write(folder: RunFolder, refs: Sequence[StageRef], settings: ReportingSetti
     manifest = {
         **settings.manifest,
         "rows": rows,
+        "warnings": [*settings.manifest.get("warnings", ()), *([str(repetition)] if repetition else [])],
         "metrics": [
             {
                 "key": request.key,

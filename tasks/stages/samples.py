@@ -8,6 +8,7 @@ from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
 from tasks.options.narrow import narrow
 from tasks.options.source_options import DataOptions
+from tasks.runs.row_grouping import group_column
 from tasks.sources import BadRow, SourceOptions, read_samples
 from tasks.stages.definition import Progress, ignore_progress
 from tasks.stages.prefect_task import make_prefect_task
@@ -20,12 +21,14 @@ class SamplesSettings(DataOptions):
     Args:
         shard_rows: Number of rows per shard.
         required: Metric -> the columns that it needs.
+        by: Column by which rows are grouped, which some row must have; None if rows are independent.
     """
 
     only_options = False
 
     shard_rows: int = 2000
     required: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +86,14 @@ def read_shards(settings: SamplesSettings, tables: str, progress: Progress = ign
     options = narrow(settings, SourceOptions, batch_rows=settings.shard_rows)
     reader = read_samples(settings.source or "", options, settings.required)
     refs = []
+    grouping = None if settings.by is None else group_column(settings.by)
     for table in reader:
+        if grouping is not None:
+            grouping.read(table)
         progress(table.num_rows, table.num_rows)
         refs.append(store.write(table, SAMPLES))
+    if grouping is not None:
+        grouping.require_values()
     return SamplesResult(
         refs=tuple(refs),
         rows_read=reader.rows_read,

@@ -1,0 +1,151 @@
+"""Read which rows of a run belong together, and find rows that are not independent.
+
+Rows belong together if they have the same value in a column: a document, a customer, a conversation. Rows without a
+value stand alone.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from metric_core import columns as c
+from metric_core.columns import COLUMNS, ColumnType
+from metric_core.errors import ConfigError
+
+ROW_ID = "row_id"
+MOST_CHECKED = 100_000
+"""Number of rows that are searched for repetitions; the memory for it is limited by this."""
+LEAST_REPEATED = 0.05
+"""Share of rows that repeat a text of another row, from which on intervals would be clearly too narrow."""
+
+_TEXTS = tuple(name for name, kind in COLUMNS.items() if kind is ColumnType.TEXT)
+
+
+class TextColumn:
+    """A text column of the samples, or an extra column of the source, read shard by shard.
+
+    Args:
+        name: Name of the column.
+        purpose: Words for messages: "rows cannot be grouped".
+    """
+
+    def __init__(self, name: str, purpose: str) -> None:
+        self.name = name
+        self._purpose = purpose
+        self._extra_names: set[str] = set()
+        self._has_values = False
+
+    def read(self, shard: pa.Table) -> list[str | None]:
+        """Return the values of a shard's rows; None where a row has none.
+
+        Raises:
+            ConfigError: The column holds no single text.
+        """
+        if self.name == ROW_ID or self.name in _TEXTS:
+            values: list[str | None] = shard[self.name].to_pylist()
+        elif self.name in shard.column_names:
+            raise ConfigError(
+                f"{self._purpose} by {self.name}, which holds no single text; name one of {', '.join(_TEXTS)}, or an "
+                "extra column of the source"
+            )
+        else:
+            extras = [json.loads(text) if text else {} for text in shard["extras"].to_pylist()]
+            self._extra_names.update(*extras)
+            values = [None if extra.get(self.name) is None else str(extra[self.name]) for extra in extras]
+        self._has_values = self._has_values or any(value is not None for value in values)
+        return values
+
+    def require_values(self) -> None:
+        """Raise if no row that was read has a value.
+
+        Raises:
+            ConfigError: There is no such column, or no row has a value in it.
+        """
+        if self._has_values:
+            return
+        if self.name in _TEXTS or self.name in self._extra_names:
+            raise ConfigError(f"{self._purpose} by {self.name}: no row has a value there")
+        names = ", ".join([*_TEXTS, *sorted(self._extra_names)])
+        raise ConfigError(f"{self._purpose} by {self.name}: there is no column {self.name!r}; there are: {names}")
+
+
+def group_column(by: str) -> TextColumn:
+    """Return the column by which rows are grouped."""
+    return TextColumn(by, "rows cannot be grouped")
+
+
+def read_groups(shards: Iterable[pa.Table], by: str) -> dict[str, str]:
+    """Return a mapping from row id to the name of the row's group; rows without a value are missing.
+
+    Args:
+        shards: Tables of samples.
+        by: Column by which rows are grouped.
+
+    Raises:
+        ConfigError: There is no such column, or no row has a value in it.
+    """
+    column = group_column(by)
+    groups: dict[str, str] = {}
+    for shard in shards:
+        pairs = zip(shard[ROW_ID].to_pylist(), column.read(shard), strict=True)
+        groups.update((row_id, group) for row_id, group in pairs if group is not None)
+    column.require_values()
+    return groups
+
+
+def group_names(row_ids: Iterable[str], groups: Mapping[str, str]) -> Iterator[str]:
+    """Yield the name of each row's group, or a name of its own for a row without one.
+
+    >>> list(group_names(["a", "b"], {"a": "x"}))
+    ['group x', 'row b']
+    """
+    return (f"group {groups[row_id]}" if row_id in groups else f"row {row_id}" for row_id in row_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """Rows that have a text in common with other rows.
+
+    Args:
+        column: Column with the text.
+        rows: Number of rows with a text that another row has, too.
+        checked: Number of rows that were searched.
+    """
+
+    column: str
+    rows: int
+    checked: int
+
+    def __str__(self) -> str:
+        """Return a sentence for the user."""
+        advice = f"--by {self.column}" if self.column in _TEXTS else "--by COLUMN"
+        return (
+            f"{self.rows:,} of {self.checked:,} rows have the same {self.column} as another row, and are not "
+            "independent: intervals and gates are too narrow without groups. Name the column that rows of a group share: "
+            f"{advice}"
+        )
+
+
+def find_repetition(shards: Iterable[pa.Table]) -> Repetition | None:
+    """Return the first column of questions and contexts that many rows repeat; None if rows look independent.
+
+    Args:
+        shards: Tables of samples.
+    """
+    texts: dict[str, Counter[int]] = {c.USER_INPUT: Counter(), c.RETRIEVED_CONTEXTS: Counter()}
+    checked = 0
+    for shard in shards:
+        for column, counts in texts.items():
+            values = shard[column].to_pylist()[: MOST_CHECKED - checked]
+            counts.update(hash(str(value)) for value in values if value)
+        checked += len(shard)
+        if checked >= MOST_CHECKED:
+            break
+    for column, counts in texts.items():
+        repeated = sum(count for count in counts.values() if count > 1)
+        if repeated >= max(2, LEAST_REPEATED * min(checked, MOST_CHECKED)):
+            return Repetition(column, repeated, min(checked, MOST_CHECKED))
+    return None
