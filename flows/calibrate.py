@@ -51,7 +51,6 @@ class CalibrationRequest(Settings):
     )
     positive: str | None = Field(None, description="Label that means yes. Default: 1, yes or true.")
     span: tuple[float, float] | None = Field(None, description="Lowest and highest grade.")
-    by: str | None = Field(None, description="Column that groups rows: rows with equal values are not independent.")
     seed: int = Field(SEED, ge=0, description="Seed of the resampling.")
     keep: bool = Field(True, description="Save the calibration in ASSAY_HOME, for later runs of this judge.")
 
@@ -136,7 +135,7 @@ def prepare(request: CalibrationRequest) -> Ready:
     if config.source is None:
         raise ConfigError("there is nothing to calibrate on: name the labelled data as SOURCE")
     options = narrow(config, SourceOptions)
-    data = read_labelled(config.source, options, request.rules, request.by)
+    data = read_labelled(config.source, options, request.rules, config.by)
     config = config.model_copy(update={"calibration": "none", "explain": "none", "baseline": None})
     if request.metric is not None:
         config = config.model_copy(update={"metrics": (request.metric,)})

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from deployments.cli._support.console import print_table, stderr, stdout
-from deployments.cli._support.options import Json, by_option, seed_option, with_config_except
+from deployments.cli._support.options import Json, seed_option, with_config_except
 from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli.run import Verbose, load_models, set_log_levels
 from deployments.local_server import start_server, use_server
@@ -47,7 +47,6 @@ Range = Annotated[
         help="Lowest and highest grade. Default: the range of the metric, if it contains all grades.",
     ),
 ]
-By = Annotated[str | None, by_option("ASSAY_CALIBRATE_BY")]
 Seed = Annotated[int | None, seed_option("ASSAY_CALIBRATE_SEED")]
 Keep = Annotated[
     bool,
@@ -66,14 +65,13 @@ def calibrate(
     metric: Metric = None,
     positive: Positive = None,
     span: Range = None,
-    by: By = None,
     seed: Seed = None,
     keep: Keep = True,
     as_json: Json = False,
     verbose: Verbose = False,
 ) -> None:
     """Measure the agreement of a judge with human labels."""
-    options = {"label": label, "metric": metric, "positive": positive, "by": by, "keep": keep}
+    options = {"label": label, "metric": metric, "positive": positive, "keep": keep}
     result = _run_calibration(
         config, {**options, "span": _span(span)} | ({} if seed is None else {"seed": seed}), verbose, as_json
     )

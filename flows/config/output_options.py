@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator
 
 from metric_core.stages import Stage
+from tasks.options.grouping_options import GroupingOptions
 from tasks.options.option import Flag, Option, OptionGroup
 from tasks.options.text_forms import list_from_text, split_commas
 from tasks.runtime.credentials import refuse_secrets
@@ -25,25 +26,8 @@ class TableStoreOptions(OptionGroup):
     ] = None
 
 
-class OutputOptions(OptionGroup):
+class OutputOptions(GroupingOptions):
     """Options for the run folder and its statistics, and for the use of earlier runs."""
-
-    by: Annotated[
-        str | None,
-        Option(
-            "Column that groups rows: rows with equal values are not independent. Intervals, comparisons and gates of "
-            "the run draw groups as a whole; rows without a value stand alone.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            cli=Flag(
-                long="--by",
-                metavar="COLUMN",
-                help="Column that groups rows; rows with equal values are not independent.",
-            ),
-            examples=["document"],
-        ),
-    ] = None
 
     out: Annotated[
         str | None,

@@ -124,8 +124,8 @@ class Repetition:
         advice = f"--by {self.column}" if self.column in _TEXTS else "--by COLUMN"
         return (
             f"{self.rows:,} of {self.checked:,} rows have the same {self.column} as another row, and are not "
-            "independent: intervals and gates are too narrow without groups. Name the column that rows of a group share: "
-            f"{advice}"
+            "independent: intervals and gates are too narrow without groups. Name the column that rows of a group "
+            f"share: {advice}"
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from metric_core.stages import Stage
 from metric_core.statistics.failed_cells import ALL, find_failures
 from tasks.calibration.bias_correction import BIAS_CORRECTED, correct_means
+from tasks.options.grouping_options import GroupingOptions
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings
 from tasks.reports.run.report_page import write_report
@@ -19,21 +20,19 @@ from tasks.stages.prefect_task import make_prefect_task
 from tasks.tables.table_store import StageRef
 
 
-class ReportingSettings(Settings):
+class ReportingSettings(GroupingOptions, Settings):
     """Settings of the stage `reporting`.
 
     Args:
         folder: Run folder.
         metrics: Metrics, in the order of the report.
         manifest: Content of run.json, to which the stage adds rows, metrics, stages, usage and failures.
-        by: Column by which rows are grouped; None if rows are independent.
         failed_share: Share of failed cells of a metric from which on the run counts as failed.
     """
 
     folder: str
     metrics: tuple[MetricSettings, ...]
     manifest: dict[str, Any]
-    by: str | None = None
     failed_share: float = ALL
 
 

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
+from tasks.options.grouping_options import GroupingOptions
 from tasks.options.narrow import narrow
 from tasks.options.source_options import DataOptions
 from tasks.runs.row_grouping import group_column
@@ -15,20 +16,18 @@ from tasks.stages.prefect_task import make_prefect_task
 from tasks.tables.table_store import StageRef, TableStore
 
 
-class SamplesSettings(DataOptions):
+class SamplesSettings(GroupingOptions, DataOptions):
     """Settings of the stage `samples`.
 
     Args:
         shard_rows: Number of rows per shard.
         required: Metric -> the columns that it needs.
-        by: Column by which rows are grouped, which some row must have; None if rows are independent.
     """
 
     only_options = False
 
     shard_rows: int = 2000
     required: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,8 +47,8 @@ def config_of(folder: Path, *answers: Mapping[str, Any], **options: Any) -> RunC
     return RunConfig.model_validate({"source": str(source), "judge": judge, **options})
 
 
-def calibrate_by(folder: Path, label: str = "faithful", **options: Any) -> CalibrationResult:
-    config = config_of(folder, out=str(folder / "labelled"))
+def calibrate_by(folder: Path, label: str = "faithful", by: str | None = None, **options: Any) -> CalibrationResult:
+    config = config_of(folder, out=str(folder / "labelled"), by=by)
     return calibrate(CalibrationRequest(config=config, label=label, **options))
 
 
@@ -136,8 +136,8 @@ def test_builtin_judge_agrees_with_people_better_than_chance(tmp_path: Path) -> 
     table = pq.read_table(PEOPLE)
     chosen = pa.concat_tables([table.slice(start, 15) for start in range(0, table.num_rows, table.num_rows // 6)])
     pq.write_table(chosen, tmp_path / "people.parquet")
-    config = RunConfig(source=str(tmp_path / "people.parquet"), out=str(tmp_path / "run"), limit=90)
-    request = CalibrationRequest(config=config, label="label_attributable", metric="faithfulness", by="group_id")
+    config = RunConfig(source=str(tmp_path / "people.parquet"), out=str(tmp_path / "run"), limit=90, by="group_id")
+    request = CalibrationRequest(config=config, label="label_attributable", metric="faithfulness")
     figure = calibrate(request).calibration.figures["auroc_probability"]
     assert figure.value > 0.7
     assert figure.interval is not None

@@ -1,0 +1,26 @@
+"""Declare the option that says which rows belong together."""
+
+from typing import Annotated
+
+from tasks.options.option import Flag, Option, OptionGroup
+
+
+class GroupingOptions(OptionGroup):
+    """The option that says which rows belong together."""
+
+    by: Annotated[
+        str | None,
+        Option(
+            "Column that groups rows: rows with equal values are not independent. Intervals, comparisons and gates of "
+            "the run draw groups as a whole; rows without a value stand alone.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            cli=Flag(
+                long="--by",
+                metavar="COLUMN",
+                help="Column that groups rows; rows with equal values are not independent.",
+            ),
+            examples=["document"],
+        ),
+    ] = None
