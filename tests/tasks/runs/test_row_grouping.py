@@ -35,7 +35,7 @@ def test_a_column_that_some_shards_lack_is_no_error() -> None:
 @pytest.mark.parametrize(
     ("by", "message"),
     [
-        ("documnt", "there is no column 'documnt'; there are: .*document"),
+        ("documents", "there is no column 'documents'; there are: .*document"),
         ("retrieved_contexts", "holds no single text"),
         ("document", "rows cannot be grouped by document: no row has a value there"),
     ],
