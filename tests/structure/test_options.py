@@ -40,6 +40,7 @@ GROUP_FILES = [path for path in modules("tasks", "flows") if "Option(" in text_o
 NEEDED: dict[tuple[str, ...], dict[str, Any]] = {
     ("retriever",): {"index": "m:a"},
     ("judge", "server"): {"urls": ["http://h"]},
+    ("panel", "server"): {"urls": ["http://h"]},
     ("embedder", "server"): {"urls": ["http://h"]},
     ("judge", "launch"): {"python": "p", "model": "m"},
 }
