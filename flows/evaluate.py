@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from prefect import flow
 
 from flows.config.run_config import RunConfig, tables_root
+from flows.execution.answerable import warn_of_unanswerable
 from flows.execution.artifacts import publish
 from flows.execution.baseline_changes import compare_with_baseline
 from flows.execution.plan import Plan, plan_run
@@ -131,7 +132,8 @@ def finish(run: Run, read: SamplesResult, refs: Sequence[StageRef], findings: Ma
         findings: Further content of run.json.
     """
     server_warnings = (*run.manifest["server_warnings"], *warn_about_servers(refs))
-    warnings = (*read.warnings, *text_warnings(refs, run.manifest), *server_warnings)
+    unable = warn_of_unanswerable(run.manifest["unanswerable"]) if run.config.metrics is not None else ()
+    warnings = (*read.warnings, *text_warnings(refs, run.manifest), *unable, *server_warnings)
     manifest = {
         **run.manifest,
         **findings,

@@ -7,13 +7,54 @@ configuration and are trusted.
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from metric_core import columns
+from metric_core.prompts.templates import Places, custom_places
 from metric_core.records import Sample
+
+_KIND_NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+")
+
+
+class CustomKind(str):  # noqa: SLOT000 a text cannot have slots that hold values
+    r"""A kind of judge question that a plugin defines, with its own prompt.
+
+    A kind is equal to its name, so it can be compared and stored like a `QuestionKind`.
+
+    Args:
+        name: Name with the name of the plugin in front, such as "house.names_source".
+        prompt: Wording of the question. `{answer}` is where the allowed answers are listed, `{instructions}` (optional)
+            where the instructions of the question stand. Every other placeholder is the label of a text (`{context}`,
+            `{question}`, `{response}`, `{reference}`, `{claim}` or another role), on a line of its own.
+
+    Raises:
+        ConfigError: If the prompt lacks `{answer}`, or a placeholder is repeated or in the wrong place.
+        ValueError: If the name has no dot, or other characters than lower-case letters, digits and underscores.
+
+    >>> kind = CustomKind("house.polite", "{response}\nIs the response polite? {answer}")
+    >>> kind, kind.places.texts
+    ('house.polite', ('response',))
+    """
+
+    prompt: str
+    places: Places
+
+    def __new__(cls, name: str, prompt: str) -> Self:
+        """Create a kind."""
+        if not _KIND_NAME.fullmatch(name):
+            raise ValueError(f"a custom kind of question is named plugin.kind in lower-case letters, got {name!r}")
+        kind = super().__new__(cls, name)
+        kind.prompt = prompt.strip("\n")
+        kind.places = custom_places(kind.prompt, f"the prompt of {name}")
+        return kind
+
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
+        """Return the arguments that recreate the kind in another process."""
+        return str(self), self.prompt
 
 
 class QuestionKind(StrEnum):
@@ -56,6 +97,8 @@ RATING_KINDS = (
 )
 """Kinds of question that a metric can ask about a sample as a whole."""
 
+Kind: TypeAlias = QuestionKind | CustomKind
+
 YES, NO = "yes", "no"
 YES_NO = (YES, NO)
 USER_INPUT, RESPONSE, REFERENCE, CONTEXTS, CONTEXT, CLAIM, TEXT, SENTENCES = (
@@ -83,7 +126,7 @@ class ChoiceQuestion:
         votes: Number of independent answers to collect.
     """
 
-    kind: QuestionKind
+    kind: Kind
     texts: Mapping[str, str]
     labels: tuple[str, ...]
     instructions: Mapping[str, str] = field(default_factory=dict)
@@ -101,7 +144,7 @@ class GenerateQuestion:
         instructions: Role -> trusted text from the configuration.
     """
 
-    kind: QuestionKind
+    kind: Kind
     texts: Mapping[str, str]
     schema: Mapping[str, Any]
     instructions: Mapping[str, str] = field(default_factory=dict)
@@ -155,7 +198,7 @@ def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
 CLAIMS_SCHEMA = object_schema({"claims": {"type": "array", "items": {"type": "string"}}})
 """The schema of claims without a limit of their number."""
 
-LISTS = {QuestionKind.CLAIMS: "claims", QuestionKind.RELEVANT_SENTENCES: "relevant"}
+LISTS: dict[str, str] = {QuestionKind.CLAIMS: "claims", QuestionKind.RELEVANT_SENTENCES: "relevant"}
 """The lists in replies that are as long as their text requires. A reply that fills its list is a reply without end."""
 
 _CHARACTERS_PER_CLAIM = 4

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from metric_core.declared_reads import Declarations, DeclaredEvidence, DeclaredSample
 from metric_core.errors import AssayError, MetricError, MetricParameterError
 from metric_core.evidence import Evidence, MissingProductError, premises_of
-from metric_core.judge_questions import RatingRequest
+from metric_core.judge_questions import Kind, RatingRequest
 from metric_core.reasons import missing_column
 from metric_core.records import Direction, Sample, Score, VerdictRequest
 from metric_core.score_checks import score_problem
@@ -80,6 +80,8 @@ class Metric:
         check: Validator that returns a description of valid combinations if the parameters conflict, else None.
         ratings: Function from a sample and parameters to the rating questions, for metrics that read
             Product.RATINGS; it returns the score if no question is needed.
+        question_kinds: Kinds of the rating questions; those of `metric_core.judge_questions` may be left out by
+            user-defined metrics, their own must be named.
         verdicts: Function from the claims of a row and parameters to the verdicts that the metric wants judged, for
             metrics that read Product.REQUESTED_VERDICTS. It is called twice, and must return the same both times.
         language_model: True if the metric needs a language model as judge.
@@ -105,6 +107,7 @@ class Metric:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     check: Callable[[Parameters], str | None] | None = None
     ratings: Callable[[Sample, Parameters], Sequence[RatingRequest] | Score] | None = None
+    question_kinds: tuple[Kind, ...] = ()
     verdicts: Callable[[Evidence, Parameters], Sequence[VerdictRequest]] | None = None
     language_model: bool = False
     in_default_suite: bool = True

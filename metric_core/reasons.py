@@ -24,6 +24,15 @@ NO_USABLE_REPLY = "no usable reply from the judge"
 NO_USABLE_VECTOR = "no usable vector from the embedder"
 
 
+def cannot_answer(kind: str) -> str:
+    """Return the reason for a judge that cannot answer a kind of question.
+
+    >>> cannot_answer("verdict")
+    'the judge cannot answer questions of kind verdict'
+    """
+    return f"the judge cannot answer questions of kind {kind}"
+
+
 def empty_column(column: str) -> str:
     """Return the reason for a column that is present but empty.
 

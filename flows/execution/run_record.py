@@ -13,11 +13,12 @@ from typing import Any
 from prefect.runtime import flow_run
 
 from flows.config.run_config import RunConfig
+from flows.execution.answerable import find_unanswerable
 from flows.execution.calibration_lookup import calibration_entry
 from flows.execution.plan import Plan
 from flows.execution.stage_settings import judged_settings
 from metric_core.errors import ConfigError, RunFolderError
-from metric_core.judge_questions import QuestionKind
+from metric_core.judge_questions import Kind
 from metric_core.stages import Stage
 from tasks.judges.panel import PanelJudge
 from tasks.judges.protocol import NO_JUDGE
@@ -91,8 +92,9 @@ def build_manifest(config: RunConfig, plan: Plan, models: RunModels) -> dict[str
         models: Models of the run.
     """
     selected = models.select(judged_settings(config))
-    kinds = planned_kinds(plan)
-    judge = selected.judge() if kinds else None
+    planned = planned_kinds(plan)
+    judge = selected.judge() if planned else None
+    kinds = [kind for kind in planned if judge is not None and judge.can_answer(kind)]
     members = judge.members if isinstance(judge, PanelJudge) else (judge,)
     identities: dict[str, Any] = {
         "judge": NO_JUDGE if judge is None else judge.identity,
@@ -111,17 +113,20 @@ def build_manifest(config: RunConfig, plan: Plan, models: RunModels) -> dict[str
         "judge_features": _fields(features) if (features := getattr(members[0], "features", None)) else None,
         "server_warnings": [],
         "judge_fingerprints": {kind: judge.fingerprint(kind) for kind in kinds} if judge is not None else {},
+        "unanswerable": {} if judge is None else find_unanswerable(plan.requests, judge),
         "panel": [_fields(member.identity) for member in members if member is not None] if len(members) > 1 else [],
         "stage_versions": {stage: STAGES[stage].version for stage in plan.sharded_stages},
-        "calibration": calibration_entry(config, plan, models) if kinds else {"metrics": {}, "not_covered": []},
+        "calibration": calibration_entry(config, plan, models) if planned else {"metrics": {}, "not_covered": []},
         "left_out": {metric: list(columns) for metric, columns in plan.left_out.items()},
         "versions": {"python": platform.python_version()} | {package: version(package) for package in _VERSIONS},
     }
 
 
-def planned_kinds(plan: Plan) -> list[QuestionKind]:
+def planned_kinds(plan: Plan) -> list[Kind]:
     """Return the kinds of questions that the stages of a run may ask; if there are none, it needs no judge."""
-    return sorted({kind for stage in plan.sharded_stages for kind in STAGES[stage].asks})
+    asked = {kind for stage in plan.sharded_stages for kind in STAGES[stage].asks}
+    custom = {kind for request in plan.requests for kind in request.metric.question_kinds}
+    return sorted(asked | custom) if Stage.RATINGS in plan.sharded_stages else sorted(asked)
 
 
 def _embeds(config: RunConfig, plan: Plan) -> bool:

@@ -63,6 +63,7 @@ ASPECT_CRITIC = Metric(
         "strictness": STRICTNESS,
     },
     ratings=_questions,
+    question_kinds=(QuestionKind.ASPECT,),
     language_model=True,
     in_default_suite=False,
 )

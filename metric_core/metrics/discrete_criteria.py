@@ -132,6 +132,7 @@ DISCRETE_CRITERIA = Metric(
     },
     check=require_one_instruction,
     ratings=_questions,
+    question_kinds=(QuestionKind.CRITERIA_CATEGORY, QuestionKind.CRITERIA_INTEGER),
     language_model=True,
     in_default_suite=False,
 )

@@ -84,6 +84,7 @@ NUMERIC_CRITERIA = Metric(
     },
     check=require_one_instruction,
     ratings=_questions,
+    question_kinds=(QuestionKind.CRITERIA_NUMBER,),
     language_model=True,
     in_default_suite=False,
 )

@@ -127,6 +127,7 @@ NV_ACCURACY = Metric(
     undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is not a language model"},
     aliases=("answer_accuracy",),
     ratings=_accuracy_questions,
+    question_kinds=(QuestionKind.ACCURACY_1, QuestionKind.ACCURACY_2),
     language_model=True,
 )
 
@@ -141,6 +142,7 @@ NV_CONTEXT_RELEVANCE = Metric(
     undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is not a language model"},
     aliases=("context_relevance",),
     ratings=_relevance_questions,
+    question_kinds=(QuestionKind.CONTEXT_RELEVANCE_1, QuestionKind.CONTEXT_RELEVANCE_2),
     language_model=True,
 )
 
@@ -155,5 +157,6 @@ NV_RESPONSE_GROUNDEDNESS = Metric(
     undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is not a language model"},
     aliases=("response_groundedness",),
     ratings=_groundedness_questions,
+    question_kinds=(QuestionKind.GROUNDEDNESS_1, QuestionKind.GROUNDEDNESS_2),
     language_model=True,
 )

@@ -141,6 +141,7 @@ RUBRICS = Metric(
         "rubrics": Parameter(summary="score<number>_description -> text", default=DEFAULT_RUBRICS, check=_check_rubrics)
     },
     ratings=_domain_question,
+    question_kinds=(QuestionKind.RUBRIC,),
     language_model=True,
     in_default_suite=False,
 )
@@ -161,5 +162,6 @@ INSTANCE_RUBRICS = Metric(
         reasons.NEEDS_LANGUAGE_MODEL: "the judge is not a language model",
     },
     ratings=_instance_question,
+    question_kinds=(QuestionKind.INSTANCE_RUBRIC,),
     language_model=True,
 )

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from metric_core import judge_questions as q
+from metric_core.judge_questions import CustomKind
+from metric_core.judge_questions import Kind as AnyKind
 from metric_core.judge_questions import QuestionKind as Kind
 from metric_core.prompts.templates import ALL_TEXTS, Places
 
@@ -75,13 +77,18 @@ def label_texts(texts: Mapping[str, str]) -> dict[str, str]:
     return {label: by_label[label] for label in sorted(by_label, key=_rank)}
 
 
-def check_texts(kind: Kind, labels: Iterable[str]) -> None:
+def places_of(kind: AnyKind) -> Places:
+    """Return the placeholders of the template of a kind."""
+    return kind.places if isinstance(kind, CustomKind) else PLACES[kind]
+
+
+def check_texts(kind: AnyKind, labels: Iterable[str]) -> None:
     """Check that a question has the texts of its kind.
 
     Raises:
         ValueError: If a text is missing, or the prompt has no placeholder for it.
     """
-    places, given = PLACES[kind], set(labels)
+    places, given = places_of(kind), set(labels)
     missing = set(places.texts) - {ALL_TEXTS, *places.optional} - given
     extra = set() if ALL_TEXTS in places.texts else given - set(places.texts)
     if missing or extra:

@@ -9,7 +9,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from metric_core.errors import ConfigError
-from metric_core.judge_questions import ChoiceQuestion, JudgeQuestion, QuestionKind
+from metric_core.judge_questions import ChoiceQuestion, CustomKind, JudgeQuestion, Kind, QuestionKind
 from metric_core.prompts import layout
 from metric_core.prompts.outline import outline
 from metric_core.prompts.templates import Piece, Places, check_template, fill_template
@@ -63,22 +63,25 @@ class PromptSet:
         if question.kind is QuestionKind.INSTANCE_RUBRIC and instructions:
             texts[layout.RUBRIC] = instructions
         layout.check_texts(question.kind, texts)
-        if layout.INSTRUCTIONS in layout.PLACES[question.kind].values and not instructions:
+        if layout.INSTRUCTIONS in layout.places_of(question.kind).values and not instructions:
             raise ValueError(f"a question of kind {question.kind} needs instructions")
         values = {
             layout.ANSWER: self._answer(question),
             layout.INSTRUCTIONS: instructions,
             layout.COUNT: _count(question),
         }
-        pieces = list(fill_template(self.wordings[question.kind], texts, values))
+        pieces = list(fill_template(self._wording(question.kind), texts, values))
         user = _join(pieces)
         return RenderedPrompt(self.system, user, user[: _shared_length(pieces)])
 
-    def digest(self, kind: QuestionKind) -> str:
+    def digest(self, kind: Kind) -> str:
         """Return the SHA-256 of everything that determines a prompt of this kind, except the question."""
         common = [self.wordings[name] for name in (_SYSTEM, _ANSWER_CHOICE, _ANSWER_JSON)]
-        content = json.dumps([RENDERING_VERSION, *common, kind, self.wordings[kind]])
+        content = json.dumps([RENDERING_VERSION, *common, kind, self._wording(kind)])
         return hashlib.sha256(content.encode()).hexdigest()
+
+    def _wording(self, kind: Kind) -> str:
+        return kind.prompt if isinstance(kind, CustomKind) else self.wordings[kind]
 
     def _answer(self, question: JudgeQuestion) -> str:
         if isinstance(question, ChoiceQuestion):

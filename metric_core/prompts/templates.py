@@ -67,6 +67,22 @@ def check_template(wording: str, places: Places, origin: str) -> str:
     return wording
 
 
+def custom_places(wording: str, origin: str) -> Places:
+    r"""Return the placeholders of a template that a plugin brings: `{answer}`, perhaps `{instructions}`, and texts.
+
+    Raises:
+        ConfigError: If `{answer}` is missing, a placeholder is repeated, or one of a text is not on a separate line.
+
+    >>> custom_places("{response}\nPolite? {answer}", "mine").values
+    ('answer',)
+    """
+    marks = tuple(dict.fromkeys(_MARK.findall(wording)))
+    values = ("answer", *(mark for mark in marks if mark == "instructions"))
+    places = Places(tuple(mark for mark in marks if mark not in values), values)
+    check_template(wording, places, origin)
+    return places
+
+
 def fill_template(wording: str, texts: Mapping[str, str], values: Mapping[str, str]) -> Iterator[Piece]:
     r"""Yield the lines of a template, with placeholders replaced by fenced untrusted texts and by trusted values.
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TypeVar
 
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, QuestionKind, question_digest
+from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind, question_digest
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.codec import CHOICES, GENERATED, Codec
 from tasks.cache.get_or_compute import CachedComputation, OnValue
@@ -48,11 +48,11 @@ class CachedJudge:
         """The probed features of the judge's server; None for a judge without a server."""
         return getattr(self._judge, "features", None)
 
-    def can_answer(self, kind: QuestionKind) -> bool:
+    def can_answer(self, kind: Kind) -> bool:
         """Return whether the judge can be asked questions of this kind."""
         return self._judge.can_answer(kind)
 
-    def fingerprint(self, kind: QuestionKind) -> str:
+    def fingerprint(self, kind: Kind) -> str:
         """Return the digest of all that determines an answer besides the question."""
         return self._judge.fingerprint(kind)
 

@@ -6,7 +6,7 @@ its claims, so that there is something to judge, and a failure for any other que
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
@@ -18,6 +18,7 @@ from metric_core.judge_questions import (
     ChoiceQuestion,
     GenerateQuestion,
     JudgeQuestion,
+    Kind,
     QuestionKind,
     question_digest,
 )
@@ -42,7 +43,7 @@ NOT_ASKED = "not asked"
 BYTES_PER_TOKEN = 4
 """Bytes per token of English text; most other languages have fewer."""
 
-OUTPUT_TOKENS = {QuestionKind.RELEVANT_SENTENCES: 16, QuestionKind.EXPLANATION: 60}
+OUTPUT_TOKENS: Mapping[str, int] = {QuestionKind.RELEVANT_SENTENCES: 16, QuestionKind.EXPLANATION: 60}
 """Estimated tokens of a generated reply, for kinds whose replies differ little in length."""
 
 _TOKENS_PER_QUESTION = 30
@@ -143,11 +144,11 @@ class CountingJudge:
             return self._judge.identity
         return JudgeIdentity("server", "unknown", "unknown", "The judge could not be reached.", language_model=True)
 
-    def can_answer(self, kind: QuestionKind) -> bool:
+    def can_answer(self, kind: Kind) -> bool:
         """Return whether the judge can answer questions of this kind; an unreachable one is assumed to."""
         return self._judge is None or self._judge.can_answer(kind)
 
-    def fingerprint(self, kind: QuestionKind) -> str:
+    def fingerprint(self, kind: Kind) -> str:
         """Return the fingerprint of the judge, or a stand-in if it is unreachable."""
         return f"{kind} {self._name}" if self._judge is None else self._judge.fingerprint(kind)
 

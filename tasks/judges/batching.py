@@ -6,7 +6,7 @@ from threading import Lock
 from typing import TypeVar
 
 from metric_core import reasons
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, question_digest
+from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind, question_digest
 from metric_core.records import AnswerStatus
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, Judge
 from tasks.runtime.usage import CutOff, StageUsage, Usage
@@ -20,6 +20,8 @@ A = TypeVar("A", ChoiceAnswer, GenerateAnswer)
 
 class JudgeBatcher:
     """A front end to a judge that asks equal questions once, in batches, and counts usage.
+
+    Questions of a kind that the judge cannot answer are not asked; their answers are undefined.
 
     Args:
         judge: Judge that answers.
@@ -51,18 +53,29 @@ class JudgeBatcher:
 
     def choose(self, questions: Sequence[ChoiceQuestion]) -> list[ChoiceAnswer]:
         """Answer choice questions, in their order."""
-        return self._ask(questions, self._judge.choose)
+        return self._ask(questions, self._judge.choose, _no_choice)
 
     def generate(self, questions: Sequence[GenerateQuestion]) -> list[GenerateAnswer]:
         """Answer generate questions, in their order."""
-        return self._ask(questions, self._judge.generate)
+        return self._ask(questions, self._judge.generate, _no_generation)
 
-    def _ask(self, questions: Sequence[Q], ask: Callable[[Sequence[Q], Callable[[int, A], None]], list[A]]) -> list[A]:
+    def _unable(self, kind: Kind) -> str:
+        """Return the reason why the judge cannot answer questions of a kind."""
+        return reasons.cannot_answer(kind) if self._judge.identity.language_model else reasons.NEEDS_LANGUAGE_MODEL
+
+    def _ask(
+        self,
+        questions: Sequence[Q],
+        ask: Callable[[Sequence[Q], Callable[[int, A], None]], list[A]],
+        unanswered: Callable[[str], A],
+    ) -> list[A]:
         digests = [question_digest(question) for question in questions]
         distinct = dict(zip(digests, questions, strict=True))
-        self._progress(0, len(distinct))
-        answers: dict[str, A] = {}
-        pending = list(distinct)
+        kinds = {question.kind for question in distinct.values()}
+        unable = {kind: self._unable(kind) for kind in kinds if not self._judge.can_answer(kind)}
+        answers = {digest: unanswered(unable[q.kind]) for digest, q in distinct.items() if q.kind in unable}
+        pending = [digest for digest in distinct if digest not in answers]
+        self._progress(0, len(pending))
         for start in range(0, len(pending), BATCH):
             batch = pending[start : start + BATCH]
             counter = _ProgressCounter(self._progress)
@@ -85,6 +98,14 @@ class JudgeBatcher:
             self._failed[answer.reason or "no reason given"] += 1
         elif isinstance(answer, ChoiceAnswer) and None in answer.votes:
             self._failed[reasons.NO_USABLE_RATING] += 1
+
+
+def _no_choice(reason: str) -> ChoiceAnswer:
+    return ChoiceAnswer(AnswerStatus.UNDEFINED, reason=reason)
+
+
+def _no_generation(reason: str) -> GenerateAnswer:
+    return GenerateAnswer(AnswerStatus.UNDEFINED, reason=reason)
 
 
 class _ProgressCounter:

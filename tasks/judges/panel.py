@@ -15,7 +15,7 @@ from threading import Lock
 
 from metric_core import reasons
 from metric_core.errors import ConfigError
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind
+from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.judges.protocol import (
     ChoiceAnswer,
@@ -98,11 +98,11 @@ class PanelJudge:
                 "model."
             )
 
-    def can_answer(self, kind: QuestionKind) -> bool:
+    def can_answer(self, kind: Kind) -> bool:
         """Return whether the lead, or for a choice any member, can answer questions of this kind."""
         return any(member.can_answer(kind) for member in self._members_for(kind))
 
-    def fingerprint(self, kind: QuestionKind) -> str:
+    def fingerprint(self, kind: Kind) -> str:
         """Return a digest of the members that answer questions of this kind, and of the lead."""
         if kind in GENERATE_KINDS:
             return self.members[0].fingerprint(kind)
@@ -135,10 +135,20 @@ class PanelJudge:
     def generate(
         self, questions: Sequence[GenerateQuestion], on_answer: OnGenerateAnswer | None = None
     ) -> list[GenerateAnswer]:
-        """Answer generate questions with the lead alone."""
-        return self.members[0].generate(questions, on_answer)
+        """Answer generate questions with the lead alone; those that it cannot answer are undefined."""
+        lead = self.members[0]
+        able = [position for position, question in enumerate(questions) if lead.can_answer(question.kind)]
+        answers = [GenerateAnswer(AnswerStatus.UNDEFINED, reason=reasons.NEEDS_LANGUAGE_MODEL) for _ in questions]
 
-    def _members_for(self, kind: QuestionKind) -> Sequence[Judge]:
+        def report(index: int, answer: GenerateAnswer) -> None:
+            if on_answer is not None:
+                on_answer(able[index], answer)
+
+        for position, answer in zip(able, lead.generate([questions[i] for i in able], report), strict=True):
+            answers[position] = answer
+        return answers
+
+    def _members_for(self, kind: Kind) -> Sequence[Judge]:
         return self.members[:1] if kind in GENERATE_KINDS else self.members
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, QuestionKind
+from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind
 from metric_core.records import AnswerStatus
 from tasks.runtime.usage import Usage
 
@@ -143,10 +143,10 @@ class Judge(Protocol):
     def identity(self) -> JudgeIdentity:
         """The identity of the judge."""
 
-    def can_answer(self, kind: QuestionKind) -> bool:
+    def can_answer(self, kind: Kind) -> bool:
         """Return whether the judge can answer questions of this kind."""
 
-    def fingerprint(self, kind: QuestionKind) -> str:
+    def fingerprint(self, kind: Kind) -> str:
         """Return a digest of everything but the question that determines an answer: model, prompt, sampling."""
 
     def choose(

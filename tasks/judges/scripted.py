@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Any, TypeAlias
 
 from metric_core.errors import ConfigError
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, QuestionKind
+from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind, QuestionKind
 from metric_core.records import AnswerStatus
 from metric_core.strict_json import parse_json
 from tasks.judges.protocol import (
@@ -94,11 +94,11 @@ class ScriptedJudge:
         note = "Answers come from a script, for tests; the scores say nothing about the data."
         return JudgeIdentity("scripted", self._name, self._revision, note, language_model=True)
 
-    def can_answer(self, kind: QuestionKind) -> bool:  # noqa: ARG002
+    def can_answer(self, kind: Kind) -> bool:  # noqa: ARG002
         """Return True: a script can answer any kind."""
         return True
 
-    def fingerprint(self, kind: QuestionKind) -> str:
+    def fingerprint(self, kind: Kind) -> str:
         """Return a digest of the script and the kind."""
         return hashlib.sha256(f"{kind}\n{self._name}\n{self._revision}".encode()).hexdigest()
 
@@ -134,7 +134,7 @@ class ScriptedJudge:
 def _parse_key(key: ScriptKey) -> tuple[str, ...]:
     parts = (key,) if isinstance(key, str) else tuple(key)
     kinds = [kind.value for kind in QuestionKind]
-    if not parts or parts[0] not in kinds:
+    if not parts or (parts[0] not in kinds and "." not in parts[0]):
         raise ConfigError(f"the script has the key {key!r}; a key must start with one of: {', '.join(kinds)}")
     return parts
 

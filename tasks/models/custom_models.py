@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metric_core import reasons
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, QuestionKind
+from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind
 from metric_core.records import AnswerStatus
 from tasks.embedders.protocol import EmbedderIdentity
 from tasks.judges.protocol import (
@@ -60,11 +60,11 @@ class CustomJudge:
         identity = _identity(self._plugin, JudgeIdentity)
         return replace(identity, backend=self._plugin.name, revision=_revision(self._plugin, identity.revision))
 
-    def can_answer(self, kind: QuestionKind) -> bool:
+    def can_answer(self, kind: Kind) -> bool:
         """Return whether the judge can answer questions of this kind."""
         return bool(self._plugin.call("can_answer", self._plugin.obj.can_answer, kind))
 
-    def fingerprint(self, kind: QuestionKind) -> str:
+    def fingerprint(self, kind: Kind) -> str:
         """Return the digest of the fingerprint that the judge gives and of its code."""
         fingerprint = self._plugin.call("fingerprint", self._plugin.obj.fingerprint, kind)
         if not isinstance(fingerprint, str):

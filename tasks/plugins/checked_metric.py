@@ -9,7 +9,7 @@ from typing import Any
 
 from metric_core.columns import COLUMNS
 from metric_core.errors import AssayError, MetricError, PluginError
-from metric_core.judge_questions import RATING_KINDS, GenerateQuestion, RatingRequest
+from metric_core.judge_questions import RATING_KINDS, CustomKind, GenerateQuestion, RatingRequest
 from metric_core.metric import Metric, Parameter, Parameters
 from metric_core.records import Direction, Sample, Score
 from metric_core.stages import Product
@@ -23,6 +23,7 @@ _KINDS: Mapping[str, tuple[type, str]] = {
     "parameters": (Mapping, "a mapping of names to metric_core.metric.Parameter"),
     "undefined": (Mapping, "a mapping of reasons to when they happen"),
     "failed": (Mapping, "a mapping of reasons to when they happen"),
+    "question_kinds": (tuple, "a tuple of kinds of questions"),
     "direction": (Direction, "a metric_core.records.Direction"),
 }
 
@@ -45,6 +46,9 @@ def check_declarations(metric: Metric, name: str) -> None:
     for part, (kind, wanted) in _KINDS.items():
         if not isinstance(value := getattr(metric, part), kind):
             raise PluginError(f"{name!r}: {part} is {value!r}, wanted {wanted}")
+    for asked in metric.question_kinds:
+        if not isinstance(asked, CustomKind) and asked not in RATING_KINDS:
+            raise PluginError(f"{name!r}: the kind of question {asked!r} is unknown; create one with CustomKind")
     for key, parameter in metric.parameters.items():
         if not isinstance(parameter, Parameter):
             raise PluginError(f"{name!r}: the parameter {key} is {parameter!r}, wanted a metric_core.metric.Parameter")
@@ -132,8 +136,12 @@ class CheckedMetric:
             if not isinstance(rating, RatingRequest):
                 raise self._error(f"asks {rating!r}, wanted a RatingRequest")
             question = rating.question
-            if question.kind not in RATING_KINDS:
-                raise self._error(f"asks a question of kind {question.kind}, wanted one of {', '.join(RATING_KINDS)}")
+            if question.kind not in {*RATING_KINDS, *self._metric.question_kinds}:
+                wanted = ", ".join(RATING_KINDS)
+                raise self._error(
+                    f"asks a question of kind {question.kind}, wanted one of {wanted}, or a CustomKind that is in its "
+                    "question_kinds"
+                )
             if isinstance(question, GenerateQuestion) and not set(_VALUES) & set(question.schema.get("properties", ())):
                 raise self._error(f"asks for JSON without a property {' or '.join(_VALUES)}, which holds the rating")
             if rating.template in templates:

@@ -7,7 +7,6 @@ as one against an empty premise, is not explained.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
-from metric_core import reasons
 from metric_core.evidence import premise_text
 from metric_core.judge_questions import NO, YES, QuestionKind, ask_explanation
 from metric_core.records import AnswerStatus, VerdictKind
@@ -22,8 +21,6 @@ from tasks.tables.records import build_table, read_samples_table
 
 Explained: TypeAlias = Literal["unsupported", "all"]
 """The verdicts on claims to explain: those that say no, or all."""
-
-_UNANSWERABLE = GenerateAnswer(AnswerStatus.UNDEFINED, reason=reasons.NEEDS_LANGUAGE_MODEL)
 
 
 class ExplanationsSettings(JudgedSettings):
@@ -44,8 +41,7 @@ class ExplanationsSettings(JudgedSettings):
 )
 def explanations(tables: Tables, settings: ExplanationsSettings, models: Models, progress: Progress) -> StageOutput:
     """Ask the judge to explain each selected verdict."""
-    judge = models.judge()
-    batcher = JudgeBatcher(judge, progress)
+    batcher = JudgeBatcher(models.judge(), progress)
     samples = {sample.row_id: sample for sample in read_samples_table(tables[Stage.SAMPLES])}
     claims_table = tables[Stage.CLAIMS].to_pylist() if Stage.CLAIMS in tables else ()
     claims = {(row["row_id"], row["claim_id"]): row["text"] for row in claims_table}
@@ -58,9 +54,7 @@ def explanations(tables: Tables, settings: ExplanationsSettings, models: Models,
         )
         for row in chosen
     ]
-    answers = (
-        batcher.generate(questions) if judge.can_answer(QuestionKind.EXPLANATION) else [_UNANSWERABLE] * len(questions)
-    )
+    answers = batcher.generate(questions)
     rows = [_row(verdict, answer) for verdict, answer in zip(chosen, answers, strict=True)]
     return StageOutput(build_table(Stage.EXPLANATIONS, rows), batcher.usage)
 

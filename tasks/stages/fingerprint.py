@@ -10,17 +10,18 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from metric_core.judge_questions import QuestionKind
+from metric_core.judge_questions import CustomKind, Kind
 from metric_core.stages import Product
 from tasks.models.protocol import Models
 from tasks.options.embedder_options import EmbedderSettings
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.language_options import LanguageSettings
+from tasks.options.metric_settings import MetricSettings
 from tasks.options.option import implementation_fields
 from tasks.options.settings import Settings
 
 
-def settings_fingerprint(settings: Settings, models: Models, asks: Sequence[QuestionKind] = ()) -> str:
+def settings_fingerprint(settings: Settings, models: Models, asks: Sequence[Kind] = ()) -> str:
     """Return the digest of everything that a stage's settings determine.
 
     Args:
@@ -34,7 +35,8 @@ def settings_fingerprint(settings: Settings, models: Models, asks: Sequence[Ques
     content: dict[str, Any] = settings.model_dump(mode="json", exclude=implementation_fields(type(settings)))
     if isinstance(settings, JudgedSettings):
         judge = models.judge()
-        content["judge"] = {kind: judge.fingerprint(kind) for kind in asks}
+        kinds = (*asks, *_custom_kinds(settings))
+        content["judge"] = {kind: judge.fingerprint(kind) if judge.can_answer(kind) else None for kind in kinds}
     elif isinstance(embedder := getattr(settings, "embedder", None), EmbedderSettings):
         content["embedder"] = embedder.model_dump(mode="json", include={"cross_encoder", "revision"})
         content["embedder"]["identity"] = asdict(models.embedder().identity)
@@ -45,3 +47,10 @@ def settings_fingerprint(settings: Settings, models: Models, asks: Sequence[Ques
         if language.recognizer is not None:
             content["recognizer"] = asdict(models.recognizer().identity)
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _custom_kinds(settings: Settings) -> list[CustomKind]:
+    """Return the kinds of questions that the metrics of a stage define."""
+    metrics: Sequence[MetricSettings] = getattr(settings, "metrics", ())
+    kinds = (kind for metric in metrics for kind in metric.request().metric.question_kinds)
+    return [kind for kind in kinds if isinstance(kind, CustomKind)]

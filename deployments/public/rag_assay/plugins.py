@@ -7,7 +7,15 @@ open_packages()
 from metric_core import judge_questions, reasons  # noqa: E402 the packages are open only now
 from metric_core.citations import cited_contexts  # noqa: E402
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, BY_USER_INPUT, Evidence, context_premise  # noqa: E402
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind, RatingRequest, texts_of  # noqa: E402
+from metric_core.judge_questions import (  # noqa: E402
+    ChoiceQuestion,
+    CustomKind,
+    GenerateQuestion,
+    Kind,
+    QuestionKind,
+    RatingRequest,
+    texts_of,
+)
 from metric_core.metric import (  # noqa: E402
     Metric,
     MetricRequest,
@@ -46,6 +54,7 @@ __all__ = [
     "AnswerStatus",
     "ChoiceAnswer",
     "ChoiceQuestion",
+    "CustomKind",
     "Direction",
     "Embedder",
     "EmbedderIdentity",
@@ -57,6 +66,7 @@ __all__ = [
     "Generator",
     "Judge",
     "JudgeIdentity",
+    "Kind",
     "Metric",
     "MetricRequest",
     "Parameter",

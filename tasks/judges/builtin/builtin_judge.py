@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from metric_core import judge_questions, reasons
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind
+from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.embedders.protocol import Embedder
 from tasks.judges.builtin.claim_sentences import split_claims
@@ -35,7 +35,7 @@ _NOTE = (
     "answer."
 )
 _THRESHOLD = 0.5
-_CHOICES: Mapping[QuestionKind, LinearModel] = {
+_CHOICES: Mapping[Kind, LinearModel] = {
     QuestionKind.VERDICT: VERDICT,
     QuestionKind.USEFULNESS_FOR_REFERENCE: USEFULNESS,
     QuestionKind.USEFULNESS_FOR_RESPONSE: USEFULNESS,
@@ -66,11 +66,11 @@ class BuiltinJudge:
         versions = f"{revision()}/{embedder.revision}/{recognizer.revision}"
         return JudgeIdentity("builtin", model, versions, _NOTE, language_model=False)
 
-    def can_answer(self, kind: QuestionKind) -> bool:
+    def can_answer(self, kind: Kind) -> bool:
         """Return whether the judge can answer questions of this kind."""
         return kind in _CHOICES or kind in _GENERATED
 
-    def fingerprint(self, kind: QuestionKind) -> str:
+    def fingerprint(self, kind: Kind) -> str:
         """Return a digest of the weights, the version of the rules, the embedder and the pipeline."""
         embedder, recognizer = self._embedder.identity, self._pipeline.identity
         content = repr((VERSION, kind, revision(), embedder, recognizer))
@@ -99,7 +99,7 @@ class BuiltinJudge:
         """Answer generate questions."""
         started = time.perf_counter()
         values: dict[int, Any] = {}
-        generators: dict[QuestionKind, Callable[[Sequence[GenerateQuestion]], list[Any]]] = {
+        generators: dict[Kind, Callable[[Sequence[GenerateQuestion]], list[Any]]] = {
             QuestionKind.CLAIMS: self._claims,
             QuestionKind.QUESTIONS: self._questions,
             QuestionKind.RELEVANT_SENTENCES: self._relevant_sentences,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from metric_core.errors import JudgeError
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, QuestionKind
+from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind
 from metric_core.prompts.prompt_set import RenderedPrompt, load_prompts
 from metric_core.records import AnswerStatus
 from tasks.judges.openai import label_probabilities
@@ -82,11 +82,11 @@ class OpenAIJudge:
         note = f"{features.model} served by {features.software} at {' and '.join(options.urls)}"
         return JudgeIdentity("server", features.model, options.revision or NO_REVISION, note, language_model=True)
 
-    def can_answer(self, kind: QuestionKind) -> bool:  # noqa: ARG002
+    def can_answer(self, kind: Kind) -> bool:  # noqa: ARG002
         """Return True: a language model can answer any kind."""
         return True
 
-    def fingerprint(self, kind: QuestionKind) -> str:
+    def fingerprint(self, kind: Kind) -> str:
         """Return a digest of everything but the questions that determines answers of a kind, in any request mode.
 
         URLs, connection settings and the context window are not part of it.

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from metric_core.judge_questions import RATING_KINDS, ChoiceQuestion, JudgeQuestion, QuestionKind
+from metric_core.judge_questions import RATING_KINDS, ChoiceQuestion, CustomKind, JudgeQuestion, Kind, QuestionKind
 from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures
 from tasks.options.judge_server_options import ServerJudgeOptions
 
@@ -41,7 +41,7 @@ class RequestMode:
         has_votes: True if several answers are requested, which may differ.
     """
 
-    kind: QuestionKind
+    kind: Kind
     wants_json: bool = False
     has_votes: bool = False
 
@@ -65,9 +65,9 @@ def get_request_mode(question: JudgeQuestion) -> RequestMode:
     return RequestMode(question.kind, wants_json=True, has_votes=vote_number(question.schema) is not None)
 
 
-def all_request_modes(kind: QuestionKind) -> Iterator[RequestMode]:
+def all_request_modes(kind: Kind) -> Iterator[RequestMode]:
     """Yield the modes in which stages ask questions of a kind; metrics may ask ratings in any mode."""
-    if kind in RATING_KINDS:
+    if isinstance(kind, CustomKind) or kind in RATING_KINDS:
         yield from (
             RequestMode(kind, wants_json, has_votes) for wants_json in (False, True) for has_votes in (False, True)
         )

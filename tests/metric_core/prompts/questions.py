@@ -21,7 +21,7 @@ _ANSWERS = {"user_input": USER_INPUT, "response": RESPONSE, "reference": REFEREN
 _SCORE = q.object_schema({"feedback": {"type": "string"}, "score": {"enum": [1, 2]}})
 _RUBRIC = "score1_description: wrong\nscore2_description: right"
 
-QUESTIONS: dict[Kind, JudgeQuestion] = {
+QUESTIONS: dict[str, JudgeQuestion] = {
     question.kind: question
     for question in (
         q.ask_claims(RESPONSE, USER_INPUT),

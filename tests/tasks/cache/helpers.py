@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from metric_core.errors import JudgeError
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind, ask_claims, ask_verdict
+from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, ask_claims, ask_verdict
 from metric_core.records import AnswerStatus
 from tasks.judges.protocol import (
     ChoiceAnswer,
@@ -67,10 +67,10 @@ class CountingJudge:
         """Return the texts that any process has asked about."""
         return self._log.read_text(encoding="utf-8").splitlines() if self._log.exists() else []
 
-    def can_answer(self, kind: QuestionKind) -> bool:  # noqa: ARG002
+    def can_answer(self, kind: Kind) -> bool:  # noqa: ARG002
         return True
 
-    def fingerprint(self, kind: QuestionKind) -> str:
+    def fingerprint(self, kind: Kind) -> str:
         return f"{kind}/{self.revision}"
 
     def choose(

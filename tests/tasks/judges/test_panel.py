@@ -8,7 +8,7 @@ import pytest
 
 from metric_core import reasons
 from metric_core.errors import ConfigError, JudgeError
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind, ask_claims, ask_verdict
+from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, QuestionKind, ask_claims, ask_verdict
 from metric_core.records import AnswerStatus
 from tasks.judges.panel import GENERATE_KINDS, PanelJudge, combine_answers
 from tasks.judges.protocol import ChoiceAnswer, OnChoiceAnswer, PanelVote
@@ -25,7 +25,7 @@ YES, NO = {"yes": 0.9, "no": 0.1}, {"yes": 0.4, "no": 0.6}
 class VerdictJudge(ScriptedJudge):
     """A judge that can answer verdicts only."""
 
-    def can_answer(self, kind: QuestionKind) -> bool:
+    def can_answer(self, kind: Kind) -> bool:
         return kind is QuestionKind.VERDICT
 
 

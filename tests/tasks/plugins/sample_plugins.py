@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from metric_core.evidence import Evidence
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind, RatingRequest, ask_verdict
+from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, QuestionKind, RatingRequest, ask_verdict
 from metric_core.metric import Metric, MetricRequest, Parameters, constant
 from metric_core.records import AnswerStatus, Sample, Score
 from metric_core.stages import Product
@@ -90,10 +90,10 @@ class Judge:
         self.says = says
         self.key = api_key
 
-    def can_answer(self, _kind: QuestionKind) -> bool:
+    def can_answer(self, _kind: Kind) -> bool:
         return True
 
-    def fingerprint(self, _kind: QuestionKind) -> str:
+    def fingerprint(self, _kind: Kind) -> str:
         return "1"
 
     def choose(self, questions: Sequence[ChoiceQuestion], on_answer: OnChoiceAnswer | None = None) -> Any:

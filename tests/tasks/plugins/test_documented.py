@@ -38,6 +38,8 @@ CITED = {
     "contexts": ["All ships load in Porto, says the port authority.", "Handbook: Ana runs the Lisbon office."],
 }
 
+POLITE = list(zip(ROWS, ("yes", "no"), strict=True))
+
 
 def blocks(language: str) -> list[str]:
     return [text for kind, text in BLOCK.findall(PAGE.read_text(encoding="utf-8")) if kind == language]
@@ -56,7 +58,7 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setenv("HOUSE_KEY", "a-house-secret")
     yield tmp_path
-    for module in ("citations", "house", "house_models"):
+    for module in ("citations", "house", "house_models", "politeness"):
         sys.modules.pop(module, None)
     for cached in (load_object.load_object, metric_lookup._find_custom, instantiate._call_factory):
         cached.cache_clear()
@@ -86,6 +88,15 @@ def test_the_commands_of_the_page_give_the_documented_results(
     assay: Callable[[str], None], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     first, cited, second = blocks("bash")
+    script = [{"kind": "politeness.polite", "texts": [row["answer"]], "answer": says} for row, says in POLITE]
+    (tmp_path / "script.json").write_text(json.dumps(script), encoding="utf-8")
+    (tmp_path / "polite.toml").write_text(
+        'source = "answers.jsonl"\nmetrics = ["politeness:POLITENESS"]\nout = "runs/polite"\n'
+        '[judge]\nbackend = "scripted"\nscript = "script.json"\n',
+        encoding="utf-8",
+    )
+    assay("assay run polite.toml")
+    assert cells("runs/polite") == {(0, "politeness"): 1.0, (1, "politeness"): 0.0}
     assay(cited.strip())
     assert cells("runs/cited") == {(0, "citation_precision"): pytest.approx(2 / 3), (0, "cited_sentences"): 0.75}
     asked = open_run("runs/cited").table("verdicts").to_pylist()

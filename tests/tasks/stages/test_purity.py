@@ -24,7 +24,7 @@ from tasks.stages.registry import LEVELS, STAGES
 from tests.structure.house import ROOT
 from tests.tasks.builders import GivenModels, samples_table
 
-GENERATED: dict[QuestionKind, Any] = {
+GENERATED: dict[str, Any] = {
     QuestionKind.CLAIMS: {"claims": ["It rains."]},
     QuestionKind.QUESTIONS: {"questions": [{"question": "Why?", "noncommittal": False}]},
     QuestionKind.RELEVANT_SENTENCES: {"relevant": [1]},

@@ -9,6 +9,7 @@ from metric_core.judge_questions import (
     YES_NO,
     ChoiceQuestion,
     GenerateQuestion,
+    Kind,
     QuestionKind,
     ask_claims,
     ask_questions,
@@ -60,7 +61,7 @@ def test_identity(judge: Judge) -> None:
 
 
 @pytest.mark.parametrize("kind", QuestionKind)
-def test_can_answer(judge: Judge, kind: QuestionKind) -> None:
+def test_can_answer(judge: Judge, kind: Kind) -> None:
     assert judge.can_answer(kind) is (kind in ANSWERABLE)
 
 

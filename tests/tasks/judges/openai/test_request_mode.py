@@ -125,7 +125,10 @@ def test_the_revision_is_in_the_key_and_the_url_is_not() -> None:
 def test_every_feature_and_option_is_covered() -> None:
     client = {"software", "window", "limit_field", "tokenizer", "cached_tokens", "prompt_lists"}
     assert {field.name for field in fields(ServerFeatures)} == client | set(OTHER_FEATURES)
-    assert set(options_of().determining()) == {"model", "revision", "language", "context_window", *OTHER_OPTIONS}
+    assert set(options_of().determining()) == {
+        *("model", "revision", "language", "prompts", "context_window"),
+        *OTHER_OPTIONS,
+    }
 
 
 def test_a_kind_has_all_modes_of_its_questions() -> None:

@@ -1,0 +1,64 @@
+"""Check before a run which metrics the judge can answer the questions of."""
+
+from collections.abc import Mapping, Sequence
+
+from metric_core.judge_questions import Kind, QuestionKind
+from metric_core.metric import MetricRequest
+from metric_core.stages import PRODUCTS, Product, Stage, closure
+from tasks.judges.protocol import Judge
+
+_KINDS = {
+    Product.USEFULNESS_FOR_REFERENCE: QuestionKind.USEFULNESS_FOR_REFERENCE,
+    Product.USEFULNESS_FOR_RESPONSE: QuestionKind.USEFULNESS_FOR_RESPONSE,
+    Product.SENTENCE_RELEVANCE: QuestionKind.RELEVANT_SENTENCES,
+    Product.QUESTIONS: QuestionKind.QUESTIONS,
+    Product.RESPONSE_CLAIMS: QuestionKind.CLAIMS,
+    Product.REFERENCE_CLAIMS: QuestionKind.CLAIMS,
+    Product.REFERENCE_CONTEXT_CLAIMS: QuestionKind.CLAIMS,
+}
+"""Product -> kind of its questions; the other products of the stage `verdicts` ask for verdicts."""
+
+
+def question_kinds(request: MetricRequest) -> list[Kind]:
+    """Return the kinds of questions that a metric needs answered.
+
+    >>> from metric_core.registry import parse_request
+    >>> [str(kind) for kind in question_kinds(parse_request("faithfulness"))]
+    ['claims', 'verdict']
+    """
+    kinds: dict[Kind, None] = {}
+    for product in sorted(closure(request.products), key=list(Product).index):
+        if product is Product.RATINGS:
+            kinds |= dict.fromkeys(request.metric.question_kinds)
+        elif product in _KINDS:
+            kinds[_KINDS[product]] = None
+        elif PRODUCTS[product].stage is Stage.VERDICTS:
+            kinds[QuestionKind.VERDICT] = None
+    return list(kinds)
+
+
+def find_unanswerable(requests: Sequence[MetricRequest], judge: Judge) -> dict[str, list[str]]:
+    """Return the kinds of questions that the judge cannot answer, by the metric that needs them.
+
+    Args:
+        requests: Metrics of the run.
+        judge: Judge of the run.
+    """
+    unable: dict[str, list[str]] = {}
+    for request in requests:
+        kinds = [str(kind) for kind in question_kinds(request) if not judge.can_answer(kind)]
+        if kinds:
+            unable[request.key] = kinds
+    return unable
+
+
+def warn_of_unanswerable(unable: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return warnings about metrics that are undefined because of the judge.
+
+    >>> warn_of_unanswerable({"clarity": ["criteria_integer"]})[0]
+    'clarity is undefined where it needs the judge, which cannot answer questions of kind criteria_integer'
+    """
+    return tuple(
+        f"{metric} is undefined where it needs the judge, which cannot answer questions of kind {', '.join(kinds)}"
+        for metric, kinds in unable.items()
+    )
