@@ -11,6 +11,7 @@ from rich.tree import Tree
 
 from deployments.cli._support.console import print_table, stderr, stdout
 from deployments.cli._support.options import Json, with_config
+from metric_core.errors import ConfigError
 from metric_core.stages import Stage
 from tasks.reports.run.summary_rows import PROBABILITIES
 
@@ -23,11 +24,33 @@ Fetch = Annotated[
     bool,
     typer.Option("--fetch", help="Fetch contexts from the retriever now, instead of using those of the last fetch."),
 ]
+Detect = Annotated[
+    float | None,
+    typer.Option(
+        "--detect",
+        metavar="DIFFERENCE",
+        min=0.0,
+        help="Show how many rows it takes to see this difference of a mean, and to pass a gate with it as margin.",
+    ),
+]
+From = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--from",
+        metavar="RUN",
+        help="Run folder whose scores tell how much rows vary, for --detect; twice for two runs of the same rows.",
+    ),
+]
 
 
 @with_config
-def plan(config: "RunConfig", fetch: Fetch = False, as_json: Json = False) -> None:
-    """Show what a run would compute, reuse and ask the judge."""
+def plan(
+    config: "RunConfig", fetch: Fetch = False, detect: Detect = None, runs: From = None, as_json: Json = False
+) -> None:
+    """Show what a run would compute, reuse and ask the judge, or how many rows a comparison needs."""
+    if detect is not None or runs:
+        _show_rows_needed(detect, runs or [], config.by, as_json)
+        return
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     from flows.dry_run.dry_run import make_dry_run  # noqa: PLC0415 keeps `assay --help` quick
     from flows.execution.plan import plan_run  # noqa: PLC0415
@@ -46,6 +69,45 @@ def plan(config: "RunConfig", fetch: Fetch = False, as_json: Json = False) -> No
         stdout.print(_describe(dry_run.contexts), soft_wrap=True, markup=False)
     if dry_run.contexts is None or dry_run.contexts.fetched is not None:
         _show_dry_run(dry_run)
+
+
+def _show_rows_needed(detect: float | None, runs: list[str], by: str | None, as_json: bool) -> None:
+    from tasks.comparison.rows_needed import find_rows_needed  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.runs.finished_run import FinishedRun  # noqa: PLC0415
+
+    if not detect or not runs:
+        raise ConfigError(
+            "numbers of rows need a difference above 0 and a run to learn from: assay plan --detect 0.02 --from RUN"
+        )
+    found = find_rows_needed([FinishedRun(run) for run in runs], detect, by)
+    if as_json:
+        stdout.print_json(json.dumps({"difference": detect, "metrics": [asdict(metric) for metric in found]}))
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("metric", overflow="fold")
+    for heading in ("rows to see it", "rows to pass", f"rows of {'these runs' if len(runs) > 1 else 'this run'}"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for metric in found:
+        table.add_row(metric.metric, _rows(metric.needed.to_see), _rows(metric.needed.to_pass), f"{metric.rows:,}")
+    stdout.print(f"Rows of a comparison with a difference of {detect:g}, in 80 of 100 cases:")
+    print_table(stdout, table)
+    stdout.print(
+        "to see it: a true difference of this size is found, before the correction for the number of metrics; to pass: "
+        "a gate with this max_drop passes if nothing changed",
+        style="dim",
+        soft_wrap=True,
+    )
+    if len(runs) == 1:
+        stdout.print(
+            "One run does not tell how alike two runs are: the rows are taken to vary independently, which needs more "
+            "rows than similar systems do. Name two runs of the same rows with --from twice.",
+            style="dim",
+            soft_wrap=True,
+        )
+
+
+def _rows(count: int | None) -> str:
+    return "over 10 million" if count is None else f"{count:,}"
 
 
 def _content(config: "RunConfig", run_plan: "Plan", dry_run: "DryRun") -> dict[str, Any]:

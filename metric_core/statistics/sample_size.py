@@ -6,6 +6,7 @@ variance and skewness that the values seen so far predict. With one pseudo-row a
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from metric_core.statistics.bounded_means import Bounds
@@ -64,14 +65,23 @@ def limit_of_mean(moments: Moments, units: float, end: float, level: float) -> f
     >>> round(limit_of_mean(Moments(1.0, 0.0, 0.0), 30, 0.0, 0.95), 2)
     0.91
     """
-    total = units + 1
-    center = (units * moments.mean + end) / total
-    rows_off, end_off = moments.mean - center, end - center
-    variance = (units * (moments.variance + rows_off**2) + end_off**2) / (total * (total + 1))
-    rows_third = moments.third + 3 * moments.variance * rows_off + rows_off**3
-    third = 2 * (units * rows_third + end_off**3) / (total * (total + 1) * (total + 2))
     share = 1 - level if end <= moments.mean else level
-    return center + math.sqrt(variance) * _gamma_quantile(third / variance**1.5 if variance else 0.0, share)
+    return _quantile_of_mean(moments, units, ((end, 1.0),), share)
+
+
+def _quantile_of_mean(moments: Moments, units: float, ends: Sequence[tuple[float, float]], share: float) -> float:
+    """Return a quantile of the mean of rows and pseudo-rows, given as pairs of a value and a number."""
+    total = units + sum(number for _, number in ends)
+    center = (units * moments.mean + sum(number * value for value, number in ends)) / total
+    off = moments.mean - center
+    second = units * (moments.variance + off**2)
+    third = units * (moments.third + 3 * moments.variance * off + off**3)
+    for value, number in ends:
+        second += number * (value - center) ** 2
+        third += number * (value - center) ** 3
+    variance = second / (total * (total + 1))
+    skewness = 2 * third / (total * (total + 1) * (total + 2)) / variance**1.5 if variance else 0.0
+    return center + math.sqrt(variance) * _gamma_quantile(skewness, share)
 
 
 def rows_to_decide(moments: Moments, threshold: float, bounds: Bounds, level: float) -> int | None:
@@ -89,16 +99,21 @@ def rows_to_decide(moments: Moments, threshold: float, bounds: Bounds, level: fl
     >>> rows_to_decide(Moments(1.0, 0.0, 0.0), 0.98, Bounds(0.0, 1.0), 0.95)
     148
     """
-    is_above = moments.mean > threshold
-    end = bounds.low if is_above else bounds.high
-    sign = 1 if is_above else -1
+    if moments.mean == threshold:
+        return None
+    end = bounds.low if moments.mean > threshold else bounds.high
+    return _find_rows(moments, threshold, ((end, 1.0),), level)
+
+
+def _find_rows(moments: Moments, threshold: float, ends: Sequence[tuple[float, float]], level: float) -> int | None:
+    """Return the number of rows whose limit at a level is beyond a threshold, with a power of 80 %."""
+    sign = 1 if moments.mean > threshold else -1
+    share = 1 - level if sign > 0 else level
 
     def decides(units: int) -> bool:
         unlucky = moments.shift(-sign * _NORMAL_POWER * math.sqrt(moments.variance / units))
-        return sign * (limit_of_mean(unlucky, units, end, level) - threshold) > 0
+        return sign * (_quantile_of_mean(unlucky, units, ends, share) - threshold) > 0
 
-    if moments.mean == threshold:
-        return None
     most = max(2, int(MOST_ROWS / moments.size))
     high = 2
     while not decides(high):
@@ -121,3 +136,37 @@ def _gamma_quantile(skewness: float, share: float) -> float:
     shape = 4 / skewness**2
     quantile = (float(gammaincinv(shape, share if skewness > 0 else 1 - share)) - shape) / math.sqrt(shape)
     return quantile if skewness > 0 else -quantile
+
+
+@dataclass(frozen=True, slots=True)
+class RowsNeeded:
+    """Numbers of rows for a comparison with a baseline.
+
+    Args:
+        to_see: Rows with which 80 of 100 comparisons find a true difference; None if above `MOST_ROWS`.
+        to_pass: Rows with which 80 of 100 gates pass if there is no true difference, with the difference as the
+            largest allowed change for the worse; None if above `MOST_ROWS`.
+    """
+
+    to_see: int | None
+    to_pass: int | None
+
+
+def rows_for_difference(differences: Moments, difference: float, bounds: Bounds, level: float = 0.95) -> RowsNeeded:
+    """Return how many rows it takes to see a difference of two runs, and to pass a gate with it as its margin.
+
+    Args:
+        differences: Moments of the differences of paired rows; their mean does not matter.
+        difference: Difference to see, above 0.
+        bounds: Bounds of the differences.
+        level: Confidence level of the interval and of the gate's limits.
+
+    >>> rows_for_difference(Moments(0.0, 0.04, 0.0), 0.02, Bounds(-1.0, 1.0))
+    RowsNeeded(to_see=802, to_pass=728)
+    """
+    centered = Moments(0.0, differences.variance, differences.third, differences.size)
+    both_ends = ((bounds.low, 0.5), (bounds.high, 0.5))
+    return RowsNeeded(
+        to_see=_find_rows(centered.shift(difference), 0.0, both_ends, (1 + level) / 2),
+        to_pass=rows_to_decide(centered, difference, bounds, level),
+    )

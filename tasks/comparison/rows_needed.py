@@ -1,0 +1,92 @@
+"""Find how many rows a comparison needs, from the scores of earlier runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from metric_core.errors import ConfigError
+from metric_core.records import Direction, Score
+from metric_core.statistics.bounded_means import Bounds
+from metric_core.statistics.pairs import ScoreColumns, pair_scores
+from metric_core.statistics.resampling import Units
+from metric_core.statistics.sample_size import Moments, RowsNeeded, rows_for_difference
+from tasks.comparison.run_pair import Matching, RunPair
+from tasks.runs.finished_run import FinishedRun
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRows:
+    """Number of rows that a comparison of a metric needs.
+
+    Args:
+        metric: Key of the metric, with the scale if rows have different scales.
+        rows: Number of scored rows that the numbers come from.
+        needed: Numbers of rows.
+    """
+
+    metric: str
+    rows: int
+    needed: RowsNeeded
+
+
+def find_rows_needed(runs: Sequence[FinishedRun], difference: float, by: str | None = None) -> list[MetricRows]:
+    """Return how many rows it takes to see a difference of each metric, and to pass a gate with it as margin.
+
+    The differences of two runs are those of their rows. From one run alone, two runs are taken to vary independently,
+    which needs more rows than runs of similar systems.
+
+    Args:
+        runs: One run, or two runs of the same rows.
+        difference: Difference of the means, above 0.
+        by: Column by which rows are grouped; by default that of the last run's configuration.
+
+    Raises:
+        ConfigError: There are not one or two runs, or no metric has bounds and values.
+    """
+    if len(runs) not in {1, 2}:
+        raise ConfigError(f"numbers of rows come from one run or from two, got {len(runs)}")
+    *earlier, last = runs
+    matching = Matching(by=by or last.config.get("by"))
+    pair = RunPair.from_runs(earlier[0] if earlier else None, last, matching)
+    columns = pair.columns()
+    found = [
+        rows for column in columns for rows in (_of_two(column, difference) if earlier else _of_one(column, difference))
+    ]
+    if not found:
+        raise ConfigError(f"{last.folder} has no metric whose values have bounds, so no numbers of rows can be found")
+    return found
+
+
+def _of_two(column: ScoreColumns, difference: float) -> list[MetricRows]:
+    found = []
+    for pairs in pair_scores(column).pairs:
+        if pairs.bounds is None:
+            continue
+        moments = Moments.from_units(Units.from_values(pairs.differences, pairs.groups))
+        needed = rows_for_difference(moments, difference, pairs.bounds.of_differences)
+        found.append(MetricRows(_label(column, pairs.scale), len(pairs.rows), needed))
+    return found
+
+
+def _of_one(column: ScoreColumns, difference: float) -> list[MetricRows]:
+    found = []
+    scales = sorted({cell.label for cell in column.b.values() if cell.value is not None}, key=str)
+    for scale in scales:
+        bounds = Bounds.of_metric(column.bounds, scale)
+        if bounds is None:
+            continue
+        cells: dict[str, Score] = {row: cell for row, cell in sorted(column.b.items()) if cell.label == scale}
+        values = {row: cell.value for row, cell in cells.items() if cell.value is not None}
+        units = Units.from_values(np.array(list(values.values())), column.groups_of(list(values)))
+        one = Moments.from_units(units)
+        both = Moments(0.0, 2 * one.variance, 0.0, one.size)  # the third moments of two equal systems cancel out
+        found.append(
+            MetricRows(_label(column, scale), len(values), rows_for_difference(both, difference, bounds.of_differences))
+        )
+    return found
+
+
+def _label(column: ScoreColumns, scale: str | None) -> str:
+    name = column.metric if scale is None else f"{column.metric} on {scale}"
+    return name if column.direction is not Direction.LOWER else f"{name} ↓"
