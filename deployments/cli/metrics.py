@@ -29,11 +29,17 @@ def metrics(
         ),
     ] = None,
     as_json: Json = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the page of all builtin metrics.")] = False,
 ) -> None:
     """List the metrics, or describe one."""
     from metric_core.registry import METRICS  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.plugins.metric_lookup import find_metric, packaged_metrics  # noqa: PLC0415
 
+    if markdown:
+        from deployments.cli._support.metric_guide import render_page  # noqa: PLC0415
+
+        typer.echo(render_page([find_metric(name)] if name else METRICS.values()), nl=False)
+        return
     chosen = [find_metric(name)] if name else [*METRICS.values(), *packaged_metrics()]
     if as_json:
         stdout.print_json(json.dumps([_entry(metric) for metric in chosen]))
@@ -42,11 +48,15 @@ def metrics(
     else:
         print_table(stdout, _table(chosen))
         stdout.print(
-            "`assay metrics NAME` shows the parameters, the aliases, and when a score is undefined.", style="dim"
+            "`assay metrics NAME` shows the formula, the parameters, an example, and when a score is undefined.",
+            style="dim",
         )
 
 
 def _entry(metric: Metric) -> dict[str, object]:
+    from deployments.cli._support.metric_guide import allowed_values  # noqa: PLC0415 keeps `assay --help` quick
+    from metric_core.guides.all_guides import GUIDES  # noqa: PLC0415
+
     parameters = {name: parameter.default for name, parameter in metric.parameters.items()}
     bounds = metric.bounds(parameters)
     return {
@@ -59,14 +69,20 @@ def _entry(metric: Metric) -> dict[str, object]:
         "products": [str(product) for product in metric.products(parameters)],
         "direction": str(metric.direction),
         "bounds": list(bounds) if bounds else None,
-        "parameters": {key: {"default": p.default, "summary": p.summary} for key, p in metric.parameters.items()},
+        "parameters": {
+            key: {"default": p.default, "allowed": allowed_values(p), "summary": p.summary}
+            for key, p in metric.parameters.items()
+        },
         "undefined": dict(metric.undefined),
         "language_model": metric.language_model,
+        "formula": guide.formula if (guide := GUIDES.get(metric.name)) and not metric.origin else None,
         "in_default_suite": metric.in_default_suite,
     }
 
 
 def _table(chosen: list[Metric]) -> Table:
+    from deployments.cli._support.metric_guide import judge_of, range_of  # noqa: PLC0415 keeps `assay --help` quick
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     headings = ("metric", "better", "range", "judge", "columns", "what it measures")
     shown = [name for name in headings if stdout.width >= ROOMY or name not in ("judge", "columns")]
@@ -74,12 +90,11 @@ def _table(chosen: list[Metric]) -> Table:
         table.add_column(heading, overflow="fold", no_wrap=heading in ("metric", "better", "range"))
     for metric in chosen:
         entry = _entry(metric)
-        bounds = entry["bounds"]
         cells = (
             metric.name,
             {Direction.HIGHER: "higher", Direction.LOWER: "lower", Direction.NEITHER: "-"}[metric.direction],
-            f"{bounds[0]:g} to {bounds[1]:g}" if isinstance(bounds, list) else "varies",
-            "language model" if metric.language_model else "any" if _asks_judge(metric) else "none",
+            range_of(metric),
+            judge_of(metric),
             ", ".join(str(column) for column in entry["columns"] or ()) or "any",  # type: ignore[attr-defined]
             metric.summary,
         )
@@ -87,26 +102,17 @@ def _table(chosen: list[Metric]) -> Table:
     return table
 
 
-def _asks_judge(metric: Metric) -> bool:
-    from metric_core.stages import any_judged  # noqa: PLC0415 keeps `assay --help` quick
-
-    return any_judged(metric.products({name: parameter.default for name, parameter in metric.parameters.items()}))
-
-
 def _show(metric: Metric) -> None:
+    from deployments.cli._support.metric_guide import describe  # noqa: PLC0415 keeps `assay --help` quick
+
     stdout.print(metric.name, style="bold")
-    stdout.print(metric.summary)
-    for label, text in (
-        ("source", metric.source),
-        ("other names", ", ".join(metric.aliases) or "none"),
-        ("better", str(metric.direction)),
-    ):
-        stdout.print(f"  {label}: {text}", soft_wrap=True)
-    for title, entries in (
-        ("parameters", {key: f"{p.summary} (default {p.default!r})" for key, p in metric.parameters.items()}),
-        ("undefined when", dict(metric.undefined)),
-    ):
-        if entries:
-            stdout.print(title, style="bold")
-            for key, text in entries.items():
-                stdout.print(f"  {key}: {text}", soft_wrap=True, markup=False)
+    for section in describe(metric):
+        if section.title:
+            stdout.print(section.title, style="bold")
+        for line in section.lines:
+            mark = "  " if section.verbatim else "  - " if section.title else ""
+            stdout.print(f"{mark}{line}", soft_wrap=True, markup=False, highlight=False)
+        _, *rows = section.rows or ((),)
+        for heading, *cells in rows:
+            text = cells[0] if len(cells) == 1 else f"{cells[2]} ({cells[0]}; default: {cells[1]})"
+            stdout.print(f"  {heading}: {text}", soft_wrap=True, markup=False, highlight=False)

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from metric_core.errors import MissingDependencyError
+from metric_core.guides.all_guides import GUIDES
+from metric_core.records import Side
 from tasks.recognizers.protocol import Entity
 from tasks.recognizers.spacy_pipeline import SpacyPipeline
 
@@ -78,3 +80,10 @@ def test_a_pipeline_without_any_sentence_finder_cuts_at_punctuation(tmp_path: Pa
     spacy = pytest.importorskip("spacy")
     spacy.blank("de").to_disk(tmp_path)
     assert SpacyPipeline(str(tmp_path)).sentences(["Es regnet. Wir bleiben."]) == [["Es regnet.", "Wir bleiben."]]
+
+
+def test_the_entities_of_the_documented_example_are_those_that_the_pipeline_finds(pipeline: SpacyPipeline) -> None:
+    evidence = GUIDES["context_entity_recall"].example.evidence
+    texts = (evidence.sample.reference or "", evidence.sample.joined_contexts)
+    for side, found in zip((Side.REFERENCE, Side.CONTEXT), pipeline.entities(texts), strict=True):
+        assert set(evidence.entities[side]) == {entity.text for entity in found}

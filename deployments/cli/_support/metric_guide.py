@@ -1,0 +1,176 @@
+"""Describe a metric for `assay metrics NAME` and for the page of all metrics."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from metric_core.guides.all_guides import GUIDES
+from metric_core.guides.guide import Example, describe_evidence
+from metric_core.metric import Metric, MetricRequest, Parameter
+from metric_core.reasons import missing_column
+from metric_core.records import Direction
+from metric_core.stages import any_judged
+
+INTRODUCTION = """\
+# Metrics
+
+`assay metrics` lists these metrics in the terminal, and `assay metrics NAME` shows the same as here. This page is
+written by `assay metrics --markdown`.
+
+## What holds for all metrics
+
+- **A cell** is a value, undefined or failed. *Undefined*: the metric has no meaning for the row, and the reason says
+  why. *Failed*: a model gave no usable answer. Neither is ever counted as 0; a mean is over the scored rows, and the
+  counts stand beside it.
+- **A missing column** makes the metrics that need it undefined for the row: `no reference`. Other metrics are not
+  affected.
+- **No contexts.** If a metric asks whether the contexts support something, an empty list supports nothing: 0. If it
+  asks how they are ranked, nothing was ranked: undefined.
+- **No claims.** A text without claims (a greeting, a refusal) leaves nothing to count: undefined, unless the section
+  says otherwise.
+- **Verdicts** count as 0 or 1, or as the judge's probability of yes (`verdict`); formulas below are written for 0 and
+  1, and take expected values with probabilities.
+- **Claims and verdicts are shared**: each is asked for once per row, whichever metrics read it.
+- **Judge**: `any` includes the packaged one, which is no language model; `language model` metrics are undefined with
+  it.
+- **Names**: a metric has one name and any number of others, also those of Ragas. Parameters are written
+  `name(parameter=value)`, and become part of the name of the scores.
+
+"The documents" are the descriptions of these metrics that the project started from: the documentation of Ragas, and
+lectures on it. Where they contradict each other or the code of Ragas (version 0.4.3), the last paragraph of a section
+says what was chosen, and why.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the description of a metric.
+
+    Args:
+        title: Title; empty for the first part.
+        lines: Sentences or facts.
+        verbatim: True for lines that are shown as they are.
+        rows: Rows of a table, its headings first.
+    """
+
+    title: str
+    lines: tuple[str, ...] = ()
+    verbatim: bool = False
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+def describe(metric: Metric) -> list[Section]:
+    """Return the description of a metric; one that a user defined has no formula and no example."""
+    sections = [Section("", (metric.summary,)), Section("", rows=tuple(_facts(metric)))]
+    guide = GUIDES.get(metric.name) if not metric.origin else None
+    if guide is not None:
+        sections.append(Section("Formula", tuple(guide.formula.splitlines()), verbatim=True))
+        sections.append(Section("Notes", guide.notes))
+    sections.append(Section("Parameters", rows=tuple(_parameters(metric))))
+    sections.append(Section("Undefined", rows=tuple(_undefined(metric))))
+    if guide is not None:
+        sections.append(Section("Example", tuple(_example(metric, guide.example)), verbatim=True))
+        sections.append(Section("Differences from Ragas and the documents", guide.differences))
+    return [section for section in sections if section.lines or len(section.rows) > 1]
+
+
+def render_page(metrics: Iterable[Metric]) -> str:
+    """Return the page of all metrics in Markdown."""
+    parts = [INTRODUCTION]
+    for metric in metrics:
+        parts.append(f"## {metric.name}\n")
+        parts += [_markdown(section) for section in describe(metric)]
+    return "\n".join(parts)
+
+
+def judge_of(metric: Metric) -> str:
+    """Return the kind of judge that a metric needs: none, any or language model."""
+    if metric.language_model:
+        return "language model"
+    return "any" if any_judged(_default_request(metric).products) else "none"
+
+
+def range_of(metric: Metric) -> str:
+    """Return the range of a metric with its default parameters; `varies` if the user or the row defines it."""
+    bounds = _default_request(metric).bounds
+    return "varies" if bounds is None else f"{bounds[0]:g} to {bounds[1]:g}"
+
+
+def allowed_values(parameter: Parameter) -> str:
+    """Return the allowed values of a parameter in words.
+
+    >>> allowed_values(Parameter(summary="", choices=("a", None)))
+    'a, unset'
+    """
+    if parameter.choices:
+        return ", ".join(_format_value(choice) for choice in parameter.choices)
+    wanted = None if parameter.check is None else parameter.check(object())
+    return "any" if wanted is None else wanted.replace(" or nothing", ", or unset")
+
+
+def _default_request(metric: Metric) -> MetricRequest:
+    return MetricRequest(
+        metric, {name: parameter.default for name, parameter in metric.parameters.items()}, metric.name
+    )
+
+
+def _facts(metric: Metric) -> Iterator[tuple[str, ...]]:
+    request = _default_request(metric)
+    optional = metric.optional_columns(request.parameters)
+    better = {Direction.HIGHER: "higher", Direction.LOWER: "lower", Direction.NEITHER: "neither"}
+    yield ("", "")
+    yield ("columns", ", ".join(request.columns) or "none required")
+    if optional:
+        yield ("columns used if present", ", ".join(optional))
+    yield ("range", range_of(metric))
+    yield ("better", better[metric.direction])
+    yield ("judge", judge_of(metric))
+    yield ("computed by default", "yes, if the data has the columns" if metric.in_default_suite else "no")
+    yield ("other names", ", ".join(metric.aliases) or "none")
+    yield ("source", metric.source)
+
+
+def _parameters(metric: Metric) -> Iterator[tuple[str, ...]]:
+    yield ("parameter", "allowed values", "default", "meaning")
+    for name, parameter in metric.parameters.items():
+        default = "required" if parameter.required else _format_value(parameter.default)
+        yield (name, allowed_values(parameter), default, parameter.summary)
+
+
+def _undefined(metric: Metric) -> Iterator[tuple[str, ...]]:
+    yield ("reason", "when")
+    for column in _default_request(metric).columns:
+        yield (missing_column(column), "the row has no such value")
+    yield from metric.undefined.items()
+
+
+def _example(metric: Metric, example: Example) -> Iterator[str]:
+    key = next(iter(example.evidence.ratings), None)
+    request = metric.request(example.parameters, key)
+    score = request.score(example.evidence)
+    for name, value in example.parameters.items():
+        yield f"{name} = {_format_value(value)}"
+    yield from describe_evidence(example.evidence, (*request.columns, *metric.optional_columns(request.parameters)))
+    value = score.label if score.value is None else f"{score.value:.3f}".rstrip("0").rstrip(".")
+    yield f"score: {value}. {example.comment}"
+
+
+def _format_value(value: Any) -> str:
+    if value is None:
+        return "unset"
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {text}" for key, text in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _markdown(section: Section) -> str:
+    title = f"**{section.title}**\n\n" if section.title else ""
+    if section.rows:
+        heading, *rows = ([cell.replace("|", "\\|") for cell in row] for row in section.rows)
+        lines = [heading, ["---"] * len(heading), *rows]
+        return title + "\n".join(f"| {' | '.join(row)} |" for row in lines) + "\n"
+    if section.verbatim:
+        return title + "```text\n" + "\n".join(section.lines) + "\n```\n"
+    if not section.title:
+        return "\n".join(section.lines) + "\n"
+    return title + "\n".join(f"- {line}" for line in section.lines) + "\n"

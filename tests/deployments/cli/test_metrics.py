@@ -1,0 +1,58 @@
+"""`assay metrics` and the page of all metrics show the same."""
+
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from deployments.cli._support.metric_guide import describe, render_page
+from deployments.cli.main import app
+from metric_core.registry import METRICS
+from tests.structure.house import ROOT
+
+PAGE = ROOT / "docs" / "metrics.md"
+
+
+def shown(*arguments: str) -> str:
+    """Return what the command prints."""
+    result = CliRunner().invoke(app, ["metrics", *arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert PAGE.read_text(encoding="utf-8") == render_page(METRICS.values()), "run `assay metrics --markdown`"
+    assert shown("--markdown") == render_page(METRICS.values())
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_the_terminal_shows_what_the_page_shows(name: str) -> None:
+    words = re.sub(r"\s+", " ", shown(name))
+    section = PAGE.read_text(encoding="utf-8").split(f"\n## {name}\n")[1].split("\n## ")[0]
+    for part in describe(METRICS[name]):
+        assert not part.title or f"**{part.title}**" in section
+        for line in part.lines:
+            assert line in section
+            assert re.sub(r"\s+", " ", line).strip() in words
+        for row in part.rows[1:]:
+            assert all(cell.replace("|", "\\|") in section and cell in words for cell in row)
+
+
+def test_every_parameter_says_what_is_allowed() -> None:
+    rows = [row for metric in METRICS.values() for part in describe(metric) for row in part.rows if len(row) == 4]
+    assert [row for row in rows if row[1] in ("any", "")] == []
+
+
+def test_the_documented_differences_are_there() -> None:
+    """What users of Ragas and readers of the documents stumble over."""
+    page = re.sub(r"\s+", " ", PAGE.read_text(encoding="utf-8"))
+    for words in (
+        "This is average precision",
+        "Reads no contexts",
+        "the packaged model finds 8 entities instead of 6",
+        "The second prompt swaps the roles",
+        "Recall is the share of reference claims that are covered",
+        "**No contexts.**",
+        "**No claims.**",
+    ):
+        assert words in page
