@@ -13,7 +13,7 @@ from tests.structure.house import ROOT
 PAGE = ROOT / "docs" / "metrics.md"
 
 
-def shown(*arguments: str) -> str:
+def output_of(*arguments: str) -> str:
     """Return what the command prints."""
     result = CliRunner().invoke(app, ["metrics", *arguments])
     assert result.exit_code == 0, result.output
@@ -22,12 +22,12 @@ def shown(*arguments: str) -> str:
 
 def test_the_page_is_up_to_date() -> None:
     assert PAGE.read_text(encoding="utf-8") == render_page(METRICS.values()), "run `assay metrics --markdown`"
-    assert shown("--markdown") == render_page(METRICS.values())
+    assert output_of("--markdown") == render_page(METRICS.values())
 
 
 @pytest.mark.parametrize("name", METRICS)
 def test_the_terminal_shows_what_the_page_shows(name: str) -> None:
-    words = re.sub(r"\s+", " ", shown(name))
+    words = re.sub(r"\s+", " ", output_of(name))
     section = PAGE.read_text(encoding="utf-8").split(f"\n## {name}\n")[1].split("\n## ")[0]
     for part in describe(METRICS[name]):
         assert not part.title or f"**{part.title}**" in section
@@ -44,7 +44,7 @@ def test_every_parameter_says_what_is_allowed() -> None:
 
 
 def test_the_documented_differences_are_there() -> None:
-    """What users of Ragas and readers of the documents stumble over."""
+    """Users of Ragas and readers of the documents stumble over these."""
     page = re.sub(r"\s+", " ", PAGE.read_text(encoding="utf-8"))
     for words in (
         "This is average precision",
