@@ -1,7 +1,7 @@
 """Guides to the metrics that check claims."""
 
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, BY_USER_INPUT, context_premise
-from metric_core.guides.guide import Example, Guide, build_judged
+from metric_core.guides.guide import Example, Guide, judge
 from metric_core.records import Sample, Side, VerdictKind
 from metric_core.stages import Product
 
@@ -25,7 +25,7 @@ FAITHFULNESS = Guide(
         "If nothing was retrieved, nothing supports the claims: the score is 0, and no judge is asked.",
     ),
     example=Example(
-        evidence=build_judged(_SHOP, {Side.RESPONSE: {_IN_DELFT: {ALL_CONTEXTS: 1.0}, _AT_EIGHT: {ALL_CONTEXTS: 0.0}}}),
+        evidence=judge(_SHOP, {Side.RESPONSE: {_IN_DELFT: {ALL_CONTEXTS: 1.0}, _AT_EIGHT: {ALL_CONTEXTS: 0.0}}}),
         value=0.5,
         comment="One of two claims is supported.",
     ),
@@ -50,7 +50,7 @@ CONTEXT_RECALL = Guide(
         "If nothing was retrieved, the score is 0.",
     ),
     example=Example(
-        evidence=build_judged(
+        evidence=judge(
             Sample(retrieved_contexts=("The shop is in Delft.",), reference=_SHOP.reference),
             {Side.REFERENCE: {_IN_DELFT: {ALL_CONTEXTS: 1.0}, _AT_NINE: {ALL_CONTEXTS: 0.0}}},
         ),
@@ -80,7 +80,7 @@ FACTUAL_CORRECTNESS = Guide(
     ),
     notes=("A response without claims scores 0 in f1; without claims in the reference, FN is 0.",),
     example=Example(
-        evidence=build_judged(_SHOP, _CROSSWISE),
+        evidence=judge(_SHOP, _CROSSWISE),
         value=0.5,
         comment="TP = 1, FP = 1, FN = 1: F1 = 1 / (1 + (1 + 1) / 2) = 0.5.",
     ),
@@ -105,7 +105,7 @@ NOISE_SENSITIVITY = Guide(
     ),
     notes=("Lower is better: means, gates, comparisons and colors take that into account.",),
     example=Example(
-        evidence=build_judged(
+        evidence=judge(
             Sample(
                 response="The shop is in Delft. It opens at eight.",
                 retrieved_contexts=("The shop is in Delft. It opens at eight in summer.", "The bakery opens at six."),
@@ -142,7 +142,7 @@ ANSWER_CORRECTNESS = Guide(
         ("If neither side has claims, F-beta is 1. A part with weight 0 is not computed, and its model not asked."),
     ),
     example=Example(
-        evidence=build_judged(_SHOP, _CROSSWISE, answer_similarities={Product.ANSWER_SIMILARITY: 0.8}),
+        evidence=judge(_SHOP, _CROSSWISE, answer_similarities={Product.ANSWER_SIMILARITY: 0.8}),
         value=0.575,
         comment="F1 = 0.5 and the cosine is 0.8: 0.75 * 0.5 + 0.25 * 0.8 = 0.575.",
     ),
@@ -161,7 +161,7 @@ CONTEXT_RELEVANCY = Guide(
     formula="sentences of the contexts that help to answer the user question / sentences of the contexts",
     notes=("If nothing was retrieved, the score is 0.",),
     example=Example(
-        evidence=build_judged(
+        evidence=judge(
             Sample(
                 user_input="When does the shop open?",
                 retrieved_contexts=(

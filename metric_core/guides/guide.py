@@ -43,7 +43,7 @@ class Guide:
     differences: tuple[str, ...] = ()
 
 
-def build_judged(
+def judge(
     sample: Sample,
     claims: Mapping[Side, Mapping[str, Mapping[str, Support]]],
     kind: VerdictKind = VerdictKind.SUPPORT,
@@ -57,7 +57,7 @@ def build_judged(
         kind: Kind of the verdicts.
         **more: Other arguments of `Evidence`.
 
-    >>> build_judged(Sample(), {Side.RESPONSE: {"It rains.": {"contexts": 1.0}}}).verdicts
+    >>> judge(Sample(), {Side.RESPONSE: {"It rains.": {"contexts": 1.0}}}).verdicts
     {(<VerdictKind.SUPPORT: 'support'>, 'response:0', 'contexts'): 1.0}
     """
     ids = {side: {f"{side}:{number}": text for number, text in enumerate(texts)} for side, texts in claims.items()}
@@ -70,9 +70,7 @@ def build_judged(
     return Evidence(sample, claims=ids, verdicts=verdicts, **more)
 
 
-def build_rated(
-    sample: Sample, metric: str, *values: str | float, kind: QuestionKind = QuestionKind.ASPECT
-) -> Evidence:
+def rate(sample: Sample, metric: str, *values: str | float, kind: QuestionKind = QuestionKind.ASPECT) -> Evidence:
     """Return the evidence of a row with ratings for a metric, named by its key."""
     ratings = [Rating(f"{kind}:{number}", value) for number, value in enumerate(values)]
     return Evidence(sample, ratings={metric: ratings})
@@ -85,7 +83,7 @@ def describe_evidence(evidence: Evidence, columns: Collection[str] = ()) -> list
         evidence: Evidence of the row.
         columns: Columns of the sample to show; empty for all that it has.
 
-    >>> describe_evidence(build_judged(Sample(response="It rains."), {Side.RESPONSE: {"It rains.": {"reference": 0.0}}}))
+    >>> describe_evidence(judge(Sample(response="It rains."), {Side.RESPONSE: {"It rains.": {"reference": 0.0}}}))
     ['response: It rains.', 'response claim "It rains.": supported by the reference: no']
     """
     sample = evidence.sample

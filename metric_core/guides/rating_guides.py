@@ -1,6 +1,6 @@
 """Guides to the metrics that are ratings by a language model."""
 
-from metric_core.guides.guide import Example, Guide, build_rated
+from metric_core.guides.guide import Example, Guide, rate
 from metric_core.records import Sample
 
 _ANSWERED = Sample(user_input="When does the shop open?", response="At nine.", reference="At nine, on weekdays.")
@@ -24,9 +24,7 @@ _SCALE = "The value is not normalized: its range is that of the scale."
 NV_ACCURACY = Guide(
     formula=f"ratings 0, 2, 4; {_MEAN.format(highest=4)}",
     notes=_PROMPTS,
-    example=Example(
-        evidence=build_rated(_ANSWERED, "nv_accuracy", "4", "2"), value=0.75, comment="(4/4 + 2/4) / 2 = 0.75."
-    ),
+    example=Example(evidence=rate(_ANSWERED, "nv_accuracy", "4", "2"), value=0.75, comment="(4/4 + 2/4) / 2 = 0.75."),
     differences=(
         (
             "The second prompt swaps the roles: the response stands where the reference stood, and the reverse. "
@@ -49,7 +47,7 @@ NV_CONTEXT_RELEVANCE = Guide(
         ),
     ),
     example=Example(
-        evidence=build_rated(_GROUNDED, "nv_context_relevance", "2", "1"), value=0.75, comment="(2/2 + 1/2) / 2 = 0.75."
+        evidence=rate(_GROUNDED, "nv_context_relevance", "2", "1"), value=0.75, comment="(2/2 + 1/2) / 2 = 0.75."
     ),
     differences=(_ONE_USABLE, _LABELS),
 )
@@ -64,7 +62,7 @@ NV_RESPONSE_GROUNDEDNESS = Guide(
         ),
     ),
     example=Example(
-        evidence=build_rated(_GROUNDED, "nv_response_groundedness", "1", "1"),
+        evidence=rate(_GROUNDED, "nv_response_groundedness", "1", "1"),
         value=0.5,
         comment="(1/2 + 1/2) / 2 = 0.5.",
     ),
@@ -81,7 +79,7 @@ ASPECT_CRITIC = Guide(
         "A vote that is neither 0 nor 1 has failed; the cell fails if failed votes could have changed the result.",
     ),
     example=Example(
-        evidence=build_rated(_GROUNDED, "aspect_critic", "1", "0", "1"),
+        evidence=rate(_GROUNDED, "aspect_critic", "1", "0", "1"),
         parameters={"definition": "Does the response leave out what the contexts say?", "strictness": 3},
         value=1.0,
         comment="Two of three votes.",
@@ -96,7 +94,7 @@ DISCRETE_CRITERIA = Guide(
         "Give either a `definition` or a `prompt`. Categories (`allowed_values=[pass, fail]`) have counts, no mean.",
     ),
     example=Example(
-        evidence=build_rated(_GROUNDED, "clarity", "4"),
+        evidence=rate(_GROUNDED, "clarity", "4"),
         parameters={"definition": "How clear is the response?", "allowed_values": (1, 2, 3, 4, 5)},
         value=4.0,
         comment="One vote.",
@@ -110,7 +108,7 @@ NUMERIC_CRITERIA = Guide(
     formula="the number that the judge gives",
     notes=("Give either a `definition` or a `prompt`.",),
     example=Example(
-        evidence=build_rated(_GROUNDED, "clarity", 0.8),
+        evidence=rate(_GROUNDED, "clarity", 0.8),
         parameters={"definition": "How clear is the response?"},
         value=0.8,
         comment="A number in the range 0 to 1.",
@@ -122,7 +120,7 @@ RUBRICS = Guide(
     formula="the number of the description that the judge chooses",
     notes=("`rubrics` has one key per description, `score<number>_description`; fractions are allowed.", _SCALE),
     example=Example(
-        evidence=build_rated(_GROUNDED, "rubrics", "0.5"),
+        evidence=rate(_GROUNDED, "rubrics", "0.5"),
         parameters={"rubrics": _RUBRIC},
         value=0.5,
         comment="The second of three descriptions fits best.",
@@ -140,9 +138,7 @@ INSTANCE_RUBRICS = Guide(
     formula="the number of the description that the judge chooses, from the rubric of the row",
     notes=("Rows with different scales are not averaged together: the summary has a mean per scale.",),
     example=Example(
-        evidence=build_rated(
-            Sample(user_input="When?", response="At nine.", rubrics=_RUBRIC), "instance_rubrics", "0.5"
-        ),
+        evidence=rate(Sample(user_input="When?", response="At nine.", rubrics=_RUBRIC), "instance_rubrics", "0.5"),
         value=0.5,
         comment="The second of three descriptions fits best.",
     ),
