@@ -20,7 +20,7 @@ from flows.execution.server_warnings import warn_about_servers
 from flows.execution.shards import Shard, ShardQueue, Submitted
 from flows.execution.stage_settings import metrics_of, retrieval_settings, samples_settings, use_fetched_contexts
 from flows.execution.stage_submitter import StageSubmitter
-from flows.execution.text_warnings import text_warnings
+from flows.execution.text_warnings import count_languages, text_warnings
 from metric_core.errors import FailedCellsError
 from metric_core.stages import Stage
 from tasks.prefect_support.patience import crash_without_server
@@ -142,6 +142,7 @@ def finish(run: Run, read: SamplesResult, refs: Sequence[StageRef], findings: Ma
         "rows_read": read.rows_read,
         "bad_row_count": read.bad_row_count,
         "bad_rows": [asdict(bad_row) for bad_row in read.bad_rows],
+        "languages": count_languages(refs),
         "warnings": warnings,
     }
     settings = ReportingSettings(

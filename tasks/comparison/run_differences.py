@@ -20,7 +20,12 @@ from tasks.runs.finished_run import FinishedRun
 YARDSTICK_COLUMNS = (c.USER_INPUT, c.REFERENCE, c.REFERENCE_CONTEXTS, c.REFERENCE_CONTEXT_IDS, c.RUBRICS)
 """Columns that define the test, as opposed to what the system under test returned."""
 
-_MODELS = {"judge": ("backend", "model", "revision"), "embedder": None, "language": None, "recognizer": None}
+_MODELS = {
+    "judge": ("backend", "model", "revision"),
+    "embedder": ("backend", "model", "revision", "dimensions"),
+    "language": None,
+    "recognizer": None,
+}
 _COMPARED = tuple(scoring_options(EvaluationOptions) - {*_MODELS, "verdict", "metrics"})
 
 

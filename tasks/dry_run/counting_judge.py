@@ -35,6 +35,7 @@ from tasks.judges.protocol import (
     OnGenerateAnswer,
     notify_all,
 )
+from tasks.languages.scripts import SENTENCE_ENDS
 from tasks.options.judge_options import JudgeSettings
 
 NOT_ASKED = "not asked"
@@ -48,7 +49,7 @@ OUTPUT_TOKENS: Mapping[str, int] = {QuestionKind.RELEVANT_SENTENCES: 16, Questio
 
 _TOKENS_PER_QUESTION = 30
 _TOKENS_OF_FEEDBACK = 80
-_SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+|\n+")
+_SENTENCE_ENDS = re.compile(rf"(?<=[.!?])\s+|(?<=[{SENTENCE_ENDS}])\s*|\n+")
 
 A = TypeVar("A", ChoiceAnswer, GenerateAnswer)
 

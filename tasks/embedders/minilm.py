@@ -100,7 +100,9 @@ class MiniLm:
     def identity(self) -> EmbedderIdentity:
         """The identity of the model."""
         revision = f"sha256:{self._model_file.sha256[:16]}"
-        return EmbedderIdentity("minilm", "all-MiniLM-L6-v2 (int8, windows of 256 tokens)", revision, _DIMENSIONS)
+        return EmbedderIdentity(
+            "minilm", "all-MiniLM-L6-v2 (int8, windows of 256 tokens)", revision, _DIMENSIONS, ("en",)
+        )
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return unit vectors of shape (len(texts), 384), in the order of the texts. Equal texts are embedded once."""

@@ -19,12 +19,14 @@ class EmbedderIdentity:
         model: The name of the model.
         revision: The revision or digest of the model.
         dimensions: The length of a vector.
+        languages: ISO 639 codes of the languages on which it was measured; empty if that is not known.
     """
 
     backend: str
     model: str
     revision: str
     dimensions: int
+    languages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

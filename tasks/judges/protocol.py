@@ -20,6 +20,7 @@ class JudgeIdentity:
         revision: The revision of the model; for builtin models the digest or version of their weights.
         note: One sentence for reports about what the judge is and how far to trust it.
         language_model: True if the judge can answer questions that need a language model.
+        languages: ISO 639 codes of the languages on which it was measured; empty if that is not known.
     """
 
     backend: str
@@ -27,6 +28,7 @@ class JudgeIdentity:
     revision: str
     note: str
     language_model: bool
+    languages: tuple[str, ...] = ()
 
 
 NO_JUDGE = JudgeIdentity("none", "none", "", "No metric of this run asks a judge.", language_model=False)

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tasks.languages.scripts import SENTENCE_ENDS, has_no_stops, is_latin, is_letter
+
 _POINTER = (
     r"(?i:\[[^\[\]\s][^\[\]]*\.\w{2,5}(?:#[^\[\]]*)?\]"  # [benefit plan.pdf#page=3]
     r"|\((?:source: *)?[^()\s]+\.(?:pdf|html?|docx?|md|txt|csv|pptx?|xlsx?)(?:#[^()]*)?\)"  # (handbook.docx)
@@ -16,8 +18,13 @@ CITATION = re.compile(_POINTER)
 _MARKER = re.compile(r"^\s*(?:[-*+•·▪◦‣\u2013\u2014]|\(?\d{1,2}[.)]|\(?[a-zA-Z]\))\s+(?=\S)|^\s*(?P<heading>#{1,6})\s+")
 _INLINE_BULLET = re.compile(r"\s+[•·▪◦‣]\s+")
 _RULE = re.compile(r"^[\s|:=_*~-]*$")
-_CLOSERS = r"[\"'”\u2019)\]】*\s]*$"
-_SENTENCE_END = re.compile(r"[.!?…:;。\uff01\uff1f]" + _CLOSERS)
+_CLOSERS = r"[\"'”\u2019)\]】」』）》*\s]*$"  # noqa: RUF001
+_SENTENCE_END = re.compile(rf"[.!?…:;{SENTENCE_ENDS}]" + _CLOSERS)
+# A quotation in Japanese and Chinese goes on after its closing bracket.
+_SCRIPT_END = re.compile(rf"(?<=[{SENTENCE_ENDS}])(?![」』])[\"'”\u2019)\]】）》]*\s*")  # noqa: RUF001
+_STOP = re.compile(r"[.!?…]+[\"'”\u2019)\]»]*\s+")
+_SHORTEST_LAST_WORD = 4
+_SHORTEST_WITHOUT_STOPS = 20
 _TRAILING = re.compile(rf"(?:\s*{_POINTER})*[\s.,;·]*")
 _CITED_END = re.compile(rf"(?:(?<=[.!?])(?:\s*{_POINTER})+|{_POINTER}\.)\s+(?=[^\Wa-z])")
 _ABBREVIATION = re.compile(
@@ -81,25 +88,56 @@ def cut_long(text: str, limit: int) -> list[str]:
 def split_sentences(text: str, cuts: Iterable[int]) -> list[str]:
     """Split a block into sentences where a sentence splitter proposes it and the text allows it.
 
-    A split occurs only after the end of a sentence; a citation belongs to the sentence before it.
+    A split occurs only after the end of a sentence; a citation belongs to the sentence before it. Ends that a splitter
+    for English does not know are added: the stops of other scripts, also without a space behind them; a full stop
+    behind a word of four letters or more in another script than Latin; a space within Thai or Lao, which have no stops,
+    if the sentence so far has 20 letters.
 
     Args:
         text: Text of the block.
         cuts: Proposed offsets at which sentences start.
 
+    >>> split_sentences("\u5458\u5de5\u6709\u5047\u671f\u3002\u5317\u4eac\u5f88\u5927\u3002", [])
+    ['\u5458\u5de5\u6709\u5047\u671f\u3002', '\u5317\u4eac\u5f88\u5927\u3002']
     >>> split_sentences("Ask Dr. Lee. [plan.pdf#page=3] Then wait (a week).", [4, 8, 13, 41])
     ['Ask Dr. Lee. [plan.pdf#page=3]', 'Then wait (a week).']
     """
-    cited = (match.end() for match in _CITED_END.finditer(text))
+    cited = [match.end() for match in _CITED_END.finditer(text)]
+    if not text.isascii():
+        cited += _cuts_by_script(text)
+    unstopped = set() if text.isascii() else set(_spaces_without_stops(text))
     sentences: list[str] = []
     start = 0
-    for offset in sorted({*cuts, *cited}):
+    for offset in sorted({*cuts, *cited, *unstopped}):
         trailing = _TRAILING.match(text, offset)
         end = trailing.end() if trailing else offset
-        if end > start and _may_cut(text[start:end], text[end:]):
+        if end > start and (offset in unstopped or _may_cut(text[start:end], text[end:])):
             sentences.append(text[start:end].strip())
             start = end
     return [sentence for sentence in (*sentences, text[start:].strip()) if sentence]
+
+
+def _cuts_by_script(text: str) -> list[int]:
+    """Return the offsets at which sentences of other scripts than Latin start."""
+    cuts = [match.end() for match in _SCRIPT_END.finditer(text)]
+    for match in _STOP.finditer(text):
+        word = re.search(r"\S*$", text[: match.start()])
+        letters = [] if word is None else [character for character in word[0] if is_letter(character)]
+        if len(letters) >= _SHORTEST_LAST_WORD and not all(map(is_latin, letters)):
+            cuts.append(match.end())
+    return cuts
+
+
+def _spaces_without_stops(text: str) -> list[int]:
+    """Return the offsets behind spaces that end a sentence in a script without stops."""
+    cuts, start = [], 0
+    for match in re.finditer(r"\s+", text):
+        before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
+        inside = before and after and has_no_stops(before) and has_no_stops(after)
+        if inside and sum(map(is_letter, text[start : match.start()])) >= _SHORTEST_WITHOUT_STOPS:
+            cuts.append(match.end())
+            start = match.end()
+    return cuts
 
 
 def _continues(before: str, line: str) -> bool:

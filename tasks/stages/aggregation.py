@@ -1,5 +1,6 @@
 """Compute one score per row and metric from the tables of all stages: the stage `aggregation`."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -15,9 +16,11 @@ from tasks.evidence.sample_evidence import (
     read_asked_probabilities,
     read_evidence,
 )
+from tasks.languages.detection import detect_language
 from tasks.models.protocol import Models
 from tasks.options.metric_options import VerdictOptions
 from tasks.options.metric_settings import MetricSettings
+from tasks.runtime.usage import StageUsage
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_samples_table
 
@@ -70,7 +73,8 @@ def aggregation(tables: Tables, settings: AggregationSettings, models: Models, p
                 }
             )
     progress(len(samples), 0)
-    return StageOutput(build_table(Stage.AGGREGATION, rows))
+    languages = Counter(detect_language((s.user_input, s.response, s.reference)) for s in samples)
+    return StageOutput(build_table(Stage.AGGREGATION, rows), StageUsage(languages=dict(languages)))
 
 
 def _map_evidence(

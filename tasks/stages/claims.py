@@ -68,7 +68,7 @@ class _Text:
     user_input: str | None = None
 
 
-@stage(Stage.CLAIMS, version=3, reads=(Stage.SAMPLES,), asks=(QuestionKind.CLAIMS,))
+@stage(Stage.CLAIMS, version=4, reads=(Stage.SAMPLES,), asks=(QuestionKind.CLAIMS,))
 def claims(tables: Tables, settings: ClaimsSettings, models: Models, progress: Progress) -> StageOutput:
     """Decompose each text of the samples that a product needs."""
     samples = read_samples_table(tables[Stage.SAMPLES])

@@ -12,6 +12,7 @@ from tasks.embedders.protocol import Embedder
 from tasks.judges.builtin.claim_sentences import split_claims
 from tasks.judges.builtin.feature_extraction import FeatureExtractor
 from tasks.judges.builtin.linear_models import RELEVANCE, USEFULNESS, VERDICT, LinearModel, revision
+from tasks.judges.builtin.other_scripts import is_readable, stands_verbatim
 from tasks.judges.builtin.question_writing import write_questions
 from tasks.judges.protocol import (
     ChoiceAnswer,
@@ -21,10 +22,11 @@ from tasks.judges.protocol import (
     OnGenerateAnswer,
     notify_all,
 )
+from tasks.languages.scripts import is_mostly_latin
 from tasks.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.runtime.usage import Usage
 
-VERSION = 1
+VERSION = 2
 """Increase it whenever the rules would give another answer to the same question."""
 
 _NOTE = (
@@ -35,6 +37,11 @@ _NOTE = (
     "answer."
 )
 _THRESHOLD = 0.5
+_VERBATIM = VERDICT.probability(
+    dict.fromkeys(VERDICT.weights, 0.0)
+    | dict.fromkeys(("words_covered", "best_sentence", "best_window", "cosine"), 1.0)
+)
+"""The probability that the model gives to a claim that stands in the context verbatim."""
 _CHOICES: Mapping[Kind, LinearModel] = {
     QuestionKind.VERDICT: VERDICT,
     QuestionKind.USEFULNESS_FOR_REFERENCE: USEFULNESS,
@@ -64,7 +71,7 @@ class BuiltinJudge:
         embedder, recognizer = self._embedder.identity, self._pipeline.identity
         model = f"builtin with {embedder.model} and {recognizer.model}"
         versions = f"{revision()}/{embedder.revision}/{recognizer.revision}"
-        return JudgeIdentity("builtin", model, versions, _NOTE, language_model=False)
+        return JudgeIdentity("builtin", model, versions, _NOTE, language_model=False, languages=("en",))
 
     def can_answer(self, kind: Kind) -> bool:
         """Return whether the judge can answer questions of this kind."""
@@ -81,15 +88,18 @@ class BuiltinJudge:
     ) -> list[ChoiceAnswer]:
         """Answer choice questions, with the probability of each label."""
         started = time.perf_counter()
+        readable = [question.kind in _CHOICES and is_readable(question) for question in questions]
         features = iter(
-            self._extractor.choice_features([question for question in questions if question.kind in _CHOICES])
+            self._extractor.choice_features(
+                [question for question, read in zip(questions, readable, strict=True) if read]
+            )
         )
-        probabilities = [
-            _CHOICES[question.kind].probability(next(features)) if question.kind in _CHOICES else None
-            for question in questions
+        found = [
+            _CHOICES[question.kind].probability(next(features)) if read else _answer_unread(question)
+            for question, read in zip(questions, readable, strict=True)
         ]
         usage = _usage(started, len(questions))
-        answers = [_choice(question, yes, usage) for question, yes in zip(questions, probabilities, strict=True)]
+        answers = [_choice(question, yes, usage) for question, yes in zip(questions, found, strict=True)]
         notify_all(answers, on_answer)
         return answers
 
@@ -105,14 +115,18 @@ class BuiltinJudge:
             QuestionKind.RELEVANT_SENTENCES: self._relevant_sentences,
         }
         for kind, generator in generators.items():
-            positions = [position for position, question in enumerate(questions) if question.kind is kind]
+            positions = [
+                position
+                for position, question in enumerate(questions)
+                if question.kind is kind and _can_generate(question)
+            ]
             values.update(zip(positions, generator([questions[position] for position in positions]), strict=True))
         usage = _usage(started, len(questions))
         answers = [
             GenerateAnswer(AnswerStatus.ANSWERED, value=values[position], usage=usage)
             if position in values
-            else GenerateAnswer(AnswerStatus.UNDEFINED, reason=reasons.NEEDS_LANGUAGE_MODEL)
-            for position in range(len(questions))
+            else GenerateAnswer(AnswerStatus.UNDEFINED, reason=_why_not(question))
+            for position, question in enumerate(questions)
         ]
         notify_all(answers, on_answer)
         return answers
@@ -142,9 +156,29 @@ class BuiltinJudge:
         ]
 
 
-def _choice(question: ChoiceQuestion, yes: float | None, usage: Usage) -> ChoiceAnswer:
-    if yes is None:
-        return ChoiceAnswer(AnswerStatus.UNDEFINED, reason=reasons.NEEDS_LANGUAGE_MODEL)
+def _answer_unread(question: ChoiceQuestion) -> float | str:
+    """Return the probability of yes for a text that stands in the context verbatim, else why there is none."""
+    if question.kind not in _CHOICES:
+        return reasons.NEEDS_LANGUAGE_MODEL
+    return _VERBATIM if stands_verbatim(question) else reasons.UNKNOWN_SCRIPT_TO_JUDGE
+
+
+def _can_generate(question: GenerateQuestion) -> bool:
+    """Return whether the judge can answer; it splits texts of all scripts into claims."""
+    if question.kind is QuestionKind.QUESTIONS:
+        return is_mostly_latin(question.texts[judge_questions.RESPONSE])
+    if question.kind is QuestionKind.RELEVANT_SENTENCES:
+        return all(map(is_mostly_latin, question.texts.values()))
+    return question.kind in _GENERATED
+
+
+def _why_not(question: GenerateQuestion) -> str:
+    return reasons.UNKNOWN_SCRIPT_TO_JUDGE if question.kind in _GENERATED else reasons.NEEDS_LANGUAGE_MODEL
+
+
+def _choice(question: ChoiceQuestion, yes: float | str, usage: Usage) -> ChoiceAnswer:
+    if isinstance(yes, str):
+        return ChoiceAnswer(AnswerStatus.UNDEFINED, reason=yes)
     label = judge_questions.YES if yes >= _THRESHOLD else judge_questions.NO
     probabilities = {judge_questions.YES: yes, judge_questions.NO: 1 - yes}
     return ChoiceAnswer(AnswerStatus.ANSWERED, (label,) * question.votes, probabilities, usage=usage)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tasks.judges.builtin.clauses import as_sentence, is_clause, is_command, split_clauses
 from tasks.judges.builtin.cleaning import clean, makes_no_claim
+from tasks.languages.scripts import is_mostly_latin
 from tasks.recognizers.spacy_pipeline import Parse, SpacyPipeline
 from tasks.recognizers.text_layout import split_blocks
 
@@ -41,13 +42,16 @@ def split_claims(texts: Sequence[str], pipeline: SpacyPipeline) -> list[list[str
 
     A sentence is one claim, or several if clauses joined by "and" or "but", or set off by commas, can stand alone. A
     list item is prefixed with the words that introduce its list. Questions, courtesies, headings and refusals to
-    answer make no claim.
+    answer make no claim. A sentence that is mostly not in the Latin script is one claim, as it is written.
     """
     candidates = _candidates(texts, pipeline)
     parses = pipeline.parse([candidate.sentence for candidate in candidates])
     claims: list[list[str]] = [[] for _ in texts]
     headings: list[list[str]] = [[] for _ in texts]
     for candidate, parse in zip(candidates, parses, strict=True):
+        if not is_mostly_latin(candidate.sentence):
+            claims[candidate.text_index].append(candidate.sentence)
+            continue
         is_heading = not (candidate.item or is_clause(parse) or candidate.sentence.endswith((".", "!")))
         (headings if is_heading else claims)[candidate.text_index].extend(_claims(candidate, parse))
     # A text that consists only of a name or a number is an answer, not a heading.

@@ -11,6 +11,7 @@ def _any(*patterns: str) -> re.Pattern[str]:
 
 _LINK = re.compile(r"\[([^\[\]]+)\]\((?:https?://|mailto:|/)[^()\s]*\)")
 _MARKUP = re.compile(r"\*{1,3}|_{2,}|`+|^#+\s*|^>\s*|</?\w[^<>]{0,40}>")
+_QUESTION_MARKS = ("?", "？", "؟", "፧", "՞")  # noqa: RUF001
 _SPACE_BEFORE = re.compile(r"\s+(?=[.,;:!?])")
 
 _SOURCE = r"(?:context|document|information|passage|source|text|excerpt|article|data|content)s?"
@@ -67,7 +68,7 @@ def makes_no_claim(sentence: str) -> bool:
     """
     if not any(character.isalnum() for character in sentence):
         return True
-    return sentence.endswith("?") or _COURTESY.search(sentence) is not None or is_evasive(sentence)
+    return sentence.endswith(_QUESTION_MARKS) or _COURTESY.search(sentence) is not None or is_evasive(sentence)
 
 
 def is_evasive(sentence: str) -> bool:

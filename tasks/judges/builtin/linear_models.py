@@ -85,7 +85,7 @@ RELEVANCE = LinearModel(
 )
 """The model for whether a sentence helps to answer a question."""
 
-FEATURES_VERSION = 1
+FEATURES_VERSION = 2
 """Increase it whenever claims, questions or features would change for the same text."""
 
 

@@ -19,6 +19,7 @@ from tasks.calibration.bias_correction import read_corrected_means
 from tasks.reports.page import render_page
 from tasks.reports.run.evidence_view import row_view
 from tasks.reports.run.judge_view import judge_view
+from tasks.reports.run.language_view import language_view
 from tasks.reports.run.row_tables import RowTables, entity_match
 from tasks.reports.run.score_table import Yardstick, read_cells, read_rows, worst_first
 from tasks.reports.run.summary_rows import verdict_line
@@ -149,6 +150,7 @@ def _run_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dict
         **{name: manifest.get(name) or {} for name in ("embedder", "language", "versions", "left_out")},
         "judge": judge_view(manifest, agreement),
         "verdict": verdict_line(manifest),
+        "languages": language_view(manifest),
         "baseline": _baseline(manifest["baseline"]) if manifest.get("baseline") else None,
         "title": Path(str(manifest.get("source") or "")).name or "an evaluation",
         "created_text": format_timestamp(manifest.get("created")),

@@ -2,12 +2,13 @@
 
 import pytest
 
-from flows.execution.text_warnings import text_warnings
+from flows.execution.text_warnings import count_languages, text_warnings
 from metric_core.stages import Stage
 from tasks.runtime.usage import StageUsage
 from tasks.tables.table_store import StageRef
 
-MANIFEST = {"embedder": {"model": "MiniLM"}}
+MEASURED = {"model": "MiniLM", "languages": ["en"]}
+MANIFEST = {"judge": {"backend": "builtin", "languages": ["en"]}, "embedder": MEASURED}
 
 
 def ref(**noticed: object) -> StageRef:
@@ -27,3 +28,25 @@ def test_long_texts_of_all_shards_are_counted(counts: tuple[int, ...], expected:
     warnings = text_warnings([ref(long_texts=count) for count in counts], MANIFEST)
     assert len(warnings) == len(expected)
     assert all(warning.startswith(start) for warning, start in zip(warnings, expected, strict=True))
+
+
+def test_rows_in_languages_that_no_model_was_measured_on_are_counted_over_shards() -> None:
+    shards = [ref(languages={"en": 2, "zh": 1}), ref(languages={"de": 1, "zh": 2, "und": 4})]
+    (warning,) = text_warnings(shards, MANIFEST)
+    assert warning.startswith("4 of 10 rows are in languages that models of this run were not measured on (")
+    assert "Chinese 3" in warning
+    assert warning.endswith("Measured on: the judge and the embedder: English")
+    assert next(iter(count_languages(shards).items())) == ("und", 4)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "languages"),
+    [
+        (MANIFEST, {"en": 3, "und": 1}),
+        ({"judge": {"backend": "server", "languages": []}, "embedder": {"model": "bge"}}, {"zh": 3}),
+        ({"judge": {"backend": "server"}, "embedder": {"model": "bge"}}, {}),
+    ],
+    ids=["measured language", "models that do not say", "old tables"],
+)
+def test_there_is_no_warning_without_a_known_difference(manifest: dict[str, object], languages: dict[str, int]) -> None:
+    assert text_warnings([ref(languages=languages)], manifest) == []

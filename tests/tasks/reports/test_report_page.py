@@ -202,6 +202,16 @@ def test_the_summary_says_what_scores_from_probabilities_are(
     assert ("Verdicts count as the judge's probabilities: a score such as faithfulness is the mean" in text) is is_said
 
 
+def test_languages_of_rows_and_models_are_shown(tmp_path: Path) -> None:
+    folder = folders.write_large_run(tmp_path / "run", rows=2)
+    assert "Languages" not in Page(write_report(folder).read_text(encoding="utf-8")).text
+    manifest = json.loads((folder / "run.json").read_text())
+    manifest["judge"] |= {"languages": ["en"]}
+    folders.write_json(folder / "run.json", {**manifest, "languages": {"en": 45, "zh": 3, "und": 1}})
+    text = Page(write_report(folder).read_text(encoding="utf-8")).text
+    assert "English 45, Chinese 3, not clear 1 judge measured on English" in text
+
+
 def test_agreement_of_the_judge_with_people_is_shown(tmp_path: Path) -> None:
     folder = folders.write_large_run(tmp_path / "run", rows=2)
     manifest = json.loads((folder / "run.json").read_text())

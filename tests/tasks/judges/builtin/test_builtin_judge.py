@@ -148,3 +148,51 @@ def test_the_fingerprint_follows_the_embedder(judge: Judge) -> None:
     assert one == BuiltinJudge(MiniLm(), SpacyPipeline()).fingerprint(QuestionKind.VERDICT)
     assert one != judge.fingerprint(QuestionKind.CLAIMS)
     assert one != BuiltinJudge(OtherVectors(), SpacyPipeline()).fingerprint(QuestionKind.VERDICT)
+
+
+CHINESE = "员工每年有二十五天假期。北京是中国的首都。"
+THAI = "พนักงานมีวันลาพักร้อนปีละยี่สิบห้าวัน"
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        (ask_verdict("北京是中国的首都。", CHINESE), "yes"),
+        (ask_verdict("公司提供免费午餐。", CHINESE), None),
+        (ask_verdict("Lunch is free.", CHINESE), None),
+        (ask_verdict("Москва", f"Столица - Москва. {CHINESE}"), "yes"),
+        (ask_verdict("Моск", f"Столица - Москва. {CHINESE}"), None),
+        (ask_verdict(THAI, f"{THAI} {THAI}"), "yes"),
+        (ask_usefulness_for_reference(CHINESE, "首都?", "北京是中国的首都"), "yes"),
+        (ask_usefulness_for_response(CHINESE, "首都?", "上海"), None),
+        (ask_verdict("Mitarbeiter haben 25 Urlaubstage.", "Unsere Mitarbeiter haben 25 Urlaubstage."), "yes"),
+    ],
+)
+def test_a_script_that_it_cannot_read_has_a_verdict_only_on_what_stands_there(
+    judge: Judge, question: ChoiceQuestion, expected: str | None
+) -> None:
+    (answer,) = judge.choose([question])
+    if expected is None:
+        assert (answer.status, answer.reason) == (AnswerStatus.UNDEFINED, reasons.UNKNOWN_SCRIPT_TO_JUDGE)
+    else:
+        assert answer.label == expected
+        assert (answer.probabilities or {})["yes"] > 0.9
+
+
+def test_every_sentence_of_another_script_is_a_claim(judge: Judge) -> None:
+    (answer,) = judge.generate([ask_claims(f"{CHINESE}你知道吗？", None)])  # noqa: RUF001
+    assert answer.value == {"claims": ["员工每年有二十五天假期。", "北京是中国的首都。"]}
+
+
+@pytest.mark.parametrize(
+    "question", [ask_questions(CHINESE, 2), ask_relevant_sentences([CHINESE, "Lunch is free."], "首都?")]
+)
+def test_it_writes_and_chooses_nothing_in_a_script_that_it_cannot_read(
+    judge: Judge, question: GenerateQuestion
+) -> None:
+    (answer,) = judge.generate([question])
+    assert (answer.status, answer.reason) == (AnswerStatus.UNDEFINED, reasons.UNKNOWN_SCRIPT_TO_JUDGE)
+
+
+def test_it_says_on_which_languages_it_was_measured(judge: Judge) -> None:
+    assert judge.identity.languages == ("en",)
