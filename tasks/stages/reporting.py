@@ -30,6 +30,8 @@ class ReportingSettings(GroupingOptions, Settings):
         failed_share: Share of failed cells of a metric from which on the run counts as failed.
     """
 
+    only_options = False
+
     folder: str
     metrics: tuple[MetricSettings, ...]
     manifest: dict[str, Any]
