@@ -13,6 +13,7 @@ from deployments.cli._support.console import stdout
 from deployments.cli._support.options import Json
 from deployments.cli._support.sizes import format_size
 from deployments.cli.prune import Cache, Tables
+from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:
     from tasks.cache.maintenance import StepStatistics
@@ -39,8 +40,13 @@ def store(tables: Tables = None, cache: Cache = None, check: Check = False, as_j
     entries = list(inventory.entries())
     content: dict[str, Any] = {
         "tables": {"path": root, "folders": list(_folders(entries))},
-        "answers": {"path": answer_cache.database.name, "steps": [_step(found) for found in statistics(answer_cache)]},
+        "answers": {"path": answer_cache.database.name, "steps": []},
     }
+    try:
+        content["answers"]["steps"] = [_step(found) for found in statistics(answer_cache)]
+    except ConfigError:
+        if not check:  # a check reports the damage itself
+            raise
     if check:
         problems = [problem for entry in entries if (problem := inventory.problem(entry)) is not None]
         content["tables"]["problems"] = problems

@@ -121,10 +121,12 @@ class Rerun:
         manifest = self.earlier.manifest
         return SamplesResult(
             refs=tuple(reuse.samples()),
-            rows_read=manifest["rows_read"],
-            bad_rows=tuple(BadRowNote(**bad_row) for bad_row in manifest["bad_rows"]),
-            bad_row_count=manifest["bad_row_count"],
-            warnings=tuple(note for note in manifest["warnings"] if note not in manifest.get("server_warnings", ())),
+            rows_read=manifest.get("rows_read", manifest["rows"]),
+            bad_rows=tuple(BadRowNote(**bad_row) for bad_row in manifest.get("bad_rows", ())),
+            bad_row_count=manifest.get("bad_row_count", 0),
+            warnings=tuple(
+                note for note in manifest.get("warnings", ()) if note not in manifest.get("server_warnings", ())
+            ),
         )
 
     def rows(self, read: SamplesResult) -> "frozenset[str] | None":

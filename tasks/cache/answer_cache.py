@@ -6,6 +6,7 @@ is read; a damaged value is removed and recomputed.
 """
 
 import logging
+import sqlite3
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -69,7 +70,7 @@ class AnswerCache:
         """
         try:
             self.database.write(lambda connection: connection.execute(delete(ANSWERS).where(ANSWERS.c.key == b"")))
-        except (SQLAlchemyError, OSError) as error:
+        except (SQLAlchemyError, sqlite3.Error, OSError) as error:
             raise ConfigError(
                 f"the answer cache {self.database.name} cannot be used: {error_reason(error)}. "
                 "Correct this, or leave `cache` out to use a file in ASSAY_HOME."

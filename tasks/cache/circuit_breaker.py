@@ -54,14 +54,15 @@ class CircuitBreaker:
                     "not be cached.%s",
                     self._database.name,
                     error_reason(error),
-                    " The file is damaged: delete it or restore a copy." if _is_damage(error) else "",
+                    " The file is damaged: delete it or restore a copy." if is_damage(error) else "",
                 )
             return fallback
 
 
-def _is_damage(error: Exception) -> bool:
+def is_damage(error: Exception) -> bool:
     """Return whether a SQLite file is damaged; a locked file or a full disk loses nothing."""
-    return getattr(getattr(error, "orig", None), "sqlite_errorcode", 0) & 0xFF in _DAMAGE
+    original = getattr(error, "orig", None) or error
+    return getattr(original, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
 
 
 def error_reason(error: Exception) -> str:

@@ -1,8 +1,10 @@
 """Inspect, check and prune an answer cache."""
 
 import math
+import sqlite3
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -10,9 +12,10 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
+from metric_core.errors import ConfigError
 from tasks.cache.answer_cache import AnswerCache, checksum_bytes
 from tasks.cache.cache_tables import ANSWERS
-from tasks.cache.circuit_breaker import error_reason
+from tasks.cache.circuit_breaker import error_reason, is_damage
 from tasks.cache.database import chunks
 
 YOUNGEST_SECONDS = 3600
@@ -72,6 +75,11 @@ def statistics(cache: AnswerCache) -> list[StepStatistics]:
     Raises:
         AssayError: The cache cannot be used.
     """
+    with _translate_errors(cache):
+        return _statistics(cache)
+
+
+def _statistics(cache: AnswerCache) -> list[StepStatistics]:
     cache.ensure()
     columns = (
         *(ANSWERS.c.step, func.count(), func.sum(func.length(ANSWERS.c.value))),
@@ -95,18 +103,22 @@ def check(cache: AnswerCache, *, remove: bool = False) -> CheckResult:
     Raises:
         AssayError: The cache cannot be used.
     """
-    cache.ensure()
     count, damaged, problems = 0, list[bytes](), list[str]()
     try:
+        cache.ensure()
         if cache.database.is_sqlite:
             findings = cache.database.read(lambda c: c.exec_driver_sql("PRAGMA integrity_check").scalars().all())
             problems += [finding for finding in findings if finding != "ok"]
         for page in _pages(cache):
             count += len(page)
-            damaged += [key for key, value, checksum in page if checksum_bytes(key, value) != checksum]
+            damaged += [key for key, value, checksum in page if not _is_intact(key, value, checksum)]
         if remove:
             _remove(cache, damaged)
-    except SQLAlchemyError as error:
+    except ConfigError as error:
+        if not (isinstance(error.__cause__, Exception) and is_damage(error.__cause__)):
+            raise  # the cache may be intact, and cannot be reached
+        problems.append(error_reason(error.__cause__))
+    except (SQLAlchemyError, sqlite3.Error) as error:
         problems.append(error_reason(error))
     return CheckResult(count, len(damaged), tuple(problems))
 
@@ -125,6 +137,11 @@ def prune(
     Raises:
         AssayError: The cache cannot be used.
     """
+    with _translate_errors(cache):
+        return _prune(cache, before, size, dry_run)
+
+
+def _prune(cache: AnswerCache, before: datetime | None, size: int | None, dry_run: bool) -> PruneResult:
     cache.ensure()
     cutoff = -math.inf if before is None else before.timestamp()
     if size is not None:
@@ -140,6 +157,30 @@ def prune(
         if cache.database.is_sqlite:
             cache.database.read(_shrink)
     return PruneResult(count, int(removed or 0))
+
+
+@contextmanager
+def _translate_errors(cache: AnswerCache) -> Iterator[None]:
+    """Translate the errors of a database that is damaged, or that another program has changed.
+
+    Raises:
+        ConfigError: The database cannot be read.
+    """
+    try:
+        yield
+    except (SQLAlchemyError, sqlite3.Error, TypeError, ValueError, OverflowError) as error:
+        advice = " The file is damaged: delete it or restore a copy." if is_damage(error) else ""
+        raise ConfigError(
+            f"the answer cache {cache.database.name} cannot be read: {error_reason(error)}.{advice} "
+            "`assay store --check` lists the damage."
+        ) from error
+
+
+def _is_intact(key: Any, value: Any, checksum: Any) -> bool:
+    try:
+        return bool(checksum_bytes(key, value) == checksum)
+    except TypeError:  # SQLite stores values of any type in a column of bytes
+        return False
 
 
 def _cutoff(cache: AnswerCache, size: int) -> float:

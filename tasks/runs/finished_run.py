@@ -12,12 +12,12 @@ from metric_core.columns import COLUMNS
 from metric_core.errors import RunFolderError
 from metric_core.metric import MetricRequest
 from metric_core.records import Status
-from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.option import use_current_names
 from tasks.runs import run_folder
+from tasks.runs.file_checks import check_cells, check_table
 from tasks.runs.row_groups import RowGroups
 from tasks.tables.records import add_missing_columns
 
@@ -94,9 +94,12 @@ class FinishedRun:
         try:
             if stage not in self._tables:
                 self._tables[stage] = RowGroups(self._path(stage))
-            return add_missing_columns(self._tables[stage].rows(row_ids), stage)
+            table = add_missing_columns(self._tables[stage].rows(row_ids), stage)
         except (pa.ArrowException, OSError) as error:
             raise _unreadable_error(path, error) from error
+        if stage is Stage.AGGREGATION:
+            check_cells(table, path)
+        return table
 
     def failed_rows(self, metrics: Collection[str]) -> frozenset[str]:
         """Return the ids of the rows with a failed cell of these metrics."""
@@ -114,17 +117,12 @@ class FinishedRun:
         name = _name(stage)
         path = self.folder / name
         try:
-            metadata = pq.read_schema(path).metadata or {}
+            schema = pq.read_schema(path)
         except FileNotFoundError as error:
             raise RunFolderError(f"{self.folder} is not a complete run folder: it has no {name}") from error
         except (pa.ArrowException, OSError) as error:
             raise _unreadable_error(path, error) from error
-        version, schema = metadata.get(b"assay.version", b"?").decode(), SCHEMAS[stage]
-        if not schema.can_read(version):
-            raise RunFolderError(
-                f"the table {path} has schema version {version}, this rag-assay reads {schema.version}. "
-                "Evaluate the source again with `assay run`."
-            )
+        check_table(schema, stage, path)
         return path
 
 

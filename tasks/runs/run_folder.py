@@ -21,6 +21,7 @@ from metric_core.metric import MetricRequest
 from metric_core.records import Score, Status
 from metric_core.stages import Stage
 from metric_core.statistics.summary import MetricSummary, summarize
+from tasks.runs.file_checks import MANIFEST_SCHEMA, SUMMARY_SCHEMA, check_json
 from tasks.runs.row_grouping import group_names
 from tasks.runtime import atomic_files
 from tasks.runtime.atomic_files import atomic_file, is_temporary, write_json
@@ -179,10 +180,12 @@ class RunFolder:
             content = json.loads((self.path / name).read_text(encoding="utf-8"))
         except FileNotFoundError as error:
             raise RunFolderError(f"{self.path} is not a run folder: it has no {name}") from error
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise RunFolderError(f"{self.path / name} cannot be read: {error}") from error
         if not isinstance(content, dict):
             raise RunFolderError(f"{self.path / name} cannot be read: expected a JSON object")
+        if name == SUMMARY:
+            check_json(content, SUMMARY_SCHEMA, self.path / name)
         return content
 
     def read_finished_manifest(self) -> dict[str, Any]:
@@ -202,4 +205,5 @@ class RunFolder:
                 f"the run in {self.path} is not finished (its status is {status!r}). "
                 "Start it again with `assay run`; finished stage tables are reused."
             )
+        check_json(manifest, MANIFEST_SCHEMA, self.path / MANIFEST)
         return manifest

@@ -19,6 +19,7 @@ from metric_core.errors import ConfigError, RunFolderError
 from metric_core.records import Status
 from metric_core.stages import Stage
 from metric_core.suggestions import suggest_names
+from tasks.runs.file_checks import check_cells, check_table
 from tasks.runs.run_folder import SCORES, STAGES, RunFolder
 from tasks.runtime.atomic_files import atomic_file, translate_write_errors
 
@@ -82,14 +83,21 @@ def read_table(folder: Path, name: str) -> pa.Table:
     Raises:
         RunFolderError: There is no such table, or it cannot be read.
     """
+    path = folder / name
     try:
-        return pq.read_table(folder / name)
+        with pq.ParquetFile(path) as file:
+            table = file.read()
     except FileNotFoundError as error:
         tables = sorted(str(path.relative_to(folder)) for path in folder.glob("**/*.parquet"))
         hint = f"It has {', '.join(tables)}." if tables else "It is not the folder of a finished run."
         raise RunFolderError(f"{folder} has no {name}. {hint}") from error
     except (OSError, pa.ArrowException) as error:
-        raise RunFolderError(f"{folder / name} cannot be read ({error}). Run the evaluation again.") from error
+        raise RunFolderError(f"{path} cannot be read ({error}). Run the evaluation again.") from error
+    stage = Stage.AGGREGATION if name == SCORES else Stage(path.stem)
+    check_table(table.schema, stage, path)
+    if stage is Stage.AGGREGATION:
+        check_cells(table, path)
+    return table
 
 
 def write_export(table: pa.Table, target: Path | IO[bytes], file_format: Format) -> None:

@@ -20,6 +20,7 @@ from metric_core.records import Direction, Status
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
 from metric_core.statistics.bounded_means import Bounds
+from tasks.runs.file_checks import check_cells, check_table
 
 TONES = ("bad2", "bad1", "mid", "good1", "good2")
 """Fifths of the yardstick, from the worst."""
@@ -84,16 +85,18 @@ class Yardstick:
 
 
 def read_cells(path: Path) -> pa.Table:
-    """Return row id, metric, value and status of every cell, in the order of the file.
+    """Return row id, metric, value, status and label of every cell, in the order of the file.
 
     Raises:
         RunFolderError: There is no score table, or it cannot be read.
     """
     try:
-        _check_version(pq.read_schema(path), Stage.AGGREGATION, path)
-        return pq.read_table(path, columns=["row_id", "metric", "value", "status"])
+        check_table(pq.read_schema(path), Stage.AGGREGATION, path)
+        cells = pq.read_table(path, columns=["row_id", "metric", "value", "status", "label"])
     except (OSError, pa.ArrowException) as error:
         raise RunFolderError(f"the score table {path} cannot be read ({error}). Run the evaluation again.") from error
+    check_cells(cells, path)
+    return cells
 
 
 def worst_first(cells: pa.Table, yardsticks: Sequence[Yardstick]) -> list[str]:
@@ -144,20 +147,10 @@ def read_rows(path: Path, stage: Stage, row_ids: Sequence[str]) -> dict[str, lis
     ids = pa.array(row_ids, pa.string())
     try:
         with pq.ParquetFile(path) as file:
-            _check_version(file.schema_arrow, stage, path)
+            check_table(file.schema_arrow, stage, path)
             for batch in file.iter_batches(batch_size=_BATCH_ROWS):
                 for row in batch.filter(pc.is_in(batch.column("row_id"), value_set=ids)).to_pylist():
                     rows.setdefault(row["row_id"], []).append({**lacking, **row})
     except (OSError, pa.ArrowException) as error:
         raise RunFolderError(f"the table {path} cannot be read ({error}). Run the evaluation again.") from error
     return rows
-
-
-def _check_version(schema: pa.Schema, stage: Stage, path: Path) -> None:
-    expected = SCHEMAS[stage]
-    got = (schema.metadata or {}).get(b"assay.version", b"none").decode(errors="replace")
-    if not expected.can_read(got):
-        raise RunFolderError(
-            f"the table {path} has schema version {got}, this version of rag-assay reads {expected.version}. "
-            "Run the evaluation again."
-        )

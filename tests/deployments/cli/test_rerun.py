@@ -9,6 +9,7 @@ import pytest
 from deployments.cli._support.summary_table import incremental_lines
 from tests.deployments.cli.conftest import Outcome
 from tests.deployments.cli.test_run import assay as called
+from tests.tasks.reports import folders
 
 Assay = Callable[..., Outcome]
 ROWS = [
@@ -53,7 +54,7 @@ def test_a_folder_that_is_no_run_is_refused_before_anything_starts(assay: Assay,
 
 
 def test_an_unknown_stage_is_a_message_with_the_nearest_name(assay: Assay, tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text('{"format": 1, "status": "completed"}', encoding="utf-8")
+    (tmp_path / "run.json").write_text(json.dumps(folders.build_manifest(1, {}, ())), encoding="utf-8")
     outcome = assay("rerun", str(tmp_path), "--stage", "verdict")
     assert (outcome.code, outcome.out) == (2, "")
     assert "there is no stage 'verdict' to recompute. Did you mean verdicts?" in outcome.err

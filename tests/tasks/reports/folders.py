@@ -300,7 +300,7 @@ def write_run(
         for metric, entry in metrics.items()
     ]
     write_json(folder / "summary.json", {"rows": len(scores), "metrics": [asdict(summary) for summary in summaries]})
-    write_json(folder / "run.json", {**_manifest(len(scores), metrics, stages), **manifest})
+    write_json(folder / "run.json", {**build_manifest(len(scores), metrics, stages), **manifest})
     return folder
 
 
@@ -318,7 +318,8 @@ def _fields(score: Score) -> dict[str, Any]:
     return {"value": score.value, "status": Status(score.status), "reason": score.reason, "label": score.label}
 
 
-def _manifest(rows: int, metrics: Mapping[str, Mapping[str, Any]], stages: Iterable[Stage]) -> dict[str, Any]:
+def build_manifest(rows: int, metrics: Mapping[str, Mapping[str, Any]], stages: Iterable[Stage]) -> dict[str, Any]:
+    """Return the manifest of a finished run."""
     usage = {"questions": 12, "prompt_tokens": 3456, "cached_tokens": 0, "output_tokens": 78, "seconds": 1.5}
     return {
         "format": 1,

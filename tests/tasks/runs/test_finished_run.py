@@ -13,6 +13,7 @@ from metric_core.stages import Stage
 from tasks.runs import run_folder
 from tasks.runs.finished_run import FinishedRun
 from tests.tasks.builders import samples_table
+from tests.tasks.reports import folders
 
 SHARDS = 40
 
@@ -21,7 +22,7 @@ SHARDS = 40
 def folder(tmp_path: Path) -> Path:
     """A run of three rows a shard, whose ids say nothing about their order."""
     (tmp_path / run_folder.STAGES).mkdir()
-    content = {"format": run_folder.FORMAT, "status": "completed"}
+    content = folders.build_manifest(3 * SHARDS, {}, ())
     (tmp_path / run_folder.MANIFEST).write_text(json.dumps(content), encoding="utf-8")
     with pq.ParquetWriter(tmp_path / run_folder.STAGES / "samples.parquet", SAMPLES.arrow) as writer:
         for shard in range(SHARDS):
