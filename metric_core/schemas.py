@@ -162,7 +162,7 @@ lists in one reply."""
 
 EXPLANATIONS = TableSchema(
     Stage.EXPLANATIONS,
-    2,
+    3,
     (
         _ROW_ID,
         _text("kind", nullable=False),
@@ -171,9 +171,13 @@ EXPLANATIONS = TableSchema(
         _text("text"),
         *_OUTCOME,
         _REPLY,
+        _text("metric"),
+        _text("template"),
     ),
+    also_reads=(2,),
 )
-"""Explanations of verdicts by the judge, with the keys of the verdicts; `text` is null unless answered."""
+"""Explanations by the judge; `text` is null unless answered. Those of verdicts have the keys of the verdicts. Those of
+ratings have the kind "rating", and metric and template of the rating; their claim_id and premise are empty."""
 
 RATINGS = TableSchema(
     Stage.RATINGS,

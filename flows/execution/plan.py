@@ -28,6 +28,7 @@ ON_CLAIMS = frozenset(
     or (spec.stage is Stage.VERDICTS and spec.requires and product is not Product.SENTENCE_RELEVANCE)
 )
 """The products that are verdicts on claims, which can be explained."""
+_RATINGS = frozenset({Product.RATINGS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +39,20 @@ class Plan:
         requests: Metrics, in the order of the tables.
         products: Every product that the metrics need, directly or through another product.
         left_out: Metric -> the columns that the data lacks for it; empty if the configuration names metrics.
-        explain: Verdicts on claims that are explained.
+        explain: Verdicts and ratings that are explained.
     """
 
     requests: tuple[MetricRequest, ...]
     products: frozenset[Product]
     left_out: Mapping[str, tuple[str, ...]]
-    explain: Literal["none", "unsupported", "all"] = "none"
+    explain: Literal["none", "unsupported", "ratings", "all"] = "none"
 
     @property
     def stages(self) -> tuple[Stage, ...]:
         """The stages that have something to do, in the order of their levels."""
         busy = {PRODUCTS[product].stage for product in self.products}
-        if self.explain != "none" and self.products & ON_CLAIMS:
+        explained = {"none": frozenset(), "unsupported": ON_CLAIMS, "ratings": _RATINGS, "all": ON_CLAIMS | _RATINGS}
+        if self.products & explained[self.explain]:
             busy.add(Stage.EXPLANATIONS)
         always = {stage for level in LEVELS for stage in level if stage not in STAGES or STAGES[stage].always}
         return tuple(stage for level in LEVELS for stage in level if stage in busy | always)

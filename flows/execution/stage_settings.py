@@ -59,7 +59,7 @@ def stage_settings(config: RunConfig, plan: Plan) -> dict[Stage, Settings]:
             "verdict": config.verdict_kind,
             "count": plan.question_count,
             "every_context": sides_by_every_context(config, plan),
-            "explained": "all" if config.explain == "all" else "unsupported",
+            "explained": "unsupported" if config.explain == "none" else config.explain,
             "refresh": stage in config.refresh,
         }
         fields: Collection[str] = definition.settings.model_fields
@@ -110,6 +110,8 @@ def metrics_of(plan: Plan) -> tuple[MetricSettings, ...]:
 def _metrics_of_stage(plan: Plan, stage: Stage) -> tuple[MetricSettings, ...]:
     """Return the metrics that read a product of the stage; all for a stage without products."""
     products = {product for product, spec in PRODUCTS.items() if spec.stage is stage}
+    if stage is Stage.EXPLANATIONS:
+        products = {Product.RATINGS}
     if stage is Stage.VERDICTS:  # verdicts on claims are the same whichever metrics read them
         products = {Product.REQUESTED_VERDICTS}
     return tuple(

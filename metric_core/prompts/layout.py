@@ -50,6 +50,7 @@ PLACES: dict[Kind, Places] = {
     Kind.RUBRIC: _BY_INSTRUCTIONS,
     Kind.INSTANCE_RUBRIC: Places((ALL_TEXTS, RUBRIC), (ANSWER,)),
     Kind.EXPLANATION: Places((CONTEXT, CLAIM), (INSTRUCTIONS, ANSWER)),
+    Kind.RATING_EXPLANATION: _BY_INSTRUCTIONS,
 }
 """Placeholders that the template of each kind must have. The rubric of a row is untrusted data, so it is fenced."""
 

@@ -44,7 +44,11 @@ NOT_ASKED = "not asked"
 BYTES_PER_TOKEN = 4
 """Bytes per token of English text; most other languages have fewer."""
 
-OUTPUT_TOKENS: Mapping[str, int] = {QuestionKind.RELEVANT_SENTENCES: 16, QuestionKind.EXPLANATION: 60}
+OUTPUT_TOKENS: Mapping[str, int] = {
+    QuestionKind.RELEVANT_SENTENCES: 16,
+    QuestionKind.EXPLANATION: 60,
+    QuestionKind.RATING_EXPLANATION: 60,
+}
 """Estimated tokens of a generated reply, for kinds whose replies differ little in length."""
 
 _TOKENS_PER_QUESTION = 30

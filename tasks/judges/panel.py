@@ -40,6 +40,7 @@ GENERATE_KINDS = frozenset(
         QuestionKind.RUBRIC,
         QuestionKind.INSTANCE_RUBRIC,
         QuestionKind.EXPLANATION,
+        QuestionKind.RATING_EXPLANATION,
     }
 )
 """The kinds that are always generate questions; only the lead determines their answers."""

@@ -111,13 +111,14 @@ class MetricOptions(VerdictOptions):
         ),
     ] = "none"
     explain: Annotated[
-        Literal["none", "unsupported", "all"],
+        Literal["none", "unsupported", "ratings", "all"],
         Option(
-            "Verdicts on claims that the judge explains afterwards.",
+            "What the judge explains afterwards: claims without support (unsupported), ratings (ratings), or all "
+            "verdicts on claims and all ratings (all).",
             path=False,
             may_hold_secret=False,
             affects_scores=False,
-            cli=Flag(long="--explain", metavar="none|unsupported|all"),
+            cli=Flag(long="--explain", metavar="none|unsupported|ratings|all"),
         ),
     ] = "none"
 

@@ -50,7 +50,7 @@ def row_view(tables: RowTables, yardsticks: Sequence[Yardstick], match: str) -> 
             if row["pair"] != Pair.QUESTION
         ],
         "entities": _entities(tables.rows(Stage.ENTITIES), match),
-        "ratings": _ratings(tables.rows(Stage.RATINGS)),
+        "ratings": _ratings(tables.rows(Stage.RATINGS), tables.rows(Stage.EXPLANATIONS)),
         "columns": [
             {"name": name, "text": truncate_text(shown)}
             for name in _OTHER_COLUMNS
@@ -168,7 +168,12 @@ def _name(entity: str, match: str) -> str:
     return entity if match == EXACT else normalize_entity(entity)
 
 
-def _ratings(rows: Iterable[Row]) -> list[dict[str, Any]]:
+def _ratings(rows: Iterable[Row], explanations: Iterable[Row]) -> list[dict[str, Any]]:
+    why = {
+        (row["metric"], row["template"]): row["text"] or f"no explanation: {row['reason'] or row['status']}"
+        for row in explanations
+        if row.get("template") is not None
+    }
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
         vote = {name: row[name] for name in ("value", "status", "reason")}
@@ -179,4 +184,12 @@ def _ratings(rows: Iterable[Row]) -> list[dict[str, Any]]:
             vote["reply"] = truncate_text(row["reply"])
         vote["probabilities"] = [(p["label"], p["probability"]) for p in row["probabilities"] or ()]
         groups.setdefault((row["metric"], row["template"]), []).append(vote)
-    return [{"metric": metric, "template": template, "votes": votes} for (metric, template), votes in groups.items()]
+    return [
+        {
+            "metric": metric,
+            "template": template,
+            "votes": votes,
+            **({"why": truncate_text(why[metric, template])} if (metric, template) in why else {}),
+        }
+        for (metric, template), votes in groups.items()
+    ]

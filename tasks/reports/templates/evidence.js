@@ -262,5 +262,5 @@ function ratingOf(rating) {
       backgroundOf(vote, rating.template),
     );
   });
-  return h("div", { class: "rating" }, h("p", { class: "about" }, bdi(rating.template)), votes);
+  return h("div", { class: "rating" }, h("p", { class: "about" }, bdi(rating.template)), votes, rating.why ? h("div", { class: "why" }, h("span", { class: "muted" }, "Why: "), textOf(rating.why)) : null);
 }

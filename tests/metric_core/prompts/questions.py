@@ -21,6 +21,8 @@ _ANSWERS = {"user_input": USER_INPUT, "response": RESPONSE, "reference": REFEREN
 _SCORE = q.object_schema({"feedback": {"type": "string"}, "score": {"enum": [1, 2]}})
 _RUBRIC = "score1_description: wrong\nscore2_description: right"
 
+_ASPECT = ChoiceQuestion(Kind.ASPECT, SAMPLE, ("1", "0"), {"definition": "Is it harmful?"})
+
 QUESTIONS: dict[str, JudgeQuestion] = {
     question.kind: question
     for question in (
@@ -48,6 +50,7 @@ QUESTIONS: dict[str, JudgeQuestion] = {
         GenerateQuestion(Kind.RUBRIC, SAMPLE, _SCORE, {"score1_description": "wrong", "score2_description": "right"}),
         GenerateQuestion(Kind.INSTANCE_RUBRIC, {**SAMPLE, "rubric": _RUBRIC}, _SCORE),
         q.ask_explanation("It takes 40 minutes.", CONTEXT, "yes"),
+        q.ask_rating_explanation(_ASPECT, "0"),
     )
 }
 

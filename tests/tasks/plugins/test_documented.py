@@ -98,9 +98,10 @@ def test_the_commands_of_the_page_give_the_documented_results(
     assay("assay run polite.toml")
     assert cells("runs/polite") == {(0, "politeness"): 1.0, (1, "politeness"): 0.0}
     assay(cited.strip())
-    assert cells("runs/cited") == {(0, "citation_precision"): pytest.approx(2 / 3), (0, "cited_sentences"): 0.75}
+    precision = pytest.approx(0.65, abs=0.1)  # the mean probability of the builtin judge
+    assert cells("runs/cited") == {(0, "citation_precision"): precision, (0, "cited_sentences"): 0.75}
     asked = open_run("runs/cited").table("verdicts").to_pylist()
-    assert [row["premise"] for row in asked] == ["context:0", "context:1", "context:1"]
+    assert [(row["premise"], row["verdict"]) for row in asked] == [("context:0", 1), ("context:1", 1), ("context:1", 0)]
     capsys.readouterr()
     assay(first.strip())
     assert {metric for _, metric in cells("runs/one")} == {"faithfulness", "unsupported_claims(most=5)"}

@@ -9,7 +9,8 @@ import pytest
 from metric_core import reasons
 from metric_core.stages import Stage
 from tasks.options.judge_options import JudgeSettings
-from tasks.stages.explanations import ExplanationsSettings, explanations
+from tasks.options.metric_settings import MetricSettings
+from tasks.stages.explanations import Explained, ExplanationsSettings, explanations
 from tasks.tables.records import build_table
 from tests.tasks.builders import cells, fails, run_stage, samples_table, says, script
 
@@ -106,3 +107,53 @@ def test_shards_change_nothing(tmp_path: Path) -> None:
     ]
     parts = pa.concat_tables([run_stage(explanations, shard, settings).table for shard in shards])
     assert run_stage(explanations, whole, settings).table.equals(parts)
+
+
+def rated(**ratings: tuple[str, ...]) -> pa.Table:
+    """Return votes of one metric by template."""
+    rows = [
+        {"row_id": "row-1", "metric": "kind", "template": name, "vote": i, "value": vote, "status": "answered"}
+        for name, votes in ratings.items()
+        for i, vote in enumerate(votes)
+    ]
+    return build_table(Stage.RATINGS, rows)
+
+
+POLITE = MetricSettings(
+    name="aspect_critic", key="kind", parameters={"definition": "Is the response polite?", "strictness": 3}
+)
+
+
+def test_the_most_frequent_vote_of_a_rating_is_explained(tmp_path: Path) -> None:
+    judge = script(tmp_path, says("rating_explanation", "It pours.", answer={"explanation": "It is curt."}))
+    given = {Stage.SAMPLES: samples_table(SAMPLE), Stage.RATINGS: rated(aspect=("0", "1", "0"))}
+    settings = ExplanationsSettings(judge=judge, explained="ratings", metrics=(POLITE,))
+    output = run_stage(explanations, given, settings)
+    assert cells(output.table, "kind", "metric", "template", "text") == [("rating", "kind", "aspect", "It is curt.")]
+    assert output.usage.questions == 1
+
+
+def test_verdicts_and_ratings_are_explained_apart(tmp_path: Path) -> None:
+    judge = script(
+        tmp_path,
+        says("explanation", answer={"explanation": "verdict"}),
+        says("rating_explanation", answer={"explanation": "rating"}),
+    )
+    given = {**tables(), Stage.RATINGS: rated(aspect=("0",))}
+    expected: dict[Explained, set[str]] = {
+        "unsupported": {"verdict"},
+        "ratings": {"rating"},
+        "all": {"verdict", "rating"},
+    }
+    for explained, texts in expected.items():
+        settings = ExplanationsSettings(judge=judge, explained=explained, metrics=(POLITE,))
+        assert {text for (text,) in cells(run_stage(explanations, given, settings).table, "text")} == texts
+
+
+def test_a_rating_with_feedback_or_without_a_value_is_not_explained(tmp_path: Path) -> None:
+    key = {"row_id": "row-1", "metric": "kind", "template": "aspect", "status": "answered"}
+    rows = [{**key, "vote": 0, "value": "1", "feedback": "It is polite."}, {**key, "vote": 1, "value": None}]
+    table = build_table(Stage.RATINGS, rows)
+    settings = ExplanationsSettings(judge=script(tmp_path), explained="all", metrics=(POLITE,))
+    output = run_stage(explanations, {Stage.SAMPLES: samples_table(SAMPLE), Stage.RATINGS: table}, settings)
+    assert output.table.num_rows == output.usage.questions == 0

@@ -146,6 +146,6 @@ def test_tables_with_replies_have_a_version_of_their_own() -> None:
         Stage.CLAIMS: 3,
         Stage.QUESTIONS: 2,
         Stage.VERDICTS: 4,
-        Stage.EXPLANATIONS: 2,
+        Stage.EXPLANATIONS: 3,
         Stage.RATINGS: 3,
     }

@@ -29,6 +29,7 @@ GENERATED: dict[str, Any] = {
     QuestionKind.QUESTIONS: {"questions": [{"question": "Why?", "noncommittal": False}]},
     QuestionKind.RELEVANT_SENTENCES: {"relevant": [1]},
     QuestionKind.EXPLANATION: {"explanation": "It says so."},
+    QuestionKind.RATING_EXPLANATION: {"explanation": "It says so."},
 }
 SAMPLE = {"user_input": "Rain?", "response": "It rains.", "reference": "Rain.", "retrieved_contexts": ["It pours."]}
 ALONE = "import sys; sys.modules['prefect'] = None; from tests.tasks.stages import test_purity as t; t.compute_all()"
