@@ -151,7 +151,7 @@ def test_verdicts_and_ratings_are_explained_apart(tmp_path: Path) -> None:
 
 
 def test_a_rating_with_feedback_or_without_a_value_is_not_explained(tmp_path: Path) -> None:
-    key = {"row_id": "row-1", "metric": "kind", "template": "aspect", "status": "answered"}
+    key: dict[str, Any] = {"row_id": "row-1", "metric": "kind", "template": "aspect", "status": "answered"}
     rows = [{**key, "vote": 0, "value": "1", "feedback": "It is polite."}, {**key, "vote": 1, "value": None}]
     table = build_table(Stage.RATINGS, rows)
     settings = ExplanationsSettings(judge=script(tmp_path), explained="all", metrics=(POLITE,))
