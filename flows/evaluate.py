@@ -131,7 +131,7 @@ def finish(run: Run, read: SamplesResult, refs: Sequence[StageRef], findings: Ma
         refs: Tables of all stages and shards, including the samples.
         findings: Further content of run.json.
     """
-    server_warnings = (*run.manifest["server_warnings"], *warn_about_servers(refs))
+    server_warnings = (*run.manifest["server_warnings"], *warn_about_servers(refs, run.manifest["foreign_answers"]))
     unable = warn_of_unanswerable(run.manifest["unanswerable"]) if run.config.metrics is not None else ()
     warnings = (*read.warnings, *text_warnings(refs, run.manifest), *unable, *server_warnings)
     manifest = {

@@ -96,9 +96,11 @@ def build_manifest(config: RunConfig, plan: Plan, models: RunModels) -> dict[str
     judge = selected.judge() if planned else None
     kinds = [kind for kind in planned if judge is not None and judge.can_answer(kind)]
     members = judge.members if isinstance(judge, PanelJudge) else (judge,)
+    embedder = selected.embedder() if _embeds(config, plan) else None
+    recognized = [getattr(model, "recognized", None) for model in members]
     identities: dict[str, Any] = {
         "judge": NO_JUDGE if judge is None else judge.identity,
-        "embedder": selected.embedder().identity if _embeds(config, plan) else None,
+        "embedder": None if embedder is None else embedder.identity,
         "language": selected.pipeline().identity,
     }
     if config.language.recognizer is not None:
@@ -111,7 +113,8 @@ def build_manifest(config: RunConfig, plan: Plan, models: RunModels) -> dict[str
         "config": settings_for_manifest(config),
         **{name: identity and _fields(identity) for name, identity in identities.items()},
         "judge_features": _fields(features) if (features := getattr(members[0], "features", None)) else None,
-        "server_warnings": [],
+        "server_warnings": [warning for model in (*members, embedder) for warning in getattr(model, "warnings", ())],
+        "foreign_answers": [model.foreign for model in recognized if model is not None and model.foreign is not None],
         "judge_fingerprints": {kind: judge.fingerprint(kind) for kind in kinds} if judge is not None else {},
         "unanswerable": {} if judge is None else find_unanswerable(plan.requests, judge),
         "panel": [_fields(member.identity) for member in members if member is not None] if len(members) > 1 else [],

@@ -17,6 +17,7 @@ from tasks.judges.protocol import (
     OnGenerateAnswer,
     PerQuestionFingerprint,
 )
+from tasks.model_clients.served_model import RecognizedModel
 
 A = TypeVar("A", ChoiceAnswer, GenerateAnswer)
 
@@ -47,6 +48,16 @@ class CachedJudge:
     def features(self) -> object | None:
         """The probed features of the judge's server; None for a judge without a server."""
         return getattr(self._judge, "features", None)
+
+    @property
+    def recognized(self) -> RecognizedModel | None:
+        """The model of the judge's server, compared with those seen before; None for a judge without a server."""
+        return getattr(self._judge, "recognized", None)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences for users about the judge's server."""
+        return tuple(getattr(self._judge, "warnings", ()))
 
     def can_answer(self, kind: Kind) -> bool:
         """Return whether the judge can be asked questions of this kind."""

@@ -11,6 +11,7 @@ from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.codec import ENTITIES, vectors
 from tasks.cache.get_or_compute import CachedComputation, Compute, OnValue
 from tasks.embedders.protocol import Embedder, EmbedderIdentity, TextCoverage, coverage_of
+from tasks.model_clients.served_model import RecognizedModel
 from tasks.recognizers.protocol import Entity, EntityRecognizer, RecognizerIdentity
 from tasks.runtime import cancellation
 
@@ -43,6 +44,16 @@ class CachedEmbedder:
         """The identity of the model."""
         return self._embedder.identity
 
+    @property
+    def recognized(self) -> RecognizedModel | None:
+        """The model of the embedding server, compared with those seen before; None for an embedder without a server."""
+        return getattr(self._embedder, "recognized", None)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences for users about the embedding server."""
+        return tuple(getattr(self._embedder, "warnings", ()))
+
     def coverage(self, texts: Sequence[str]) -> list[TextCoverage]:
         """Return how the embedder covers each text."""
         return coverage_of(self._embedder, texts)
@@ -54,7 +65,8 @@ class CachedEmbedder:
         if not texts:
             return np.empty((0, identity.dimensions), np.float32)
         embed: Compute[NDArray[np.float32]] = _in_batches(self._embedder.embed, texts)
-        parts = (str(EMBEDDER_VERSION), *map(str, astuple(identity)))
+        fields = astuple(identity) if identity.served else astuple(identity)[:-1]  # the key of a model without a server
+        parts = (str(EMBEDDER_VERSION), *map(str, fields))
         return np.stack(
             CachedComputation(self._cache, codec, embed).values([codec.key(*parts, text) for text in texts])
         )

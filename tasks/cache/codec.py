@@ -110,8 +110,8 @@ def _generated_bytes(answer: GenerateAnswer) -> bytes | None:
 
 
 def _require_answered(answer: ChoiceAnswer | GenerateAnswer, **fields: Any) -> bytes | None:
-    """Return the bytes of an answer; None if it is undefined or failed, so that it is asked again."""
-    if answer.status is not AnswerStatus.ANSWERED:
+    """Return the bytes of an answer; None if it is undefined, failed or doubtful, so that it is asked again."""
+    if answer.status is not AnswerStatus.ANSWERED or answer.warning is not None:
         return None
     return _dump({**fields, "reply": answer.reply, "usage": _usage_numbers(answer.usage)})
 

@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from threading import Lock
 from typing import Any
 
@@ -15,7 +16,14 @@ from tasks.model_clients.connection import Connection
 from tasks.model_clients.model_names import list_models
 from tasks.model_clients.replica import Reply
 from tasks.model_clients.replica_pool import Request, UnusableError
-from tasks.model_clients.reply_fields import get_count
+from tasks.model_clients.reply_fields import get_count, get_model
+from tasks.model_clients.served_model import (
+    Recognize,
+    ServedModel,
+    describe_card,
+    find_disagreement,
+    recognize_alone,
+)
 from tasks.options.embedding_server_options import ServerEmbedderOptions
 from tasks.runtime.usage import Usage
 
@@ -24,7 +32,7 @@ BLANK = " "
 """The replacement for an empty text, which servers reject."""
 
 HELLO = "hello"
-"""A text that any embedder accepts."""
+"""A text that any embedder accepts, and whose vector identifies the model."""
 
 NO_REVISION = "not given"
 
@@ -45,23 +53,29 @@ class OpenAIEmbedder:
 
     Args:
         options: URLs of the servers and name of the model.
+        recognize: Compares the model with those that gave cached vectors.
 
     Raises:
         ConfigError: The environment variable of the key is not set.
-        EmbedderError: No server can be reached, or it returns no embeddings.
+        EmbedderError: No server can be reached, it returns no embeddings, or two servers have different models.
     """
 
-    def __init__(self, options: ServerEmbedderOptions) -> None:
+    def __init__(self, options: ServerEmbedderOptions, recognize: Recognize = recognize_alone) -> None:
         self._options = options
         self._connection = Connection(options)
         self._encoding: dict[str, str] = {}
         self._usage = Usage()
         self._usage_lock = Lock()
         try:
-            cards = list_models(self._connection.get_all("models"), options.model)
+            listed = self._connection.get_all("models")
+            cards = list_models(listed, options.model)
             self._model = str(cards[0]["id"])
             self._window = options.context_window or _reported_window(cards) or ASSUMED_WINDOW
             self._dimensions = self._probe_dimensions()
+            self._names = {self._model}
+            self._served = self._probe_model(dict(zip(listed, cards, strict=True)))
+            self.recognized = recognize(self._served)
+            """The model behind the servers, compared with those seen before."""
         except UnusableError as error:
             self.close()
             raise EmbedderError(f"the embedding server cannot be used: {error}") from error
@@ -73,7 +87,12 @@ class OpenAIEmbedder:
     def identity(self) -> EmbedderIdentity:
         """The identity of the model."""
         revision = f"{self._options.revision or NO_REVISION}, windows of {self._window} tokens"
-        return EmbedderIdentity("server", self._model, revision, self._dimensions)
+        return EmbedderIdentity("server", self._model, revision, self._dimensions, served=self.recognized.token)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences for users about the servers, found when the embedder was opened."""
+        return () if self.recognized.warning is None else (self.recognized.warning,)
 
     @property
     def usage(self) -> Usage:
@@ -115,6 +134,7 @@ class OpenAIEmbedder:
         except UnusableError as error:
             raise EmbedderError(f"the embedding server is lost: {error}. Check the server and run again") from error
         self._count(replies)
+        self._check_names(replies)
         vectors = self._no_vectors(len(distinct))
         for i, (batch, reply) in enumerate(zip(batches, replies, strict=True)):
             start = i * self._options.batch
@@ -142,6 +162,40 @@ class OpenAIEmbedder:
             (reply,) = self._connection.send([self._request([HELLO], "")])
         self._connection.set_simplest(self._request([HELLO], ""))
         return int(_vectors(reply, [HELLO]).shape[1])
+
+    def _probe_model(self, cards: Mapping[str, Mapping[str, Any]]) -> ServedModel:
+        """Return the model that all replicas serve.
+
+        Raises:
+            UnusableError: Two replicas serve different models.
+        """
+        card = next(iter(cards.values()))
+
+        def read(url: str, replies: Sequence[Reply]) -> ServedModel:
+            told, length = describe_card(cards.get(url, card))
+            vectors = _vectors(replies[0], [HELLO]).tolist() if replies[0].is_answer else []
+            rounded = tuple(tuple(round(number, 6) for number in vector) for vector in vectors)
+            return ServedModel("embedder", self._model, told, length, rounded, "", (url,))
+
+        models: list[ServedModel] = []
+
+        def is_same(replies: Sequence[Reply]) -> bool:
+            return not models or read("", replies).find_difference(models[0]) is None
+
+        replies = self._connection.ask_each([self._request([HELLO], "", optional=True)], is_same)
+        models += [read(url, given) for url, given in replies.items()]
+        self._names |= {name for given in replies.values() if (name := get_model(given[0])) is not None}
+        if (disagreement := find_disagreement(models)) is not None:
+            raise UnusableError(f"{disagreement}. All replicas must serve the same model")
+        return replace(models[0], urls=self._options.urls)
+
+    def _check_names(self, replies: Sequence[Reply]) -> None:
+        other = next((name for reply in replies if (name := get_model(reply)) not in (None, *self._names)), None)
+        if other is not None:
+            raise EmbedderError(
+                f"a reply of the embedding server names the model {other!r}, wanted {self._model!r}; check what the "
+                "server, or the gateway before it, serves"
+            )
 
     def _request(self, batch: Sequence[str], affinity: str, optional: bool = False) -> Request:
         return Request(EMBEDDINGS, {"model": self._model, "input": list(batch)} | self._encoding, affinity, optional)

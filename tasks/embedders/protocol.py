@@ -20,6 +20,7 @@ class EmbedderIdentity:
         revision: The revision or digest of the model.
         dimensions: The length of a vector.
         languages: ISO 639 codes of the languages on which it was measured; empty if that is not known.
+        served: Digest of what a server tells of its model and how it replies; empty for a model without a server.
     """
 
     backend: str
@@ -27,6 +28,7 @@ class EmbedderIdentity:
     revision: str
     dimensions: int
     languages: tuple[str, ...] = ()
+    served: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ class JudgeBatcher:
         self._usage = Usage()
         self._failed: Counter[str] = Counter()
         self._cut_off = CutOff()
+        self._warnings: dict[str, None] = {}
 
     @property
     def usage(self) -> StageUsage:
@@ -49,6 +50,7 @@ class JudgeBatcher:
             output_tokens=self._usage.output_tokens,
             failed=dict(self._failed),
             cut_off=self._cut_off,
+            warnings=tuple(self._warnings),
         )
 
     def choose(self, questions: Sequence[ChoiceQuestion]) -> list[ChoiceAnswer]:
@@ -92,6 +94,8 @@ class JudgeBatcher:
             self._stored += 1
             return
         self._usage += answer.usage
+        if answer.warning is not None:
+            self._warnings[answer.warning] = None
         if answer.cut_off is not None:
             self._cut_off += CutOff(replies=1, fewest=answer.cut_off, most=answer.cut_off)
         if answer.status is AnswerStatus.FAILED:

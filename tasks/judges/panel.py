@@ -68,7 +68,7 @@ class PanelJudge:
     def identity(self) -> JudgeIdentity:
         """The identity of the panel."""
         identities = [member.identity for member in self.members]
-        revisions = [[identity.backend, identity.model, identity.revision] for identity in identities]
+        revisions = [[identity.backend, identity.model, identity.revision, identity.served] for identity in identities]
         note = (
             f"The majority of {len(self.members)} judges ({', '.join(self.names)}) decides labels; {self.names[0]} "
             "decides ties, and alone finds claims and writes texts."
@@ -235,6 +235,7 @@ def combine_answers(given: dict[str, ChoiceAnswer], votes: int) -> ChoiceAnswer:
         usage=_usage([answer.usage for answer in answers.values() if not answer.stored]),
         stored=all(answer.stored for answer in answers.values()),
         panel=tuple(vote for ballot in ballots for vote in ballot),
+        warning=next((answer.warning for answer in answers.values() if answer.warning is not None), None),
         cut_off=next((answer.cut_off for answer in answers.values() if answer.cut_off is not None), None),
     )
 

@@ -21,6 +21,7 @@ class JudgeIdentity:
         note: One sentence for reports about what the judge is and how far to trust it.
         language_model: True if the judge can answer questions that need a language model.
         languages: ISO 639 codes of the languages on which it was measured; empty if that is not known.
+        served: Digest of what a server tells of its model and how it replies; empty for a judge without a server.
     """
 
     backend: str
@@ -29,6 +30,7 @@ class JudgeIdentity:
     note: str
     language_model: bool
     languages: tuple[str, ...] = ()
+    served: str = ""
 
 
 NO_JUDGE = JudgeIdentity("none", "none", "", "No metric of this run asks a judge.", language_model=False)
@@ -66,6 +68,7 @@ class ChoiceAnswer:
         stored: True if the answer was read from the cache and cost nothing this time.
         panel: The votes of all judges, where a panel was asked.
         cut_off: The token limit at which the last reply was cut off; None if it was not.
+        warning: A sentence for users about the server, if this reply revealed a problem. The answer is not cached.
     """
 
     status: AnswerStatus
@@ -77,6 +80,7 @@ class ChoiceAnswer:
     stored: bool = False
     panel: tuple[PanelVote, ...] = ()
     cut_off: int | None = None
+    warning: str | None = None
 
     @property
     def label(self) -> str | None:
@@ -96,6 +100,7 @@ class GenerateAnswer:
         usage: The cost of the answer at the time the question was asked.
         stored: True if the answer was read from the cache and cost nothing this time.
         cut_off: The token limit at which the last reply was cut off; None if it was not.
+        warning: A sentence for users about the server, if this reply revealed a problem. The answer is not cached.
     """
 
     status: AnswerStatus
@@ -105,6 +110,7 @@ class GenerateAnswer:
     usage: Usage = field(default_factory=Usage)
     stored: bool = False
     cut_off: int | None = None
+    warning: str | None = None
 
 
 A = TypeVar("A", ChoiceAnswer, GenerateAnswer)

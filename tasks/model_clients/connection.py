@@ -3,12 +3,13 @@
 import asyncio
 import os
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from typing import cast
 
 from aiohttp import ClientSession, ClientTimeout, TCPConnector
 
+from tasks.model_clients.backoff import backoff_seconds
 from tasks.model_clients.event_loop import EventLoopThread
 from tasks.model_clients.replica import LostReplyError, Replica, Reply, UnreachableError
 from tasks.model_clients.replica_pool import Arrived, ReplicaPool, Request, RetryLimits, UnusableError
@@ -30,6 +31,10 @@ PROBE_SECONDS = 0.5
 """Seconds between two attempts to reach the first server."""
 
 
+_PROBE_TRIES = 5
+_BUSY = (408, 425, 429, 502, 503, 504)
+
+
 class Connection:
     """A connection to one or several replicas. Several threads may use it.
 
@@ -48,7 +53,7 @@ class Connection:
         key = options.read_key()
         proxies = {url: proxy_for(url) for url in options.urls}
         self.activity = ServerActivity(" and ".join(options.urls))
-        """What the servers are doing for this process."""
+        """The activity of the servers for this process."""
         self._background = EventLoopThread("judge-server")
         self._sessions, self._pool, self._replicas = self._background.run(_open(options, key, proxies, self.activity))
         self.close = weakref.finalize(self, _close, self._background, self._sessions, self._pool)
@@ -100,6 +105,48 @@ class Connection:
         """
         return self._background.run(self._get_all(path))
 
+    def ask_each(
+        self, requests: Sequence[Request], is_same: Callable[[Sequence[Reply]], bool]
+    ) -> dict[str, list[Reply]]:
+        """Post requests to each replica, and return the replies by the URL of the replica.
+
+        A replica that cannot be reached now, or is lost later, is asked again before it gets work, and gets none if it
+        serves another model.
+
+        Args:
+            requests: Requests whose replies identify a model.
+            is_same: Returns whether the replies of a replica are those of the model of this connection. Called in the
+                background thread, and only after this method has returned.
+
+        Raises:
+            UnusableError: No replica can be reached.
+        """
+        return self._background.run(self._ask_each(requests, is_same))
+
+    async def _ask_each(
+        self, requests: Sequence[Request], is_same: Callable[[Sequence[Reply]], bool]
+    ) -> dict[str, list[Reply]]:
+        async def ask(replica: Replica) -> list[Reply]:
+            limit = asyncio.Semaphore(self._options.concurrency)
+            return list(await asyncio.gather(*(_post_patiently(replica, request, limit) for request in requests)))
+
+        async def check(replica: Replica) -> str | None:
+            return None if is_same(await ask(replica)) else "it serves another model than at the start of the run"
+
+        results = await asyncio.gather(*map(ask, self._replicas), return_exceptions=True)
+        replies: dict[str, list[Reply]] = {}
+        for replica, result in zip(self._replicas, results, strict=True):
+            if isinstance(result, UnreachableError | LostReplyError):
+                self._pool.suspend(replica, str(result))
+            elif isinstance(result, BaseException):
+                raise result
+            else:
+                replies[replica.url] = result
+        if not replies:
+            raise UnusableError(f"{' and '.join(self._options.urls)} cannot be reached. {results[0]}")
+        self._pool.check_returning = check
+        return replies
+
     async def _get_all(self, path: str) -> dict[str, Reply]:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + min(FIRST_TIMEOUT, self._options.unavailable_timeout)
@@ -123,6 +170,17 @@ class Connection:
                 raise result
         names = " and ".join(replica.url for replica in self._replicas)
         raise UnusableError(f"{names} cannot be reached. {results[0]}. Start the server, or check its URL")
+
+
+async def _post_patiently(replica: Replica, request: Request, limit: asyncio.Semaphore) -> Reply:
+    """Post a request; try again while the server is busy."""
+    for attempt in range(1, _PROBE_TRIES + 1):
+        async with limit:
+            reply = await replica.post(request.path, request.body)
+        if reply.status not in _BUSY or attempt == _PROBE_TRIES:
+            return reply
+        await asyncio.sleep(backoff_seconds(attempt, reply.retry_after))
+    raise AssertionError("unreachable")
 
 
 async def _open(

@@ -8,7 +8,7 @@ replica. An unreachable replica is probed until it is back, and its requests ret
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, TypeAlias, cast
@@ -130,6 +130,8 @@ class ReplicaPool:
         self._has_work = asyncio.Event()
         self.simplest: Request | None = None
         """A request that every working server answers, to find out whether a request or the server fails."""
+        self.check_returning: Callable[[Replica], Awaitable[str | None]] | None = None
+        """Returns why a replica that was away must not get work; None if it may."""
         for lane in self._lanes:
             lane.is_open.set()
         self._tasks = {self._loop.create_task(self._work(lane)) for lane in self._lanes for _ in range(concurrency)}
@@ -156,6 +158,17 @@ class ReplicaPool:
         finally:
             for job in jobs:
                 job.future.cancel()
+
+    def suspend(self, replica: Replica, problem: str) -> None:
+        """Give a replica no work until it can be reached.
+
+        Args:
+            replica: One of the replicas.
+            problem: Reason, for the log.
+        """
+        for lane in self._lanes:
+            if lane.replica is replica:
+                self._mark_down(lane, problem)
 
     async def close(self) -> None:
         """Stop all workers."""
@@ -287,7 +300,10 @@ class ReplicaPool:
             await asyncio.sleep(min(wait, left) if left > 0 else wait)
             try:
                 if (await lane.replica.get("models")).status < 500:
-                    break
+                    refusal = None if self.check_returning is None else await self.check_returning(lane.replica)
+                    if refusal is None:
+                        break
+                    problem = f"{lane.replica.url}: {refusal}"
             except (UnreachableError, LostReplyError) as error:
                 problem = str(error)
             self._give_up(problem)

@@ -21,6 +21,19 @@ def get_choices(reply: Reply) -> list[Mapping[str, Any]]:
     return [choice for choice in choices if isinstance(choice, Mapping)] if isinstance(choices, list) else []
 
 
+def get_model(reply: Reply) -> str | None:
+    """Return the model that a reply names; None if it names none.
+
+    Args:
+        reply: Reply of a server.
+
+    >>> get_model(Reply(200, {"model": "Qwen/Qwen3-8B"}, 0.1))
+    'Qwen/Qwen3-8B'
+    """
+    name = reply.content.get("model") if reply.is_answer else None
+    return name if isinstance(name, str) and name else None
+
+
 def get_mapping(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """Return the object with a name; an empty one if there is none."""
     value = content.get(name)

@@ -13,6 +13,7 @@ from tasks.judges.builtin import BuiltinJudge
 from tasks.judges.panel import PanelJudge
 from tasks.judges.protocol import Judge
 from tasks.judges.scripted import ScriptedJudge
+from tasks.model_clients.served_model import Recognize
 from tasks.models.caches import open_cache
 from tasks.models.custom_models import CustomJudge, CustomRecognizer
 from tasks.models.local_models import load_cross_encoder, load_embedder, load_pipeline
@@ -99,7 +100,8 @@ class RunModels:
         from tasks.cache.cached_models import CachedEmbedder  # noqa: PLC0415 loads the database driver
 
         if settings.backend == "server":
-            embedder = self._open_once(("embedder", settings), lambda: connect_embedder(settings))
+            key = ("embedder", settings, cache)
+            embedder = self._open_once(key, lambda: connect_embedder(settings, _recognize_in(cache)))
         else:
             embedder = load_embedder(settings)
         return CachedEmbedder(embedder, open_cache(cache))
@@ -110,7 +112,7 @@ class RunModels:
             return BuiltinJudge(embedder, load_pipeline(settings.language.pipeline))
         if judge.is_plugin:
             return CustomJudge(judge.backend, judge.options)
-        return connect_judge(judge)
+        return connect_judge(judge, _recognize_in(settings.cache))
 
     def _open_once(self, key: Hashable, connect: Callable[[], T]) -> T:
         with self._lock:
@@ -173,6 +175,13 @@ def preload(embedder: EmbedderSettings, language: LanguageSettings) -> None:
         load_pipeline(language.pipeline).entities([""])
         if embedder.backend != "server" and not embedder.is_plugin:
             RunModels().open_embedder(embedder).embed([""])
+
+
+def _recognize_in(cache: str | None) -> Recognize:
+    """Return a function that compares a served model with those that gave the answers in a cache."""
+    from tasks.cache.served_models import recognize_model  # noqa: PLC0415 loads the database driver
+
+    return lambda model: recognize_model(open_cache(cache), model)
 
 
 def _read_script(settings: JudgeSettings) -> Judge:

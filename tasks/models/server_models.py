@@ -3,12 +3,17 @@
 from metric_core.errors import ConfigError
 from tasks.embedders.protocol import Embedder
 from tasks.judges.protocol import Judge
+from tasks.model_clients.served_model import Recognize
 from tasks.options.embedder_options import EmbedderSettings
 from tasks.options.judge_options import JudgeSettings
 
 
-def connect_judge(settings: JudgeSettings) -> Judge:
+def connect_judge(settings: JudgeSettings, recognize: Recognize) -> Judge:
     """Return a judge behind a server, after probing the features of the server.
+
+    Args:
+        settings: Settings of the judge.
+        recognize: Compares the model with those that gave cached answers.
 
     Raises:
         ConfigError: The settings do not say where the server is.
@@ -18,11 +23,15 @@ def connect_judge(settings: JudgeSettings) -> Judge:
 
     if settings.server is None:
         raise ConfigError("judge.backend is 'server', but judge.server does not say where it is; set judge.server.urls")
-    return OpenAIJudge(settings.server)
+    return OpenAIJudge(settings.server, recognize)
 
 
-def connect_embedder(settings: EmbedderSettings) -> Embedder:
+def connect_embedder(settings: EmbedderSettings, recognize: Recognize) -> Embedder:
     """Return an embedder behind a server.
+
+    Args:
+        settings: Settings of the embedder.
+        recognize: Compares the model with those that gave cached vectors.
 
     Raises:
         ConfigError: The settings do not say where the server is, or name the model in the wrong place.
@@ -39,4 +48,4 @@ def connect_embedder(settings: EmbedderSettings) -> Embedder:
             f"embedder.backend is 'server', but embedder.model, which names {settings.model!r}, is for huggingface; "
             "name the server's model in embedder.server.model, or leave it out if the server has only one"
         )
-    return OpenAIEmbedder(settings.server)
+    return OpenAIEmbedder(settings.server, recognize)

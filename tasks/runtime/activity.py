@@ -7,7 +7,7 @@ from threading import Lock
 
 
 class ServerActivity:
-    """What one server or group of replicas is doing for this process. May be used from several threads.
+    """The activity of one server or group of replicas for this process. May be used from several threads.
 
     Args:
         name: Name of the server for people.

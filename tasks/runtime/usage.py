@@ -71,7 +71,7 @@ class StageUsage(BaseModel):
         seconds: Wall time of the stage.
         failed: Number of unusable answers by reason.
         cut_off: Replies that were cut off at their token limit.
-        warnings: What users should know about the server that answered.
+        warnings: Sentences about the server that answered.
         long_texts: Number of distinct texts of the stage that the embedder does not read at once.
         languages: Number of rows by language of their texts; empty for a stage that does not detect it.
     """

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,14 @@ from tasks.model_clients.reply_fields import get_choices, get_mapping
 UNFINISHED_THOUGHT = "unfinished thought"
 REFUSED = "the judge refused to answer"
 NO_REPLY = "reply without content"
+
+_ROUNDING = 1e-3
+"""Largest log-probability that rounding explains."""
+
+_LARGEST_EXCESS = 0.02
+_NEVER = 1e-30
+_SUSPICIOUS = 4
+"""Number of tokens whose equal probabilities are no coincidence; half precision makes pairs equal."""
 
 _NUMBERED = re.compile(r"\S*\d\S*")
 
@@ -29,6 +37,7 @@ class Completion:
         cut_off: True if the text ends at the token limit.
         thought: True if reasoning preceded the text.
         steps: The tokens with their probabilities; empty if the server does not report them.
+        impossible: Reason why the log-probabilities cannot be those of a language model; None if they can.
     """
 
     text: str
@@ -36,6 +45,7 @@ class Completion:
     cut_off: bool = False
     thought: bool = False
     steps: tuple[TokenStep, ...] = ()
+    impossible: str | None = None
 
 
 def read_completions(reply: Reply) -> list[Completion]:
@@ -69,7 +79,11 @@ def _read_choice(choice: Mapping[str, Any]) -> Completion:
         thought, rest = split_thought(text)
     except ValueError:
         return Completion(text, UNFINISHED_THOUGHT, cut_off)
-    return Completion(rest, None, cut_off, bool(thought or reasoning), _token_steps(choice))
+    has_thought = bool(thought or reasoning)
+    try:
+        return Completion(rest, None, cut_off, has_thought, _token_steps(choice))
+    except _ImpossibleError as error:
+        return Completion(rest, None, cut_off, has_thought, impossible=str(error))
 
 
 def _split_reasoning(message: Mapping[str, Any]) -> tuple[str, str]:
@@ -89,27 +103,57 @@ def _join_parts(content: Any) -> str:
     return "".join(part for part in parts if isinstance(part, str))
 
 
+class _ImpossibleError(Exception):
+    """Log-probabilities that no language model has."""
+
+
 def _token_steps(choice: Mapping[str, Any]) -> tuple[TokenStep, ...]:
-    """Return the tokens of a choice; none if they do not follow the protocol."""
+    """Return the tokens of a choice; none if they do not follow the protocol.
+
+    Raises:
+        _ImpossibleError: The numbers cannot be log-probabilities.
+    """
     tokens = get_mapping(choice, "logprobs").get("content") or ()
     try:
-        return tuple(
+        steps = tuple(
             TokenStep(*_parse_token(token), [_parse_token(other) for other in token.get("top_logprobs") or ()])
             for token in tokens
         )
     except (AttributeError, KeyError, TypeError):
         return ()
+    for step in steps:
+        _check_distribution([probability for _, probability in step.top])
+    return steps
 
 
 def _parse_token(token: Mapping[str, Any]) -> tuple[str, float]:
-    """Return a token and its probability; 0 where a server writes null or NaN for an excluded token.
+    """Return a token and its probability; 0 where a server writes null for an excluded token.
 
     Raises:
         TypeError: The token is not a text, or its log-probability is not a number.
+        _ImpossibleError: The number cannot be a log-probability.
     """
     text, logprob = token["token"], token.get("logprob")
     if not isinstance(text, str):
         raise TypeError(f"a token must be a text, got {type(text).__name__}")
-    if logprob is None or math.isnan(logprob):
+    if logprob is None:
         return text, 0.0
+    if math.isnan(logprob):
+        raise _ImpossibleError("some are not numbers (NaN)")
+    if logprob > _ROUNDING:
+        raise _ImpossibleError(f"some are above 0, such as {logprob:.4g}")
     return text, math.exp(min(logprob, 0.0))
+
+
+def _check_distribution(probabilities: Sequence[float]) -> None:
+    """Refuse probabilities of different tokens in one place that no distribution has.
+
+    Raises:
+        _ImpossibleError: Their sum is above 1, or several are all equal.
+    """
+    total = math.fsum(probabilities)
+    if total > 1 + _LARGEST_EXCESS:
+        raise _ImpossibleError(f"the probabilities of different tokens add up to {total:.4g}")
+    possible = [probability for probability in probabilities if probability > _NEVER]
+    if len(possible) >= _SUSPICIOUS and len(set(possible)) == 1:
+        raise _ImpossibleError(f"{len(possible)} different tokens are all equally likely")

@@ -2,9 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from metric_core.errors import JudgeError
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind
@@ -12,16 +12,25 @@ from metric_core.prompts.prompt_set import RenderedPrompt, load_prompts
 from metric_core.records import AnswerStatus
 from tasks.judges.openai import label_probabilities
 from tasks.judges.openai.context_window import MIN_REPLY_TOKENS, TOO_LONG, estimate_max_tokens, remaining_tokens
-from tasks.judges.openai.probe import CHAT, TOKENIZE, probe, read_token_count
+from tasks.judges.openai.model_probe import CHAT, model_requests, read_model
+from tasks.judges.openai.probe import TOKENIZE, probe, read_token_count
 from tasks.judges.openai.reply_collector import ReplyCollector
 from tasks.judges.openai.reply_limits import fills_its_list, max_reply_tokens, repeats_itself
-from tasks.judges.openai.reply_parsing import ENDLESS, parse_choice_answer, parse_generate_answer
+from tasks.judges.openai.reply_parsing import (
+    ENDLESS,
+    OTHER_MODEL,
+    describe_impossible,
+    find_other_model,
+    parse_choice_answer,
+    parse_generate_answer,
+)
 from tasks.judges.openai.request_body import Body, choice_request_bodies, generate_request_body
 from tasks.judges.openai.request_mode import RequestMode, all_request_modes, determinants, get_request_mode
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, OnChoiceAnswer, OnGenerateAnswer
 from tasks.model_clients.connection import Connection
 from tasks.model_clients.replica import Reply
 from tasks.model_clients.replica_pool import Arrived, Request, UnusableError
+from tasks.model_clients.served_model import Recognize, ServedModel, find_disagreement, recognize_alone
 from tasks.options.judge_server_options import ServerJudgeOptions
 
 VERSION = 2
@@ -55,19 +64,24 @@ class OpenAIJudge:
 
     Args:
         options: URLs of the servers, model and sampling options.
+        recognize: Compares the model with those that gave cached answers.
 
     Raises:
         ConfigError: The environment variable of the key is not set, or the prompts cannot be loaded.
         JudgeError: No server can be reached, the key is rejected, or the model is not available.
     """
 
-    def __init__(self, options: ServerJudgeOptions) -> None:
+    def __init__(self, options: ServerJudgeOptions, recognize: Recognize = recognize_alone) -> None:
         self._options = options
         self._prompts = load_prompts(options.prompt_source)
         self._fingerprints: dict[RequestMode, str] = {}
+        self._refused: str | None = None  # why probabilities are not used, once a reply had impossible ones
         self._connection = Connection(options)
         try:
-            self.features = probe(self._connection, options, self._prompts.system)
+            self.features, cards = probe(self._connection, options, self._prompts.system)
+            self._served = self._probe_model(cards)
+            self.recognized = recognize(self._served)
+            """The model behind the servers, compared with those seen before."""
         except UnusableError as error:
             self.close()
             raise JudgeError(f"the judge cannot be used: {error}") from error
@@ -80,7 +94,44 @@ class OpenAIJudge:
         """The identity of the model."""
         features, options = self.features, self._options
         note = f"{features.model} served by {features.software} at {' and '.join(options.urls)}"
-        return JudgeIdentity("server", features.model, options.revision or NO_REVISION, note, language_model=True)
+        revision, served = options.revision or NO_REVISION, self.recognized.token
+        return JudgeIdentity("server", features.model, revision, note, language_model=True, served=served)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences for users about the servers, found when the judge was opened."""
+        features = self.features
+        found = [self.recognized.warning]
+        if features.impossible_logprobs is not None:
+            found.append(describe_impossible(features.impossible_logprobs))
+        root = str(self._served.told.get("root", features.model))
+        strange = [
+            name for name in features.reply_models if not name.startswith((features.model, root)) and name not in root
+        ]
+        if strange:
+            found.append(
+                f"the judge server was asked for {features.model!r}, but its replies name {', '.join(strange)}"
+            )
+        return tuple(warning for warning in found if warning is not None)
+
+    def _probe_model(self, cards: Mapping[str, Mapping[str, Any]]) -> ServedModel:
+        """Return the model that all replicas serve.
+
+        Raises:
+            UnusableError: Two replicas serve different models.
+        """
+        features = self.features
+        card = next(iter(cards.values()))
+        models: list[ServedModel] = []
+
+        def is_same(replies: Sequence[Reply]) -> bool:
+            return not models or read_model("", card, replies, features).find_difference(models[0]) is None
+
+        replies = self._connection.ask_each(model_requests(features, self._options), is_same)
+        models += [read_model(url, cards.get(url, card), given, features) for url, given in replies.items()]
+        if (disagreement := find_disagreement(models)) is not None:
+            raise UnusableError(f"{disagreement}. All replicas must serve the same model")
+        return replace(models[0], urls=self._options.urls)
 
     def can_answer(self, kind: Kind) -> bool:  # noqa: ARG002
         """Return True: a language model can answer any kind."""
@@ -100,7 +151,8 @@ class OpenAIJudge:
 
     def _fingerprint(self, mode: RequestMode) -> str:
         if mode not in self._fingerprints:
-            record = {"version": VERSION, "prompt": self._prompts.digest(mode.kind)}
+            record: dict[str, object] = {"version": VERSION, "prompt": self._prompts.digest(mode.kind)}
+            record["model"] = self.recognized.token
             record |= {} if mode.wants_json else {"labels": label_probabilities.VERSION}
             record |= determinants(mode, self.features, self._options)
             self._fingerprints[mode] = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
@@ -118,7 +170,12 @@ class OpenAIJudge:
 
         def parse(position: int, replies: Sequence[Reply]) -> ChoiceAnswer:
             question = questions[position]
-            return parse_choice_answer(replies, question.labels, question.votes, self.features)
+            answer = parse_choice_answer(replies, question.labels, question.votes, self.features)
+            if answer.status is AnswerStatus.ANSWERED and self._refused is None:
+                self._refused = answer.warning
+            if self._refused is None or answer.status is not AnswerStatus.ANSWERED:
+                return answer
+            return replace(answer, probabilities=None, warning=self._refused)
 
         def overflow_answer(description: str) -> ChoiceAnswer:
             return ChoiceAnswer(AnswerStatus.FAILED, reason=TOO_LONG, reply=description)
@@ -169,6 +226,8 @@ class OpenAIJudge:
     ) -> Callable[[int, Sequence[Reply]], GenerateAnswer]:
         def parse(position: int, replies: Sequence[Reply]) -> GenerateAnswer:
             question = questions[position]
+            if (other := find_other_model(replies, self.features)) is not None:
+                return GenerateAnswer(AnswerStatus.FAILED, reason=OTHER_MODEL, warning=other)
             limit = max_reply_tokens(question, self.features, self._options)
             answer = parse_generate_answer(replies[0], question.schema, limit)
             if answer.status is AnswerStatus.ANSWERED and fills_its_list(question, answer.value):

@@ -11,6 +11,7 @@ from typing import Any
 from metric_core.judge_questions import object_schema
 from metric_core.prompts.prompt_set import RenderedPrompt
 from tasks.judges.openai.completion import UNFINISHED_THOUGHT, read_completions
+from tasks.judges.openai.model_probe import CHAT
 from tasks.judges.openai.reply_parsing import parse_choice_answer, parse_generate_answer
 from tasks.judges.openai.request_body import Body, chat_messages, choice_constraint, json_constraint
 from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures
@@ -18,10 +19,9 @@ from tasks.model_clients.connection import Connection
 from tasks.model_clients.model_names import list_models
 from tasks.model_clients.replica import Reply
 from tasks.model_clients.replica_pool import Request, UnusableError
-from tasks.model_clients.reply_fields import get_choices, get_mapping, get_reported_count
+from tasks.model_clients.reply_fields import get_choices, get_mapping, get_model, get_reported_count
 from tasks.options.judge_server_options import ServerJudgeOptions
 
-CHAT = "chat/completions"
 COMPLETIONS = "completions"
 TOKENIZE = "/tokenize"
 
@@ -35,13 +35,18 @@ LIST_SCHEMA = object_schema(
 )
 """A schema whose list has a length that no model chooses by itself."""
 
+LIST_TOKENS = 96
+"""Enough tokens for this list with a number per line."""
+
 LOGPROBS = (20, 10, 5)
 """Numbers of top log-probabilities to try, because servers have different limits."""
 
 SHORT_REPLY_TOKENS = 32
 
 
-def probe(connection: Connection, options: ServerJudgeOptions, system: str) -> ServerFeatures:
+def probe(
+    connection: Connection, options: ServerJudgeOptions, system: str
+) -> tuple[ServerFeatures, Mapping[str, Mapping[str, Any]]]:
     """Probe the features of the servers.
 
     Args:
@@ -50,16 +55,18 @@ def probe(connection: Connection, options: ServerJudgeOptions, system: str) -> S
         system: System message of the prompts, so that the probes match later requests.
 
     Returns:
-        The features of the servers.
+        The features of the servers, and the entry of the model in `/v1/models` by the server's URL.
 
     Raises:
         UnusableError: The servers cannot be reached, lack the model, or do not answer the simplest request.
     """
-    cards = list_models(connection.get_all("models"), options.model)
+    replies = connection.get_all("models")
+    cards = list_models(replies, options.model)
     windows = [window for card in cards if isinstance(window := card.get("max_model_len"), int) and window > 0]
     window = options.context_window or min(windows, default=None)
     features = ServerFeatures(cards[0]["id"], _software(connection, cards[0]), window)
-    return _Probe(connection, options, RenderedPrompt(system, TASK, "")).run(features)
+    features = _Probe(connection, options, RenderedPrompt(system, TASK, "")).run(features)
+    return features, dict(zip(replies, cards, strict=True))
 
 
 class _Probe:
@@ -68,16 +75,20 @@ class _Probe:
         self._options = options
         self._prompt = prompt
         self._reports_cached_tokens = False
+        self._names: set[str] = set()
 
     def run(self, features: ServerFeatures) -> ServerFeatures:
         features = self._probe_request_format(features)
         (switched,) = self._try(features, [{"chat_template_kwargs": {"enable_thinking": self._options.thinking}}])
         features = self._probe_independent(replace(features, thinking_switch=switched.is_answer))
+        top_logprobs, impossible = self._probe_top_logprobs(features)
         return replace(
             features,
             list_limits=self._probe_list_limits(features),
-            top_logprobs=self._probe_top_logprobs(features),
+            top_logprobs=top_logprobs,
+            impossible_logprobs=impossible,
             cached_tokens=self._reports_cached_tokens,
+            reply_models=tuple(sorted(self._names - {features.model})),
         )
 
     def _probe_independent(self, features: ServerFeatures) -> ServerFeatures:
@@ -130,16 +141,19 @@ class _Probe:
     def _probe_list_limits(self, features: ServerFeatures) -> bool:
         if features.json is JsonConstraint.NONE:
             return False
-        (reply,) = self._try(features, [json_constraint(features.json, LIST_SCHEMA)])
+        limit = {features.limit_field: LIST_TOKENS}
+        (reply,) = self._try(features, [json_constraint(features.json, LIST_SCHEMA) | limit])
         return _fits_schema(reply, LIST_SCHEMA)
 
-    def _probe_top_logprobs(self, features: ServerFeatures) -> int:
+    def _probe_top_logprobs(self, features: ServerFeatures) -> tuple[int, str | None]:
+        """Return the number of top log-probabilities, 0 with the reason if they are impossible."""
         for number in LOGPROBS:
             extra = choice_constraint(features.choice, LABELS) | {"logprobs": True, "top_logprobs": number}
             (reply,) = self._try(features, [extra])
             if any(_has_top_logprobs(choice) for choice in get_choices(reply)):
-                return number
-        return 0
+                impossible = next((done.impossible for done in read_completions(reply) if done.impossible), None)
+                return 0 if impossible else number, impossible
+        return 0, None
 
     def _try(self, features: ServerFeatures, extras: Sequence[Body]) -> list[Reply]:
         """Send chat requests with extra fields that the server may not know and may reject."""
@@ -153,6 +167,7 @@ class _Probe:
         self._reports_cached_tokens = self._reports_cached_tokens or any(
             get_reported_count(reply, "cached_tokens") is not None for reply in replies
         )
+        self._names |= {name for reply in replies if (name := get_model(reply)) is not None}
         return replies
 
     def _body(self, features: ServerFeatures, extra: Body) -> Body:
@@ -178,7 +193,8 @@ def _software(connection: Connection, card: Mapping[str, Any]) -> str:
 
 def _is_label(reply: Reply, features: ServerFeatures, constraint: ChoiceConstraint) -> bool:
     """Return whether a reply is one of the labels that the constraint allows."""
-    features = replace(features, choice=constraint)
+    name = get_model(reply)
+    features = replace(features, choice=constraint, reply_models=() if name is None else (name,))
     return reply.is_answer and parse_choice_answer([reply], LABELS, 1, features).label is not None
 
 

@@ -16,13 +16,14 @@ from tasks.judges.openai.request_body import ANSWER, ANSWER_FRAME, serialize_lab
 from tasks.judges.openai.server_features import ChoiceConstraint, ServerFeatures
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, is_storable
 from tasks.model_clients.replica import Reply
-from tasks.model_clients.reply_fields import get_count
+from tasks.model_clients.reply_fields import get_count, get_model
 from tasks.runtime.usage import Usage
 
 CUT_OFF = "reply cut off at the token limit"
 ENDLESS = "reply without end: it fills its list"
 NO_JSON = "reply is not one JSON value"
 OFF_SCHEMA = "reply does not fit the schema"
+OTHER_MODEL = "reply of another model than was asked"
 HALF_CHARACTER = "reply holds half of a character"
 NO_LABEL = "reply is none of the labels"
 
@@ -38,6 +39,9 @@ def parse_choice_answer(
         votes: Number of votes asked for.
         features: Features of the server, which determine how it was asked.
     """
+    if (other := find_other_model(replies, features)) is not None:
+        reason, usage = OTHER_MODEL, _usage(replies)
+        return ChoiceAnswer(AnswerStatus.FAILED, reason=reason, usage=usage, warning=other)
     completions = [completion for reply in replies for completion in read_completions(reply)][:votes]
     parsed = [_parse_label(completion, labels, features.choice) for completion in completions]
     usage = _usage(replies)
@@ -48,8 +52,39 @@ def parse_choice_answer(
         cut_off = usage.output_tokens if unfinished else None
         return ChoiceAnswer(AnswerStatus.FAILED, reason=reason, reply=reply, usage=usage, cut_off=cut_off)
     padded = (*parsed, *[None] * (votes - len(parsed)))
+    impossible = next((completion.impossible for completion in completions if completion.impossible), None)
     return ChoiceAnswer(
-        AnswerStatus.ANSWERED, padded, _mean(_probabilities(completions, labels, features)), reply=reply, usage=usage
+        AnswerStatus.ANSWERED,
+        padded,
+        None if impossible else _mean(_probabilities(completions, labels, features)),
+        reply=reply,
+        usage=usage,
+        warning=impossible and describe_impossible(impossible),
+    )
+
+
+def describe_impossible(reason: str) -> str:
+    """Return the warning about log-probabilities that no language model has."""
+    return (
+        f"the judge server's log-probabilities are impossible ({reason}), so its probabilities are not used: verdicts "
+        "are its labels. Check the server, or the gateway before it"
+    )
+
+
+def find_other_model(replies: Sequence[Reply], features: ServerFeatures) -> str | None:
+    """Return a warning if a reply names a model that the server did not name when it was probed; None otherwise.
+
+    Args:
+        replies: Replies of the server.
+        features: Features of the server.
+    """
+    known = {features.model, *features.reply_models}
+    other = next((name for reply in replies if (name := get_model(reply)) is not None and name not in known), None)
+    if other is None:
+        return None
+    return (
+        f"a reply of the judge server names the model {other!r}, wanted {' or '.join(map(repr, sorted(known)))}; such "
+        "replies are not used. Check what the server, or the gateway before it, serves"
     )
 
 

@@ -20,7 +20,15 @@ PROPORTIONAL_KINDS = frozenset({QuestionKind.CLAIMS, QuestionKind.QUESTIONS})
 _VOTE_TITLE = re.compile(r"vote (\d+)")
 
 # The digest of the prompt covers its language or folder, and the model of the server covers the model option.
-_IRRELEVANT_FEATURES = {"software", "window", "limit_field", "tokenizer", "cached_tokens", "prompt_lists"}
+_IRRELEVANT_FEATURES = {
+    "software",
+    "window",
+    "limit_field",
+    "tokenizer",
+    "cached_tokens",
+    "prompt_lists",
+    "impossible_logprobs",
+}
 _IRRELEVANT_OPTIONS = {"model", "context_window", "language", "prompts"}
 _QUESTIONS_TEMPERATURES, _OTHER_TEMPERATURES = ("questions_temperature",), ("temperature", "votes_temperature")
 

@@ -30,6 +30,7 @@ class ServerFeatures:
         model: The model's name on the server.
         software: The server's name and version, if known; informational.
         window: Tokens of the context window; None if unknown.
+        reply_models: Other names of the model in the server's replies, which aliases and gateways give it.
         system_role: True if prompts may have a system message.
         limit_field: The name of the field that limits the tokens of a reply.
         thinking_switch: True if `enable_thinking` of the chat template may be sent.
@@ -37,6 +38,7 @@ class ServerFeatures:
         json: The constraint of a reply to a schema.
         list_limits: True if this constraint enforces the length of lists (`minItems`, `maxItems`).
         reasons: True if the model reasons before it answers, although it was told not to.
+        impossible_logprobs: Reason why the server's log-probabilities are not used; None if nothing is wrong with them.
         top_logprobs: The largest useful number of top log-probabilities per token that the server returns; 0 if none.
         several: True if one request can return several completions (`n`).
         seed: True if sampling can be seeded.
@@ -49,6 +51,7 @@ class ServerFeatures:
     model: str
     software: str = "an OpenAI-compatible server"
     window: int | None = None
+    reply_models: tuple[str, ...] = ()
     system_role: bool = True
     limit_field: str = "max_tokens"
     thinking_switch: bool = False
@@ -57,6 +60,7 @@ class ServerFeatures:
     list_limits: bool = False
     reasons: bool = False
     top_logprobs: int = 0
+    impossible_logprobs: str | None = None
     several: bool = False
     seed: bool = False
     tokenizer: bool = False

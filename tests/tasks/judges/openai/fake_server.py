@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from tasks.judges.openai.model_probe import SYSTEM
 from tasks.model_clients.event_loop import EventLoopThread
 
 FULL = frozenset(
@@ -82,6 +83,8 @@ class FakeServer:
         self.key = key
         self.delay = 0.0
         self.shape: Callable[[dict[str, Any]], dict[str, Any]] = lambda reply: reply
+        self.say_of_itself: Say = lambda _body: None
+        self.card: dict[str, Any] = {}
         self.out_of_order = False
         self.stumbles_over: str | None = None
         self.bodies: list[dict[str, Any]] = []
@@ -139,7 +142,7 @@ class FakeServer:
         if self.key is not None and request.headers.get("Authorization") != f"Bearer {self.key}":
             return web.json_response({"error": {"message": "no such key"}}, status=401)
         window = {} if self.window is None else {"max_model_len": self.window}
-        cards = [{"id": name, "object": "model", "owned_by": "vllm", **window} for name in self.models]
+        cards = [{"id": name, "object": "model", "owned_by": "vllm", **window, **self.card} for name in self.models]
         return web.json_response({"object": "list", "data": cards})
 
     async def _version(self, _request: web.Request) -> web.Response:
@@ -178,7 +181,7 @@ class FakeServer:
             return web.json_response({"error": {"message": "n must be 1 when using greedy sampling"}}, status=400)
         if self.out_of_order or self.stumbles_over in body:
             return web.json_response({"error": "out of order"}, status=500)
-        said = None if _is_probe(body) else self.say(body)
+        said = self.say_of_itself(body) if is_model_probe(body) else None if _is_probe(body) else self.say(body)
         if isinstance(said, Fault):
             return await _fail(request, said)
         known = {name: value for name, value in body.items() if name not in unknown}
@@ -198,7 +201,12 @@ async def _fail(request: web.Request, fault: Fault) -> web.StreamResponse:
 
 
 def _is_probe(body: dict[str, Any]) -> bool:
-    return bool(body["messages"][-1]["content"].endswith("Reply with the word hello."))
+    return bool(body["messages"][-1]["content"].endswith("Reply with the word hello.")) or is_model_probe(body)
+
+
+def is_model_probe(body: dict[str, Any]) -> bool:
+    """Return whether a request serves to tell the model from others."""
+    return SYSTEM in body["messages"][0]["content"]
 
 
 def _completion(body: dict[str, Any], said: dict[str, Any]) -> dict[str, Any]:

@@ -64,12 +64,44 @@ def test_unreadable_log_probabilities_leave_the_label(logprobs: Any) -> None:
     assert (answer.label, answer.probabilities) == ("yes", None)
 
 
-def test_a_probability_above_one_is_one() -> None:
-    tokens = [{"token": "yes", "logprob": 1e4, "top_logprobs": [{"token": "yes", "logprob": 1e4}]}]
-    assert parse_choice_answer([reply_with_tokens(tokens)], YES_NO, 1, FEATURES).probabilities == {
-        "yes": 1.0,
-        "no": 0.0,
-    }
+def _tokens(**logprobs: float | None) -> list[dict[str, Any]]:
+    top = [{"token": token, "logprob": logprob} for token, logprob in logprobs.items()]
+    return [{**top[0], "top_logprobs": top}]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "problem"),
+    [
+        (_tokens(yes=5.0, no=5.0), "some are above 0, such as 5"),
+        (_tokens(yes=0.9, no=0.1), "some are above 0, such as 0.9"),
+        (_tokens(yes=math.inf), "some are above 0"),
+        (_tokens(yes=-0.1, no=-0.2), "the probabilities of different tokens add up to 1.724"),
+        (_tokens(yes=0.0, no=0.0), "the probabilities of different tokens add up to 2"),
+        (_tokens(yes=-3.0, no=-3.0, y=-3.0, n=-3.0), "4 different tokens are all equally likely"),
+        (_tokens(yes=math.nan, no=-1.0), "some are not numbers"),
+        (_tokens(yes=-0.1, no=math.nan), "some are not numbers"),
+    ],
+)
+def test_impossible_log_probabilities_are_refused_with_a_warning(tokens: Any, problem: str) -> None:
+    answer = parse_choice_answer([reply_with_tokens(tokens)], YES_NO, 1, FEATURES)
+    assert (answer.label, answer.probabilities) == ("yes", None)
+    assert f"log-probabilities are impossible ({problem}" in (answer.warning or "")
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        _tokens(yes=1e-6, no=-15.0),
+        _tokens(yes=-0.01, no=-4.7),
+        _tokens(yes=-0.1, no=None),
+        _tokens(yes=0.0, no=-9999.0, y=-9999.0, n=-9999.0),
+        _tokens(yes=-0.5, no=-math.inf, y=-1.0),
+        _tokens(yes=math.log(0.5), no=math.log(0.5)),
+    ],
+)
+def test_rounded_and_excluded_log_probabilities_are_possible(tokens: Any) -> None:
+    answer = parse_choice_answer([reply_with_tokens(tokens)], YES_NO, 1, FEATURES)
+    assert (answer.label, answer.warning) == ("yes", None)
 
 
 @pytest.mark.parametrize(

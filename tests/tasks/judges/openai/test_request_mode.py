@@ -118,12 +118,14 @@ def test_the_revision_is_in_the_key_and_the_url_is_not() -> None:
         mode = get_request_mode(question)
         base = determinants(mode, ABLE, options_of())
         assert determinants(mode, ABLE, options_of(revision="2")) != base
+        assert determinants(mode, replace(ABLE, reply_models=("other",)), options_of()) != base
         assert determinants(mode, ABLE, options_of(concurrency=3, timeout=7, context_window=512, model="m")) == base
         assert determinants(mode, replace(ABLE, software="s", tokenizer=True, window=5), options_of()) == base
 
 
 def test_every_feature_and_option_is_covered() -> None:
-    client = {"software", "window", "limit_field", "tokenizer", "cached_tokens", "prompt_lists"}
+    client = {"software", "window", "limit_field", "tokenizer", "cached_tokens", "prompt_lists", "impossible_logprobs"}
+    client |= {"reply_models"}  # part of every key: the test below has it
     assert {field.name for field in fields(ServerFeatures)} == client | set(OTHER_FEATURES)
     assert set(options_of().determining()) == {
         *("model", "revision", "language", "prompts", "context_window"),

@@ -1,0 +1,93 @@
+"""Remember the models behind servers beside their answers: an answer is reused for the same model only."""
+
+import hashlib
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from tasks.cache.answer_cache import DAMAGE, AnswerCache
+from tasks.cache.codec import Codec
+from tasks.model_clients.served_model import RecognizedModel, ServedModel
+from tasks.runtime.proxies import is_loopback
+
+_MOST_MODELS = 64
+"""Number of models of one name that are remembered; the oldest is forgotten."""
+
+_MOST_URLS = 16
+
+_logger = logging.getLogger(__name__)
+
+
+def recognize_model(cache: AnswerCache, model: ServedModel) -> RecognizedModel:
+    """Compare a model with those of the same name that gave cached answers, and remember it.
+
+    Args:
+        cache: Cache of the answers.
+        model: Model as its servers show it now.
+    """
+    key = _MODELS.key(model.kind, model.name)
+    known = cache.find([key], _MODELS.decode).get(key, [])
+    differences = [(token, seen, model.find_difference(seen)) for token, seen in known]
+    same = next(((token, seen) for token, seen, difference in differences if difference is None), None)
+    if same is None:
+        token = model.token
+        if token in {name for name, _ in known}:  # equal but for the context window
+            token = hashlib.sha256(f"{token} {model.length}".encode()).hexdigest()[: len(token)]
+        cache.add(_MODELS.step, {key: _dump([*known, (token, model)][-_MOST_MODELS:])}, replace=True)
+        if not differences:
+            return RecognizedModel(token)
+        _, seen, difference = differences[-1]
+        return RecognizedModel(
+            token,
+            f"{' and '.join(model.urls)} serves another model as {model.name!r} than {' and '.join(seen.urls)} did: "
+            f"{difference}. Cached answers of that model are not used",
+        )
+    token, seen = same
+    places = set(map(_place, seen.urls))
+    urls = (*seen.urls, *(url for url in model.urls if _place(url) not in places))[-_MOST_URLS:]
+    if urls != seen.urls:
+        updated = [(name, replace(each, urls=urls) if name == token else each) for name, each in known]
+        cache.add(_MODELS.step, {key: _dump(updated)}, replace=True)
+    return RecognizedModel(token, foreign=describe_origin(seen.urls, model.urls))
+
+
+def describe_origin(origins: Sequence[str], urls: Sequence[str]) -> str | None:
+    """Return a warning if cached answers may come from other servers; None if they come from the same ones.
+
+    Ports of this machine count as one server, because a judge that a run launches has another port each time.
+
+    >>> describe_origin(["http://gpu1:8000/v1"], ["http://gpu2:8000/v1"])
+    'cached answers come from http://gpu1:8000/v1, which served the same model by what it told and replied'
+    >>> describe_origin(["http://localhost:8001/v1"], ["http://127.0.0.1:8002/v1"]) is None
+    True
+    """
+    here = set(map(_place, urls))
+    others = [url for url in origins if _place(url) not in here]
+    if not others:
+        return None
+    return f"cached answers come from {' and '.join(others)}, which served the same model by what it told and replied"
+
+
+def _place(url: str) -> str:
+    return "this machine" if is_loopback(url) else urlsplit(url).netloc
+
+
+def _dump(models: Sequence[tuple[str, ServedModel]]) -> bytes:
+    return json.dumps([[token, model.to_json()] for token, model in models]).encode()
+
+
+def _load(content: bytes) -> list[tuple[str, ServedModel]]:
+    entries: list[Any] = json.loads(content)
+    models = []
+    for token, fields in entries:
+        try:
+            models.append((str(token), ServedModel.from_json(fields)))
+        except DAMAGE:
+            _logger.debug("a remembered model of another version of rag-assay was skipped")
+    return models
+
+
+_MODELS: Codec[list[tuple[str, ServedModel]]] = Codec("served", 1, _dump, _load)
