@@ -116,6 +116,29 @@ class RowOptions(OptionGroup):
         ),
     ] = _MISSING_TEXTS
 
+    max_row_bytes: Annotated[
+        int,
+        Option(
+            "Maximum number of bytes of a row; a larger one is a bad row.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            cli="--max-row-bytes",
+            ge=1024,
+        ),
+    ] = 16 * 1024**2
+    max_expansion: Annotated[
+        int,
+        Option(
+            "Maximum number of times its size that a compressed or Parquet file may expand to, beyond 64 MiB.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            cli="--max-expansion",
+            ge=1,
+        ),
+    ] = 200
+
 
 class SourceAddress(OptionGroup):
     """The option that says which data are evaluated."""

@@ -22,6 +22,7 @@ from tasks.sources.column_mapping import (
 )
 from tasks.sources.location import SourceLike, open_source
 from tasks.sources.missing_values import MissingValues
+from tasks.sources.read_limits import BATCH_BYTES, ReadLimits
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
 from tasks.sources.row_ids import RowIds
 from tasks.sources.sample_rows import RowConverter, RowRules, SampleRow
@@ -71,6 +72,7 @@ class SampleReader:
 
     def __init__(self, source: RowSource, options: SourceOptions, required: Mapping[str, tuple[str, ...]]) -> None:
         self._source = source
+        source.limits = ReadLimits(options.max_row_bytes, options.max_expansion)
         self._options = options
         self._needed_by = required_by(required)
         self._first_names = self._first_columns()
@@ -126,7 +128,7 @@ class SampleReader:
                 if not isinstance(raw.content, Unreadable) and not raw.content.keys() <= self._seen.names.keys():
                     converter = self._bind_new_columns(raw.content, raw.number) or converter
                 self._add_row(raw, converter, ids, builder)
-                if len(builder) == self._options.batch_rows:
+                if len(builder) == self._options.batch_rows or builder.size >= BATCH_BYTES:
                     yield builder.take()
         if len(builder):
             yield builder.take()

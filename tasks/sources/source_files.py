@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 
 from metric_core.errors import SourceError
+from tasks.sources.read_limits import BoundedStream, ReadLimits
 
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
 _BUFFER_BYTES = 1 << 20
@@ -51,12 +52,21 @@ class DataFile:
         """The suffix that names the format, in lower case: ".jsonl" for "log.jsonl.gz"."""
         return _suffixes(self.path)[-2 if self.compression else -1]
 
+    @property
+    def size(self) -> int | None:
+        """The size in bytes, compressed; None if the file system does not know it."""
+        size = self.filesystem.size(self.path)
+        return None if size is None else int(size)
+
     @contextmanager
-    def open(self) -> Iterator[BinaryIO]:
+    def open(self, limits: ReadLimits | None = None) -> Iterator[BinaryIO]:
         """Open the file for reading its decompressed bytes.
 
+        Args:
+            limits: Bounds on what is read; None for the default.
+
         Raises:
-            SourceError: The file cannot be opened, read or decompressed.
+            SourceError: The file cannot be opened, read or decompressed, or expands too much.
         """
         with translate_read_errors(self.name), ExitStack() as stack:
             if self.compression == "zstd":
@@ -64,6 +74,8 @@ class DataFile:
                 stream = stack.enter_context(pa.CompressedInputStream(pa.PythonFile(compressed, "r"), "zstd"))
             else:
                 stream = stack.enter_context(self.filesystem.open(self.path, "rb", compression=self.compression))
+            if self.compression is not None:
+                stream = BoundedStream(stream, limits or ReadLimits(), self.size, self.name)
             yield cast("BinaryIO", stack.enter_context(io.BufferedReader(stream, _BUFFER_BYTES)))
 
 

@@ -30,7 +30,7 @@ class ArrowFileSource(RowSource):
     def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:
         """Yield the rows of the record batches."""
         with self._file.open() as handle, _open(handle) as (_, batches):
-            for number, content in enumerate(iter_rows(batches, batch_rows), start=1):
+            for number, content in enumerate(iter_rows(batches, batch_rows, self.limits), start=1):
                 yield RawRow(number, content)
 
 

@@ -2,10 +2,12 @@
 
 import csv
 from collections.abc import Generator, Iterable, Iterator
+from typing import BinaryIO
 
 from metric_core.errors import SourceError
 from tasks.runtime.wording import quote_names
 from tasks.sources.bad_rows import UTF8_HINT
+from tasks.sources.read_limits import ROW_HINT, ReadLimits, bounded_lines
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
 from tasks.sources.source_files import DataFile, refuse_other_content, refuse_utf16
 
@@ -25,8 +27,8 @@ class DelimitedSource(RowSource):
 
     def column_sets(self, limit: int | None) -> Generator[Iterable[str], None, None]:  # noqa: ARG002 - has a header
         """Yield the names in the header."""
-        with self._file.open() as handle:
-            lines = _Lines(handle, self.name)
+        with self._file.open(self.limits) as handle:
+            lines = _Lines(handle, self.name, self.limits)
             header = self._header(lines)
         if header:
             yield header
@@ -35,8 +37,8 @@ class DelimitedSource(RowSource):
         """Yield the records after the header, without blank lines."""
         # The csv module has one limit for the whole process; the contexts of a row easily exceed its default.
         csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
-        with self._file.open() as handle:
-            lines = _Lines(handle, self.name)
+        with self._file.open(self.limits) as handle:
+            lines = _Lines(handle, self.name, self.limits)
             header = self._header(lines)
             for number, (first, last, cells) in enumerate(self._records(lines), start=1):
                 place = f"line {first}" if first == last else f"lines {first} to {last}"
@@ -70,6 +72,7 @@ class DelimitedSource(RowSource):
         while True:
             first = lines.number + 1
             lines.problem = None
+            lines.record_bytes = 0
             cells: list[str] | Unreadable
             try:
                 cells = next(reader)
@@ -88,9 +91,11 @@ class DelimitedSource(RowSource):
 class _Lines:
     """The lines of a file as text; `problem` describes a line that is not UTF-8."""
 
-    def __init__(self, lines: Iterable[bytes], name: str) -> None:
-        self._lines = iter(lines)
+    def __init__(self, file: BinaryIO, name: str, limits: ReadLimits) -> None:
+        self._lines = bounded_lines(file, limits.row_bytes)
         self._name = name
+        self._limits = limits
+        self.record_bytes = 0
         self.delimiter = ","
         self.number = 0
         self.problem: str | None = None
@@ -100,10 +105,17 @@ class _Lines:
         return self
 
     def __next__(self) -> str:
-        line = next(self._lines, None)
-        if line is None:
+        line = next(self._lines, b"")
+        if line == b"":
             self.ended = True
             raise StopIteration
+        self.record_bytes += self._limits.row_bytes + 1 if line is None else len(line)
+        if line is None or self.record_bytes > self._limits.row_bytes:
+            # Behind a part of a record, quotes no longer tell where the next one begins.
+            raise SourceError(
+                f"{self._name} cannot be read from line {self.number + 1} on: {self._limits.row_problem}, or a quote "
+                f"never ends; {ROW_HINT}"
+            )
         if not self.number:
             refuse_utf16(line, self._name)
             refuse_other_content(line, self._name)

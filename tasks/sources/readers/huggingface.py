@@ -33,7 +33,7 @@ class DatasetSource(RowSource):
         with translate_read_errors(self.name):
             tables = self._dataset.with_format("arrow").iter(batch_size=batch_rows)
             batches = (batch for table in tables for batch in table.to_batches())
-            for number, content in enumerate(iter_rows(batches, batch_rows), start=1):
+            for number, content in enumerate(iter_rows(batches, batch_rows, self.limits), start=1):
                 yield RawRow(number, content)
 
 

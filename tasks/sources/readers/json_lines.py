@@ -7,6 +7,7 @@ from typing import Any
 from metric_core.strict_json import DuplicateKeyError, require_unique_keys
 from tasks.runtime.wording import describe_value
 from tasks.sources.bad_rows import UTF8_HINT
+from tasks.sources.read_limits import ROW_HINT, bounded_lines
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
 from tasks.sources.source_files import DataFile, refuse_other_content, refuse_utf16
 
@@ -30,8 +31,11 @@ class JsonLinesSource(RowSource):
 
     def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:  # noqa: ARG002 - lines come one by one
         """Yield the rows of the lines that are not blank."""
-        with self._file.open() as lines:
-            for number, line in enumerate(lines, start=1):
+        with self._file.open(self.limits) as file:
+            for number, line in enumerate(bounded_lines(file, self.limits.row_bytes), start=1):
+                if line is None:
+                    yield RawRow(number, Unreadable(self.limits.row_problem, ROW_HINT))
+                    continue
                 if number == 1:
                     refuse_utf16(line, self.name)
                     refuse_other_content(line, self.name)

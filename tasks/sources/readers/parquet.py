@@ -25,6 +25,18 @@ class ParquetSource(RowSource):
 
     def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:
         """Yield the rows of the row groups."""
-        with self._file.open() as handle, pq.ParquetFile(handle) as parquet:
-            for number, content in enumerate(iter_rows(parquet.iter_batches(batch_rows), batch_rows), start=1):
-                yield RawRow(number, content)
+        with self._file.open() as handle:
+            metadata = pq.read_metadata(handle)
+            groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+            largest = max((group.total_byte_size for group in groups), default=0)
+            self.limits.refuse_expansion(largest, self._file.size, self.name)
+            # A text that many rows share stays one text until its rows are converted.
+            texts = [
+                metadata.schema.column(number).path
+                for number in range(metadata.num_columns)
+                if metadata.schema.column(number).physical_type == "BYTE_ARRAY"
+            ]
+            with pq.ParquetFile(handle, read_dictionary=texts) as parquet:
+                batches = iter_rows(parquet.iter_batches(batch_rows), batch_rows, self.limits)
+                for number, content in enumerate(batches, start=1):
+                    yield RawRow(number, content)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
+from tasks.sources.read_limits import ReadLimits
+
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
@@ -48,6 +50,8 @@ class RowSource(ABC):
     """Whether all values are texts, with lists and mappings written as text."""
     has_schema = False
     """Whether the columns are known before the rows."""
+    limits = ReadLimits()
+    """Bounds on what is read."""
 
     def __init__(self, name: str) -> None:
         self.name = name
