@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from metric_core.errors import AssayError, PluginError
 from tasks.options.retriever_options import RetrieverOptions
@@ -50,6 +50,18 @@ class Fetcher:
         self._sleep = sleep
         self._retriever = _open_retriever(options)
         self._generator = _open_generator(options)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections to endpoints; plugins are left as they are."""
+        for client in (self._retriever, self._generator):
+            if isinstance(client, HttpRetriever):
+                client.close()
 
     @property
     def identity(self) -> str:

@@ -46,6 +46,10 @@ class HttpRetriever:
             transport=httpx.HTTPTransport(limits=limits, proxy=proxy_for(url)),
         )
 
+    def close(self) -> None:
+        """Close the connections to the endpoint."""
+        self._client.close()
+
     @property
     def identity(self) -> str:
         """The URL of the endpoint."""

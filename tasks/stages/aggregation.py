@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from pydantic import Field, field_serializer
+from pydantic import Field, field_serializer, field_validator
 
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.evidence import Evidence
@@ -37,6 +37,14 @@ class AggregationSettings(VerdictOptions):
 
     metrics: tuple[MetricSettings, ...]
     maps: dict[str, ProbabilityMap] = Field(default_factory=dict)
+
+    @field_validator("maps", mode="before")
+    @classmethod
+    def _parse_maps(cls, maps: Any) -> Any:
+        """Accept the form that `_serialize_maps` writes."""
+        if not isinstance(maps, list | tuple):
+            return maps
+        return {entry["metric"]: {name: entry[name] for name in entry if name != "metric"} for entry in maps}
 
     @field_serializer("maps")
     def _serialize_maps(self, maps: Mapping[str, ProbabilityMap]) -> list[dict[str, Any]]:

@@ -136,8 +136,12 @@ def fetch_contexts(settings: RetrievalSettings, tables: str) -> Retrieval:
         SourceError: The question set cannot be read, or the index fails for a row and bad rows stop the run.
         AssayError: The index cannot be used at all.
     """
+    with Fetcher(settings.retriever) as fetcher:
+        return _fetch_contexts(fetcher, settings, tables)
+
+
+def _fetch_contexts(fetcher: Fetcher, settings: RetrievalSettings, tables: str) -> Retrieval:
     start = time.monotonic()
-    fetcher = Fetcher(settings.retriever)
     questions = _Questions(settings, fetcher.identity)
     rows: list[dict[str, Any]] = []
     problems: list[BadRowNote] = []
@@ -184,7 +188,8 @@ def find_fetched_contexts(settings: RetrievalSettings, tables: str) -> Retrieval
         SourceError: The question set cannot be read.
         AssayError: The index or its key does not exist.
     """
-    index = Fetcher(settings.retriever).identity
+    with Fetcher(settings.retriever) as fetcher:
+        index = fetcher.identity
     questions = _Questions(settings, index)
     rows = sum(map(len, questions.batches()))
     fs, folder = filesystem(posixpath.join(tables, SOURCES))

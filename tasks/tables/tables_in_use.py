@@ -12,7 +12,7 @@ import fsspec
 
 from metric_core.errors import AssayError
 from tasks.tables.inventory import RUNNING
-from tasks.tables.table_files import atomic_write, filesystem, storage_errors
+from tasks.tables.table_files import atomic_write, filesystem, storage_errors, translate_errors
 
 HEARTBEAT_SECONDS = 300.0
 """Seconds between two heartbeats of a run."""
@@ -54,12 +54,16 @@ def start_times(root: str) -> list[datetime]:
 
     Args:
         root: Path or URL of the table store; it need not exist.
+
+    Raises:
+        AssayError: The table store cannot be read.
     """
     fs, folder = filesystem(posixpath.join(root, RUNNING))
     fs.invalidate_cache()
-    if not fs.exists(folder):
-        return []
-    times = (_start_time(fs, str(path)) for path in fs.ls(folder, detail=False) if str(path).endswith(".json"))
+    with translate_errors(fs, folder, what="read"):
+        if not fs.exists(folder):
+            return []
+        times = [_start_time(fs, str(path)) for path in fs.ls(folder, detail=False) if str(path).endswith(".json")]
     return [started for started in times if started is not None]
 
 

@@ -109,3 +109,15 @@ def test_a_url_with_secrets_is_refused_without_being_repeated(index: str) -> Non
     with pytest.raises(ValueError, match=r"reached by http|must hold no user") as refused:
         RetrieverOptions(index=index)
     assert "secret" not in str(refused.value)
+
+
+def test_connections_to_index_and_generator_are_closed() -> None:
+    with JsonEndpoint(lambda *_: (200, [])) as server:
+        options = RetrieverOptions(index=server.url, generator=server.url)
+        with Fetcher(options) as fetcher:
+            list(fetcher.fetch(["a"]))
+        with pytest.raises(RuntimeError, match="client has been closed"):
+            fetcher._retriever.retrieve("a")
+        assert fetcher._generator is not None
+        with pytest.raises(RuntimeError, match="client has been closed"):
+            fetcher._generator.generate("a", [])

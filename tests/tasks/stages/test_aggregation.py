@@ -196,3 +196,8 @@ def test_reason_of_an_unsupported_question_may_be_the_judge_s() -> None:
     given[Stage.SAMPLES] = samples_table({**SAMPLE, "reference": "It rains."})
     for metric in ("faithfulness", "factual_correctness", "rubrics"):
         assert score(metric, given) == (None, "undefined", why), metric
+
+
+def test_settings_with_maps_can_be_read_from_what_is_written() -> None:
+    settings = AggregationSettings(metrics=(), maps={"m": ProbabilityMap(0.5, 0.1)})
+    assert AggregationSettings.model_validate(settings.model_dump(mode="json")) == settings

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import fsspec
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 
+from metric_core.errors import AssayError
 from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
 from tasks.prefect_support.stage_results import StageRefSerializer, StageResults
@@ -208,3 +210,12 @@ def test_data_passed_as_objects_are_removed_and_foreign_files_stay(tmp_path: Pat
     assert save_rows([{"response": "two"}], str(tmp_path)) == str(handed[1])
     assert prune_tables(str(tmp_path), before=MONTH, dry_run=False).sources == 1
     assert [path.exists() for path in (*handed, tmp_path / "sources" / "answers.jsonl")] == [False, True, True]
+
+
+def test_a_table_store_that_cannot_be_listed_is_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(LocalFileSystem, "exists", refuse)
+    with pytest.raises(AssayError, match=r"cannot be read: .*Permission denied"):
+        tables_in_use.start_times(str(tmp_path))
