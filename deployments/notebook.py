@@ -44,6 +44,7 @@ def evaluate(data: "Data", *, metrics: "str | Sequence[str | MetricTable] | None
     """
     from flows.config.loading import load_config  # noqa: PLC0415 keeps the import of this module quick
     from flows.config.run_config import tables_root  # noqa: PLC0415 keeps the import of this module quick
+    from flows.execution.run_checks import check_run  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415
     from tasks.runtime.proxies import exempt_loopback  # noqa: PLC0415
     from tasks.sources.in_memory import save_rows  # noqa: PLC0415
@@ -54,6 +55,7 @@ def evaluate(data: "Data", *, metrics: "str | Sequence[str | MetricTable] | None
     config = config.model_copy(update={"source": source})
     _silence_prefect()
     exempt_loopback()
+    check_run(config)
     with use_server(ensure_server(assay_home())):
         from flows.evaluate import run_evaluation  # noqa: PLC0415 Prefect reads its settings when it is imported
 

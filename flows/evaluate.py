@@ -13,8 +13,9 @@ from flows.config.run_config import RunConfig, tables_root
 from flows.execution.answerable import warn_of_unanswerable
 from flows.execution.artifacts import publish
 from flows.execution.baseline_changes import compare_with_baseline
-from flows.execution.plan import Plan, plan_run
+from flows.execution.plan import Plan
 from flows.execution.run import Run, open_run
+from flows.execution.run_checks import check_run
 from flows.execution.run_record import settings_for_manifest
 from flows.execution.server_warnings import warn_about_servers
 from flows.execution.shards import Shard, ShardQueue, Submitted
@@ -98,7 +99,7 @@ def evaluate(config: RunConfig) -> Evaluation:
         FailedCellsError: The run is finished, but too many of its cells failed.
         AssayError: Anything else that the user can fix; the message says how.
     """
-    plan = plan_run(config)
+    plan = check_run(config)
     baseline = FinishedRun(config.baseline) if config.baseline is not None else None
     with open_run(config, plan) as run:
         evaluation = _evaluate(run, baseline)

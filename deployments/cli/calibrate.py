@@ -85,18 +85,18 @@ def calibrate(
 def _run_calibration(config: "RunConfig", options: dict[str, Any], verbose: bool, quiet: bool) -> "CalibrationResult":
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
-    starting = start_server(assay_home())
     set_log_levels(verbose)
-    with use_server(starting.wait()):
-        from flows.calibrate import CalibrationRequest, prepare  # noqa: PLC0415 Prefect reads its settings at import
-        from flows.calibrate import calibrate as calibrate_flow  # noqa: PLC0415
-        from flows.execution.plan import plan_run  # noqa: PLC0415
+    from flows.calibrate import CalibrationRequest, prepare  # noqa: PLC0415 loads Prefect
+    from flows.calibrate import calibrate as calibrate_flow  # noqa: PLC0415
+    from flows.execution.run_checks import check_run  # noqa: PLC0415
 
-        request = CalibrationRequest(config=config, **options)
-        ready = prepare(request)
-        load_models(ready.config)
-        with nullcontext() if quiet else stage_progress(plan_run(ready.config).stages):
-            return calibrate_flow(request)
+    request = CalibrationRequest(config=config, **options)
+    ready = prepare(request)
+    plan = check_run(ready.config)
+    starting = start_server(assay_home())
+    load_models(ready.config)
+    with use_server(starting.wait()), nullcontext() if quiet else stage_progress(plan.stages):
+        return calibrate_flow(request)
 
 
 def _span(text: str | None) -> tuple[float, float] | None:

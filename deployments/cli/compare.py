@@ -9,6 +9,7 @@ import typer
 from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.options import Json, by_option, seed_option
 from metric_core.errors import ConfigError, RunFolderError
+from tasks.runtime.writable import check_file
 
 if TYPE_CHECKING:
     from tasks.comparison.run_comparison import RunComparison
@@ -86,6 +87,8 @@ def compare(
         raise ConfigError("--junit writes the rules of a gate: name a gate file with --gate")
     if html is not None and b is None:
         raise ConfigError("--html compares two runs: name a second run folder")
+    for path in filter(None, (markdown, html, junit)):
+        check_file(path, "the comparison", RunFolderError)
     options = CompareOptions(
         gate=None if gate is None else load_gate(gate),
         matching=Matching(match, by),

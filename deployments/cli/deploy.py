@@ -65,7 +65,13 @@ def deploy(
     as_json: Json = False,
 ) -> None:
     """Deploy evaluations to a Prefect work pool."""
+    if not as_yaml and find_configured_url() is None:
+        raise ConfigError(
+            "no Prefect server is configured: set PREFECT_API_URL (`prefect config set PREFECT_API_URL=...`). "
+            "To run on this machine only, use `assay serve`, which needs no server."
+        )
     from deployments.registry.apply import Place, apply  # noqa: PLC0415 loads Prefect
+    from deployments.registry.checks import check_deployment  # noqa: PLC0415
     from deployments.registry.specs import build_specs, name_suffix, prefect_yaml  # noqa: PLC0415
 
     scheduled = with_cron(config, cron)
@@ -79,14 +85,10 @@ def deploy(
         job_variables=variables,
         suffix=name_suffix(name),
     )
+    check_deployment(scheduled, is_here=False)
     if as_yaml:
         typer.echo(prefect_yaml(build_specs(scheduled, place.suffix), pool, place.variables), nl=False)
         return
-    if find_configured_url() is None:
-        raise ConfigError(
-            "no Prefect server is configured: set PREFECT_API_URL (`prefect config set PREFECT_API_URL=...`). "
-            "To run on this machine only, use `assay serve`, which needs no server."
-        )
     print_changes(apply(scheduled, place), as_json)
     if not as_json:
         stderr.print(

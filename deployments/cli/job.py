@@ -13,7 +13,8 @@ from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli.run import set_log_levels
 from deployments.local_server import start_server, use_server
-from metric_core.errors import FailedCellsError
+from metric_core.errors import FailedCellsError, RunFolderError
+from tasks.runtime.writable import check_file
 
 if TYPE_CHECKING:
     from deployments.eval_hub.hub_callback import HubCallback
@@ -64,6 +65,8 @@ def job(
     started = time.monotonic()
     spec = JobSpec.from_file(file)
     default = DataFolders()
+    if results is not None:
+        check_file(results, "the results", RunFolderError)
     options = JobOptions(out, api_key, DataFolders(test_data or default.test, data or default.data))
     _warn(f"the job's field {field} is not used" for field in spec.unused)
     reports = os.environ.get("EVALHUB_MODE") == "k8s" if callback is None else callback
@@ -92,10 +95,10 @@ def _warn(warnings: Iterable[str]) -> None:
 
 
 def _evaluate(config: "RunConfig", quiet: bool) -> "Evaluation":
-    from flows.execution.plan import plan_run  # noqa: PLC0415
+    from flows.execution.run_checks import check_run  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 
-    plan = plan_run(config)
+    plan = check_run(config)
     set_log_levels(verbose=False)
     server = start_server(assay_home()).wait()
     with use_server(server), nullcontext() if quiet else stage_progress(plan.stages):

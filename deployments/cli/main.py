@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from deployments.cli import (
+    alert,
     calibrate,
     compare,
     deploy,
@@ -103,6 +104,7 @@ app.command("report")(report.report)
 app.command("export", epilog=_EXPORT_EXAMPLES)(export.export)
 app.command("init")(init.init)
 app.command("doctor")(doctor.doctor)
+app.command("alert")(alert.alert)
 app.command("job")(job.job)
 app.command("serve")(serve.serve)
 app.command("deploy")(deploy.deploy)

@@ -47,10 +47,10 @@ def print_despite_failed_cells(as_json: bool) -> Iterator[None]:
 
 
 def _evaluate(config: "RunConfig", verbose: bool, quiet: bool) -> "Evaluation":
-    from flows.execution.plan import plan_run  # noqa: PLC0415
+    from flows.execution.run_checks import check_run  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
-    plan = plan_run(config)
+    plan = check_run(config)
     starting = start_server(assay_home())
     set_log_levels(verbose)
     load_models(config)

@@ -40,12 +40,18 @@ def serve(
     concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Maximum number of concurrent runs.")] = 2,
 ) -> None:
     """Run evaluations on a schedule and on events, until interrupted."""
-    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.execution.run_checks import run_checks  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.runtime.home import assay_home  # noqa: PLC0415
 
     interrupts = Interrupts()
     interrupts.install()
     scheduled = with_cron(config, cron)
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "WARNING")
+    for check in run_checks(scheduled):
+        check.check()
+    from deployments.registry.checks import check_deployment  # noqa: PLC0415 loads Prefect
+
+    check_deployment(scheduled, is_here=True)
     starting = start_server(assay_home())
     with use_server(url := starting.wait()):
         from deployments.registry.apply import Place, apply  # noqa: PLC0415 loads Prefect

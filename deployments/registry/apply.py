@@ -30,6 +30,7 @@ from deployments.registry.automations import (
     stale_automations,
 )
 from deployments.registry.changes import AppliedChanges, Change
+from deployments.registry.checks import server_checks
 from deployments.registry.specs import SLUG, DeploymentSpec, build_specs, environment
 from deployments.registry.triggers import RUNS_AGAIN, on_silence
 from flows.config.run_config import RunConfig
@@ -79,11 +80,14 @@ def apply(config: RunConfig, place: Place) -> list[AppliedChanges]:
         The objects on the server and their changes, and the deployments that evaluate the same index.
 
     Raises:
-        ConfigError: The pool has another type, a process pool is given an image, or a schedule is invalid.
+        ConfigError: The pool has another type, a process pool is given an image, a schedule is invalid, or a block that
+            the configuration names does not exist.
         AssayError: The server cannot be reached, or refuses a request.
     """
     deployed = build_specs(config, place.suffix)
     with _translate_server_errors(), get_client(sync_client=True) as client:
+        for check in server_checks(client, config):
+            check.check()
         done = [_pool(client, place), *_limits(client, config)]
         for each in deployed:
             deployment_id, change = _deployment(client, each, place)

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from flows.config.run_config import RunConfig
 from flows.execution.plan import Plan
+from flows.execution.run_checks import run_checks
 from flows.execution.stage_settings import metrics_of, stage_settings
 from metric_core.errors import ConfigError, RunFolderError, SourceError
 from metric_core.metric import MetricRequest
@@ -179,6 +180,8 @@ def prepare(request: RerunRequest) -> Rerun:
         whole=_missing_stages(earlier, (old, old_plan), (config, plan)),
         failed=earlier.failed_rows([metric.key for metric in plan.requests]),
     )
+    for each in run_checks(ready.config):
+        each.check()
     is_new = any(metric not in metrics_of(old_plan) for metric in metrics_of(plan))
     if request.chosen_rows == "failed" and not (ready.failed or ready.whole or is_new):
         raise ConfigError(

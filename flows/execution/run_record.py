@@ -17,7 +17,7 @@ from flows.execution.answerable import find_unanswerable
 from flows.execution.calibration_lookup import calibration_entry
 from flows.execution.plan import Plan
 from flows.execution.stage_settings import judged_settings
-from metric_core.errors import ConfigError, RunFolderError
+from metric_core.errors import RunFolderError
 from metric_core.judge_questions import Kind
 from metric_core.stages import Stage
 from tasks.judges.panel import PanelJudge
@@ -42,12 +42,7 @@ def choose_folder(config: RunConfig, ending: str = "") -> RunFolder:
         RunFolderError: The folder cannot be created.
     """
     if config.out is not None:
-        if "://" in config.out:
-            raise ConfigError(
-                f"the run folder must be a folder of this machine, got {config.out}; stage tables may be elsewhere "
-                "(tables), and a finished run folder can be copied anywhere"
-            )
-        return RunFolder(Path(config.out).expanduser().absolute())
+        return RunFolder.from_option(config.out)
     stem = re.sub(r"\W+", "-", PurePosixPath(config.source or "").stem).strip("-").lower() or "run"
     name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{stem}{ending}"
     return RunFolder(next(folder for folder in _numbered(Path("runs", name).absolute()) if _create(folder)))

@@ -21,7 +21,6 @@ from prefect.logging import get_run_logger
 from flows.config.deploy_options import AlertSettings
 from tasks.runtime.credentials import read_secret
 from tasks.runtime.home import assay_home
-from tasks.runtime.proxies import proxy_for
 
 EVENT = "rag.index.alert"
 """The Prefect event that every alert emits, for custom automations."""
@@ -38,7 +37,8 @@ class Alert:
     Args:
         index: Id of the index.
         version: Version that did not become the baseline.
-        outcome: Outcome of the gate, "failed" or "inconclusive"; "error" for a version that could not be evaluated.
+        outcome: Outcome of the gate, "failed" or "inconclusive"; "error" for a version that could not be evaluated;
+            "test" for a message that tests the recipients.
         worse: Sentences on what got worse, or the message of an error.
         baseline: The version that stays the baseline.
         folder: The run folder; None if there is none.
@@ -48,7 +48,7 @@ class Alert:
 
     index: str
     version: str
-    outcome: Literal["failed", "inconclusive", "error"]
+    outcome: Literal["failed", "inconclusive", "error", "test"]
     worse: tuple[str, ...]
     baseline: str | None = None
     folder: str | None = None
@@ -58,6 +58,8 @@ class Alert:
     @property
     def title(self) -> str:
         """The alert in one line."""
+        if self.outcome == "test":
+            return "test of the alerts of rag-assay: nothing has happened"
         words = {
             "failed": "was not accepted: the gate failed",
             "inconclusive": "was not accepted: the gate is inconclusive",
@@ -91,7 +93,43 @@ def send(alert: Alert, settings: AlertSettings) -> tuple[str, ...]:
     Returns:
         A sentence for each recipient that could not be reached; the log of the flow run has the same sentences.
     """
-    channels: dict[str, Callable[[], object]] = {}
+    deliveries = deliver(alert, settings)
+    failed = tuple(
+        f"the alert could not be sent to the {each.channel}: {each.reply}" for each in deliveries if not each.is_sent
+    )
+    if len(failed) == len(deliveries):
+        _append(default_file(), alert)
+    _emit(alert)
+    logger = get_run_logger()
+    logger.error(alert.text)
+    for sentence in failed:
+        logger.error(sentence)
+    return failed
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The delivery of an alert to one recipient.
+
+    Args:
+        channel: Kind of the recipient: webhook, block or file.
+        is_sent: Whether the recipient accepted the alert.
+        reply: The recipient's reply, or the reason why the alert could not be sent.
+    """
+
+    channel: str
+    is_sent: bool
+    reply: str
+
+
+def deliver(alert: Alert, settings: AlertSettings) -> tuple[Delivery, ...]:
+    """Send an alert to each recipient, and return what came back.
+
+    Args:
+        alert: Alert to send.
+        settings: Recipients of the alert.
+    """
+    channels: dict[str, Callable[[], str]] = {}
     if settings.webhook is not None:
         webhook = settings.webhook
         channels["webhook"] = lambda: _post(read_secret(webhook), alert)
@@ -101,17 +139,22 @@ def send(alert: Alert, settings: AlertSettings) -> tuple[str, ...]:
     if settings.file is not None:
         file = Path(settings.file)
         channels["file"] = lambda: _append(file, alert)
-    failed = tuple(
-        sentence for name, send_to in channels.items() if (sentence := _log_errors(name, send_to)) is not None
-    )
-    if len(failed) == len(channels):
-        _append(assay_home() / "alerts.jsonl", alert)
-    _emit(alert)
-    logger = get_run_logger()
-    logger.error(alert.text)
-    for sentence in failed:
-        logger.error(sentence)
-    return failed
+    return tuple(_deliver_to(name, send_to) for name, send_to in channels.items())
+
+
+def send_test(settings: AlertSettings) -> tuple[Delivery, ...]:
+    """Send a test message to each recipient, or to the default file without one, and return what came back.
+
+    Args:
+        settings: Recipients of alerts.
+    """
+    alert = Alert(index="test", version="test", outcome="test", worse=(), flow_run="")
+    return deliver(alert, settings) or (_deliver_to("file", lambda: _append(default_file(), alert)),)
+
+
+def default_file() -> Path:
+    """Return the file of alerts that no recipient received."""
+    return assay_home() / "alerts.jsonl"
 
 
 def show_value(value: Any) -> str:
@@ -137,36 +180,38 @@ def link_to(folder: Path, page: str, settings: AlertSettings) -> str:
     return f"{link.rstrip('/')}/{page}"
 
 
-def _log_errors(channel: str, send_to: Callable[[], object]) -> str | None:
+def _deliver_to(channel: str, send_to: Callable[[], str]) -> Delivery:
     try:
-        send_to()
+        return Delivery(channel, True, send_to())
     except Exception as error:  # noqa: BLE001 a failure of one channel must not stop the others
         # The message of an HTTP error would repeat the URL, which may be a secret.
         reason = type(error).__name__ if isinstance(error, httpx.HTTPError) else f"{type(error).__name__}: {error}"
-        return f"the alert could not be sent to the {channel}: {reason}"
-    return None
+        return Delivery(channel, False, reason)
 
 
-def _post(url: str, alert: Alert) -> None:
-    transport = httpx.HTTPTransport(retries=_TRIES, proxy=proxy_for(url))
+def _post(url: str, alert: Alert) -> str:
+    transport = httpx.HTTPTransport(retries=_TRIES)
     with httpx.Client(timeout=_SECONDS, transport=transport) as client:
         response = client.post(url, json=alert.content)
     if response.is_error:
         raise RuntimeError(f"it replied with status {response.status_code}")
+    return f"status {response.status_code}"
 
 
-def _notify(name: str, alert: Alert) -> None:
+def _notify(name: str, alert: Alert) -> str:
     block = Block.load(name)
     if not isinstance(block, NotificationBlock):
         raise TypeError(f"the block {name} is not a notification block")
     cast("Any", block).notify(alert.text, alert.title)
+    return f"{name} accepted the message"
 
 
-def _append(path: Path, alert: Alert) -> None:
+def _append(path: Path, alert: Alert) -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
     line = {"time": datetime.now(UTC).isoformat(timespec="seconds"), **alert.content}
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    return f"written to {path}"
 
 
 def _emit(alert: Alert) -> None:

@@ -1,6 +1,6 @@
 """Apply a gate to the scores of a run and of an optional baseline."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -31,6 +31,7 @@ from metric_core.statistics.paired_tests import holm
 from metric_core.statistics.pairs import ScoreColumns, pair_scores
 from metric_core.statistics.resampling import SEED, Floats, Units
 from metric_core.statistics.sample_size import MOST_ROWS, Moments, rows_to_decide
+from metric_core.suggestions import suggest_names
 
 _STATISTICS: dict[Statistic, Callable[[Floats], float]] = {
     Statistic.LEAST: lambda values: float(values.min()),
@@ -293,13 +294,38 @@ def _has_categories(cells: Mapping[str, Score]) -> bool:
     return any(cell.status == Status.SCORED and cell.value is None for cell in cells.values())
 
 
+def check_metric_names(gate: Gate, keys: Collection[str]) -> None:
+    """Check that a run has every metric that a gate names.
+
+    Args:
+        gate: Gate to check.
+        keys: Keys of the metrics of the run.
+
+    Raises:
+        ConfigError: A rule names another metric.
+
+    >>> check_metric_names(Gate(absolute=(AbsoluteRule("faithfulness", Statistic.MEAN, Threshold(0.8)),)), ["other"])
+    Traceback (most recent call last):
+        ...
+    metric_core.errors.ConfigError: the gate has a rule about 'faithfulness', but the run has only: other
+    """
+    for name in gate.metric_names:
+        _resolve_key(name, keys)
+
+
 def _resolve_metric(name: str, columns: Sequence[ScoreColumns]) -> ScoreColumns:
     """Return the column of a metric by its key, or by any name of a metric with default parameters."""
     by_key = {column.metric: column for column in columns}
+    return by_key[_resolve_key(name, by_key)]
+
+
+def _resolve_key(name: str, keys: Collection[str]) -> str:
     try:
-        key = name if name in by_key else resolve(name).name
+        key = name if name in keys else resolve(name).name
     except UnknownMetricError:
         key = name
-    if key not in by_key:
-        raise ConfigError(f"the gate has a rule about {name!r}, but the run has only: {', '.join(sorted(by_key))}")
-    return by_key[key]
+    if key in keys:
+        return key
+    near = suggest_names(name, sorted(keys), most=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    raise ConfigError(f"the gate has a rule about {name!r}, but the run has only: {', '.join(sorted(keys))}.{hint}")

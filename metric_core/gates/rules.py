@@ -166,6 +166,15 @@ class Gate:
     level: float = 0.95
 
     @property
+    def metric_names(self) -> tuple[str, ...]:
+        """The names of metrics in the rules, each once."""
+        named = [rule.metric for rule in self.absolute]
+        selections = [rule.metrics for rule in self.regression] + [rule.metrics for rule in self.coverage]
+        for metrics in (*selections, self.judge.metrics if self.judge is not None else None):
+            named += metrics or ()
+        return tuple(dict.fromkeys(named))
+
+    @property
     def needs_baseline(self) -> bool:
         """Whether a rule needs a baseline."""
         return bool(self.regression) or any(rule.count is Count.PAIRED for rule in self.coverage)

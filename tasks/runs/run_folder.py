@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
-from metric_core.errors import RunFolderError
+from metric_core.errors import ConfigError, RunFolderError
 from metric_core.metric import MetricRequest
 from metric_core.records import Score, Status
 from metric_core.stages import Stage
@@ -25,6 +25,7 @@ from tasks.runs.file_checks import MANIFEST_SCHEMA, SUMMARY_SCHEMA, check_json
 from tasks.runs.row_grouping import group_names
 from tasks.runtime import atomic_files
 from tasks.runtime.atomic_files import atomic_file, is_temporary, write_json
+from tasks.runtime.writable import probe_folder
 from tasks.tables.table_store import StageRef, concatenate
 
 FORMAT = 1
@@ -45,6 +46,20 @@ class RunFolder:
 
     path: Path
 
+    @classmethod
+    def from_option(cls, out: str) -> Self:
+        """Return the run folder that a configuration names.
+
+        Raises:
+            ConfigError: The configuration names a URL.
+        """
+        if "://" in out:
+            raise ConfigError(
+                f"the run folder must be a folder of this machine, got {out}; stage tables may be elsewhere (tables), "
+                "and a finished run folder can be copied anywhere"
+            )
+        return cls(Path(out).expanduser().absolute())
+
     @property
     def report(self) -> Path:
         """The path of the report."""
@@ -60,11 +75,7 @@ class RunFolder:
         lock = FileLock(self.path / LOCK)
         with atomic_files.translate_write_errors(f"the run folder {self.path}", RunFolderError):
             self._prepare()
-            try:
-                lock.acquire(blocking=False)
-            except Timeout as error:
-                message = f"another run is writing into {self.path}. Wait for it, or name another folder."
-                raise RunFolderError(message) from error
+            self._acquire(lock)
         try:
             with self.translate_write_errors():
                 (self.path / CALIBRATION).unlink(missing_ok=True)
@@ -72,16 +83,42 @@ class RunFolder:
         finally:
             lock.release()
 
+    def check(self) -> None:
+        """Check that `lock` would succeed now; change nothing.
+
+        Raises:
+            RunFolderError: The folder holds other files, another run is writing into it, or it cannot be written.
+        """
+        with atomic_files.translate_write_errors(f"the run folder {self.path}", RunFolderError):
+            probe_folder(self.path)
+            self._refuse_other_files()
+            if (self.path / LOCK).exists():
+                lock = FileLock(self.path / LOCK)
+                self._acquire(lock)
+                lock.release()
+
     def _prepare(self) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
-        names = {path.name for path in self.path.iterdir() if not is_temporary(path.name)}
+        self._refuse_other_files()
+        (self.path / STAGES).mkdir(exist_ok=True)
+
+    def _refuse_other_files(self) -> None:
+        names = (
+            {path.name for path in self.path.iterdir() if not is_temporary(path.name)} if self.path.exists() else set()
+        )
         foreign = sorted(names - _RUN_FILES)
         if foreign and MANIFEST not in names:
             raise RunFolderError(
                 f"the folder {self.path} holds files that are not a run's ({', '.join(foreign[:3])}). "
                 "Name an empty folder, one that does not exist yet, or that of an earlier run."
             )
-        (self.path / STAGES).mkdir(exist_ok=True)
+
+    def _acquire(self, lock: FileLock) -> None:
+        try:
+            lock.acquire(blocking=False)
+        except Timeout as error:
+            message = f"another run is writing into {self.path}. Wait for it, or name another folder."
+            raise RunFolderError(message) from error
 
     def write_tables(self, refs: Mapping[Stage, Sequence[StageRef]]) -> None:
         """Write the tables of all stages and remove an earlier run's tables of other stages.

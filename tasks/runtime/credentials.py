@@ -72,6 +72,20 @@ def refuse_secrets(address: str) -> str:
     return address
 
 
+def check_variable(reference: str) -> None:
+    """Check that the environment variable of a reference is set. A reference to a block is not checked.
+
+    Args:
+        reference: Reference to a secret.
+
+    Raises:
+        ConfigError: The reference names an environment variable that is not set or empty.
+    """
+    kind, _, name = reference.partition(":")
+    if kind == "env":
+        _read_variable(name)
+
+
 def read_secret(reference: str) -> str:
     """Read the secret that a reference names, without storing it.
 

@@ -4,7 +4,8 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
@@ -14,6 +15,7 @@ from metric_core.errors import AssayError
 
 if TYPE_CHECKING:
     from flows.config.run_config import RunConfig
+    from flows.execution.run_checks import RunCheck
 
 PACKAGES = ("rag-assay", "prefect", "pyarrow", "datasets", "spacy", "onnxruntime", "rapidfuzz")
 MIN_FREE_BYTES = 2 * 1024**3
@@ -214,6 +216,65 @@ def check_source(config: "RunConfig | None") -> Iterator[Check]:
         yield Check("left out", Level.OK, f"{metric}: no {', '.join(lacking)}")
 
 
+def check_run_needs(config: "RunConfig | None") -> Iterator[Check]:
+    """Check what a run checks before it starts: its folder, the files that it reads, and the first rows of the data."""
+    if config is None:
+        return
+    from flows.execution.plan import plan_run  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.execution.run_checks import run_checks  # noqa: PLC0415
+
+    plan = None
+    if config.source is not None:
+        with suppress(AssayError):  # the check of the data reports it
+            plan = plan_run(config)
+    yield from _results(run_checks(config, plan))
+
+
+def check_deployments(config: "RunConfig | None") -> Iterator[Check]:
+    """Check what deployments need, if the configuration says something about them."""
+    from flows.config.deploy_options import DeploySettings  # noqa: PLC0415 keeps `assay --help` quick
+
+    if config is None or config.deploy == DeploySettings():
+        return
+    from deployments.registry.checks import deployment_checks  # noqa: PLC0415 loads Prefect
+
+    yield from _results(deployment_checks(config, is_here=True))
+    yield from _check_blocks_and_pool(config)
+
+
+def _check_blocks_and_pool(config: "RunConfig") -> Iterator[Check]:
+    from prefect.client.orchestration import get_client  # noqa: PLC0415 loads Prefect
+
+    from deployments.local_server import find_configured_url, server_status, use_server  # noqa: PLC0415
+    from deployments.registry.checks import check_pool, server_checks  # noqa: PLC0415
+    from deployments.registry.specs import POOL  # noqa: PLC0415
+    from flows.execution.run_checks import RunCheck, find_references  # noqa: PLC0415
+    from tasks.runtime.home import assay_home  # noqa: PLC0415
+
+    configured = find_configured_url()
+    record = server_status(assay_home()).record
+    url = configured or (record.api_url if record is not None else None)
+    if url is None:
+        if config.deploy.alerts.block or any(each.startswith("block:") for each in find_references(config)):
+            advice = "start the server (`assay serve`), or set PREFECT_API_URL, and repeat the check"
+            yield Check("blocks", Level.WARNING, "no Prefect server is running that could have them", advice)
+        return
+    with use_server(url), get_client(sync_client=True) as client:
+        yield from _results(server_checks(client, config))
+        if configured is not None:
+            pool = os.environ.get("ASSAY_POOL", POOL)
+            yield from _results([RunCheck("work pool", lambda: check_pool(client, pool), "")], Level.WARNING)
+
+
+def _results(checks: "Iterable[RunCheck]", level: Level = Level.PROBLEM) -> Iterator[Check]:
+    """Yield the results of checks; `level` is that of a check that fails."""
+    for each in checks:
+        try:
+            yield Check(each.name, Level.OK, each.check())
+        except AssayError as error:
+            yield Check(each.name, level, str(error), each.advice or None)
+
+
 def run_checks(config: "RunConfig | None") -> Iterator[Check]:
     """Run all checks, in the order in which a run needs their subjects; an error becomes the result of its check.
 
@@ -229,6 +290,8 @@ def run_checks(config: "RunConfig | None") -> Iterator[Check]:
         ("Prefect", check_prefect, "see PREFECT_API_URL"),
         ("judge", lambda: check_judge(config), "start the server, or correct the URL or the model; see docs/judge.md"),
         ("data", lambda: check_source(config), "correct the name of the file, or its columns with column_map"),
+        ("run", lambda: check_run_needs(config), "correct the configuration"),
+        ("deployments", lambda: check_deployments(config), "correct [deploy] in the configuration"),
     )
     for name, check, advice in groups:
         try:

@@ -1,0 +1,65 @@
+"""`assay alert --test`: send a test message to the recipients of alerts, and show what came back."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deployments.cli._support.console import stderr, stdout
+from deployments.cli._support.options import Json
+from deployments.cli.doctor import PROBLEM
+from deployments.cli.run import set_log_levels
+from deployments.local_server import start_server, use_server
+from metric_core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from flows.config.deploy_options import AlertSettings
+    from flows.index_events.alerts import Delivery
+
+
+def alert(
+    config: Annotated[
+        Path | None,
+        typer.Argument(metavar="CONFIG", help="Configuration file with [deploy.alerts].", show_default=False),
+    ] = None,
+    test: Annotated[bool, typer.Option("--test", help="Send a test message to each recipient.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Send a test message to the recipients of alerts, and show what came back."""
+    from flows.config.loading import load_config  # noqa: PLC0415 keeps `assay --help` quick
+
+    settings = load_config(config).deploy.alerts
+    if not test:
+        raise ConfigError("alerts are sent by runs; `assay alert --test CONFIG` sends a test message to each recipient")
+    set_log_levels(verbose=False)
+    deliveries = _send(settings)
+    if as_json:
+        stdout.print_json(json.dumps([asdict(each) for each in deliveries]))
+    else:
+        for each in deliveries:
+            verb = "sent" if each.is_sent else "not sent"
+            stdout.print(f"{each.channel}: {verb}, {each.reply}", markup=False, soft_wrap=True)
+        if not (settings.webhook or settings.block or settings.file):
+            stderr.print(
+                "no recipient is configured: set webhook, block or file in [deploy.alerts]",
+                style="yellow",
+                markup=False,
+            )
+    if not all(each.is_sent for each in deliveries):
+        raise typer.Exit(PROBLEM)
+
+
+def _send(settings: "AlertSettings") -> "tuple[Delivery, ...]":
+    """Send the message; a Prefect server is needed only for blocks."""
+    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
+
+    if settings.block is None and not (settings.webhook or "").startswith("block:"):
+        from flows.index_events.alerts import send_test  # noqa: PLC0415 loads Prefect
+
+        return send_test(settings)
+    with use_server(start_server(assay_home()).wait()):
+        from flows.index_events.alerts import send_test  # noqa: PLC0415 Prefect reads its settings at import
+
+        return send_test(settings)

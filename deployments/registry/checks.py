@@ -1,0 +1,145 @@
+"""Check what deployments need before they are created: schedules, gate, alerts, baselines, blocks and the work pool."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from prefect.client.orchestration import SyncPrefectClient
+from prefect.exceptions import ObjectNotFound
+
+from deployments.registry.specs import build_specs
+from flows.config.run_config import RunConfig
+from flows.execution.run_checks import RunCheck, check_references, find_references
+from metric_core.columns import COLUMNS
+from metric_core.errors import AssayError, ConfigError
+from metric_core.gates.checks import check_metric_names
+from metric_core.registry import default_suite
+from tasks.runs.baselines import Baselines
+from tasks.runtime.atomic_files import translate_write_errors
+from tasks.runtime.credentials import read_secret
+from tasks.runtime.writable import check_file, probe_folder
+
+
+def check_deployment(config: RunConfig, *, is_here: bool) -> None:
+    """Check everything about the deployments of a configuration that needs no server.
+
+    Args:
+        config: Configuration of the deployments.
+        is_here: True if their runs are executed on this machine, with this environment.
+
+    Raises:
+        AssayError: A check failed; the message says what to do.
+    """
+    for each in deployment_checks(config, is_here=is_here):
+        each.check()
+
+
+def deployment_checks(config: RunConfig, *, is_here: bool) -> Iterator[RunCheck]:
+    """Yield the checks of deployments that need no server.
+
+    Args:
+        config: Configuration of the deployments.
+        is_here: True if their runs are executed on this machine, with this environment.
+    """
+    settings = config.deploy
+    yield RunCheck("deployments", lambda: _check_specs(config), "correct [deploy]")
+    if settings.gate is not None:
+        yield RunCheck("gate", lambda: _check_gate(config), "correct the gate, or `metrics`")
+    if not is_here:
+        return
+    references = tuple(each for each in (settings.alerts.webhook,) if each is not None)
+    if references:
+        yield RunCheck("webhook", lambda: check_references(references), "set the variable, or correct deploy.alerts")
+    if (file := settings.alerts.file) is not None:
+        yield RunCheck("alert file", lambda: _check_alert_file(file), "correct deploy.alerts.file")
+    yield RunCheck("baselines", lambda: _check_baselines(settings.baselines), "correct deploy.baselines")
+
+
+def server_checks(client: SyncPrefectClient, config: RunConfig) -> Iterator[RunCheck]:
+    """Yield the checks of blocks on a Prefect server.
+
+    Args:
+        client: Client of the server.
+        config: Configuration of the deployments.
+    """
+    if (block := config.deploy.alerts.block) is not None:
+        yield RunCheck("alert block", lambda: _check_block(client, block), "create the block, or correct deploy.alerts")
+    for reference in find_references(config):
+        if reference.startswith("block:"):
+            yield RunCheck("secret block", partial(_check_secret, reference), "create the block")
+
+
+def check_pool(client: SyncPrefectClient, name: str) -> str:
+    """Return a description of a work pool and its workers.
+
+    Args:
+        client: Client of the server.
+        name: Name of the pool.
+
+    Raises:
+        ConfigError: There is no such pool, or it has no worker that is online.
+    """
+    try:
+        pool = client.read_work_pool(name)
+    except ObjectNotFound as error:
+        raise ConfigError(f"the Prefect server has no work pool {name!r}; `assay deploy` creates it") from error
+    if pool.is_paused:
+        raise ConfigError(f"the work pool {name} is paused; resume it with `prefect work-pool resume {name}`")
+    found = client.request(
+        "POST", "/work_pools/{work_pool_name}/workers/filter", path_params={"work_pool_name": name}, json={}
+    )
+    online = sum(worker["status"] == "ONLINE" for worker in found.json())
+    if not online:
+        raise ConfigError(f"no worker of the work pool {name} is online: prefect worker start --pool {name}")
+    return f"{name}, type {pool.type}, {online} worker{'s' * (online > 1)} online"
+
+
+def _check_specs(config: RunConfig) -> str:
+    return ", ".join(each.full_name for each in build_specs(config))
+
+
+def _check_gate(config: RunConfig) -> str:
+    if config.deploy.gate is None:
+        return "no gate"
+    gate = config.deploy.gate.gate()
+    requests = config.requests() or default_suite(tuple(COLUMNS))  # without metrics, the data decides
+    check_metric_names(gate, [each.key for each in requests])
+    return f"rules about {', '.join(gate.metric_names) or 'all metrics'}"
+
+
+def _check_alert_file(file: str) -> str:
+    check_file(Path(file), "the file of alerts")
+    return file
+
+
+def _check_baselines(root: str | None) -> str:
+    store = Baselines(root)
+    if "://" not in store.root:
+        with translate_write_errors(f"the folder of baselines {store.root}"):
+            probe_folder(Path(store.root).absolute())
+    return store.root
+
+
+def _check_block(client: SyncPrefectClient, block: str) -> str:
+    kind, _, name = block.partition("/")
+    if not (kind and name):
+        raise ConfigError(f"deploy.alerts.block must be type/name, such as slack-webhook/rag; got {block!r}")
+    try:
+        found = client.read_block_document_by_name(name, kind, include_secrets=False)
+    except ObjectNotFound as error:
+        raise ConfigError(
+            f"the Prefect server has no block {block!r}; create it in the Prefect UI, or from Python with "
+            f'.save("{name}")'
+        ) from error
+    capabilities = found.block_schema.capabilities if found.block_schema is not None else []
+    if "notify" not in capabilities:
+        raise ConfigError(f"the block {block!r} cannot send notifications; name one of a notification type")
+    return block
+
+
+def _check_secret(reference: str) -> str:
+    try:
+        read_secret(reference)
+    except AssayError as error:
+        raise ConfigError(f"{reference}: {error}") from error
+    return reference
