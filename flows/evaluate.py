@@ -17,6 +17,7 @@ from flows.execution.plan import Plan
 from flows.execution.run import Run, open_run
 from flows.execution.run_checks import check_run
 from flows.execution.run_record import settings_for_manifest
+from flows.execution.run_subject import RunSubject, name_evaluation
 from flows.execution.server_warnings import warn_about_servers
 from flows.execution.shards import Shard, ShardQueue, Submitted
 from flows.execution.stage_settings import metrics_of, retrieval_settings, samples_settings, use_fetched_contexts
@@ -84,13 +85,15 @@ class Evaluation:
         return self
 
 
-@flow(name="evaluate", persist_result=False, validate_parameters=True)
+@flow(name="evaluate", flow_run_name=name_evaluation, persist_result=False, validate_parameters=True)
 @crash_without_server
-def evaluate(config: RunConfig) -> Evaluation:
+def evaluate(config: RunConfig, index: str = "", version: str = "") -> Evaluation:
     """Evaluate a source and write a run folder.
 
     Args:
         config: Configuration of the run.
+        index: Id of the index that the data are about, for names and artifacts.
+        version: Version of this index.
 
     Returns:
         The run folder and the numbers of rows.
@@ -101,7 +104,7 @@ def evaluate(config: RunConfig) -> Evaluation:
     """
     plan = check_run(config)
     baseline = FinishedRun(config.baseline) if config.baseline is not None else None
-    with open_run(config, plan) as run:
+    with open_run(config, plan, subject=RunSubject.of_run(index, version)) as run:
         evaluation = _evaluate(run, baseline)
     return evaluation.refuse_failures()  # after the block, which marks a run as failed if it raises
 
@@ -154,21 +157,25 @@ def finish(run: Run, read: SamplesResult, refs: Sequence[StageRef], findings: Ma
         failed_share=run.config.fail_on_failed,
     )
     run_here(reporting, list(refs), settings, partial(progress.advance, Stage.REPORTING))
-    unpublished = publish(run.folder)
+    unpublished = publish(run.folder, run.subject, run.config.deploy.alerts)
     evaluation = Evaluation.from_folder(run.folder.path)
     return replace(evaluation, warnings=(*evaluation.warnings, *unpublished))
 
 
-def run_evaluation(config: RunConfig, dataset: "Dataset | None" = None) -> Evaluation:
+def run_evaluation(
+    config: RunConfig, dataset: "Dataset | None" = None, *, index: str = "", version: str = ""
+) -> Evaluation:
     """Run the flow `evaluate`.
 
     Args:
         config: Configuration of the run.
         dataset: A `datasets.Dataset` to evaluate instead of the configuration's source.
+        index: Id of the index that the data are about, for names and artifacts.
+        version: Version of this index.
     """
     if dataset is not None:
         config = config.model_copy(update={"source": save_dataset(dataset, tables_root(config))})
-    return evaluate(config)
+    return evaluate(config, index, version)
 
 
 def read_samples(config: RunConfig, plan: Plan) -> SamplesResult:

@@ -25,6 +25,7 @@ from flows.config.deploy_options import default_gate
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution.gated_comparison import CompareOptions, compare_runs
+from flows.execution.run_subject import RunSubject, name_index_run
 from flows.index_events.alerts import Alert, link_to, send, show_value
 from flows.index_events.debounce import claim_newest
 from flows.index_events.index_event import FROM_INDEX, ArrivedEvent, IndexRebuilt
@@ -43,7 +44,7 @@ COMPARISON = "comparison.html"
 """The page in the run folder that shows what has changed since the baseline."""
 
 
-@flow(name="index-rebuilt", persist_result=False, validate_parameters=True)
+@flow(name="index-rebuilt", flow_run_name=name_index_run, persist_result=False, validate_parameters=True)
 @crash_without_server
 def index_rebuilt(  # noqa: PLR0913, PLR0917 the fields of a form that people fill in
     config: RunConfig,
@@ -132,15 +133,20 @@ def _evaluate(config: RunConfig, rebuilt: IndexRebuilt, baseline: Path | None) -
     changes: dict[str, Any] = {"baseline": None if baseline is None else str(baseline), "out": None}
     if rebuilt.dataset != FROM_INDEX:
         changes |= {"source": rebuilt.dataset, "retriever": None}
-    return Path(run_evaluation(config.model_copy(update=changes)).folder)
+    done = run_evaluation(config.model_copy(update=changes), index=rebuilt.index, version=rebuilt.version)
+    return Path(done.folder)
 
 
 def _compare(config: RunConfig, rebuilt: IndexRebuilt, folders: tuple[Path, Path]) -> RunComparison:
     """Check a run against the baseline by the gate, and write the comparison page to the run folder."""
     comparison = compare_runs(*folders, CompareOptions(gate=config.deploy.gate or default_gate()))
     (folders[1] / COMPARISON).write_text(comparison_page(comparison), encoding="utf-8", errors="replace")
-    about = f"index {rebuilt.index}, version {rebuilt.version} compared with its baseline"
-    create_markdown_artifact(comparison_markdown(comparison), key=ARTIFACT, description=about)
+    subject = RunSubject.of_run(rebuilt.index, rebuilt.version)
+    text = comparison_markdown(comparison)
+    if config.deploy.alerts.link is not None:
+        text = f"[Comparison page]({link_to(folders[1], COMPARISON, config.deploy.alerts)})\n\n{text}"
+    about = subject.describe("Compared with its baseline")
+    create_markdown_artifact(text, key=subject.key(ARTIFACT), description=about)
     return comparison
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from prefect import flow
 
@@ -9,6 +10,7 @@ from metric_core.errors import ConfigError
 from tasks.cache.maintenance import prune as prune_answers
 from tasks.models.caches import open_cache
 from tasks.options.settings import Settings
+from tasks.runs.run_retention import RetentionPolicy, accepted_folders, find_expired, remove_runs
 from tasks.runtime.home import assay_home
 from tasks.tables.prune_tables import prune_tables
 
@@ -25,6 +27,13 @@ class PruneSettings(Settings):
             this many bytes.
         tables: Root of the table store; default ASSAY_HOME/tables.
         cache: Address of the cache; default a file in ASSAY_HOME.
+        runs: Folder of run folders to delete from; None deletes no run folder.
+        keep_last_runs: Number of the latest runs to keep per deployment, or per source without one; None for no such
+            rule.
+        keep_runs_days: Keep runs younger than this many days; None for no such rule. A run is deleted only if neither
+            rule keeps it.
+        baselines: Folder or URL of accepted baselines, whose runs are kept; default ASSAY_HOME/baselines, which is
+            also read if another one is named.
         dry_run: Report what would be deleted, and delete nothing.
     """
 
@@ -32,6 +41,10 @@ class PruneSettings(Settings):
     max_bytes: int | None = None
     tables: str | None = None
     cache: str | None = None
+    runs: str | None = None
+    keep_last_runs: int | None = None
+    keep_runs_days: float | None = None
+    baselines: str | None = None
     dry_run: bool = True
 
 
@@ -48,6 +61,8 @@ class PruneReport:
     tables_bytes: int
     answers: int
     answers_bytes: int
+    run_folders: int
+    run_folders_bytes: int
 
 
 def run_prune(settings: PruneSettings) -> PruneReport:
@@ -57,8 +72,13 @@ def run_prune(settings: PruneSettings) -> PruneReport:
         ConfigError: An age or a size below zero.
         AssayError: The cache cannot be used.
     """
-    if settings.older_than_days < 0 or (settings.max_bytes or 0) < 0:
-        raise ConfigError("the age and the size must be at least 0")
+    if min(settings.older_than_days, settings.max_bytes or 0, settings.keep_runs_days or 0) < 0:
+        raise ConfigError("ages and the size must be at least 0")
+    if settings.keep_last_runs is not None and settings.keep_last_runs < 1:
+        raise ConfigError(f"at least the last run must be kept, got {settings.keep_last_runs}")
+    if settings.runs is None and (settings.keep_last_runs is not None or settings.keep_runs_days is not None):
+        raise ConfigError("which runs are kept is said, but not where they are: name the folder of run folders")
+    folders = _prune_runs(settings)  # first: it refuses to delete anything if it cannot read the baselines
     before = datetime.now(UTC) - timedelta(days=settings.older_than_days)
     root = settings.tables or str(assay_home() / "tables")
     tables = prune_tables(root, before=before, size=settings.max_bytes, dry_run=settings.dry_run)
@@ -74,7 +94,23 @@ def run_prune(settings: PruneSettings) -> PruneReport:
         tables_bytes=tables.size,
         answers=answers.count,
         answers_bytes=answers.size,
+        run_folders=len(folders),
+        run_folders_bytes=sum(folders.values()),
     )
+
+
+def _prune_runs(settings: PruneSettings) -> dict[Path, int]:
+    """Delete run folders, or list them, and return their sizes."""
+    if settings.runs is None:
+        return {}
+    root = Path(settings.runs).expanduser().absolute()
+    days = settings.keep_runs_days
+    before = None if days is None else datetime.now(UTC) - timedelta(days=days)
+    kept = accepted_folders() | (accepted_folders(settings.baselines) if settings.baselines else frozenset())
+    expired = find_expired(root, RetentionPolicy(settings.keep_last_runs, before), kept)
+    sizes = {run.path: run.size for run in expired}
+    removed = expired if settings.dry_run else list(remove_runs(root, expired))
+    return {run.path: sizes[run.path] for run in removed}
 
 
 @flow(name="prune", persist_result=False, validate_parameters=True)

@@ -15,6 +15,7 @@ from flows.evaluate import Evaluation, finish, read_samples
 from flows.execution.rerun_plan import Rerun, RerunRequest, prepare
 from flows.execution.rerun_warnings import warn_about_reused_rows
 from flows.execution.run import Run, open_run
+from flows.execution.run_subject import name_rerun
 from flows.execution.shards import Shard, ShardQueue, Submitted
 from flows.execution.stage_submitter import StageSubmitter
 from metric_core.stages import Stage
@@ -23,7 +24,7 @@ from tasks.stages.registry import LEVELS
 from tasks.tables.table_store import StageRef
 
 
-@flow(name="rerun", persist_result=False, validate_parameters=True)
+@flow(name="rerun", flow_run_name=name_rerun, persist_result=False, validate_parameters=True)
 def rerun(request: RerunRequest) -> Evaluation:
     """Run a finished run again where its result can change, into a new run folder.
 

@@ -26,6 +26,19 @@ Tables = Annotated[
     str | None,
     declared_option("tables", "--tables"),
 ]
+Runs = Annotated[
+    str | None,
+    typer.Option("--runs", metavar="FOLDER", help="Folder of runs to remove by --keep-last and --keep-for."),
+]
+KeepLast = Annotated[
+    int | None,
+    typer.Option("--keep-last", min=1, help="Keep this many of the latest runs per deployment, or else per source."),
+]
+KeepFor = Annotated[str | None, typer.Option("--keep-for", help="Keep runs younger than this: 12h, 90d, 8w.")]
+BaselineStore = Annotated[
+    str | None,
+    typer.Option("--baselines", metavar="FOLDER|URL", help="Accepted baselines, whose runs stay (deploy.baselines)."),
+]
 Cache = Annotated[str | None, declared_option("cache")]
 
 
@@ -34,17 +47,31 @@ def prune(
     max_size: MaxSize = None,
     tables: Tables = None,
     cache: Cache = None,
+    runs: Runs = None,
+    keep_last: KeepLast = None,
+    keep_for: KeepFor = None,
+    baselines: BaselineStore = None,
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Remove stage tables and answers not used recently."""
+    """Remove stage tables and answers not used recently, and old run folders."""
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     age, most = parse_days(older_than), None if max_size is None else parse_size(max_size)
     from flows.config.loading import refuse_renamed_variables  # noqa: PLC0415 keeps `assay --help` quick
     from flows.prune import PruneSettings, run_prune  # noqa: PLC0415 keeps `assay --help` quick
 
     refuse_renamed_variables(os.environ)
-    settings = PruneSettings(older_than_days=age, max_bytes=most, tables=tables, cache=cache, dry_run=not yes)
+    settings = PruneSettings(
+        older_than_days=age,
+        max_bytes=most,
+        tables=tables,
+        cache=cache,
+        runs=runs,
+        keep_last_runs=keep_last,
+        keep_runs_days=None if keep_for is None else parse_days(keep_for),
+        baselines=baselines,
+        dry_run=not yes,
+    )
     done = run_prune(settings)
     if as_json:
         stdout.print_json(json.dumps(asdict(done)))
@@ -56,7 +83,11 @@ def prune(
         soft_wrap=True,
     )
     stdout.print(f"{verb} {done.answers} answers: {format_size(done.answers_bytes)}", soft_wrap=True)
+    if runs is not None:
+        size = format_size(done.run_folders_bytes)
+        stdout.print(f"{verb} {done.run_folders} run folders below {runs}: {size}", markup=False, soft_wrap=True)
     if done.runs:
         stdout.print(f"runs in progress: {done.runs}; files that they may need are kept", soft_wrap=True)
-    if done.dry_run and done.records + done.tables + done.sources + done.temporary + done.answers:
+    found = done.records + done.tables + done.sources + done.temporary + done.answers + done.run_folders
+    if done.dry_run and found:
         stdout.print("nothing was removed; add --yes to remove")

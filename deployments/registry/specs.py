@@ -22,6 +22,7 @@ from deployments.registry.triggers import (
 from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
 from tasks.options.option import OptionFacts, map_values
+from tasks.runs.run_folder import RUNS
 from tasks.runtime.telemetry import DO_NOT_TRACK
 
 POOL = "rag-assay"
@@ -102,6 +103,8 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
     """
     settings, written = config.deploy, as_parameter(config)
     evaluated = {name: value for name, value in written.items() if name != "deploy"}
+    if settings.alerts.link is not None:
+        evaluated["deploy"] = {"alerts": {"link": settings.alerts.link}}  # for the links of artifacts
     again = f"{RUNS_AGAIN}{suffix}"
     stores = {name: written[name] for name in ("tables", "cache") if name in written}
     timed = {
@@ -155,8 +158,8 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
             name=f"prune{suffix}",
             flow="prune",
             entrypoint="rag_assay.prefect_flows.prune",
-            description="Remove stage tables and cached answers that have not been used for long.",
-            parameters={"settings": {**stores, "dry_run": settings.prune_cron is None}},
+            description="Remove stage tables and cached answers that have not been used for long, and old run folders.",
+            parameters={"settings": {**stores, **_retention(settings), "dry_run": settings.prune_cron is None}},
             schedule=timed["prune"],
             at_once=1,
         ),
@@ -176,6 +179,15 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
             runs_again=again,
         ),
     )
+
+
+def _retention(settings: DeploySettings) -> dict[str, Any]:
+    """Return the parameters of pruning about run folders, which the worker writes to runs/ in its working folder."""
+    rules = {"keep_last_runs": settings.keep_last_runs, "keep_runs_days": settings.keep_runs_days}
+    given = {name: value for name, value in rules.items() if value is not None}
+    if not given:
+        return {}
+    return {"runs": RUNS, **given} | ({} if settings.baselines is None else {"baselines": settings.baselines})
 
 
 def as_parameter(config: RunConfig) -> dict[str, Any]:

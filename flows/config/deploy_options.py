@@ -89,6 +89,29 @@ class DeploySettings(OptionGroup):
             examples=["0 3 * * 0"],
         ),
     ] = None
+    keep_last_runs: Annotated[
+        int | None,
+        Option(
+            "When pruning, number of the latest run folders to keep per deployment. Default: all.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=1,
+            examples=[50],
+        ),
+    ] = None
+    keep_runs_days: Annotated[
+        float | None,
+        Option(
+            "When pruning, keep run folders that are younger than this many days. Default: all.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=0,
+            allow_inf_nan=False,
+            examples=[90],
+        ),
+    ] = None
     timezone: Annotated[
         str,
         Option(

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
 from threading import Event, Lock, Thread
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
 from prefect.artifacts import (
@@ -21,6 +22,9 @@ from prefect.artifacts import (
     update_progress_artifact,
 )
 
+from flows.config.deploy_options import AlertSettings
+from flows.execution.run_subject import RunSubject
+from flows.index_events.alerts import link_to
 from metric_core.stages import Stage
 from tasks.reports.run.summary_rows import (
     SUMMARY_HEADINGS,
@@ -43,11 +47,13 @@ LONGEST_WAIT = 15.0
 _logger = logging.getLogger(__name__)
 
 
-def publish(folder: RunFolder) -> tuple[str, ...]:
+def publish(folder: RunFolder, subject: RunSubject, settings: AlertSettings) -> tuple[str, ...]:
     """Publish the artifacts of a finished run.
 
     Args:
         folder: The run folder.
+        subject: What the run evaluates, which names the artifacts.
+        settings: Settings with the URL of run folders, if they are published at one.
 
     Returns:
         A warning for each artifact that could not be written.
@@ -56,12 +62,18 @@ def publish(folder: RunFolder) -> tuple[str, ...]:
     usage = [dict(zip(USAGE_HEADINGS, row, strict=True)) for row in usage_rows(manifest)]
     metrics = [dict(zip(SUMMARY_HEADINGS, row, strict=True)) for row in summary_rows(summary)]
     places = f"- report: `{folder.report}`\n- run folder: `{folder.path}`"
-    writers: dict[str, Callable[[], object]] = {
-        USAGE: lambda: create_table_artifact(usage, USAGE, "Questions and cost of the stages"),
-        SUMMARY: lambda: create_table_artifact(metrics, SUMMARY, _describe(summary["rows"], verdict_line(manifest))),
-        REPORT: lambda: create_markdown_artifact(places, REPORT, "Location of the results"),
+    if settings.link is not None:
+        places = f"[Report]({link_to(folder.path, folder.report.name, settings)})"
+    writers: dict[str, tuple[Callable[..., object], Any, str]] = {
+        USAGE: (create_table_artifact, usage, "Questions and cost of the stages"),
+        SUMMARY: (create_table_artifact, metrics, _describe(summary["rows"], verdict_line(manifest))),
+        REPORT: (create_markdown_artifact, places, "Location of the results"),
     }
-    return tuple(warning for key, write in writers.items() if (warning := _ignore_errors(key, write)) is not None)
+    warnings = (
+        _ignore_errors(kind, partial(create, content, subject.key(kind), subject.describe(text)))
+        for kind, (create, content, text) in writers.items()
+    )
+    return tuple(warning for warning in warnings if warning is not None)
 
 
 def _describe(rows: int, meaning: str | None) -> str:
@@ -69,9 +81,13 @@ def _describe(rows: int, meaning: str | None) -> str:
 
 
 @contextmanager
-def show_progress() -> Iterator[None]:
-    """Publish the progress of each long stage until the block ends."""
-    board, ended = _Board(), Event()
+def show_progress(subject: RunSubject) -> Iterator[None]:
+    """Publish the progress of each long stage until the block ends.
+
+    Args:
+        subject: What the run evaluates, which names the artifacts.
+    """
+    board, ended = _Board(subject), Event()
     # The context says to which run the artifacts belong. Stages report from threads that must not wait for Prefect.
     thread = Thread(
         target=copy_context().run, args=(board.publish_until, ended), name="progress-artifacts", daemon=True
@@ -102,7 +118,8 @@ class _Bar:
 class _Board:
     """The progress of all stages."""
 
-    def __init__(self) -> None:
+    def __init__(self, subject: RunSubject) -> None:
+        self._subject = subject
         self._lock = Lock()
         self._bars: dict[Stage, _Bar] = {}
 
@@ -127,7 +144,8 @@ class _Board:
         for stage, bar in bars.items():
             percent = bar.percent
             if bar.artifact is None and percent < 100 and not is_last:
-                artifact = create_progress_artifact(percent, f"progress-{stage}", f"Progress of the stage {stage}")
+                key = self._subject.key(f"progress-{stage}")
+                artifact = create_progress_artifact(percent, key, f"Progress of the stage {stage}")
                 bar.artifact = cast("UUID", artifact)
             elif bar.artifact is not None and percent != bar.shown:
                 update_progress_artifact(bar.artifact, percent)

@@ -11,6 +11,7 @@ from flows.config.run_config import RunConfig, tables_root, with_launched_judge
 from flows.execution.artifacts import show_progress
 from flows.execution.plan import Plan
 from flows.execution.run_record import build_manifest, choose_folder, planned_kinds, record_run
+from flows.execution.run_subject import RunSubject
 from flows.execution.runners import start_runner
 from tasks.launcher import launch_for_scope
 from tasks.models.caches import open_cache
@@ -31,6 +32,7 @@ class Run:
         models: Models of the run.
         folder: Run folder, locked by this run.
         manifest: Content of run.json at the start of the run.
+        subject: What the run evaluates.
     """
 
     config: RunConfig
@@ -38,6 +40,7 @@ class Run:
     models: RunModels
     folder: RunFolder
     manifest: Mapping[str, Any]
+    subject: RunSubject
 
     @property
     def tables(self) -> str:
@@ -46,7 +49,13 @@ class Run:
 
 
 @contextmanager
-def open_run(config: RunConfig, plan: Plan, ending: str = "", origin: Mapping[str, Any] | None = None) -> Iterator[Run]:
+def open_run(
+    config: RunConfig,
+    plan: Plan,
+    ending: str = "",
+    origin: Mapping[str, Any] | None = None,
+    subject: RunSubject | None = None,
+) -> Iterator[Run]:
     """Open a run for the block; if the block fails, run.json says that the run failed and why.
 
     Args:
@@ -54,19 +63,21 @@ def open_run(config: RunConfig, plan: Plan, ending: str = "", origin: Mapping[st
         plan: Plan of the run.
         ending: Suffix of the name of a new run folder.
         origin: Entries for the manifest on where the run comes from.
+        subject: What the run evaluates; by default named after the deployment alone.
 
     Raises:
         AssayError: The cache, the run folder, the judge or the task runner cannot be used.
     """
     if config.cache is not None:
         open_cache(config.cache).ensure()
+    about = subject or RunSubject.of_run()
     folder = choose_folder(config, ending)
     with folder.lock(), running_judge(config, needed=bool(planned_kinds(plan))) as ready:
         models = models_for(str(flow_run.id))
-        manifest = {**build_manifest(ready, plan, models), **(origin or {})}
-        run = Run(ready, plan, models, folder, manifest)
+        manifest = {**build_manifest(ready, plan, models), "deployment": about.entry, **(origin or {})}
+        run = Run(ready, plan, models, folder, manifest, about)
         in_use = mark_in_use(run.tables, manifest["run_id"])
-        with record_run(folder, manifest), in_use, show_progress(), start_runner(ready):
+        with record_run(folder, manifest), in_use, show_progress(about), start_runner(ready):
             yield run
 
 

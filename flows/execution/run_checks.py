@@ -20,7 +20,7 @@ from tasks.models.caches import open_cache
 from tasks.options.narrow import narrow
 from tasks.options.option import OptionFacts, map_values
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.run_folder import RunFolder
+from tasks.runs.run_folder import RUNS, RunFolder
 from tasks.runtime.atomic_files import translate_write_errors
 from tasks.runtime.credentials import check_variable
 from tasks.runtime.writable import probe_folder
@@ -29,7 +29,6 @@ from tasks.sources import SourceOptions, read_samples
 FIRST_ROWS = 100
 """Rows that are read before a run starts."""
 
-_RUNS = Path("runs")
 _CLUSTER_PACKAGES = {"dask": "prefect_dask", "ray": "prefect_ray"}
 
 
@@ -124,7 +123,7 @@ def _check_folder(out: str | None) -> str:
         folder = RunFolder.from_option(out)
         folder.check()
         return str(folder.path)
-    runs = _RUNS.absolute()
+    runs = Path(RUNS).absolute()
     with translate_write_errors(f"the run folder below {runs}", RunFolderError, "Name another folder with --out."):
         probe_folder(runs)
     return f"new, in {runs}"

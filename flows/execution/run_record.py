@@ -23,7 +23,7 @@ from metric_core.stages import Stage
 from tasks.judges.panel import PanelJudge
 from tasks.judges.protocol import NO_JUDGE
 from tasks.models.run_models import RunModels
-from tasks.runs.run_folder import FORMAT, MANIFEST, RunFolder
+from tasks.runs.run_folder import FORMAT, MANIFEST, RUNS, RunFolder
 from tasks.sources.location import HUB
 from tasks.stages.registry import STAGES
 
@@ -45,7 +45,7 @@ def choose_folder(config: RunConfig, ending: str = "") -> RunFolder:
         return RunFolder.from_option(config.out)
     stem = re.sub(r"\W+", "-", PurePosixPath(config.source or "").stem).strip("-").lower() or "run"
     name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{stem}{ending}"
-    return RunFolder(next(folder for folder in _numbered(Path("runs", name).absolute()) if _create(folder)))
+    return RunFolder(next(folder for folder in _numbered(Path(RUNS, name).absolute()) if _create(folder)))
 
 
 def _numbered(folder: Path) -> Iterator[Path]:

@@ -307,7 +307,7 @@ def check_metric_names(gate: Gate, keys: Collection[str]) -> None:
     >>> check_metric_names(Gate(absolute=(AbsoluteRule("faithfulness", Statistic.MEAN, Threshold(0.8)),)), ["other"])
     Traceback (most recent call last):
         ...
-    metric_core.errors.ConfigError: the gate has a rule about 'faithfulness', but the run has only: other
+    metric_core.errors.ConfigError: the gate has a rule about 'faithfulness', but the run has only: other.
     """
     for name in gate.metric_names:
         _resolve_key(name, keys)

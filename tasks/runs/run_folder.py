@@ -33,6 +33,8 @@ MANIFEST, SUMMARY, SCORES, STAGES, REPORT = "run.json", "summary.json", "scores.
 CALIBRATION = "calibration.json"
 """Agreement of the judge with people, if rows of the run are labelled."""
 LOCK = ".lock"
+RUNS = "runs"
+"""Folder of new run folders, in the working folder."""
 _RUN_FILES = {MANIFEST, SUMMARY, SCORES, STAGES, REPORT, CALIBRATION, LOCK}
 
 

@@ -239,10 +239,14 @@ def check_deployments(config: "RunConfig | None") -> Iterator[Check]:
     from deployments.registry.checks import deployment_checks  # noqa: PLC0415 loads Prefect
 
     yield from _results(deployment_checks(config, is_here=True))
-    yield from _check_blocks_and_pool(config)
 
 
-def _check_blocks_and_pool(config: "RunConfig") -> Iterator[Check]:
+def check_blocks_and_pool(config: "RunConfig | None") -> Iterator[Check]:
+    """Check the blocks that the configuration names and the work pool, if it says something about deployments."""
+    from flows.config.deploy_options import DeploySettings  # noqa: PLC0415 keeps `assay --help` quick
+
+    if config is None or config.deploy == DeploySettings():
+        return
     from prefect.client.orchestration import get_client  # noqa: PLC0415 loads Prefect
 
     from deployments.local_server import find_configured_url, server_status, use_server  # noqa: PLC0415
@@ -292,6 +296,7 @@ def run_checks(config: "RunConfig | None") -> Iterator[Check]:
         ("data", lambda: check_source(config), "correct the name of the file, or its columns with column_map"),
         ("run", lambda: check_run_needs(config), "correct the configuration"),
         ("deployments", lambda: check_deployments(config), "correct [deploy] in the configuration"),
+        ("blocks", lambda: check_blocks_and_pool(config), "start the Prefect server, or correct PREFECT_API_URL"),
     )
     for name, check, advice in groups:
         try:

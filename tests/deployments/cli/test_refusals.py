@@ -27,7 +27,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("deployments.registry.apply.get_client", refuse)
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
     monkeypatch.chdir(tmp_path)
-    Path("rows.jsonl").write_text(json.dumps(ROW) + "\n", encoding="utf-8")
+    rows = [{**ROW, "label": label, "user_input": str(n)} for n, label in enumerate(["yes", "no"] * 3)]
+    Path("rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     Path("bad.jsonl").write_text(json.dumps(ROW) + "\n{broken\n{broken\n", encoding="utf-8")
     Path("file").touch()
     Path("mine").mkdir()
@@ -111,7 +112,7 @@ def test_test_of_alerts_says_what_came_back(assay: Assay, folder: Path, monkeypa
         (received,) = webhook.received
     file = folder / "alerts.jsonl"
     assert (outcome.code, outcome.err) == (0, "")
-    assert outcome.out.splitlines() == ["webhook: sent, status 200", f"file: sent, written to {file}"]
+    assert outcome.out.splitlines() == ["webhook: sent, status 204", "file: sent, written to alerts.jsonl"]
     assert received["outcome"] == "test"
     assert received["text"] == "test of the alerts of rag-assay: nothing has happened"
     assert json.loads(file.read_text(encoding="utf-8"))["title"] == received["title"]

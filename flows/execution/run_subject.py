@@ -1,0 +1,102 @@
+"""Name runs and their artifacts after what they evaluate: deployment, index and version."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import Any
+
+from prefect.runtime import deployment, flow_run
+
+_LONGEST = 80
+_NOT_IN_KEYS = re.compile(r"[^a-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class RunSubject:
+    """What a run evaluates.
+
+    Args:
+        name: Name of the deployment of the run; empty for a run that was started by hand.
+        index: Id of the index; empty if the run is not about one.
+        version: Version of the index.
+    """
+
+    name: str = ""
+    index: str = ""
+    version: str = ""
+
+    @classmethod
+    def of_run(cls, index: str = "", version: str = "") -> "RunSubject":
+        """Return the subject of the current flow run.
+
+        Args:
+            index: Id of the index.
+            version: Version of the index.
+        """
+        return cls(deployment.name or "", index, version)
+
+    @property
+    def entry(self) -> dict[str, str] | None:
+        """The entry of run.json; None for a run that was started by hand."""
+        return asdict(self) if any(asdict(self).values()) else None
+
+    def key(self, kind: str) -> str:
+        """Return the key of an artifact: all runs of a deployment and an index share it, so it shows their history.
+
+        Args:
+            kind: Kind of the artifact.
+
+        >>> RunSubject("index-rebuilt-handbook", "Handbook_2", "1.42.0").key("summary")
+        'summary-index-rebuilt-handbook-handbook-2'
+        >>> RunSubject().key("summary")
+        'summary'
+        """
+        words = "-".join(filter(None, (kind, self.name, self.index)))
+        return _NOT_IN_KEYS.sub("-", words.lower()).strip("-")
+
+    def describe(self, text: str) -> str:
+        """Return the description of an artifact, with the subject in it.
+
+        >>> RunSubject("index-rebuilt", "handbook", "1.42.0").describe("Metrics over 20 rows")
+        'Metrics over 20 rows, of index handbook, version 1.42.0, by the deployment index-rebuilt'
+        """
+        parts = [text]
+        if self.index:
+            parts.append(f"of index {self.index}" + (f", version {self.version}" if self.version else ""))
+        if self.name:
+            parts.append(f"by the deployment {self.name}")
+        return ", ".join(parts)
+
+
+def name_evaluation() -> str:
+    """Return the name of a run of the flow `evaluate`: its deployment or source, index, version and time."""
+    given = flow_run.parameters
+    source = str(_field(given.get("config"), "source") or "")
+    stem = re.sub(r"\W+", "-", PurePosixPath(source).stem).strip("-").lower()
+    return _join(deployment.name or stem or "evaluate", given.get("index"), given.get("version"), _time())
+
+
+def name_index_run() -> str:
+    """Return the name of a run of the flow `index-rebuilt`: its deployment, index and version."""
+    given = flow_run.parameters
+    return _join(deployment.name or "index-rebuilt", given.get("index"), given.get("version"))
+
+
+def name_rerun() -> str:
+    """Return the name of a run of the flow `rerun`: the run folder that it starts from, and the time."""
+    folder = str(_field(flow_run.parameters.get("request"), "run") or "")
+    return _join("rerun", PurePosixPath(folder).name, _time())
+
+
+def _join(*parts: Any) -> str:
+    return "-".join(str(part)[:_LONGEST] for part in parts if part)
+
+
+def _time() -> str:
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
+
+
+def _field(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
