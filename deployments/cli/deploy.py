@@ -65,6 +65,7 @@ def deploy(
     as_json: Json = False,
 ) -> None:
     """Deploy evaluations to a Prefect work pool."""
+    scheduled = with_cron(config, cron)
     if not as_yaml and find_configured_url() is None:
         raise ConfigError(
             "no Prefect server is configured: set PREFECT_API_URL (`prefect config set PREFECT_API_URL=...`). "
@@ -74,7 +75,6 @@ def deploy(
     from deployments.registry.checks import check_deployment  # noqa: PLC0415
     from deployments.registry.specs import build_specs, name_suffix, prefect_yaml  # noqa: PLC0415
 
-    scheduled = with_cron(config, cron)
     variables = _variables(job_variable or [])
     if image is None and work_pool_type in (None, PoolType.PROCESS) and "working_dir" not in variables:
         variables["working_dir"] = str((working_dir or Path()).absolute())

@@ -52,7 +52,7 @@ def publish(folder: RunFolder, subject: RunSubject, settings: AlertSettings) -> 
 
     Args:
         folder: The run folder.
-        subject: What the run evaluates, which names the artifacts.
+        subject: Subject of the run, which names the artifacts.
         settings: Settings with the URL of run folders, if they are published at one.
 
     Returns:
@@ -85,7 +85,7 @@ def show_progress(subject: RunSubject) -> Iterator[None]:
     """Publish the progress of each long stage until the block ends.
 
     Args:
-        subject: What the run evaluates, which names the artifacts.
+        subject: Subject of the run, which names the artifacts.
     """
     board, ended = _Board(subject), Event()
     # The context says to which run the artifacts belong. Stages report from threads that must not wait for Prefect.

@@ -32,7 +32,7 @@ class Run:
         models: Models of the run.
         folder: Run folder, locked by this run.
         manifest: Content of run.json at the start of the run.
-        subject: What the run evaluates.
+        subject: Subject of the run, which names its artifacts.
     """
 
     config: RunConfig
@@ -63,7 +63,7 @@ def open_run(
         plan: Plan of the run.
         ending: Suffix of the name of a new run folder.
         origin: Entries for the manifest on where the run comes from.
-        subject: What the run evaluates; by default named after the deployment alone.
+        subject: Subject of the run; by default its deployment alone.
 
     Raises:
         AssayError: The cache, the run folder, the judge or the task runner cannot be used.

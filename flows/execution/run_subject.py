@@ -15,7 +15,7 @@ _NOT_IN_KEYS = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class RunSubject:
-    """What a run evaluates.
+    """The subject of a run: a version of an index, evaluated by a deployment.
 
     Args:
         name: Name of the deployment of the run; empty for a run that was started by hand.

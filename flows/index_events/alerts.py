@@ -113,7 +113,7 @@ class Delivery:
 
     Args:
         channel: Kind of the recipient: webhook, block or file.
-        is_sent: Whether the recipient accepted the alert.
+        is_sent: True if the recipient accepted the alert.
         reply: The recipient's reply, or the reason why the alert could not be sent.
     """
 

@@ -32,7 +32,7 @@ _REMOVED = ".removed-"
 
 @dataclass(frozen=True, slots=True)
 class RetentionPolicy:
-    """Which runs are kept. A run is removed only if it is neither young enough nor among the last.
+    """A policy for run folders. A run is removed only if it is neither young enough nor among the last.
 
     Args:
         keep_last: Number of the latest runs to keep per deployment, or per source without one; None for no such rule.
@@ -68,7 +68,7 @@ def find_expired(root: Path, policy: RetentionPolicy, baselines: Collection[Path
 
     Args:
         root: Folder that contains the run folders.
-        policy: Which runs are kept; a policy without rules keeps all.
+        policy: Rules for the runs to keep; a policy without rules keeps all.
         baselines: Run folders that are kept in any case.
     """
     if policy.keep_last is None and policy.before is None:

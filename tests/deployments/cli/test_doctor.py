@@ -41,7 +41,18 @@ def test_working_machine_passes(assay: Assay) -> None:
 def test_json_has_every_check(assay: Assay) -> None:
     outcome = assay("doctor", "--json")
     assert json.loads(outcome.out)["ok"] is True
-    names = {"Python", "packages", "ASSAY_HOME", "disk", "answers", "entities", "embedder", "Prefect", "judge"}
+    names = {
+        "Python",
+        "packages",
+        "ASSAY_HOME",
+        "disk",
+        "answers",
+        "entities",
+        "embedder",
+        "Prefect",
+        "judge",
+        "run folder",
+    }
     assert set(by_name(outcome)) == names
 
 

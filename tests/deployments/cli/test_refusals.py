@@ -1,4 +1,4 @@
-"""What can be checked is checked before a server or a judge starts."""
+"""Refusals of runs and deployments before a server or a judge starts."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Which run folders are removed: never baselines, runs in progress, other folders, or more than the policy says."""
+"""Removal of run folders: never baselines, runs in progress, other folders, or more than the policy says."""
 
 import json
 from dataclasses import replace
@@ -40,23 +40,23 @@ def runs(tmp_path: Path) -> Path:
     return root
 
 
-def expired(root: Path, keep_last: int | None = None, days: float | None = None, *kept: Path) -> list[str]:
+def find_names(root: Path, keep_last: int | None = None, days: float | None = None, *kept: Path) -> list[str]:
     before = None if days is None else NOW - timedelta(days=days)
     return [run.path.name for run in find_expired(root, RetentionPolicy(keep_last, before), kept)]
 
 
 def test_each_rule_keeps_its_runs(runs: Path) -> None:
-    assert expired(runs) == []
-    assert expired(runs, keep_last=2) == ["n5", "n4", "n3"]  # both weekly runs are among the last
-    assert expired(runs, days=30) == ["w90", "hand"]
-    assert expired(runs, keep_last=1, days=3.5) == ["w90", "n5", "n4"]
+    assert find_names(runs) == []
+    assert find_names(runs, keep_last=2) == ["n5", "n4", "n3"]  # both weekly runs are among the last
+    assert find_names(runs, days=30) == ["w90", "hand"]
+    assert find_names(runs, keep_last=1, days=3.5) == ["w90", "n5", "n4"]
     write(runs, "new", 0.01)
-    assert "new" not in expired(runs, days=0)
+    assert "new" not in find_names(runs, days=0)
 
 
 def test_baselines_and_runs_in_progress_stay(runs: Path) -> None:
     with RunFolder(runs / "n5").lock():
-        assert expired(runs, 1, 0, runs / "n4") == ["w90", "n3", "n2"]
+        assert find_names(runs, 1, 0, runs / "n4") == ["w90", "n3", "n2"]
         doomed = find_expired(runs, RetentionPolicy(1, NOW), ())
     assert [run.path.name for run in doomed] == ["w90", "n4", "n3", "n2"]
     with RunFolder(runs / "n3").lock():  # begins after the listing
