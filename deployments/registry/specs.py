@@ -19,6 +19,7 @@ from deployments.registry.triggers import (
     on_crash,
     on_index_rebuilt,
 )
+from flows.config.deploy_options import DeploySettings
 from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
 from tasks.options.option import OptionFacts, map_values
