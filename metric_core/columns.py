@@ -10,7 +10,13 @@ class ColumnType(StrEnum):
     TEXTS = "list of texts"
     IDS = "list of ids"
     RUBRICS = "mapping of score<number>_description to text"
+    NUMBER = "number"
+    FLAG = "true or false"
+    ANY = "any value"
 
+
+OWN_TYPES = (ColumnType.TEXT, ColumnType.TEXTS, ColumnType.NUMBER, ColumnType.FLAG, ColumnType.ANY)
+"""Types that a column of a plugin can have."""
 
 USER_INPUT = "user_input"
 RESPONSE = "response"

@@ -5,10 +5,10 @@ declaration would score from nothing, without an error.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from metric_core.columns import COLUMNS
+from metric_core.columns import COLUMNS, ColumnType
 from metric_core.errors import MetricError
 from metric_core.evidence import Evidence, product_of_usefulness, products_of
 from metric_core.records import Place, Question, Rating, Sample, Score, Side, Support, VerdictKind, VerdictRequest
@@ -27,6 +27,7 @@ class Declarations:
         key: Name of its scores.
         columns: Sample columns that it needs or may use.
         products: Products that it reads, with the products that they are computed from.
+        own_columns: Columns of the data beside those of a sample, with the types of their values.
         function: Name of a function of the metric that can read fewer products than its formula.
     """
 
@@ -34,6 +35,7 @@ class Declarations:
     key: str
     columns: frozenset[str]
     products: frozenset[Product]
+    own_columns: Mapping[str, ColumnType] = field(default_factory=dict)
     function: str = ""
 
     def before_verdicts(self) -> "Declarations":
@@ -52,6 +54,11 @@ class Declarations:
                 f"reads the column {name!r}, which it does not declare; add it to its columns, or to its "
                 "optional_columns if it can do without"
             )
+
+    def require_own_column(self, name: str) -> None:
+        """Raise MetricError if a column beside those of a sample is not declared."""
+        if name not in self.own_columns:
+            raise self.error(f"reads the column {name!r}, which it does not declare; add it to its own_columns")
 
     def require_product(self, product: Product) -> None:
         """Raise MetricError if a product is not declared."""
@@ -96,6 +103,10 @@ class DeclaredSample(Sample):
         """Return an attribute; columns only if they are declared."""
         if name == "row_id":
             return object.__getattribute__(self, "_whole").row_id
+        if name == "extras":
+            declared = object.__getattribute__(self, "_declared")
+            whole = object.__getattribute__(self, "_whole").extras
+            return _Guarded(whole or {}, declared.require_own_column)
         if name in COLUMNS:
             object.__getattribute__(self, "_declared").require_column(name)
             return getattr(object.__getattribute__(self, "_whole"), name)
@@ -177,7 +188,10 @@ class DeclaredEvidence(Evidence):
         return self._whole.requested
 
     def column(self, name: str) -> Any:
-        """Return a declared column; see `Evidence.column`."""
+        """Return a declared column; see `Evidence.column` and `Evidence.own_column`."""
+        kind = self._declared.own_columns.get(name)
+        if kind is not None:
+            return self._whole.own_column(name, kind)
         self._declared.require_column(name)
         return self._whole.column(name)
 
@@ -262,6 +276,10 @@ class _Guarded(Mapping[K, V]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    def __bool__(self) -> bool:
+        """Return whether there are entries at all; without, `entries or {}` would read undeclared ones as missing."""
+        return bool(self._whole)
 
     def _is_declared(self, key: K) -> bool:
         try:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from metric_core import reasons
+from metric_core.columns import ColumnType
 from metric_core.records import (
     PREMISE_TEXT,
     STATEMENT,
@@ -17,6 +18,7 @@ from metric_core.records import (
     Support,
     VerdictKind,
     VerdictRequest,
+    finite_number,
 )
 from metric_core.stages import PRODUCTS, Product, Stage, closure
 
@@ -57,6 +59,19 @@ _SIDES = {
     for product, parts in _CLOSURES.items()
 }
 """Product -> the sides whose claims it holds, or is computed from."""
+
+
+_OWN_TYPES: Mapping[ColumnType, type | tuple[type, ...]] = {
+    ColumnType.TEXT: str,
+    ColumnType.TEXTS: list,
+    ColumnType.FLAG: bool,
+    ColumnType.ANY: object,
+}
+
+
+def _has_type(value: Any, kind: ColumnType) -> bool:
+    is_right = isinstance(value, _OWN_TYPES[kind])
+    return is_right and (kind is not ColumnType.TEXTS or all(isinstance(item, str) for item in value))
 
 
 def context_premise(index: int) -> str:
@@ -165,6 +180,23 @@ class Evidence:
         value = getattr(self.sample, name)
         if value is None:
             raise MissingProductError(Score.undefined(reasons.missing_column(name)))
+        return value
+
+    def own_column(self, name: str, kind: ColumnType) -> Any:
+        """Return a column of the data that is no column of a sample, for plugins that declare it.
+
+        Raises:
+            MissingProductError: The row has no value, or one of another type.
+        """
+        value = (self.sample.extras or {}).get(name)
+        if value is None:
+            raise MissingProductError(Score.undefined(reasons.missing_column(name)))
+        if kind is ColumnType.NUMBER:
+            value = finite_number(value)  # a number in CSV is a text
+        elif not _has_type(value, kind):
+            value = None
+        if value is None:
+            raise MissingProductError(Score.undefined(reasons.wrong_type(name, kind)))
         return value
 
     def claim_ids(self, side: Side, product: Product) -> Sequence[str]:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from metric_core.columns import ColumnType
 from metric_core.declared_reads import Declarations, DeclaredEvidence, DeclaredSample
 from metric_core.errors import AssayError, MetricError, MetricParameterError
 from metric_core.evidence import Evidence, MissingProductError, premises_of
 from metric_core.judge_questions import Kind, RatingRequest
-from metric_core.reasons import missing_column
+from metric_core.reasons import missing_column, wrong_type
 from metric_core.records import Direction, Sample, Score, VerdictRequest
 from metric_core.score_checks import score_problem
 from metric_core.stages import Product, closure
@@ -74,6 +75,8 @@ class Metric:
             have separate reasons. Any other reason ends the run.
         failed: Reason -> description, for failed outcomes of the formula other than an unusable verdict, rating,
             reply or vector.
+        own_columns: Name -> type of columns of the data that are no columns of a sample. A row without a value of that
+            type is undefined.
         optional_columns: Function from parameters to the sample columns that the formula uses if the data has them.
         aliases: Other names of the metric.
         parameters: Name -> parameter.
@@ -102,6 +105,7 @@ class Metric:
     bounds: Callable[[Parameters], tuple[float, float] | None] = lambda _: (0.0, 1.0)
     undefined: Mapping[str, str]
     failed: Mapping[str, str] = field(default_factory=dict)
+    own_columns: Mapping[str, ColumnType] = field(default_factory=dict)
     optional_columns: Callable[[Parameters], tuple[str, ...]] = lambda _: ()
     aliases: tuple[str, ...] = ()
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
@@ -174,7 +178,7 @@ class MetricRequest:
         for name in ("columns", "optional_columns", "products", "bounds"):
             object.__setattr__(self, name, getattr(metric, name)(parameters))
         readable = frozenset({*self.columns, *self.optional_columns})
-        declared = Declarations(self._name, self.key, readable, closure(self.products))
+        declared = Declarations(self._name, self.key, readable, closure(self.products), self.metric.own_columns)
         object.__setattr__(self, "_declared", declared)
 
     @property
@@ -257,6 +261,8 @@ class MetricRequest:
         try:
             for column in self.columns:
                 evidence.column(column)
+            for column, kind in self.metric.own_columns.items():
+                evidence.own_column(column, kind)
             result = call(evidence)
         except MissingProductError as missing:
             return self._known_outcome(missing.outcome, evidence)
@@ -276,7 +282,9 @@ class MetricRequest:
         """Return the outcome of a gap, which a metric that raises the error itself cannot invent."""
         known = {gap.reason for gap in evidence.gaps.values()}
         known |= {rating.reason for rating in evidence.ratings.get(self.key, ())}
-        known |= {missing_column(column) for column in (*self.columns, *self.optional_columns)}
+        own = self.metric.own_columns
+        known |= {missing_column(column) for column in (*self.columns, *self.optional_columns, *own)}
+        known |= {wrong_type(column, kind) for column, kind in own.items()}
         if outcome.reason not in known:
             problem = f"raised MissingProductError for {outcome.reason!r}, which is no recorded gap"
             raise self._error(problem, evidence.sample)

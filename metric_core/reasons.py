@@ -25,6 +25,15 @@ NO_USABLE_REPLY = "no usable reply from the judge"
 NO_USABLE_VECTOR = "no usable vector from the embedder"
 
 
+def wrong_type(column: str, wanted: str) -> str:
+    """Return the reason for a value of a plugin's column that has another type than the plugin declares.
+
+    >>> wrong_type("priority", "number")
+    'priority is not a number'
+    """
+    return f"{column} is not a {wanted}"
+
+
 def cannot_answer(kind: str) -> str:
     """Return the reason for a judge that cannot answer a kind of question.
 

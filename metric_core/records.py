@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Support: TypeAlias = float | None
 """Support of a claim by a premise, in [0, 1]: 0 or 1 for binary verdicts, a probability otherwise.
@@ -139,6 +139,8 @@ class Sample:
     retrieved_context_ids: tuple[str, ...] | None = None
     reference_context_ids: tuple[str, ...] | None = None
     rubrics: Mapping[str, str] | None = None
+    extras: Mapping[str, Any] | None = None
+    """All other columns of the data, which plugins may declare."""
 
     @property
     def joined_contexts(self) -> str:

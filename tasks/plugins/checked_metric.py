@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from metric_core.columns import COLUMNS
+from metric_core.columns import COLUMN_ALIASES, COLUMNS, OWN_TYPES
 from metric_core.errors import AssayError, MetricError, PluginError
 from metric_core.judge_questions import RATING_KINDS, CustomKind, GenerateQuestion, RatingRequest
 from metric_core.metric import Metric, Parameter, Parameters
@@ -23,6 +23,7 @@ _KINDS: Mapping[str, tuple[type, str]] = {
     "parameters": (Mapping, "a mapping of names to metric_core.metric.Parameter"),
     "undefined": (Mapping, "a mapping of reasons to when they happen"),
     "failed": (Mapping, "a mapping of reasons to when they happen"),
+    "own_columns": (Mapping, "a mapping of columns to metric_core.columns.ColumnType"),
     "question_kinds": (tuple, "a tuple of kinds of questions"),
     "direction": (Direction, "a metric_core.records.Direction"),
 }
@@ -46,12 +47,22 @@ def check_declarations(metric: Metric, name: str) -> None:
     for part, (kind, wanted) in _KINDS.items():
         if not isinstance(value := getattr(metric, part), kind):
             raise PluginError(f"{name!r}: {part} is {value!r}, wanted {wanted}")
+    _check_own_columns(metric, name)
     for asked in metric.question_kinds:
         if not isinstance(asked, CustomKind) and asked not in RATING_KINDS:
             raise PluginError(f"{name!r}: the kind of question {asked!r} is unknown; create one with CustomKind")
     for key, parameter in metric.parameters.items():
         if not isinstance(parameter, Parameter):
             raise PluginError(f"{name!r}: the parameter {key} is {parameter!r}, wanted a metric_core.metric.Parameter")
+
+
+def _check_own_columns(metric: Metric, name: str) -> None:
+    for column, column_type in metric.own_columns.items():
+        if column in COLUMNS or column.casefold() in COLUMN_ALIASES:
+            raise PluginError(f"{name!r}: {column!r} is a column of samples; add it to columns, not to own_columns")
+        if column_type not in OWN_TYPES:
+            wanted = ", ".join(f"ColumnType.{each.name}" for each in OWN_TYPES)
+            raise PluginError(f"{name!r}: the column {column!r} has the type {column_type!r}, wanted one of {wanted}")
 
 
 class CheckedMetric:

@@ -40,7 +40,7 @@ MANIFEST_SCHEMA: dict[str, Any] = {
         "config": _OBJECT,
         "judge": _OBJECT,
         "panel": {"type": "array", "items": _OBJECT},
-        "embedder": _OBJECT,
+        "embedder": {"type": ["object", "null"]},  # null in a run that compares no vectors
         "language": _OBJECT,
         "recognizer": _OBJECT,
         "versions": {"type": "object", "additionalProperties": _TEXT},

@@ -1,6 +1,8 @@
 """Convert between Arrow tables and the records that stages work on."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -48,7 +50,7 @@ def _replace_surrogates(value: Any) -> Any:
 
 
 def _sample(row: Mapping[str, Any]) -> Sample:
-    rubrics = row["rubrics"]
+    rubrics, extras = row["rubrics"], row["extras"]
     return Sample(
         row_id=row["row_id"],
         user_input=row["user_input"],
@@ -59,7 +61,33 @@ def _sample(row: Mapping[str, Any]) -> Sample:
         retrieved_context_ids=_texts(row["retrieved_context_ids"]),
         reference_context_ids=_texts(row["reference_context_ids"]),
         rubrics=None if rubrics is None else {rubric["key"]: rubric["description"] for rubric in rubrics},
+        extras=None if extras is None else _LazyJson(extras),
     )
+
+
+class _LazyJson(Mapping[str, Any]):
+    """The object of a JSON text, parsed when it is first read: few stages read the columns of plugins.
+
+    Args:
+        text: JSON text of an object.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def _content(self) -> Mapping[str, Any]:
+        content: Mapping[str, Any] = json.loads(self._text)
+        return content
+
+    def __getitem__(self, name: str) -> Any:
+        return self._content[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._content)
+
+    def __len__(self) -> int:
+        return len(self._content)
 
 
 def _texts(values: list[str] | None) -> tuple[str, ...] | None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from metric_core import reasons
+from metric_core.columns import ColumnType
 from metric_core.errors import MetricError
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, Evidence, MissingProductError
 from metric_core.judge_questions import texts_of
@@ -27,6 +28,7 @@ WHOLE = Evidence(
         retrieved_context_ids=("1",),
         reference_context_ids=("1",),
         rubrics={},
+        extras={"priority": 1},
     ),
     claims={Side.RESPONSE: {"response:0": "It rains."}, Side.REFERENCE: {"reference:0": "Rain."}},
     verdicts={
@@ -99,6 +101,8 @@ UNDECLARED: Mapping[str, tuple[Callable[[Evidence], Any], str]] = {
     "column": (lambda e: e.column("reference"), "column 'reference'"),
     "sample": (lambda e: e.sample.user_input, "column 'user_input'"),
     "joined contexts": (lambda e: e.sample.joined_contexts, "column 'retrieved_contexts'"),
+    "own column": (lambda e: e.column("priority"), "column 'priority'"),
+    "extras": (lambda e: (e.sample.extras or {}).get("priority"), "column 'priority'"),
     "texts": (lambda e: texts_of(e.sample), "column 'retrieved_contexts'"),
 }
 
@@ -231,3 +235,35 @@ def test_an_error_in_a_builtin_formula_names_the_metric_and_the_row() -> None:
 
     with pytest.raises(MetricError, match=r"^the metric faithfulness raised ZeroDivisionError: no words \(row 'r1'\)$"):
         replace(METRICS["faithfulness"], compute=divide).request().score(WHOLE)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "wanted"),
+    [
+        (ColumnType.NUMBER, 3, Score.scored(3)),
+        (ColumnType.NUMBER, "2.5", Score.scored(2.5)),
+        (ColumnType.NUMBER, "high", Score.undefined("priority is not a number")),
+        (ColumnType.NUMBER, True, Score.undefined("priority is not a number")),
+        (ColumnType.NUMBER, None, Score.undefined("no priority")),
+        (ColumnType.FLAG, True, Score.scored(1)),
+        (ColumnType.FLAG, 1, Score.undefined("priority is not a true or false")),
+        (ColumnType.TEXT, 5, Score.undefined("priority is not a text")),
+        (ColumnType.TEXTS, [5], Score.undefined("priority is not a list of texts")),
+    ],
+)
+def test_an_own_column_has_the_declared_type_or_the_cell_is_undefined(
+    kind: ColumnType, value: Any, wanted: Score
+) -> None:
+    metric = replace(
+        TOY,
+        own_columns={"priority": kind},
+        bounds=constant_none,
+        compute=lambda _request, evidence: Score.scored(evidence.column("priority")),
+    )
+    sample = Sample(response="x", extras={} if value is None else {"priority": value})
+    assert metric.request().score(Evidence(sample)) == wanted
+    assert metric.request().score(Evidence(Sample(response="x"))) == Score.undefined("no priority")
+
+
+def constant_none(_parameters: Any) -> None:
+    return None

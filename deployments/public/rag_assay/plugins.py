@@ -6,6 +6,7 @@ open_packages()
 
 from metric_core import judge_questions, reasons  # noqa: E402 the packages are open only now
 from metric_core.citations import cited_contexts  # noqa: E402
+from metric_core.columns import ColumnType  # noqa: E402
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, BY_USER_INPUT, Evidence, context_premise  # noqa: E402
 from metric_core.judge_questions import (  # noqa: E402
     ChoiceQuestion,
@@ -54,6 +55,7 @@ __all__ = [
     "AnswerStatus",
     "ChoiceAnswer",
     "ChoiceQuestion",
+    "ColumnType",
     "CustomKind",
     "Direction",
     "Embedder",

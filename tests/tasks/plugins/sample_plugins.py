@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from metric_core.columns import ColumnType
 from metric_core.evidence import Evidence
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, QuestionKind, RatingRequest, ask_verdict
 from metric_core.metric import Metric, MetricRequest, Parameters, constant
@@ -77,6 +78,8 @@ BOUNDS_RAISE = replace(GOOD, bounds=_raising)
 BOUNDS_ONE = replace(GOOD, bounds=lambda _: (1,))  # type: ignore[arg-type,return-value]
 NO_NAME = replace(GOOD, name=None)  # type: ignore[arg-type]
 PLAIN_PARAMETER = replace(GOOD, parameters={"most": 5})  # type: ignore[dict-item]
+OWN_ALIAS = replace(GOOD, own_columns={"answer": ColumnType.TEXT})
+OWN_TYPE = replace(GOOD, own_columns={"priority": 5})  # type: ignore[dict-item]
 UPWARDS = replace(GOOD, direction="higher")  # type: ignore[arg-type]
 ASKS_NOTHING = replace(GOOD, ratings=lambda _sample, _parameters: None, products=constant(Product.RATINGS))  # type: ignore[arg-type,return-value]
 

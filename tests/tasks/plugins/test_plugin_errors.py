@@ -128,6 +128,8 @@ def test_a_metric_with_invalid_rating_questions(attribute: str, message: str) ->
         ("NO_NAME", "name is None, wanted a text"),
         ("PLAIN_PARAMETER", "the parameter most is 5, wanted a metric_core.metric.Parameter"),
         ("UPWARDS", "direction is 'higher', wanted a metric_core.records.Direction"),
+        ("OWN_ALIAS", "'answer' is a column of samples; add it to columns, not to own_columns"),
+        ("OWN_TYPE", "the column 'priority' has the type 5, wanted one of ColumnType.TEXT"),
         ("ASKS_NOTHING", "asks None, wanted a list of RatingRequest"),
     ],
 )

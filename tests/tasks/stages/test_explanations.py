@@ -109,7 +109,7 @@ def test_shards_change_nothing(tmp_path: Path) -> None:
     assert run_stage(explanations, whole, settings).table.equals(parts)
 
 
-def rated(**ratings: tuple[str, ...]) -> pa.Table:
+def rate(**ratings: tuple[str, ...]) -> pa.Table:
     """Return votes of one metric by template."""
     rows = [
         {"row_id": "row-1", "metric": "kind", "template": name, "vote": i, "value": vote, "status": "answered"}
@@ -126,7 +126,7 @@ POLITE = MetricSettings(
 
 def test_the_most_frequent_vote_of_a_rating_is_explained(tmp_path: Path) -> None:
     judge = script(tmp_path, says("rating_explanation", "It pours.", answer={"explanation": "It is curt."}))
-    given = {Stage.SAMPLES: samples_table(SAMPLE), Stage.RATINGS: rated(aspect=("0", "1", "0"))}
+    given = {Stage.SAMPLES: samples_table(SAMPLE), Stage.RATINGS: rate(aspect=("0", "1", "0"))}
     settings = ExplanationsSettings(judge=judge, explained="ratings", metrics=(POLITE,))
     output = run_stage(explanations, given, settings)
     assert cells(output.table, "kind", "metric", "template", "text") == [("rating", "kind", "aspect", "It is curt.")]
@@ -139,7 +139,7 @@ def test_verdicts_and_ratings_are_explained_apart(tmp_path: Path) -> None:
         says("explanation", answer={"explanation": "verdict"}),
         says("rating_explanation", answer={"explanation": "rating"}),
     )
-    given = {**tables(), Stage.RATINGS: rated(aspect=("0",))}
+    given = {**tables(), Stage.RATINGS: rate(aspect=("0",))}
     expected: dict[Explained, set[str]] = {
         "unsupported": {"verdict"},
         "ratings": {"rating"},
