@@ -104,6 +104,13 @@ def test_a_manifest_that_is_not_ours_is_refused(run: Path, entry: str, value: An
         READERS[reader](run)
 
 
+@pytest.mark.parametrize("reader", ["compare", "report", "export", "failed"])
+def test_a_run_that_compares_no_vectors_has_no_embedder(run: Path, reader: str) -> None:
+    path = run / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"embedder": None}))
+    READERS[reader](run)
+
+
 @pytest.mark.parametrize("name", ["run.json", "summary.json", "scores.parquet", "stages/samples.parquet"])
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"[" * 100_000, None], ids=["empty", "start", "deep", "folder"])
 def test_a_damaged_file_is_named(run: Path, name: str, content: bytes | None) -> None:
