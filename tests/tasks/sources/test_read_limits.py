@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from metric_core.errors import BadRowsError, SourceError
-from tasks.sources import SourceOptions, read_limits, read_samples
-from tasks.sources.read_limits import BATCH_BYTES
+from tasks.sources import SourceOptions, read_limits, read_samples, sample_reader
+from tasks.sources.readers import arrow_tables
 from tasks.sources.readers.arrow_tables import _row_bytes
 from tests.tasks.sources.helpers import column, read, write_lines
 
@@ -71,17 +71,19 @@ def test_a_record_that_is_too_large_ends_a_csv_file(cell: str, tmp_path: Path) -
         assert read(tmp_path / "log.csv", {})[1].num_rows == 3
 
 
-def test_a_text_that_many_rows_share_is_held_once(tmp_path: Path) -> None:
-    texts = pa.array(["x" * MEGABYTE, "y"])
+def test_a_text_that_many_rows_share_is_held_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (arrow_tables, sample_reader):
+        monkeypatch.setattr(module, "BATCH_BYTES", MEGABYTE)
+    texts = pa.array(["x" * (MEGABYTE // 16), "y"])
     shared = pa.DictionaryArray.from_arrays(pa.array([0] * 150 + [1]), texts)
     passages = pa.ListArray.from_arrays(pa.array(range(152), pa.int32()), shared)
     pq.write_table(pa.table({"response": shared, "retrieved_contexts": passages}), tmp_path / "log.parquet")
-    assert (tmp_path / "log.parquet").stat().st_size < MEGABYTE
+    assert (tmp_path / "log.parquet").stat().st_size < MEGABYTE // 2
     arrow, seen = pa.total_allocated_bytes(), 0
     for table in read_samples(tmp_path / "log.parquet", SourceOptions(), {}):
         seen += table.num_rows
-        assert table.nbytes <= BATCH_BYTES + 4 * MEGABYTE
-        assert pa.total_allocated_bytes() - arrow < 5 * BATCH_BYTES
+        assert table.nbytes <= 2 * MEGABYTE
+        assert pa.total_allocated_bytes() - arrow < 8 * MEGABYTE
     assert seen == 151
 
 
