@@ -36,6 +36,7 @@ MANIFEST_SCHEMA: dict[str, Any] = {
         "bad_rows": {"type": "array", "items": {"type": "object", "required": ["number", "problem"]}},
         "warnings": _TEXTS,
         "server_warnings": _TEXTS,
+        "foreign_answers": _TEXTS,
         "failures": _TEXTS,
         "config": _OBJECT,
         "judge": _OBJECT,
@@ -66,7 +67,7 @@ MANIFEST_SCHEMA: dict[str, Any] = {
         },
     },
 }
-"""What the verbs read of run.json."""
+"""The part of run.json that the verbs read."""
 
 SUMMARY_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -90,7 +91,7 @@ SUMMARY_SCHEMA: dict[str, Any] = {
         },
     },
 }
-"""What the verbs read of summary.json."""
+"""The part of summary.json that the verbs read."""
 
 
 def check_json(content: Any, schema: Mapping[str, Any], path: Path) -> None:
