@@ -64,14 +64,7 @@ def claim_newest(own: ArrivedEvent, quiet: timedelta, longest: timedelta) -> Ind
         run = wait_for_server(lambda: client.read_flow_run(mine.run))
         if run.deployment_id is None:  # started by hand, so no other run waits
             return mine.rebuilt
-        others = _wait_until_quiet(client, run, mine, (quiet, longest))
-        best = newest_of([mine, *others])
-        if best is not mine:
-            parameters = {**run.parameters, **parameters_of(best)}
-            wait_for_server(lambda: client.update_flow_run(mine.run, parameters=parameters))
-        for each in others:
-            _supersede(client, each, best, run.name)
-    return best.rebuilt
+        return _claim_until_quiet(client, run, mine, (quiet, longest))
 
 
 def newest_of(waiting: Sequence[WaitingRun]) -> WaitingRun:
@@ -105,25 +98,36 @@ def seconds_to_wait(arrivals: Sequence[datetime], now: datetime, quiet: timedelt
     return min(max(arrivals) + quiet - now, min(arrivals) + longest - now).total_seconds()
 
 
-def _wait_until_quiet(
+def _claim_until_quiet(
     client: SyncPrefectClient, run: FlowRun, mine: WaitingRun, limits: tuple[timedelta, timedelta]
-) -> list[WaitingRun]:
-    """Wait for the end of a burst, and return the other runs of the index that wait."""
+) -> IndexRebuilt:
+    """Claim the events of a burst as they arrive, and return the newest version when the burst is over."""
     quiet, longest = limits
+    best, arrivals = mine, [mine.event.received]
     started = changed = time.monotonic()
-    known: set[UUID] = set()
     while True:
-        others = wait_for_server(lambda: _read_waiting(client, run, mine.rebuilt.index))
+        if others := wait_for_server(lambda: _read_waiting(client, run, mine.rebuilt.index)):
+            changed = time.monotonic()
+            arrivals += (each.event.received for each in others)
+            best = _claim(client, run, best, others)
         now = time.monotonic()
-        if {each.run for each in others} - known:
-            changed, known = now, known | {each.run for each in others}
         # The clocks of the server and of this machine may differ, which must not make the run wait any longer.
         left = min(changed + quiet.total_seconds(), started + longest.total_seconds()) - now
-        arrivals = [each.event.received for each in (mine, *others)]
         left = min(left, seconds_to_wait(arrivals, datetime.now(UTC), quiet, longest))
         if left <= 0:
-            return others
+            return best.rebuilt
         time.sleep(min(left, _POLL))
+
+
+def _claim(client: SyncPrefectClient, run: FlowRun, best: WaitingRun, others: Sequence[WaitingRun]) -> WaitingRun:
+    """Let this run evaluate the newest version so far, and then end the runs that wait; return the newest one."""
+    newer = newest_of([best, *others])
+    if newer is not best:
+        parameters = {**run.parameters, **parameters_of(newer)}
+        wait_for_server(lambda: client.update_flow_run(run.id, parameters=parameters))
+    for each in others:
+        _supersede(client, each, newer, run.name)
+    return newer
 
 
 def _read_waiting(client: SyncPrefectClient, run: FlowRun, index: str) -> list[WaitingRun]:

@@ -294,7 +294,7 @@ def test_endless_burst_evaluates_the_newest_version_so_far(ground: Ground) -> No
 
     def announced() -> list[FlowRun]:
         emit_index_rebuilt("endless", str(next(versions)), dataset)
-        time.sleep(1)
+        time.sleep(2)
         runs = ground.runs("index-rebuilt-endless")
         return [run for run in runs if run.state_type is StateType.RUNNING and run.parameters["version"] != "1"]
 
