@@ -56,7 +56,7 @@ class BoundedStream(io.RawIOBase):
 
     Args:
         stream: Stream of decompressed bytes.
-        limits: Bounds.
+        limits: Bounds on what is read.
         size: Size of the file; None if it is not known.
         name: Name of the file in messages.
     """
