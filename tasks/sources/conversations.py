@@ -8,7 +8,7 @@ HINT = (
     "samples with several turns are planned; today a sample is one question with one response. Make one row per turn: "
     "the last user message as user_input (with the turns before it if it needs them), the answer as response"
 )
-"""What users can do with conversations today."""
+"""Advice on evaluating conversations."""
 
 _COLUMNS = frozenset({"messages", "conversation", "conversations", "turns", "dialogue", "dialog", "chat_history"})
 _SPEAKERS = frozenset({"role", "type", "from", "speaker"})

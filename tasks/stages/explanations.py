@@ -22,7 +22,7 @@ from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_samples_table
 
 Explained: TypeAlias = Literal["unsupported", "all", "ratings"]
-"""What to explain: the verdicts on claims that say no, all verdicts on claims and all ratings, or all ratings."""
+"""Explained answers: verdicts on claims that say no, all verdicts on claims and all ratings, or all ratings."""
 
 RATING = "rating"
 """Kind of the explanation of a rating."""
