@@ -84,12 +84,12 @@ def _repetitions(
         weights /= weights.sum()
         truth = float(weights @ labels[~known])
         run = generator.choice(scores[~known], size=int((~known).sum()), p=weights)
-        error = estimate_judge_error(labels[known], scores[known], groups[known].tolist())
+        error = estimate_judge_error(labels[known], scores[known], groups[known].tolist(), (0.0, 1.0))
         plain = mean_interval(run)
         if error is None or plain is None:
             continue
         corrected = correct_mean(error, Units.from_values(run))
-        low, high = corrected.interval.low, corrected.interval.high
+        low, high = corrected.interval().low, corrected.interval().high
         middle = (low + high) / 2 if corrected.value is None else corrected.value
         covered = plain.low <= truth <= plain.high, low <= truth <= high
         yield *map(float, covered), abs(float(run.mean()) - truth), abs(middle - truth), (high - low) / 2

@@ -1,7 +1,7 @@
 """The flow `calibrate`: evaluate labelled rows, and compare the judge with the labels of people."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -17,26 +17,35 @@ from flows.evaluate import evaluate
 from flows.execution.calibration_lookup import judge_name, metric_fingerprint
 from flows.execution.run import running_judge
 from metric_core.calibration.calibrate import HumanAgreement, measure_agreement
-from metric_core.calibration.judge_error import estimate_judge_error
+from metric_core.calibration.judge_error import estimate_judge_error, is_crooked, lack_of_fit
 from metric_core.calibration.labels import LabelRules, Scale
-from metric_core.errors import ConfigError
+from metric_core.calibration.transfer import check_transfer
+from metric_core.errors import ConfigError, SourceError
 from metric_core.metric import MetricRequest
 from metric_core.registry import default_suite
 from metric_core.statistics.resampling import SEED
 from tasks.calibration import calibration_files
-from tasks.calibration.calibration_files import Calibration
+from tasks.calibration.bias_correction import BIAS_CORRECTED, LabelScale, correct_means, known_judge_errors
+from tasks.calibration.calibration_files import Audit, Calibration, JudgeName
 from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
-from tasks.models.run_models import RunModels, models_for
+from tasks.calibration.run_labels import write_labels
+from tasks.models.run_models import models_for
 from tasks.options.narrow import narrow
 from tasks.options.settings import Settings
 from tasks.prefect_support.patience import crash_without_server
 from tasks.reports.calibration.calibration_text import calibration_markdown
 from tasks.reports.run.report_page import write_report
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.run_folder import CALIBRATION, MANIFEST, RunFolder
+from tasks.runs.row_grouping import group_names, read_groups
+from tasks.runs.run_folder import CALIBRATION, MANIFEST, SUMMARY, RunFolder
 from tasks.sources import SourceOptions, available_columns
 
 ARTIFACT = "assay-calibration"
+_NO_LABELS = "there is nothing to calibrate on: name the labelled data as SOURCE"
+_REFUSED = (
+    "the scores do not depend on the grades along a straight line (p = {p:.2g}), so that a mean score does not "
+    "determine a mean grade"
+)
 _PREFIXES = ("label_", "human_", "gold_")
 _SHORTEST_NAME = 5
 
@@ -51,6 +60,17 @@ class CalibrationRequest(Settings):
     )
     positive: str | None = Field(None, description="Label that means yes. Default: 1, yes or true.")
     span: tuple[float, float] | None = Field(None, description="Lowest and highest grade.")
+    sampling: str | None = Field(
+        None,
+        description="random if the labelled rows are a random sample of all; unknown; or the column with the "
+        "probability with which each row was drawn. Default: the column label_probability; without it, unknown.",
+    )
+    run: str | None = Field(
+        None, description="Finished run that the labels are about; its scores are used, and no judge is asked."
+    )
+    audit: bool = Field(
+        False, description="Check whether the calibration of the run holds for its rows, instead of replacing it."
+    )
     seed: int = Field(SEED, ge=0, description="Seed of the resampling.")
     keep: bool = Field(True, description="Save the calibration in ASSAY_HOME, for later runs of this judge.")
 
@@ -68,11 +88,15 @@ class CalibrationResult:
         folder: The run folder of the evaluation, with calibration.json in it.
         calibration: The calibration.
         kept: File that later runs read; None if it was not saved.
+        audit: Result of an audit; None if none was asked for.
+        corrected: Entry of the metric's bias-corrected mean in summary.json; None if there is none.
     """
 
     folder: str
     calibration: Calibration
     kept: str | None
+    audit: Audit | None = None
+    corrected: Mapping[str, Any] | None = None
 
 
 @flow(name="calibrate", persist_result=False, validate_parameters=True)
@@ -89,21 +113,78 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
     Raises:
         AssayError: Anything that the user can fix; the message says how.
     """
+    if request.run is not None:
+        return calibrate_run(request)
     ready = prepare(request)
     with running_judge(ready.config) as config:
         evaluation = evaluate(config)
-        calibration = _calibration(ready, config, Path(evaluation.folder), models_for(str(flow_run.id)))
+        models = models_for(str(flow_run.id))
+        identity = metric_fingerprint(config, ready.metric, models)
+        judge = judge_name(config, models)
+    measured = _measure(request, FinishedRun(evaluation.folder), ready.metric, ready.data, (identity, judge))
+    calibration = measured.calibration
     folder = RunFolder(Path(evaluation.folder))
     calibration_files.save(calibration, folder.path / CALIBRATION)
     kept = calibration_files.save_latest(calibration) if request.keep else None
-    _write_to_run(folder, calibration)
+    corrected = _write_to_run(folder, calibration, measured.rows, _entry(calibration))
     create_markdown_artifact(
         calibration_markdown(calibration),
         key=ARTIFACT,
         description=f"{calibration.metric} compared with {calibration.label}",
     )
     return CalibrationResult(
-        folder=evaluation.folder, calibration=calibration, kept=None if kept is None else str(kept)
+        folder=evaluation.folder,
+        calibration=calibration,
+        kept=None if kept is None else str(kept),
+        corrected=corrected,
+    )
+
+
+def calibrate_run(request: CalibrationRequest) -> CalibrationResult:
+    """Compare labels with the scores of a finished run, and write what follows into its folder. No judge is asked.
+
+    Args:
+        request: The run, the labels and how to read them.
+
+    Raises:
+        AssayError: Anything that the user can fix; the message says how.
+    """
+    run = FinishedRun(str(request.run))
+    data = _read_data(request)
+    if (by := request.config.by or run.config.get("by")) is not None:
+        groups = read_groups(run.samples(), by)
+        ids = [row_id for shard in run.samples() for row_id in shard["row_id"].to_pylist()]
+        data = replace(data, groups=dict(zip(ids, group_names(ids, groups), strict=True)))
+    metric = _metric_of_run(request, run)
+    entry = run.manifest.get("calibration") or {}
+    judge = run.manifest.get("judge") or {}
+    name = JudgeName(**{field: str(judge.get(field) or "") for field in ("backend", "model", "revision")})
+    identity = (entry.get("identities") or {}).get(metric.key, "")
+    measured = _measure(request, run, metric, data, (identity, name))
+    calibration = measured.calibration
+    folder = RunFolder(run.folder)
+    known = (entry.get("metrics") or {}).get(metric.key)
+    if request.audit:
+        audit = _audit(run, metric.key, known, calibration)
+        kept = calibration_files.save_audit(metric.key, known["created"], audit) if request.keep and known else None
+        facts = {**(known or {}), "audit": audit.model_dump(mode="json")}
+    else:
+        audit = None
+        if request.keep and not identity:
+            raise ConfigError(
+                f"{run.folder} does not record what determines the scores of {metric.key}, so that its calibration "
+                "cannot be saved for later runs: an older rag-assay made it. Evaluate it again, or use --no-keep."
+            )
+        calibration_files.save(calibration, folder.path / CALIBRATION)
+        kept = calibration_files.save_latest(calibration) if request.keep else None
+        facts = _entry(calibration)
+    corrected = _write_to_run(folder, calibration, measured.rows, facts)
+    return CalibrationResult(
+        folder=str(run.folder),
+        calibration=calibration,
+        kept=None if kept is None else str(kept),
+        audit=audit,
+        corrected=corrected,
     )
 
 
@@ -133,9 +214,13 @@ def prepare(request: CalibrationRequest) -> Ready:
     """
     config = request.config
     if config.source is None:
-        raise ConfigError("there is nothing to calibrate on: name the labelled data as SOURCE")
+        raise ConfigError(_NO_LABELS)
+    if request.audit:
+        raise ConfigError(
+            "an audit is about a finished run: name it with --run RUN, and the labels of its rows as SOURCE"
+        )
     options = narrow(config, SourceOptions)
-    data = read_labelled(config.source, options, request.rules, config.by)
+    data = _read_data(request)
     config = config.model_copy(update={"calibration": "none", "explain": "none", "baseline": None})
     if request.metric is not None:
         config = config.model_copy(update={"metrics": (request.metric,)})
@@ -143,6 +228,28 @@ def prepare(request: CalibrationRequest) -> Ready:
     metric = requested[0] if len(requested) == 1 else _guess_metric(request, requested)
     metrics = (metric.key,) if config.metrics is None else (config.metrics[requested.index(metric)],)
     return Ready(request, config.model_copy(update={"metrics": metrics}), metric, data)
+
+
+def _read_data(request: CalibrationRequest) -> LabelledData:
+    config = request.config
+    if config.source is None:
+        raise ConfigError(_NO_LABELS)
+    by = config.by if request.run is None else None  # of all rows of a run, only the run knows the groups
+    return read_labelled(config.source, narrow(config, SourceOptions), request.rules, by, request.sampling)
+
+
+def _metric_of_run(request: CalibrationRequest, run: FinishedRun) -> MetricRequest:
+    """Return the metric of a run that the labels are about."""
+    computed = run.requests
+    if request.metric is None:
+        return computed[0] if len(computed) == 1 else _guess_metric(request, computed)
+    found = [
+        metric for metric in computed if request.metric in (metric.key, metric.metric.name, *metric.metric.aliases)
+    ]
+    if len(found) != 1:
+        names = ", ".join(metric.key for metric in computed)
+        raise ConfigError(f"the run {run.folder} has no metric {request.metric!r}; it has: {names}")
+    return found[0]
 
 
 def _guess_metric(request: CalibrationRequest, possible: Sequence[MetricRequest]) -> MetricRequest:
@@ -162,21 +269,33 @@ def _is_about(label: str, request: MetricRequest) -> bool:
     return any(name in label or (len(label) >= _SHORTEST_NAME and name.startswith(label)) for name in names)
 
 
-def _calibration(ready: Ready, config: RunConfig, folder: Path, models: RunModels) -> Calibration:
-    request, metric = ready.request, ready.metric
-    run = FinishedRun(folder)
-    rows = pair_labels(run, metric, ready.data, request.rules)
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """A calibration and the rows that it was measured on."""
+
+    calibration: Calibration
+    rows: PairedLabels
+
+
+def _measure(
+    request: CalibrationRequest,
+    run: FinishedRun,
+    metric: MetricRequest,
+    data: LabelledData,
+    judge: tuple[str, JudgeName],
+) -> _Measured:
+    rows = pair_labels(run, metric, data, request.rules)
     agreement = measure_agreement(rows.judged, request.seed)
-    return Calibration(
+    calibration = Calibration(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        identity=metric_fingerprint(config, metric, models),
-        judge=judge_name(config, models),
+        identity=judge[0],
+        judge=judge[1],
         metric=metric.key,
         name=metric.metric.name,
         parameters=dict(metric.parameters),
-        verdict=config.verdict_kind,
-        source=config.source or "",
-        data=_data_digest(run, ready.data),
+        verdict=str(run.config.get("verdict") or request.config.verdict_kind),
+        source=request.config.source or "",
+        data=_data_digest(run, data),
         label=request.label,
         positive=request.positive,
         scale=rows.judged.scale,
@@ -186,20 +305,52 @@ def _calibration(ready: Ready, config: RunConfig, folder: Path, models: RunModel
         versions={"rag-assay": version("rag-assay")},
         **_results(agreement, rows),
     )
+    return _Measured(calibration, rows)
 
 
 def _results(agreement: HumanAgreement, rows: PairedLabels) -> dict[str, Any]:
     judged = rows.judged
     has_ends = judged.scale is Scale.BINARY or rows.span is not None
-    error = estimate_judge_error(judged.labels, judged.scores, judged.groups) if has_ends else None
+    arguments = (judged.labels, judged.scores, judged.groups)
+    curve = lack_of_fit(*arguments) if has_ends and judged.scale is Scale.GRADED else None
+    refused = _REFUSED.format(p=curve) if is_crooked(curve) else ""
     return {
         "figures": agreement.figures,
         "best": agreement.best,
         "middle": agreement.middle,
         "map": agreement.map,
-        "error": error,
-        "warnings": rows.warnings,
+        "error": estimate_judge_error(*arguments, judged.bounds) if has_ends and not refused else None,
+        "refused": refused,
+        "warnings": (*rows.warnings, *([f"no bias-corrected mean: {refused}"] if refused else [])),
     }
+
+
+def _audit(run: FinishedRun, key: str, known: Mapping[str, Any] | None, calibration: Calibration) -> Audit:
+    """Compare the judge's error on newly labelled rows of a run with that of the calibration that covers the run."""
+    before = known_judge_errors(run.manifest).get(key)
+    if known is None or before is None:
+        raise ConfigError(
+            f"there is nothing to audit: no calibration with an error of the judge covers {key} in {run.folder}. "
+            "Without --audit, the labels make one."
+        )
+    if calibration.error is None:
+        raise SourceError(
+            f"the {calibration.counts.compared} labelled rows do not determine how the judge errs on {key}: label more "
+            "rows, with different labels"
+        )
+    scale = LabelScale.from_facts(known)
+    if scale.span != calibration.span:
+        raise ConfigError(f"the calibration has the grades {scale.span}, the labels {calibration.span}; name --range")
+    found = check_transfer(before, calibration.error)
+    return Audit(
+        created=calibration.created,
+        run=str(run.folder),
+        labelled=calibration.counts.compared,
+        p=found.p,
+        holds=found.holds,
+        good=found.good,
+        bad=found.bad,
+    )
 
 
 def _data_digest(run: FinishedRun, data: LabelledData) -> str:
@@ -207,11 +358,28 @@ def _data_digest(run: FinishedRun, data: LabelledData) -> str:
     return calibration_files.digest_rows([*digests, *sorted(data.labels.values.items())])
 
 
-def _write_to_run(folder: RunFolder, calibration: Calibration) -> None:
-    """Write the calibration to the manifest of its own run."""
-    manifest = folder.read_json(MANIFEST)
-    facts = calibration.manifest_entry(calibration.verdict, applied=False)
-    # These rows are labelled, so their mean label needs no estimate.
-    entry = {"metrics": {calibration.metric: {**facts, "error": None}}, "not_covered": []}
-    folder.write_json(MANIFEST, {**manifest, "calibration": entry})
+def _entry(calibration: Calibration) -> dict[str, Any]:
+    return calibration.manifest_entry(calibration.verdict, applied=False)
+
+
+def _write_to_run(
+    folder: RunFolder, calibration: Calibration, rows: PairedLabels, facts: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
+    """Write labels and calibration to the run of the labelled rows; return its bias-corrected mean."""
+    manifest, summary = folder.read_json(MANIFEST), folder.read_json(SUMMARY)
+    key = calibration.metric
+    own = {
+        "label": calibration.label,
+        "span": calibration.span,
+        "is_random": rows.is_random and rows.of_run is not None,
+    }
+    if rows.of_run is not None:
+        write_labels(folder.path, key, rows.of_run)
+    entry = {"not_covered": [], **(manifest.get("calibration") or {})}
+    entry["metrics"] = {**(entry.get("metrics") or {}), key: {**facts, "own": own}}
+    manifest = {**manifest, "calibration": entry}
+    folder.write_json(MANIFEST, manifest)
+    corrected = correct_means(folder.path, manifest)
+    folder.write_json(SUMMARY, {**summary, BIAS_CORRECTED: corrected})
     write_report(folder.path)
+    return corrected.get(key)

@@ -47,6 +47,33 @@ Range = Annotated[
         help="Lowest and highest grade. Default: the range of the metric, if it contains all grades.",
     ),
 ]
+Sampling = Annotated[
+    str | None,
+    typer.Option(
+        "--sampling",
+        envvar="ASSAY_CALIBRATE_SAMPLING",
+        metavar="random|unknown|COLUMN",
+        help="random: the labelled rows are a random sample of all rows. COLUMN: it holds the probability with which "
+        "each row was drawn. Default: the column label_probability, if there is one; else unknown.",
+    ),
+]
+Run = Annotated[
+    str | None,
+    typer.Option(
+        "--run",
+        envvar="ASSAY_CALIBRATE_RUN",
+        metavar="RUN",
+        help="Finished run whose rows the labels are about. Its scores are used, and no judge is asked.",
+    ),
+]
+AuditFlag = Annotated[
+    bool,
+    typer.Option(
+        "--audit",
+        envvar="ASSAY_CALIBRATE_AUDIT",
+        help="Test with these labels whether the calibration that covers --run still holds, instead of replacing it.",
+    ),
+]
 Seed = Annotated[int | None, seed_option("ASSAY_CALIBRATE_SEED")]
 Keep = Annotated[
     bool,
@@ -65,19 +92,29 @@ def calibrate(
     metric: Metric = None,
     positive: Positive = None,
     span: Range = None,
+    sampling: Sampling = None,
+    run: Run = None,
+    audit: AuditFlag = False,
     seed: Seed = None,
     keep: Keep = True,
     as_json: Json = False,
     verbose: Verbose = False,
 ) -> None:
     """Measure the agreement of a judge with human labels."""
-    options = {"label": label, "metric": metric, "positive": positive, "keep": keep}
-    result = _run_calibration(
-        config, {**options, "span": _span(span)} | ({} if seed is None else {"seed": seed}), verbose, as_json
-    )
+    options: dict[str, Any] = {"label": label, "metric": metric, "positive": positive, "keep": keep}
+    options |= {"span": _span(span), "sampling": sampling, "run": run, "audit": audit}
+    options |= {} if seed is None else {"seed": seed}
+    if run is None:
+        result = _run_calibration(config, options, verbose, as_json)
+    else:
+        from flows.calibrate import CalibrationRequest, calibrate_run  # noqa: PLC0415 Prefect loads slowly
+
+        result = calibrate_run(CalibrationRequest(config=config, **options))
     if as_json:
         content = result.calibration.model_dump(mode="json")
-        stdout.print_json(json.dumps({"folder": result.folder, "kept": result.kept, **content}))
+        audit_result = None if result.audit is None else result.audit.model_dump(mode="json")
+        facts = {"folder": result.folder, "kept": result.kept, "audit": audit_result, "corrected": result.corrected}
+        stdout.print_json(json.dumps({**facts, **content}))
     else:
         _print(result)
 
@@ -112,7 +149,11 @@ def _span(text: str | None) -> tuple[float, float] | None:
 
 
 def _print(result: "CalibrationResult") -> None:
-    from tasks.reports.calibration.calibration_text import count_line, figure_rows  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.reports.calibration.calibration_text import (  # noqa: PLC0415 keeps `assay --help` quick
+        count_line,
+        figure_rows,
+        result_lines,
+    )
 
     calibration = result.calibration
     for warning in calibration.warnings:
@@ -128,7 +169,7 @@ def _print(result: "CalibrationResult") -> None:
     for row in figure_rows(calibration):
         table.add_row(*row)
     print_table(stdout, table)
-    for line in _lines(calibration):
+    for line in [*_lines(calibration), *result_lines(result.calibration.metric, result.corrected, result.audit)]:
         stdout.print(line, markup=False, soft_wrap=True)
     stdout.print(f"run folder: {result.folder}", markup=False, soft_wrap=True)
     if result.kept is not None:

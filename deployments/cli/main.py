@@ -19,6 +19,7 @@ from deployments.cli import (
     init,
     job,
     judge,
+    label_sample,
     metrics,
     plan,
     prompts,
@@ -96,6 +97,7 @@ app.command("run", epilog=_RUN_EXAMPLES)(run.run)
 app.command("rerun")(rerun.rerun)
 app.command("compare", epilog=_COMPARE_EXAMPLES)(compare.compare)
 app.command("calibrate")(calibrate.calibrate)
+app.command("label-sample")(label_sample.label_sample)
 app.command("plan")(plan.plan)
 app.command("prune")(prune.prune)
 app.command("store")(store.store)

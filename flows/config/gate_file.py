@@ -22,7 +22,7 @@ from metric_core.gates.rules import (
 from tasks.options.option import Option, OptionGroup
 
 _SHORT = re.compile(
-    r"\s*(?P<metric>.+?)\s*(?:\.\s*(?P<statistic>mean|median|least|greatest))?\s*(?P<sign>>=|<=)\s*(?P<threshold>\S+)\s*"
+    r"\s*(?P<metric>.+?)\s*(?:\.\s*(?P<statistic>mean|corrected|median|least|greatest))?\s*(?P<sign>>=|<=)\s*(?P<threshold>\S+)\s*"
 )
 
 

@@ -17,7 +17,7 @@ from flows.execution.stage_settings import judged_settings, stage_settings
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.errors import ConfigError
 from metric_core.metric import MetricRequest
-from metric_core.stages import Stage, closure
+from metric_core.stages import Stage, any_judged, closure
 from tasks.calibration import calibration_files
 from tasks.calibration.calibration_files import Calibration, JudgeName
 from tasks.models.run_models import RunModels
@@ -86,7 +86,12 @@ def calibration_entry(config: RunConfig, plan: Plan, models: RunModels) -> dict[
     metrics = {
         key: each.manifest_entry(config.verdict_kind, key in applied) for key, each in calibrations.by_metric.items()
     }
-    return {"metrics": metrics, "not_covered": list(calibrations.not_covered)}
+    identities = {
+        request.key: metric_fingerprint(config, request, models)
+        for request in plan.requests
+        if any_judged(request.products)
+    }
+    return {"metrics": metrics, "not_covered": list(calibrations.not_covered), "identities": identities}
 
 
 def with_maps(

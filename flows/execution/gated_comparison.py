@@ -8,11 +8,11 @@ from flows.config.gate_file import GateSettings
 from metric_core.errors import ConfigError, NotComparableError
 from metric_core.gates.checks import check_gate
 from metric_core.gates.judge_agreement import Agreements
-from metric_core.gates.rules import Gate, GateResult, Outcome
+from metric_core.gates.rules import Gate, GateResult, Outcome, Statistic
 from metric_core.statistics.comparison import compare
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import SEED
-from tasks.calibration.bias_correction import correct_differences
+from tasks.calibration.bias_correction import correct_differences, find_corrections
 from tasks.calibration.human_agreement import read_agreements
 from tasks.comparison.run_comparison import RunComparison, Side
 from tasks.comparison.run_differences import RunDifferences, find_differences
@@ -65,10 +65,8 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
         b=Side.from_run(after),
         differences=differences,
         metrics=tuple(compare([column for column in columns if column.a and column.b], options.seed, options.top)),
-        gate=_apply_rules(
-            gate, columns, options, _agreements(after, before if _is_judged_differently(differences) else None)
-        ),
-        bias_corrected=correct_differences(before.manifest, after.manifest, columns),
+        gate=_apply_rules(gate, columns, options, after, before if _is_judged_differently(differences) else None),
+        bias_corrected=correct_differences((before.folder, before.manifest), (after.folder, after.manifest), columns),
         seed=options.seed,
         match=options.matching.match,
         by=options.matching.by,
@@ -94,7 +92,7 @@ def apply_gate(run: Path, options: CompareOptions) -> RunComparison:
     finished = FinishedRun(run)
     options = _group_as_evaluated(options, finished)
     columns = RunPair.from_runs(None, finished, options.matching).columns()
-    checked = _apply_rules(gate, columns, options, _agreements(finished, None))
+    checked = _apply_rules(gate, columns, options, finished)
     return RunComparison(b=Side.from_run(finished), gate=checked, seed=options.seed, by=options.matching.by)
 
 
@@ -105,11 +103,27 @@ def _group_as_evaluated(options: CompareOptions, run: FinishedRun) -> CompareOpt
 
 
 def _apply_rules(
-    gate: Gate | None, columns: Sequence[ScoreColumns], options: CompareOptions, agreements: Agreements
+    gate: Gate | None,
+    columns: Sequence[ScoreColumns],
+    options: CompareOptions,
+    run: FinishedRun,
+    other_judge: FinishedRun | None = None,
 ) -> GateResult | None:
+    """Apply a gate to a run.
+
+    Args:
+        gate: Rules to apply; None for none.
+        columns: Cells of every metric.
+        options: Options of the comparison.
+        run: Run to check.
+        other_judge: Baseline, if another judge judged it.
+    """
     if gate is None or options.gate is None:
         return None
-    result = check_gate(gate, columns, options.seed, agreements)
+    needs_labels = any(rule.statistic is Statistic.CORRECTED for rule in gate.absolute)
+    corrected = find_corrections(run.folder, run.manifest) if needs_labels else {}
+    means = {metric: correction.for_gate() for metric, correction in corrected.items()}
+    result = check_gate(gate, columns, options.seed, _agreements(run, other_judge), means)
     if result.outcome is not Outcome.INCONCLUSIVE or (options.gate.inconclusive == "passed" and not result.is_trusted):
         return result
     return replace(result, outcome=Outcome(options.gate.inconclusive))

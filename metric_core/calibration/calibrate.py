@@ -2,11 +2,16 @@
 
 Everything fitted to labels (a threshold, a map) is evaluated on rows that it was not fitted to. Grouped rows are
 resampled together and never split between fitting and evaluation.
+
+Resamples give every row, or group of rows, a random weight (a Bayesian bootstrap), choose the threshold again, and add
+pseudo-rows that speak for and against the judge: without them, a judge that was right on all rows would have a point as
+its interval.
 """
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -35,12 +40,13 @@ FIGURES: dict[str, str] = {
     "mae_mapped": "mean absolute error, mapped",
     "brier": "Brier score",
     "brier_mapped": "Brier score, mapped",
-    "ece": "expected calibration error",
-    "ece_mapped": "expected calibration error, mapped",
+    "calibration_error": "calibration error",
+    "calibration_error_mapped": "calibration error, mapped",
 }
 """Name of a figure -> title, in display order."""
 
 _BATCH_CELLS = 4_000_000
+_PSEUDO_ROW = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,10 @@ class LabelledScores:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure with its 95 % bootstrap interval, which is None if the figure is undefined for too many resamples."""
+    """A figure with its 95 % bootstrap interval.
+
+    The interval is None for a calibration error, and if the figure is undefined for too many resamples.
+    """
 
     value: float
     interval: Interval | None
@@ -90,7 +99,7 @@ class HumanAgreement:
 
     Args:
         figures: Figures by name, see FIGURES; figures that are undefined for the data are missing.
-        best: Counts at the best threshold, which is chosen for each row without that row.
+        best: Counts at the threshold with the best kappa, which is chosen for each row without that row.
         middle: Counts at the middle of the range of the metric.
         map: Map of the judge's probabilities, fitted to all rows.
     """
@@ -99,6 +108,38 @@ class HumanAgreement:
     best: Confusion | None = None
     middle: Confusion | None = None
     map: ProbabilityMap | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Resamples:
+    """Resamples of the rows, one per row of each array.
+
+    Args:
+        weights: Random weight of each row; rows of a group have the same.
+        drawn: Number of times that each row is drawn, for statistics that need whole numbers.
+        pseudo: Random weights of four pseudo-rows; each counts half a row.
+    """
+
+    weights: Floats
+    drawn: Floats
+    pseudo: Floats
+
+
+Resampled: TypeAlias = Callable[[_Resamples], Floats]
+"""Function that computes a figure for every resample."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Measure:
+    """A figure of the rows, and a function that computes it for resamples.
+
+    Args:
+        value: Value for the rows.
+        resampled: Function that returns the values for resamples; None for a figure without an interval.
+    """
+
+    value: float
+    resampled: Resampled | None
 
 
 def measure_agreement(judged: LabelledScores, seed: int = SEED) -> HumanAgreement:
@@ -119,53 +160,126 @@ def measure_agreement(judged: LabelledScores, seed: int = SEED) -> HumanAgreemen
     if judged.predict is not None and judged.probabilities is not None:
         fitted = fit_map(judged.labels, np.arange(len(judged.labels)), judged.predict)
         mapped = predict_out_of_sample(judged.labels, folds, judged.predict) if len(folds) > 1 else None
-    statistics = dict(_probability_statistics(judged, mapped))
+    measures = dict(_probability_measures(judged, mapped, units))
     best = middle = None
     if judged.scale is Scale.BINARY:
         labels = judged.labels > 0.5
-        at_best = _predict_out_of_sample(labels, judged.scores, folds)
-        statistics |= _binary_statistics(judged, labels, at_best)
-        best = None if at_best is None else _confusion(labels, at_best)
+        at_best = _predict_out_of_sample(labels, judged.scores, folds, np.ones((1, len(labels))))
+        measures |= _binary_measures(judged, labels, None if at_best is None else folds)
+        best = None if at_best is None else _confusion(labels, at_best[0])
         middle = None if judged.bounds is None else _confusion(labels, _above_middle(judged.scores, judged.bounds))
     else:
-        statistics |= _graded_statistics(judged, mapped)
-    figures = _figures(statistics, units, seed)
+        measures |= _graded_measures(judged, mapped)
+    figures = _figures(measures, units, seed)
     return HumanAgreement({name: figures[name] for name in FIGURES if name in figures}, best, middle, fitted)
 
 
-def _binary_statistics(judged: LabelledScores, labels: Booleans, at_best: Booleans | None) -> dict[str, Statistic]:
-    statistics = {
-        "auroc": weighted.auroc(labels, judged.scores),
-        "threshold": weighted.best_threshold(labels, judged.scores),
+_THRESHOLD_FIGURES: Mapping[str, Callable[[weighted.Counts], Floats]] = {
+    "agreement": weighted.agreement_of,
+    "kappa": weighted.kappa_of,
+    "balanced_accuracy": weighted.balanced_accuracy_of,
+}
+
+
+def _binary_measures(judged: LabelledScores, labels: Booleans, folds: Sequence[Rows] | None) -> dict[str, _Measure]:
+    measures = {
+        "auroc": _measure_auroc(labels, judged.scores),
+        "threshold": _measure(weighted.best_threshold(labels, judged.scores), len(labels)),
     }
     if judged.predict is not None and judged.probabilities is not None:
-        statistics["auroc_probability"] = weighted.auroc(labels, judged.probabilities)
-    middle = None if judged.bounds is None else _above_middle(judged.scores, judged.bounds)
-    for suffix, predicted in (("", at_best), ("_middle", middle)):
-        if predicted is not None:
-            statistics[f"agreement{suffix}"] = weighted.agreement(labels, predicted)
-            statistics[f"kappa{suffix}"] = weighted.kappa(labels, predicted)
-            statistics[f"balanced_accuracy{suffix}"] = weighted.balanced_accuracy(labels, predicted)
-    return statistics
+        measures["auroc_probability"] = _measure_auroc(labels, judged.probabilities)
+    if folds is not None:
+
+        def at_best(weights: Floats) -> Booleans:
+            return np.asarray(_predict_out_of_sample(labels, judged.scores, folds, weights))
+
+        # Thresholds that are chosen again lower the figures of resamples by themselves: half of the pseudo-rows do.
+        measures |= _measures_at(labels, at_best, "", 0.5)
+    if judged.bounds is not None:
+        middle = _above_middle(judged.scores, judged.bounds)
+        measures |= _measures_at(labels, lambda _: middle, "_middle", 1.0)
+    return measures
 
 
-def _graded_statistics(judged: LabelledScores, mapped: Floats | None) -> dict[str, Statistic]:
-    statistics = {
+def _measures_at(
+    labels: Booleans, predict: Callable[[Floats], Booleans], suffix: str, share: float
+) -> dict[str, _Measure]:
+    """Return the figures of a judge's answers.
+
+    Args:
+        labels: Answers of people.
+        predict: Function from weights to the judge's answers, for which it may choose a threshold.
+        suffix: End of the names of the figures.
+        share: Share of the weight of the pseudo-rows that counts.
+    """
+
+    def count(resamples: _Resamples) -> weighted.Counts:
+        counts = weighted.confusion_counts(labels, predict(resamples.weights))(resamples.weights)
+        both, judge_only, people_only, neither = (
+            part + share * pseudo for part, pseudo in zip(counts, resamples.pseudo.T, strict=True)
+        )
+        return both, judge_only, people_only, neither
+
+    whole = np.ones((1, len(labels)))
+    observed = weighted.confusion_counts(labels, predict(whole))(whole)
+    return {
+        f"{name}{suffix}": _Measure(float(figure(observed)[0]), _after(count, figure))
+        for name, figure in _THRESHOLD_FIGURES.items()
+    }
+
+
+def _after(count: Callable[[_Resamples], weighted.Counts], figure: Callable[[weighted.Counts], Floats]) -> Resampled:
+    return lambda resamples: figure(count(resamples))
+
+
+def _measure_auroc(labels: Booleans, scores: Floats) -> _Measure:
+    """Return the AUROC, with pseudo-rows of both labels above and below all scores."""
+    everyone = np.concatenate([labels, [True, True, False, False]])
+    extended = weighted.auroc(everyone, np.concatenate([scores, [np.inf, -np.inf, np.inf, -np.inf]]))
+    return _Measure(
+        float(weighted.auroc(labels, scores)(np.ones((1, len(labels))))[0]),
+        # Half of the four pseudo-rows: with all, the intervals of a judge without errors lie too low.
+        lambda resamples: extended(np.hstack([resamples.weights, resamples.pseudo / 2])),
+    )
+
+
+def _measure_mean(values: Floats) -> _Measure:
+    """Return the mean of values from 0 to 1, with half a pseudo-row at 0 and half a one at 1."""
+    extended = np.concatenate([values, [0.0, 1.0]])
+    return _Measure(
+        float(values.mean()),
+        lambda resamples: weighted.mean_of(extended)(np.hstack([resamples.weights, resamples.pseudo[:, :2]])),
+    )
+
+
+def _measure(statistic: Statistic, rows: int) -> _Measure:
+    return _Measure(float(statistic(np.ones((1, rows)))[0]), lambda resamples: statistic(resamples.weights))
+
+
+def _graded_measures(judged: LabelledScores, mapped: Floats | None) -> dict[str, _Measure]:
+    whole = np.ones((1, len(judged.labels)))
+    ranks = {
         "spearman": weighted.spearman(judged.labels, judged.scores),
         "kendall": weighted.kendall(judged.labels, judged.scores),
     }
+    measures = {name: _Measure(float(ranked(whole)[0]), _of_drawn(ranked)) for name, ranked in ranks.items()}
     if judged.bounds is not None:
-        statistics["mae"] = weighted.mean_of(np.abs(scale_to_unit(judged.scores, judged.bounds) - judged.labels))
+        measures["mae"] = _measure_mean(np.abs(scale_to_unit(judged.scores, judged.bounds) - judged.labels))
         if mapped is not None:
-            statistics["mae_mapped"] = weighted.mean_of(np.abs(mapped - judged.labels))
-    return statistics
+            measures["mae_mapped"] = _measure_mean(np.abs(mapped - judged.labels))
+    return measures
 
 
-def _probability_statistics(judged: LabelledScores, mapped: Floats | None) -> Iterator[tuple[str, Statistic]]:
+def _of_drawn(statistic: Statistic) -> Resampled:
+    return lambda resamples: statistic(resamples.drawn)
+
+
+def _probability_measures(judged: LabelledScores, mapped: Floats | None, units: Rows) -> Iterator[tuple[str, _Measure]]:
     for name, predicted in (("", judged.probabilities), ("_mapped", mapped)):
         if predicted is not None:
-            yield f"brier{name}", weighted.mean_of((predicted - judged.labels) ** 2)
-            yield f"ece{name}", weighted.calibration_error(judged.labels, predicted)
+            yield f"brier{name}", _measure_mean((predicted - judged.labels) ** 2)
+            error = weighted.calibration_error(judged.labels, predicted, units)
+            yield f"calibration_error{name}", _Measure(error, None)
 
 
 def scale_to_unit(values: Floats, bounds: tuple[float, float]) -> Floats:
@@ -186,17 +300,19 @@ def _confusion(labels: Booleans, predicted: Booleans) -> Confusion:
     return Confusion(*(int(count[0]) for count in counts))
 
 
-def _predict_out_of_sample(labels: Booleans, scores: Floats, folds: Sequence[Rows]) -> Booleans | None:
-    """Return the judge's answer for each row at the threshold of the other folds; None if a fold has no threshold."""
-    predicted = np.zeros(len(labels), dtype=np.bool_)
+def _predict_out_of_sample(labels: Booleans, scores: Floats, folds: Sequence[Rows], weights: Floats) -> Booleans | None:
+    """Return the judge's answer for each resample and row, at the threshold of the other folds.
+
+    None if the rows without a fold have one label only.
+    """
+    predicted = np.zeros(weights.shape, dtype=np.bool_)
     for fold in folds:
-        weights = np.ones((1, len(labels)))
-        weights[0, fold] = 0
-        others = weights[0] > 0
+        others = np.ones(len(labels), dtype=np.bool_)
+        others[fold] = False
         if not (labels & others).any() or not (~labels & others).any():
             return None
-        threshold = weighted.best_threshold(labels[others], scores[others])(np.ones((1, int(others.sum()))))[0]
-        predicted[fold] = scores[fold] >= threshold
+        thresholds = weighted.best_threshold(labels[others], scores[others])(weights[:, others])
+        predicted[:, fold] = scores[fold] >= thresholds[:, None]
     return predicted
 
 
@@ -217,26 +333,29 @@ def _folds(labels: Floats, units: Rows, seed: int) -> list[Rows]:
     return [rows for number in range(min(FOLDS, count)) if len(rows := np.flatnonzero(fold_of[units] == number))]
 
 
-def _figures(statistics: Mapping[str, Statistic], units: Rows, seed: int) -> dict[str, Figure]:
-    whole = np.ones((1, len(units)))
-    values = {name: float(statistic(whole)[0]) for name, statistic in statistics.items()}
-    drawn: dict[str, list[Floats]] = {name: [] for name, value in values.items() if np.isfinite(value)}
-    for weights in _resamples(units, seed):
-        for name, batches in drawn.items():
-            batches.append(statistics[name](weights))
-    return {name: Figure(values[name], _interval(batches)) for name, batches in drawn.items()}
+def _figures(measures: Mapping[str, _Measure], units: Rows, seed: int) -> dict[str, Figure]:
+    known = {name: measure for name, measure in measures.items() if np.isfinite(measure.value)}
+    values: dict[str, list[Floats]] = {name: [] for name in known}
+    for resamples in _resamples(units, seed):
+        for name, measure in known.items():
+            if measure.resampled is not None:
+                values[name].append(measure.resampled(resamples))
+    return {name: Figure(measure.value, _interval(values[name])) for name, measure in known.items()}
 
 
-def _resamples(units: Rows, seed: int) -> Iterator[Floats]:
-    """Yield batches of resamples: the number of times that each row is drawn, one resample per row of the array."""
+def _resamples(units: Rows, seed: int) -> Iterator[_Resamples]:
+    """Yield batches of resamples."""
     count = int(units.max()) + 1
     if count < 2:
         return
     generator = np.random.default_rng([seed, zlib.crc32(b"calibration")])
+    size_of_unit = len(units) / count
     batch = max(1, _BATCH_CELLS // len(units))
     for start in range(0, RESAMPLES, batch):
         size = min(batch, RESAMPLES - start)
-        yield generator.multinomial(count, np.full(count, 1 / count), size=size)[:, units].astype(np.float64)
+        drawn = generator.multinomial(count, np.full(count, 1 / count), size=size)[:, units].astype(np.float64)
+        weights = generator.standard_exponential((size, count))[:, units]
+        yield _Resamples(weights, drawn, generator.standard_gamma(_PSEUDO_ROW, (size, 4)) * size_of_unit)
 
 
 def _interval(drawn: Sequence[Floats]) -> Interval | None:

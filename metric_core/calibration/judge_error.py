@@ -4,19 +4,47 @@ Labelled rows show the average score that a judge gives to rows that people call
 straight line from label to score. Inverting the line turns a mean score into a mean label (for binary labels, this is
 the estimator of a prevalence by Rogan and Gladen, 1978). The regression is of score on label, not the reverse, because
 the errors of a judge on good and on bad rows do not depend on the share of good rows, which a run is meant to estimate.
-The interval is Fieller's (1954), which becomes unbounded if the judge can hardly tell good from bad.
+
+For binary labels and scores with bounds, the interval comes from the distributions of the two averages and of the
+mean score, each a `BetaMean`. A judge that was right on all labelled rows of a class may still be wrong on others. For
+grades, it is Fieller's (1954). Both become unbounded if the judge can hardly tell good from bad.
 """
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from metric_core.calibration.beta_means import BetaMean
+from metric_core.calibration.estimates import DIFFERENCE, SHARE, DrawnEstimate, Estimate
 from metric_core.statistics.resampling import LEVEL, Floats, Interval, Units
 
 LEAST_UNITS = 4
 """Minimum number of rows, or of groups of rows, for an estimate."""
+
+DRAWS = 4096
+_MOST_UNDETERMINED = 0.025
+"""Probability of a judge that does not tell good from bad, above which there is no estimate."""
+_LITTLE_GAIN = 0.3
+"""Difference of the mean scores of good and bad rows, as a share of their range, below which a judge is poor."""
+_FIT_LEVEL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class LabelClasses:
+    """Distributions of the mean score of good and of bad rows.
+
+    Args:
+        bad: Mean score of rows with label 0.
+        good: Mean score of rows with label 1.
+        correlation: Correlation of the two, which groups with rows of both labels cause.
+    """
+
+    bad: BetaMean
+    good: BetaMean
+    correlation: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +58,7 @@ class JudgeError:
         covariance: Covariance of `bad` and `gain`.
         variance_gain: Variance of `gain`.
         units: Number of rows, or of groups of rows, that the line was fitted to.
+        classes: Distributions of the mean scores by label; None for grades, and for scores without bounds.
     """
 
     bad: float
@@ -38,62 +67,87 @@ class JudgeError:
     covariance: float
     variance_gain: float
     units: int
+    classes: LabelClasses | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CorrectedMean:
-    """Bias-corrected mean of rows that a judge has scored, or difference of such means of two runs.
+def estimate_judge_error(
+    labels: Floats,
+    scores: Floats,
+    groups: Sequence[str] | None = None,
+    bounds: tuple[float, float] | None = None,
+) -> JudgeError | None:
+    """Fit the line from label to score by least squares, and estimate its uncertainty.
 
-    Args:
-        value: Mean label, from 0 to 1, or the difference; None if the judge cannot tell good rows from bad.
-        interval: Interval of the value, clipped to the range of labels.
-    """
-
-    value: float | None
-    interval: Interval
-
-
-def estimate_judge_error(labels: Floats, scores: Floats, groups: Sequence[str] | None = None) -> JudgeError | None:
-    """Fit the line from label to score by least squares, and estimate its covariance by a jackknife over units.
+    The covariance comes from a jackknife over units; for labels of 0 and 1 and scores with bounds, from `LabelClasses`.
 
     Args:
         labels: Label of each row, from 0 to 1.
         scores: Score of each row.
         groups: Group of each row; None if rows are independent.
+        bounds: Least and greatest score; None if the metric has no bounds.
 
     Returns:
-        The line; None with fewer than `LEAST_UNITS` units, or if leaving out one of them leaves it undetermined.
+        The line; None with fewer than `LEAST_UNITS` units, with a single label, or if leaving out a unit leaves a line
+        through grades undetermined.
 
     >>> error = estimate_judge_error(np.array([0, 0, 0, 1, 1, 1.0]), np.array([0.1, 0.2, 0.3, 0.6, 0.8, 1.0]))
     >>> round(error.bad, 6), round(error.gain, 6), error.units
     (0.2, 0.6, 6)
     """
-    names = np.arange(len(labels)) if groups is None else np.asarray(groups, dtype=object).astype(str)
-    unit_of_row = np.unique(names, return_inverse=True)[1]
-    units = int(unit_of_row.max()) + 1 if len(labels) else 0
-    if units < LEAST_UNITS:
+    units = _Units.from_groups(len(labels), groups)
+    if units.count < LEAST_UNITS:
         return None
-    one = np.ones_like(labels)
-    squares = _sums(np.stack([one, labels, labels, labels**2], axis=1), unit_of_row, units).reshape(units, 2, 2)
-    products = _sums(np.stack([scores, labels * scores], axis=1), unit_of_row, units)
-    without = squares.sum(axis=0) - squares
-    if np.any(np.linalg.det(without) <= 1e-9 * np.prod(np.diagonal(without, axis1=1, axis2=2), axis=1)):
+    if bounds is not None and bool(np.isin(labels, (0.0, 1.0)).all()):
+        return _classes_error(labels > 0.5, scores, units, bounds) if len(np.unique(labels)) == 2 else None
+    fit = _fit_polynomial(labels, scores, units, 1)
+    if fit is None:
         return None
-    bad, gain = np.linalg.solve(squares.sum(axis=0), products.sum(axis=0))
-    estimates = np.linalg.solve(without, (products.sum(axis=0) - products)[..., None])[..., 0]
-    deviations = estimates - estimates.mean(axis=0)
-    covariance = (units - 1) / units * deviations.T @ deviations
+    (bad, gain), covariance = fit
     return JudgeError(
         bad=float(bad),
         gain=float(gain),
         variance_bad=float(covariance[0, 0]),
         covariance=float(covariance[0, 1]),
         variance_gain=float(covariance[1, 1]),
-        units=units,
+        units=units.count,
     )
 
 
-def correct_mean(error: JudgeError, scores: Units) -> CorrectedMean:
+def lack_of_fit(labels: Floats, scores: Floats, groups: Sequence[str] | None = None) -> float | None:
+    """Return the p-value of "scores depend on grades along a straight line", against a curve.
+
+    The test is of the square term of a parabola, with a jackknife over units.
+
+    Args:
+        labels: Grade of each row, from 0 to 1.
+        scores: Score of each row.
+        groups: Group of each row; None if rows are independent.
+
+    Returns:
+        The p-value; None with fewer than three grades, or too few rows for a parabola.
+
+    >>> grades = np.linspace(0, 1, 40)
+    >>> noise = np.tile([-0.05, 0.05, 0.05, -0.05], 10)
+    >>> lack_of_fit(grades, grades**2 + noise) < 0.001 < 0.2 < lack_of_fit(grades, grades + noise)
+    True
+    """
+    units = _Units.from_groups(len(labels), groups)
+    if units.count <= LEAST_UNITS or len(np.unique(labels)) < 3:
+        return None
+    fit = _fit_polynomial(labels - labels.mean(), scores, units, 2)
+    if fit is None or fit[1][2, 2] <= 1e-24:
+        return None
+    from scipy.special import stdtr  # noqa: PLC0415 scipy loads slowly
+
+    return float(2 * stdtr(units.count - 3, -abs(fit[0][2]) / np.sqrt(fit[1][2, 2])))
+
+
+def is_crooked(p: float | None) -> bool:
+    """Return whether the p-value of `lack_of_fit` refuses a straight line: wrongly in 5 % of cases."""
+    return p is not None and p <= _FIT_LEVEL
+
+
+def correct_mean(error: JudgeError, scores: Units) -> Estimate:
     """Return the bias-corrected mean of scores, assuming that the judge errs as on the labelled rows.
 
     Args:
@@ -103,14 +157,18 @@ def correct_mean(error: JudgeError, scores: Units) -> CorrectedMean:
     >>> error = JudgeError(bad=0.2, gain=0.6, variance_bad=1e-4, covariance=-1e-4, variance_gain=2e-4, units=200)
     >>> round(correct_mean(error, Units.from_values(np.array([0.4, 0.5, 0.6] * 100))).value, 6)
     0.5
-    >>> correct_mean(JudgeError(0.5, 0.01, 1e-4, 0, 1e-2, 200), Units.from_values(np.array([0.4, 0.6])))
-    CorrectedMean(value=None, interval=Interval(low=0.0, high=1.0))
+    >>> estimate = correct_mean(JudgeError(0.5, 0.01, 1e-4, 0, 1e-2, 200), Units.from_values(np.array([0.4, 0.6])))
+    >>> estimate.value, estimate.interval()
+    (None, Interval(low=0.0, high=1.0))
     """
-    mean, variance = _mean_and_variance(scores)
-    return _invert_line(error, mean - error.bad, variance + error.variance_bad, error.covariance, Interval(0.0, 1.0))
+    if error.classes is not None:
+        mean = BetaMean.from_units(scores, (error.classes.good.low, error.classes.good.high))
+        return _drawn(error.classes, mean, scores.mean - error.bad, error.gain, SHARE)
+    mean_score, variance = _mean_and_variance(scores)
+    return _fieller(error, mean_score - error.bad, variance + error.variance_bad, error.covariance, SHARE)
 
 
-def correct_difference(error: JudgeError, differences: Units) -> CorrectedMean:
+def correct_difference(error: JudgeError, differences: Units) -> Estimate:
     """Return the bias-corrected difference of two runs, assuming that the judge errs alike on both.
 
     Args:
@@ -121,7 +179,138 @@ def correct_difference(error: JudgeError, differences: Units) -> CorrectedMean:
     >>> round(correct_difference(error, Units.from_values(np.array([0.0, 0.1, 0.2] * 100))).value, 6)
     0.2
     """
-    return _invert_line(error, *_mean_and_variance(differences), 0.0, Interval(-1.0, 1.0))
+    if error.classes is not None:
+        width = error.classes.good.high - error.classes.good.low
+        mean = BetaMean.from_units(differences, (-width, width))
+        return _drawn(error.classes, mean, differences.mean, error.gain, DIFFERENCE)
+    return _fieller(error, *_mean_and_variance(differences), 0.0, DIFFERENCE)
+
+
+def describe_weakness(error: JudgeError) -> str:
+    """Return why labelled rows do not determine a corrected mean: a poor judge, or few labels."""
+    best = error.gain + 2 * float(np.sqrt(max(error.variance_gain, 0.0)))
+    width = 1.0 if error.classes is None else error.classes.good.high - error.classes.bad.low
+    if best < _LITTLE_GAIN * width:
+        return "the scores hardly separate rows with good labels from rows with bad ones"
+    return "too few labelled rows, of one class at least, to say how the judge scores good and bad rows"
+
+
+def _classes_error(good: NDArray[np.bool_], scores: Floats, units: "_Units", bounds: tuple[float, float]) -> JudgeError:
+    means, beliefs, influences = [], [], []
+    ends = (min(bounds[0], float(scores.min())), max(bounds[1], float(scores.max())))
+    for rows in (~good, good):
+        counts = units.sums(rows.astype(np.float64))
+        part = Units(units.sums(rows * scores)[counts > 0], counts[counts > 0])
+        means.append(part.mean)
+        beliefs.append(BetaMean.from_units(part, ends))
+        influences.append(units.sums(rows * (scores - part.mean)) / float(rows.sum()))
+    variances = [_variance(belief) for belief in beliefs]
+    shared = float(influences[0] @ influences[1])
+    scale = float(np.sqrt(variances[0] * variances[1]))
+    correlation = float(np.clip(shared / scale, -0.99, 0.99)) if scale > 0 else 0.0
+    return JudgeError(
+        bad=means[0],
+        gain=means[1] - means[0],
+        variance_bad=variances[0],
+        covariance=shared - variances[0],
+        variance_gain=variances[0] + variances[1] - 2 * shared,
+        units=units.count,
+        classes=LabelClasses(beliefs[0], beliefs[1], round(correlation, 9)),
+    )
+
+
+def _variance(belief: BetaMean) -> float:
+    total = belief.above + belief.below
+    return (belief.high - belief.low) ** 2 * belief.above * belief.below / (total**2 * (total + 1))
+
+
+def _drawn(classes: LabelClasses, mean: BetaMean, rise: float, gain: float, within: Interval) -> Estimate:
+    """Return the distribution of (mean - bad) / (good - bad); of mean / (good - bad) for a difference.
+
+    Limits for decisions move the pseudo-rows to the bounds that are unfavorable: the lower limit is least for a low
+    mean and high scores of good and bad rows.
+    """
+    draws, undetermined = _divide(classes, mean, within)
+    strict_low = _divide(_shift(classes, 0.5), mean.shift(-0.5), within)[0]
+    strict_high = _divide(_shift(classes, -0.5), mean.shift(0.5), within)[0]
+    is_determined = gain > 0 and undetermined <= _MOST_UNDETERMINED
+    value = float(np.clip(rise / gain, within.low, within.high)) if is_determined else None
+    return DrawnEstimate(value, draws[0], draws[1], strict_low[0], strict_high[1])
+
+
+def _shift(classes: LabelClasses, rows: float) -> LabelClasses:
+    return LabelClasses(classes.bad.shift(rows), classes.good.shift(rows), classes.correlation)
+
+
+def _divide(classes: LabelClasses, mean: BetaMean, within: Interval) -> tuple[tuple[Floats, Floats], float]:
+    """Return draws in ascending order, with undetermined ones at either end of the range, and their share."""
+    first, second, third = _normal_numbers()
+    together = classes.correlation * first + np.sqrt(1 - classes.correlation**2) * second
+    bad, good, means = classes.bad.draws(first), classes.good.draws(together), mean.draws(third)
+    gains = good - bad
+    is_known = gains > 0
+    rises = means if within == DIFFERENCE else means - bad
+    values = np.clip(rises / np.where(is_known, gains, 1.0), within.low, within.high)
+    ends = (np.sort(np.where(is_known, values, within.low)), np.sort(np.where(is_known, values, within.high)))
+    return ends, float(1 - is_known.mean())
+
+
+@cache
+def _normal_numbers() -> tuple[Floats, Floats, Floats]:
+    """Return three independent normal numbers per draw, from points that fill the unit cube evenly (Kronecker)."""
+    from scipy.special import ndtri  # noqa: PLC0415 scipy loads slowly
+
+    root = 1.2207440846057596  # the real root of x**4 = x + 1
+    steps = (np.arange(DRAWS) + 1)[None, :] * root ** -np.arange(1.0, 4.0)[:, None]
+    first, second, third = ndtri(np.clip((steps + 0.5) % 1.0, 1e-9, 1 - 1e-9))
+    return first, second, third
+
+
+@dataclass(frozen=True, slots=True)
+class _Fieller(Estimate):
+    """The mean label that corresponds to a rise of the score above that of bad rows.
+
+    Limits enclose the labels y for which (rise - gain * y)² is at most t² times its variance; they are the roots of a
+    parabola.
+
+    Args:
+        value: Rise divided by gain; None if limits at the usual level are unbounded.
+        error: Error of the judge.
+        rise: Rise of the score.
+        variance: Variance of the rise.
+        covariance: Covariance of the rise and the gain, negated.
+        within: Least and greatest possible label.
+    """
+
+    error: JudgeError
+    rise: float
+    variance: float
+    covariance: float
+    within: Interval
+
+    def limits(self, tail: float) -> Interval:
+        t2 = _square_quantile(self.error, tail)
+        square = self.error.gain**2 - t2 * self.error.variance_gain
+        if self.error.gain <= 0 or square <= 0:
+            return self.within
+        half = self.rise * self.error.gain + t2 * self.covariance
+        root = float(np.sqrt(max(0.0, half**2 - square * (self.rise**2 - t2 * self.variance))))
+        ends = ((half - root) / square, (half + root) / square)
+        low, high = np.clip(ends if tail < 0.5 else ends[::-1], self.within.low, self.within.high)
+        return Interval(float(low), float(high))
+
+
+def _fieller(error: JudgeError, rise: float, variance: float, covariance: float, within: Interval) -> _Fieller:
+    is_bounded = error.gain > 0 and error.gain**2 > _square_quantile(error, (1 - LEVEL) / 2) * error.variance_gain
+    value = float(np.clip(rise / error.gain, within.low, within.high)) if is_bounded else None
+    return _Fieller(value, error, rise, variance, covariance, within)
+
+
+def _square_quantile(error: JudgeError, tail: float) -> float:
+    """Return the square of a quantile of Student's distribution."""
+    from scipy.special import stdtrit  # noqa: PLC0415 scipy loads slowly
+
+    return float(stdtrit(error.units - 2, 1 - tail)) ** 2
 
 
 def _mean_and_variance(units: Units) -> tuple[float, float]:
@@ -129,32 +318,35 @@ def _mean_and_variance(units: Units) -> tuple[float, float]:
     return units.mean, squares * len(units) / (len(units) - 1)
 
 
-def _invert_line(error: JudgeError, rise: float, variance: float, covariance: float, within: Interval) -> CorrectedMean:
-    """Return the mean label that corresponds to a rise of the score above that of bad rows.
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """Units of resampling: the unit of each row, and the number of units."""
 
-    The interval is the set of labels y for which (rise - gain * y)² is at most t² times its variance; its ends are the
-    roots of a parabola.
+    of_row: NDArray[np.intp]
+    count: int
 
-    Args:
-        error: Error of the judge.
-        rise: Rise of the score.
-        variance: Variance of the rise.
-        covariance: Covariance of the rise and the gain, negated.
-        within: Least and greatest possible label.
-    """
-    from scipy.special import stdtrit  # noqa: PLC0415 scipy loads slowly
+    @classmethod
+    def from_groups(cls, rows: int, groups: Sequence[str] | None) -> "_Units":
+        names = np.arange(rows) if groups is None else np.asarray(groups, dtype=object).astype(str)
+        of_row = np.unique(names, return_inverse=True)[1].astype(np.intp)
+        return cls(of_row, int(of_row.max()) + 1 if rows else 0)
 
-    t2 = float(stdtrit(error.units - 2, (1 + LEVEL) / 2)) ** 2
-    square = error.gain**2 - t2 * error.variance_gain
-    if error.gain <= 0 or square <= 0:
-        return CorrectedMean(None, within)
-    half = rise * error.gain + t2 * covariance
-    root = float(np.sqrt(max(0.0, half**2 - square * (rise**2 - t2 * variance))))
-    value, low, high = np.clip([rise / error.gain, (half - root) / square, (half + root) / square], *astuple(within))
-    return CorrectedMean(float(value), Interval(float(low), float(high)))
+    def sums(self, values: Floats) -> Floats:
+        """Return the sum of the values of each unit."""
+        return np.bincount(self.of_row, weights=values, minlength=self.count).astype(np.float64)
 
 
-def _sums(values: Floats, unit_of_row: NDArray[np.intp], units: int) -> Floats:
-    sums = np.zeros((units, values.shape[1]))
-    np.add.at(sums, unit_of_row, values)
-    return sums
+def _fit_polynomial(labels: Floats, scores: Floats, units: _Units, degree: int) -> tuple[Floats, Floats] | None:
+    """Return coefficients, constant first, and covariance; None if the units without one do not determine them."""
+    powers = np.stack([labels**power for power in range(degree + 1)], axis=1)
+    size = degree + 1
+    squares = np.stack([units.sums(powers[:, i] * powers[:, j]) for i in range(size) for j in range(size)], axis=1)
+    squares = squares.reshape(units.count, size, size)
+    products = np.stack([units.sums(powers[:, i] * scores) for i in range(size)], axis=1)
+    without = squares.sum(axis=0) - squares
+    if np.any(np.linalg.det(without) <= 1e-9 * np.prod(np.diagonal(without, axis1=1, axis2=2), axis=1)):
+        return None
+    fitted = np.linalg.solve(squares.sum(axis=0), products.sum(axis=0))
+    estimates = np.linalg.solve(without, (products.sum(axis=0) - products)[..., None])[..., 0]
+    deviations = estimates - estimates.mean(axis=0)
+    return fitted, (units.count - 1) / units.count * deviations.T @ deviations

@@ -1,8 +1,7 @@
 """Statistics of the agreement of scores and labels, as functions of row weights.
 
-The weights of a bootstrap are the number of times that each row is drawn; a matrix with one resample per row gives the
-statistic of all resamples at once. Weights of 1 give the statistic of the data. Undefined statistics are NaN; the
-results of `calibration` contain none.
+A matrix with the weights of one resample per row gives the statistic of all resamples at once. Weights of 1 give the
+statistic of the data. Undefined statistics are NaN; the results of `calibration` contain none.
 """
 
 from collections.abc import Callable
@@ -21,54 +20,45 @@ BINS = 10
 """Number of equal parts of [0, 1] in which probabilities are compared with labels."""
 
 
-def confusion_counts(
-    labels: Booleans, predicted: Booleans
-) -> Callable[[Floats], tuple[Floats, Floats, Floats, Floats]]:
-    """Return a function that counts true positives, false positives, false negatives and true negatives."""
-    parts = [labels & predicted, ~labels & predicted, labels & ~predicted, ~labels & ~predicted]
-    table = np.stack(parts, axis=1).astype(np.float64)
+Counts: TypeAlias = tuple[Floats, Floats, Floats, Floats]
+"""Weights of the rows to which both say yes, only the judge, only people, and neither; one number per resample."""
 
-    def count(weights: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        counts = weights @ table
-        return counts[:, 0], counts[:, 1], counts[:, 2], counts[:, 3]
+
+def confusion_counts(labels: Booleans, predicted: Booleans) -> Callable[[Floats], Counts]:
+    """Return a function from weights to the counts of rows by the answers of people and judge.
+
+    Args:
+        labels: Answers of people.
+        predicted: Answers of the judge: one per row, or one per resample and row.
+    """
+
+    def count(weights: Floats) -> Counts:
+        yes = weights * labels
+        said, said_yes = (weights * predicted).sum(axis=1), (yes * predicted).sum(axis=1)
+        people = yes.sum(axis=1)
+        return said_yes, said - said_yes, people - said_yes, weights.sum(axis=1) - said - people + said_yes
 
     return count
 
 
-def agreement(labels: Booleans, predicted: Booleans) -> Statistic:
-    """Return the share of rows on which judge and people agree, as a function of weights.
-
-    >>> agreement(np.array([True, False]), np.array([True, True]))(np.ones((1, 2)))
-    array([0.5])
-    """
-
-    def statistic(weights: Floats) -> Floats:
-        both, _, _, neither = confusion_counts(labels, predicted)(weights)
-        return _ratio(both + neither, weights.sum(axis=1))
-
-    return statistic
+def agreement_of(counts: Counts) -> Floats:
+    """Return the share of rows on which judge and people agree."""
+    both, _, _, neither = counts
+    return _ratio(both + neither, sum(counts, np.zeros(len(both))))
 
 
-def kappa(labels: Booleans, predicted: Booleans) -> Statistic:
-    """Return Cohen's kappa, agreement beyond chance, as a function of weights; NaN if both give only one label."""
-
-    def statistic(weights: Floats) -> Floats:
-        both, judge_only, people_only, neither = confusion_counts(labels, predicted)(weights)
-        total = weights.sum(axis=1)
-        chance = (both + judge_only) * (both + people_only) + (neither + judge_only) * (neither + people_only)
-        return _ratio((both + neither) * total - chance, total**2 - chance)
-
-    return statistic
+def kappa_of(counts: Counts) -> Floats:
+    """Return Cohen's kappa, agreement beyond chance; NaN if both give only one label."""
+    both, judge_only, people_only, neither = counts
+    total = both + judge_only + people_only + neither
+    chance = (both + judge_only) * (both + people_only) + (neither + judge_only) * (neither + people_only)
+    return _ratio((both + neither) * total - chance, total**2 - chance)
 
 
-def balanced_accuracy(labels: Booleans, predicted: Booleans) -> Statistic:
-    """Return the mean of sensitivity and specificity as a function of weights; NaN without positives or negatives."""
-
-    def statistic(weights: Floats) -> Floats:
-        both, judge_only, people_only, neither = confusion_counts(labels, predicted)(weights)
-        return (_ratio(both, both + people_only) + _ratio(neither, neither + judge_only)) / 2
-
-    return statistic
+def balanced_accuracy_of(counts: Counts) -> Floats:
+    """Return the mean of sensitivity and specificity; NaN without positives or negatives."""
+    both, judge_only, people_only, neither = counts
+    return (_ratio(both, both + people_only) + _ratio(neither, neither + judge_only)) / 2
 
 
 def auroc(labels: Booleans, scores: Floats) -> Statistic:
@@ -88,7 +78,7 @@ def auroc(labels: Booleans, scores: Floats) -> Statistic:
 
 
 def best_threshold(labels: Booleans, scores: Floats) -> Statistic:
-    """Return the threshold with the highest balanced accuracy as a function of weights.
+    """Return the threshold with the highest kappa as a function of weights.
 
     The threshold lies halfway between two scores; rows at or above it are positive. The lowest of equally good
     thresholds wins. NaN without positives or negatives.
@@ -98,9 +88,11 @@ def best_threshold(labels: Booleans, scores: Floats) -> Statistic:
 
     def statistic(weights: Floats) -> Floats:
         positives, negatives = classes.sum_weights(weights)
-        missed = _shares(np.cumsum(positives, axis=1) - positives, positives)
-        rejected = _shares(np.cumsum(negatives, axis=1) - negatives, negatives)
-        gain = rejected - missed
+        all_positives = positives.sum(axis=1, keepdims=True)
+        missed = np.cumsum(positives, axis=1) - positives
+        rejected = np.cumsum(negatives, axis=1) - negatives
+        judge_only = negatives.sum(axis=1, keepdims=True) - rejected
+        gain = kappa_of((all_positives - missed, judge_only, missed, rejected))
         best: Floats = cuts[np.argmax(np.nan_to_num(gain, nan=-np.inf), axis=1)]
         return np.where(np.isnan(gain).any(axis=1), np.nan, best)
 
@@ -112,15 +104,36 @@ def mean_of(values: Floats) -> Statistic:
     return lambda weights: (weights @ values) / weights.sum(axis=1)
 
 
-def calibration_error(labels: Floats, probabilities: Floats) -> Statistic:
-    """Return the expected calibration error, over `BINS` bins of probabilities, as a function of weights.
+def calibration_error(labels: Floats, probabilities: Floats, units: NDArray[np.intp]) -> float:
+    """Return the calibration error: the root mean square difference of probabilities and labels, over `BINS` bins.
 
-    Source: Naeini et al., "Obtaining Well Calibrated Probabilities Using Bayesian Binning" (2015).
+    The square of each bin's mean difference is estimated from products of different rows, which chance does not make
+    larger, so that a judge whose probabilities are right has an error near 0 with few rows, too. NaN if no bin has two
+    units.
+
+    Source: Kumar, Liang and Ma, "Verified Uncertainty Calibration" (2019).
+
+    Args:
+        labels: Labels, from 0 to 1.
+        probabilities: Probabilities, from 0 to 1.
+        units: Number of each row's unit; products of rows of the same unit are left out.
+
+    >>> calibration_error(np.array([1.0, 0.0, 1.0]), np.array([0.95, 0.95, 0.97]), np.arange(3))
+    0.0
     """
     bins = np.minimum((probabilities * BINS).astype(np.intp), BINS - 1)
-    differences = np.zeros((len(labels), BINS))
-    differences[np.arange(len(labels)), bins] = probabilities - labels
-    return lambda weights: np.abs(weights @ differences).sum(axis=1) / weights.sum(axis=1)
+    count = int(units.max()) + 1
+    rows, sums = (
+        np.bincount(bins * count + units, weights=of, minlength=BINS * count).reshape(BINS, count)
+        for of in (np.ones(len(labels)), probabilities - labels)
+    )
+    pairs = rows.sum(axis=1) ** 2 - (rows**2).sum(axis=1)
+    products = sums.sum(axis=1) ** 2 - (sums**2).sum(axis=1)
+    known = pairs > 0
+    if not known.any():
+        return float("nan")
+    square = float((rows.sum(axis=1)[known] * products[known] / pairs[known]).sum() / rows[known].sum())
+    return float(np.sqrt(max(0.0, square)))
 
 
 def spearman(labels: Floats, scores: Floats) -> Statistic:
@@ -168,10 +181,6 @@ def _row_by_row(labels: Floats, scores: Floats, correlate: Callable[[Floats, Flo
         return correlate(left, right) if varied else float("nan")
 
     return lambda weights: np.array([correlate_resample(row) for row in weights])
-
-
-def _shares(parts: Floats, whole: Floats) -> Floats:
-    return _ratio(parts, np.broadcast_to(whole.sum(axis=1, keepdims=True), parts.shape))
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 import numpy as np
 
 from metric_core.errors import ConfigError, UnknownMetricError
+from metric_core.gates.corrected_means import NO_CORRECTION, CorrectedMean
 from metric_core.gates.judge_agreement import Agreements, check_judge, distrust
 from metric_core.gates.rules import (
     AbsoluteRule,
@@ -63,6 +64,7 @@ def check_gate(
     columns: Sequence[ScoreColumns],
     seed: int = SEED,
     agreements: Agreements = MappingProxyType({}),
+    corrected: Mapping[str, CorrectedMean] = MappingProxyType({}),
 ) -> GateResult:
     """Apply a gate.
 
@@ -71,6 +73,7 @@ def check_gate(
         columns: Cells of every metric of the baseline (a) and of the run (b).
         seed: Seed of resampling.
         agreements: Measured agreement of the judges with people, for gates with a rule about it.
+        corrected: Bias-corrected means of the run by metric, for gates with rules about them.
 
     Raises:
         ConfigError: If a rule names a metric that the run does not have, or that the rule cannot apply to.
@@ -82,7 +85,13 @@ def check_gate(
     'passed'
     """
     drafts = [
-        *(draft for rule in gate.absolute for draft in _absolute_drafts(rule, columns, gate, seed)),
+        *(_corrected_draft(rule, columns, gate, corrected) for rule in gate.absolute if _is_corrected(rule)),
+        *(
+            draft
+            for rule in gate.absolute
+            if not _is_corrected(rule)
+            for draft in _absolute_drafts(rule, columns, gate, seed)
+        ),
         *(draft for rule in gate.regression for draft in _regression_drafts(rule, columns, gate, seed)),
         *(draft for rule in gate.coverage for draft in _coverage_drafts(rule, columns)),
     ]
@@ -134,6 +143,27 @@ def _settle(draft: _Draft, finding: Finding, p: float, alpha: float) -> Check:
         return replace(settled, reason="violates the threshold, but with this many rules that may be chance")
     reason = "the threshold lies within the interval: too few rows to decide"
     return replace(settled, reason=f"{reason}; {draft.advice}" if draft.advice else reason)
+
+
+def _is_corrected(rule: AbsoluteRule) -> bool:
+    return rule.statistic is Statistic.CORRECTED
+
+
+def _corrected_draft(
+    rule: AbsoluteRule, columns: Sequence[ScoreColumns], gate: Gate, corrected: Mapping[str, CorrectedMean]
+) -> _Draft:
+    """Return the draft of a rule about a bias-corrected mean, which allows for errors of the judge."""
+    metric = _resolve_metric(rule.metric, columns).metric
+    mean = corrected.get(metric)
+    check = _undecided(
+        RuleKind.ABSOLUTE, metric, f"{rule.statistic} {rule.threshold}", 0 if mean is None else mean.rows
+    )
+    if mean is None:
+        return _Draft(replace(check, reason=NO_CORRECTION))
+    finding = mean.check(rule.threshold, gate.level)
+    if finding is None:
+        return _Draft(replace(check, reason=f"there is no bias-corrected mean: {mean.reason}"))
+    return _Draft(check, finding)
 
 
 def _absolute_drafts(rule: AbsoluteRule, columns: Sequence[ScoreColumns], gate: Gate, seed: int) -> Iterator[_Draft]:

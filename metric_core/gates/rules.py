@@ -42,8 +42,12 @@ class RuleKind(StrEnum):
 
 
 class Statistic(StrEnum):
-    """Statistic of the values of a metric that an absolute rule checks."""
+    """Statistic of the values of a metric that an absolute rule checks.
 
+    CORRECTED: the bias-corrected mean, on the scale of the labels of people.
+    """
+
+    CORRECTED = "corrected"
     MEAN = "mean"
     MEDIAN = "median"
     LEAST = "least"

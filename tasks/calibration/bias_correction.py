@@ -1,79 +1,164 @@
-"""Bias-corrected means: mean scores of a run, corrected for the judge's error that a calibration measured."""
+"""Bias-corrected means: what people would have said of the rows of a run, estimated from labels and scores.
+
+Labels of a random sample of the run's own rows come first: the estimate from them is right whatever the judge does.
+Without such labels, the judge's error that a calibration measured on other rows corrects the mean score, unless an
+audit found that the judge errs differently on this run.
+"""
 
 from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
+from pydantic import TypeAdapter
 
-from metric_core.calibration.judge_error import CorrectedMean, JudgeError, correct_difference, correct_mean
+from metric_core.calibration.estimates import Estimate
+from metric_core.calibration.judge_error import JudgeError, correct_difference, correct_mean, describe_weakness
+from metric_core.calibration.sampled_labels import LabelMean, estimate_label_difference, estimate_label_mean
+from metric_core.gates.corrected_means import CorrectedMean
+from metric_core.stages import Stage
 from metric_core.statistics.pairs import ScoreColumns, pair_scores
-from metric_core.statistics.resampling import Units
-from tasks.runs.run_folder import RunFolder
+from metric_core.statistics.resampling import Interval, Units
+from tasks.calibration.run_labels import read_labels
+from tasks.runs.row_grouping import group_names, read_groups
+from tasks.runs.run_folder import STAGES, RunFolder
 
 BIAS_CORRECTED = "bias_corrected"
 """Name of the entry of summary.json with the bias-corrected means."""
 
 _FORMER_NAME = "people"
 _LEAST_ROWS = 2
+_ERROR: TypeAdapter[JudgeError] = TypeAdapter(JudgeError)
+
+
+class Method(StrEnum):
+    """The way in which a mean was corrected.
+
+    POWERED: labels of a random sample of the run's rows, and the scores of all. LABELS: such labels alone. JUDGE:
+    scores, and the error of the judge on labelled rows from elsewhere. NONE: not at all.
+    """
+
+    POWERED = "prediction-powered"
+    LABELS = "labels alone"
+    JUDGE = "judge error"
+    NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
 class LabelScale:
-    """A judge's error and the scale of the labels that it was measured with.
+    """Column and scale of labels.
 
     Args:
-        error: Error of the judge.
         label: Column of the labels.
         span: Lowest and highest grade; None for yes and no.
     """
 
-    error: JudgeError
     label: str
     span: tuple[float, float] | None
 
-    def to_entry(self, mean: CorrectedMean, is_difference: bool = False) -> dict[str, Any]:
-        """Return a corrected mean on the scale of the labels: grades, or the share of yes."""
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> "LabelScale":
+        """Return the scale in an entry of run.json."""
+        span = facts.get("span")
+        return cls(facts["label"], None if span is None else (float(span[0]), float(span[1])))
+
+    def to_unit(self, value: float) -> float:
+        """Return a value on the scale of the labels as one from 0 to 1."""
         low, high = self.span or (0.0, 1.0)
-        start = 0.0 if is_difference else low
-        ends = {"value": mean.value, "low": mean.interval.low, "high": mean.interval.high}
-        scaled = {name: None if end is None else start + (high - low) * end for name, end in ends.items()}
-        return {"label": self.label, "span": self.span, **scaled}
+        return (value - low) / (high - low)
+
+    def from_unit(self, value: float, *, is_difference: bool = False) -> float:
+        """Return a value from 0 to 1 on the scale of the labels."""
+        low, high = self.span or (0.0, 1.0)
+        return (0.0 if is_difference else low) + (high - low) * value
 
 
-def known_judge_errors(manifest: Mapping[str, Any]) -> dict[str, LabelScale]:
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A bias-corrected mean of a metric, or the difference of those of two runs.
+
+    Args:
+        scale: Scale of the labels.
+        method: Way in which it was estimated.
+        estimate: Estimate, from 0 to 1; None without a method.
+        reason: Reason for this method, or for having no value; may be empty.
+        labelled: Number of labelled rows that it rests on; None if unknown.
+        rows: Number of scored rows that it is about.
+    """
+
+    scale: LabelScale
+    method: Method
+    estimate: Estimate | None
+    reason: str
+    labelled: int | None
+    rows: int
+
+    def for_gate(self) -> CorrectedMean:
+        """Return the mean for the rules of a gate."""
+        return CorrectedMean(self.estimate, self.scale.span or (0.0, 1.0), self.rows, self.reason)
+
+    def to_entry(self, is_difference: bool = False) -> dict[str, Any]:
+        """Return the correction on the scale of the labels, for summary.json: grades, or the share of yes."""
+        whole = Interval(-1.0 if is_difference else 0.0, 1.0)
+        value = None if self.estimate is None else self.estimate.value
+        interval = whole if self.estimate is None else self.estimate.interval()
+        ends = {"value": value, "low": interval.low, "high": interval.high}
+        scaled = {
+            name: None if end is None else self.scale.from_unit(end, is_difference=is_difference)
+            for name, end in ends.items()
+        }
+        facts = {"method": str(self.method), "reason": self.reason, "labelled": self.labelled, "rows": self.rows}
+        return {"label": self.scale.label, "span": self.scale.span, **scaled, **facts}
+
+
+def known_judge_errors(manifest: Mapping[str, Any]) -> dict[str, JudgeError]:
     """Return the judge's error by metric key, for the metrics that a calibration covers.
 
     Args:
         manifest: Content of run.json.
     """
-    known = (manifest.get("calibration") or {}).get("metrics") or {}
     return {
-        key: LabelScale(JudgeError(**facts["error"]), facts["label"], facts["span"] and tuple(facts["span"]))
-        for key, facts in known.items()
+        key: _ERROR.validate_python(facts["error"])
+        for key, facts in _facts(manifest).items()
         if facts.get("error") is not None
     }
 
 
+def find_corrections(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Correction]:
+    """Return the bias-corrected mean of each metric with labels or a calibration.
+
+    Args:
+        folder: Run folder with the scores.
+        manifest: Content of run.json.
+    """
+    found = {}
+    by = (manifest.get("config") or {}).get("by")
+    for key, facts in _facts(manifest).items():
+        correction = _of_own_labels(folder, key, facts)
+        if correction is None or (_is_audited(facts) and correction.method is Method.LABELS):
+            correction = _of_judge(folder, key, facts, by) or correction
+        if correction is not None:
+            found[key] = correction
+    return found
+
+
 def correct_means(folder: Path, manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the bias-corrected mean of each metric that a calibration covers, for summary.json.
+    """Return the bias-corrected mean of each metric with labels or a calibration, for summary.json.
 
     Args:
         folder: Run folder with the scores.
         manifest: Content of run.json.
 
     Returns:
-        A mapping from metric key to an entry: column of the labels, their span, value, low and high. The numbers are
-        grades, or the share of yes if the span is None. The value is None if the labelled rows do not determine it.
+        A mapping from metric key to an entry: column of the labels, their span, value, low and high, and how it was
+        estimated. The numbers are grades, or the share of yes if the span is None. The value is None if the labelled
+        rows do not determine it.
     """
-    means = {}
-    for key, scale in known_judge_errors(manifest).items():
-        values = _values(folder, key)
-        if len(values) >= _LEAST_ROWS:
-            means[key] = scale.to_entry(correct_mean(scale.error, Units.from_values(np.array(values))))
-    return means
+    return {key: correction.to_entry() for key, correction in find_corrections(folder, manifest).items()}
 
 
 def read_corrected_means(summary: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
@@ -89,29 +174,115 @@ def read_corrected_means(summary: Mapping[str, Any]) -> Mapping[str, Mapping[str
 
 
 def correct_differences(
-    before: Mapping[str, Any], after: Mapping[str, Any], columns: Iterable[ScoreColumns]
+    before: tuple[Path, Mapping[str, Any]], after: tuple[Path, Mapping[str, Any]], columns: Iterable[ScoreColumns]
 ) -> dict[str, dict[str, Any]]:
-    """Return the difference of the bias-corrected means of two runs, for metrics with the same judge error in both.
+    """Return the difference of the bias-corrected means of two runs.
+
+    Metrics need labels of random samples of both runs, or the same judge error in both.
 
     Args:
-        before: Content of the first run's run.json.
-        after: Content of the second run's run.json.
+        before: Folder and content of run.json of the first run.
+        after: Folder and content of run.json of the second run.
         columns: Cells of each metric.
 
     Returns:
         Entries as returned by `correct_means`, with the difference as value.
     """
-    first, second = known_judge_errors(before), known_judge_errors(after)
     differences = {}
     for column in columns:
-        scale = first.get(column.metric)
-        if scale is None or scale != second.get(column.metric):
+        facts = [_facts(manifest).get(column.metric) for _, manifest in (before, after)]
+        if facts[0] is None or facts[1] is None:
             continue
-        for pairs in pair_scores(column).pairs:
-            units = Units.from_values(pairs.differences, pairs.groups)
-            if len(units) >= _LEAST_ROWS:
-                differences[column.metric] = scale.to_entry(correct_difference(scale.error, units), is_difference=True)
+        correction = _sampled_difference(before[0], after[0], column.metric, facts[0], facts[1])
+        correction = correction or _judge_difference(column, facts[0], facts[1])
+        if correction is not None:
+            differences[column.metric] = correction.to_entry(is_difference=True)
     return differences
+
+
+def _facts(manifest: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    return (manifest.get("calibration") or {}).get("metrics") or {}
+
+
+def _of_own_labels(folder: Path, key: str, facts: Mapping[str, Any]) -> Correction | None:
+    """Return the estimate from labels of a random sample of the run; None without them."""
+    own = facts.get("own") or {}
+    labels = read_labels(folder, key) if own.get("is_random") else None
+    if labels is None:
+        return None
+    return _of_sample(LabelScale.from_facts(own), estimate_label_mean(labels.as_sample()), _audit_finding(facts))
+
+
+def _of_sample(scale: LabelScale, found: LabelMean, more: str = "") -> Correction:
+    method = Method.POWERED if found.is_powered else Method.LABELS
+    reason = "; ".join(filter(None, (found.reason, more)))
+    return Correction(scale, method, found.estimate, reason, found.labelled, found.rows)
+
+
+def _of_judge(folder: Path, key: str, facts: Mapping[str, Any], by: str | None) -> Correction | None:
+    """Return the mean score corrected for the judge's error; None if there is nothing to correct or to explain."""
+    scale = LabelScale.from_facts(facts) if "label" in facts else None
+    explained = _audit_finding(facts) or facts.get("refused") or ""
+    if scale is None or (facts.get("error") is None and not explained):
+        return None
+    values, groups = _values(folder, key), _groups(folder, key, by)
+    units = Units.from_values(np.array(values), groups)
+    if len(units) < _LEAST_ROWS:
+        return None
+    labelled = facts.get("compared")
+    if explained or facts.get("error") is None:
+        return Correction(scale, Method.NONE, None, explained, labelled, len(values))
+    error = _ERROR.validate_python(facts["error"])
+    estimate = correct_mean(error, units)
+    reason = describe_weakness(error) if estimate.value is None else ""
+    return Correction(scale, Method.JUDGE, estimate, reason, labelled, len(values))
+
+
+def _is_audited(facts: Mapping[str, Any]) -> bool:
+    """Return whether an audit found that the calibration holds: it says more than the few labels of the audit."""
+    return bool((facts.get("audit") or {}).get("holds")) and facts.get("error") is not None
+
+
+def _audit_finding(facts: Mapping[str, Any]) -> str:
+    """Return why a calibration does not hold for a run, as an audit found; an empty text if none found that."""
+    audit = facts.get("audit")
+    if audit is None or audit["holds"]:
+        return ""
+    return (
+        f"an audit of {audit['labelled']} labelled rows found that the calibration does not hold (p = {audit['p']:.2g})"
+    )
+
+
+def _sampled_difference(
+    before: Path, after: Path, metric: str, first: Mapping[str, Any], second: Mapping[str, Any]
+) -> Correction | None:
+    own = [facts.get("own") or {} for facts in (first, second)]
+    if not all(each.get("is_random") for each in own):
+        return None
+    scales = [LabelScale.from_facts(each) for each in own]
+    labels = [read_labels(folder, metric) for folder in (before, after)]
+    if scales[0].span != scales[1].span or labels[0] is None or labels[1] is None:
+        return None
+    return _of_sample(scales[1], estimate_label_difference(labels[0].as_sample(), labels[1].as_sample()))
+
+
+def _judge_difference(column: ScoreColumns, first: Mapping[str, Any], second: Mapping[str, Any]) -> Correction | None:
+    error = first.get("error")
+    if error is None or error != second.get("error") or _audit_finding(first) or _audit_finding(second):
+        return None
+    scale = LabelScale.from_facts(first)
+    if scale != LabelScale.from_facts(second):
+        return None
+    judge_error = _ERROR.validate_python(error)
+    correction = None
+    for pairs in pair_scores(column).pairs:
+        units = Units.from_values(pairs.differences, pairs.groups)
+        if len(units) >= _LEAST_ROWS:
+            estimate = correct_difference(judge_error, units)
+            reason = describe_weakness(judge_error) if estimate.value is None else ""
+            rows = len(pairs.differences)
+            correction = Correction(scale, Method.JUDGE, estimate, reason, first.get("compared"), rows)
+    return correction
 
 
 def _values(folder: Path, metric: str) -> "array[float]":
@@ -119,3 +290,16 @@ def _values(folder: Path, metric: str) -> "array[float]":
     for batch in RunFolder(folder).read_cells(metric, ("value",)):
         values.extend(batch.column("value").drop_null().to_numpy())
     return values
+
+
+def _groups(folder: Path, metric: str, by: str | None) -> list[str] | None:
+    """Return the group of each scored row, in the order of the values; None if rows are not grouped."""
+    if by is None:
+        return None
+    rows = [
+        cell["row_id"]
+        for batch in RunFolder(folder).read_cells(metric, ("row_id", "value"))
+        for cell in batch.to_pylist()
+        if cell["value"] is not None
+    ]
+    return list(group_names(rows, read_groups([pq.read_table(folder / STAGES / f"{Stage.SAMPLES}.parquet")], by)))

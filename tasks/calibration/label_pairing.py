@@ -1,5 +1,6 @@
 """Pair the labels of a source with the scores of a run."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from metric_core.metric import MetricRequest
 from metric_core.records import Status
 from metric_core.stages import PRODUCT_STAGES, Stage
 from tasks.calibration.calibration_files import Counts
+from tasks.calibration.run_labels import RunLabels
 from tasks.evidence.sample_evidence import (
     AskedProbabilities,
     map_probabilities,
@@ -30,6 +32,23 @@ from tasks.tables.records import read_samples_table
 LEAST_ROWS = 4
 FEW_ROWS = 50
 
+RANDOM, UNKNOWN = "random", "unknown"
+PROBABILITY_COLUMN = "label_probability"
+"""Column with the probability with which `assay label-sample` drew a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """The choice of the labelled rows among the rows of a run.
+
+    Args:
+        is_random: True if they are a random sample.
+        probabilities: Mapping from row id to the probability with which it was drawn; None if all are equal.
+    """
+
+    is_random: bool = False
+    probabilities: Mapping[str, float] | None = None
+
 
 @dataclass(frozen=True, slots=True)
 class LabelledData:
@@ -37,14 +56,23 @@ class LabelledData:
 
     Args:
         labels: Label of each row.
-        groups: Mapping from row id to the name of its group; None if rows are not grouped.
+        groups: Mapping from row id to the name of its group; rows without one have a name of their own. None if rows
+            are not grouped.
+        sampling: Choice of the labelled rows.
     """
 
     labels: Labels
     groups: Mapping[str, str] | None
+    sampling: Sampling = Sampling()
 
 
-def read_labelled(source: str, options: SourceOptions, rules: LabelRules, by: str | None = None) -> LabelledData:
+def read_labelled(
+    source: str,
+    options: SourceOptions,
+    rules: LabelRules,
+    by: str | None = None,
+    sampling: str | None = None,
+) -> LabelledData:
     """Read the labels of a source, before anything is evaluated.
 
     Args:
@@ -52,14 +80,53 @@ def read_labelled(source: str, options: SourceOptions, rules: LabelRules, by: st
         options: Options of the source.
         rules: Column and meaning of the labels.
         by: Column by which rows are grouped.
+        sampling: `random` if the labelled rows are a random sample of all, `unknown`, or the column with the
+            probability with which each row was drawn. None takes the column `PROBABILITY_COLUMN` if there is one.
 
     Raises:
         SourceError: The source lacks a column, or the labels cannot be used.
         ConfigError: The rules do not fit the labels.
     """
-    columns = read_columns(source, options, [rules.column, *([by] if by else [])])
-    groups = None if by is None else {row_id: str(cell) for row_id, cell in columns[by].items()}
-    return LabelledData(read_labels(columns[rules.column], rules), groups)
+    named = sampling if sampling not in (None, RANDOM, UNKNOWN) else None
+    columns = read_columns(source, options, [rules.column, *filter(None, [by, named])])
+    groups = None if by is None else {row_id: name_group(row_id, cell) for row_id, cell in columns[by].items()}
+    drawn = columns[named] if named is not None else None
+    if sampling is None:
+        drawn = read_columns(source, options, [PROBABILITY_COLUMN], optional=True)[PROBABILITY_COLUMN]
+        drawn = drawn if any(cell is not None for cell in drawn.values()) else None
+    labels = read_labels(columns[rules.column], rules)
+    column = named or PROBABILITY_COLUMN
+    known = Sampling(sampling == RANDOM) if drawn is None else Sampling(True, _probabilities(drawn, labels, column))
+    return LabelledData(labels, groups, known)
+
+
+def name_group(row_id: str, cell: Any) -> str:
+    """Return the name of a row's group; a row without one stands alone.
+
+    >>> name_group("r1", "x"), name_group("r1", None)
+    ('group x', 'row r1')
+    """
+    return f"row {row_id}" if cell is None or not str(cell).strip() else f"group {cell}"
+
+
+def _probabilities(cells: Mapping[str, Any], labels: Labels, column: str) -> dict[str, float]:
+    """Return the probability of each labelled row.
+
+    Raises:
+        SourceError: A labelled row has none, or one that is not above 0 and at most 1.
+    """
+    probabilities = {}
+    for row_id in labels.values:
+        try:
+            probabilities[row_id] = float(cells[row_id])
+        except (TypeError, ValueError):
+            probabilities[row_id] = math.nan
+        if not 0 < probabilities[row_id] <= 1:
+            raise SourceError(
+                f"the row {row_id!r} is labelled, but the probability with which it was drawn is "
+                f"{cells[row_id]!r} in {column!r}; wanted a number above 0, up to 1"
+            )
+    return probabilities
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +138,16 @@ class PairedLabels:
         counts: Numbers of rows.
         span: Lowest and highest grade, which count as 0 and 1; None for yes and no, or a metric without a range.
         warnings: Sentences that a reader should know.
+        of_run: All scored rows of the run, with the labels of some; None if the grades have no range.
+        is_random: True if the labelled rows are a random sample of these rows, or all of them.
     """
 
     judged: LabelledScores
     counts: Counts
     span: tuple[float, float] | None
     warnings: tuple[str, ...]
+    of_run: RunLabels | None
+    is_random: bool
 
 
 def pair_labels(run: FinishedRun, request: MetricRequest, data: LabelledData, rules: LabelRules) -> PairedLabels:
@@ -93,6 +164,11 @@ def pair_labels(run: FinishedRun, request: MetricRequest, data: LabelledData, ru
             "numbers on one scale can be calibrated"
         )
     labelled = {row_id: label for row_id, label in data.labels.values.items() if row_id in cells}
+    if not labelled:
+        raise SourceError(
+            f"none of the {len(data.labels.values)} labelled rows is a row of {run.folder}: no id is in both. Label "
+            "rows of this run; `assay label-sample RUN` writes them with their ids."
+        )
     scored = [row_id for row_id in labelled if cells[row_id]["value"] is not None]
     counts = Counts(
         rows=len(cells),
@@ -115,7 +191,27 @@ def pair_labels(run: FinishedRun, request: MetricRequest, data: LabelledData, ru
         predict=rescorer.predict if rescorer.can_map and (data.labels.scale is Scale.BINARY or span) else None,
         groups=None if data.groups is None else [data.groups[row_id] for row_id in scored],
     )
-    return PairedLabels(judged, counts, span, tuple(_warnings(counts, data, rules, span)))
+    has_ends = data.labels.scale is Scale.BINARY or span is not None
+    of_run = _of_run(cells, dict(zip(scored, labels.tolist(), strict=True)), data, request) if has_ends else None
+    is_random = data.sampling.is_random or (of_run is not None and None not in of_run.labels)
+    return PairedLabels(judged, counts, span, tuple(_warnings(counts, data, rules, span)), of_run, is_random)
+
+
+def _of_run(
+    cells: Mapping[str, Mapping[str, Any]], labels: Mapping[str, float], data: LabelledData, request: MetricRequest
+) -> RunLabels:
+    """Return all scored rows, with the labels of some."""
+    rows = [row_id for row_id, cell in cells.items() if cell["value"] is not None]
+    scores = np.array([cells[row_id]["value"] for row_id in rows], dtype=np.float64)
+    low, high = request.bounds or (float(scores.min()), float(scores.max()))
+    drawn = data.sampling.probabilities
+    return RunLabels(
+        rows=rows,
+        scores=(scale_to_unit(scores, (low, high)) if high > low else np.zeros(len(rows))).tolist(),
+        labels=[labels.get(row_id) for row_id in rows],
+        probabilities=None if drawn is None else [drawn.get(row_id) for row_id in rows],
+        groups=None if data.groups is None else [data.groups.get(row_id, f"row {row_id}") for row_id in rows],
+    )
 
 
 def _cells(run: FinishedRun, request: MetricRequest) -> list[dict[str, Any]]:
@@ -149,7 +245,7 @@ def _scale_labels(
 
 def _warnings(counts: Counts, data: LabelledData, rules: LabelRules, span: tuple[float, float] | None) -> Iterator[str]:
     if counts.compared < FEW_ROWS:
-        yield f"{counts.compared} rows are few: the intervals are wide, and less certain than they look"
+        yield f"{counts.compared} rows are few: the intervals are wide"
     values = data.labels.values.values()
     if span is not None and rules.span is None and span == (min(values), max(values)):
         low, high = (f"{grade:g}" for grade in span)

@@ -32,10 +32,12 @@ FORMAT = 1
 MANIFEST, SUMMARY, SCORES, STAGES, REPORT = "run.json", "summary.json", "scores.parquet", "stages", "report.html"
 CALIBRATION = "calibration.json"
 """Agreement of the judge with people, if rows of the run are labelled."""
+LABELS = "labels.parquet"
+"""Labels of rows of the run."""
 LOCK = ".lock"
 RUNS = "runs"
 """Folder of new run folders, in the working folder."""
-_RUN_FILES = {MANIFEST, SUMMARY, SCORES, STAGES, REPORT, CALIBRATION, LOCK}
+_RUN_FILES = {MANIFEST, SUMMARY, SCORES, STAGES, REPORT, CALIBRATION, LABELS, LOCK}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,8 @@ class RunFolder:
             self._acquire(lock)
         try:
             with self.translate_write_errors():
-                (self.path / CALIBRATION).unlink(missing_ok=True)
+                for name in (CALIBRATION, LABELS):
+                    (self.path / name).unlink(missing_ok=True)
             yield
         finally:
             lock.release()

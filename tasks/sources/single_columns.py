@@ -12,20 +12,23 @@ from tasks.sources.location import SourceLike
 from tasks.sources.sample_reader import read_samples
 
 
-def read_columns(source: SourceLike, options: SourceOptions, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+def read_columns(
+    source: SourceLike, options: SourceOptions, names: Sequence[str], *, optional: bool = False
+) -> dict[str, dict[str, Any]]:
     """Return the values of columns by row id, with the ids that the rows have in a run.
 
     Args:
         source: Data to read.
         options: Options for reading the data; rows that are not valid samples are left out.
         names: Names of the columns; sample columns by the name that they have in samples.
+        optional: Accept columns that no row has.
 
     Returns:
         A mapping from column to a mapping from row id to value; None where a row has no value, or a text that stands
         for a missing one.
 
     Raises:
-        SourceError: No row has one of the columns.
+        SourceError: No row has one of the columns, and they are not optional.
     """
     columns: dict[str, dict[str, Any]] = {name: {} for name in names}
     seen: dict[str, None] = {}
@@ -40,7 +43,7 @@ def read_columns(source: SourceLike, options: SourceOptions, names: Sequence[str
                 value = content.get(name)
                 cells[row["row_id"]] = None if isinstance(value, str) and value.strip() in missing_texts else value
     for name in names:
-        if name not in seen:
+        if name not in seen and not optional:
             raise SourceError(_unknown_column(name, list(seen)))
     return columns
 

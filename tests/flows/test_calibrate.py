@@ -9,13 +9,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flows.calibrate import CalibrationRequest, CalibrationResult, calibrate, prepare
+from flows.calibrate import CalibrationRequest, CalibrationResult, calibrate, calibrate_run, prepare
+from flows.config.gate_file import GateSettings
 from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
+from flows.execution.gated_comparison import CompareOptions, apply_gate
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.errors import ConfigError, SourceError
 from tasks.calibration.calibration_files import load
+from tasks.reports.calibration.calibration_text import agreement_lines
 from tests.tasks.builders import fails, says, script
 
 PEOPLE = Path(__file__).resolve().parents[3] / "shared" / "meta_eval" / "faithfulness_begin.parquet"
@@ -63,6 +66,29 @@ def home(prefect_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return tmp_path / "home"
 
 
+def check_labels_of_a_run(tmp_path: Path, folder: str, earlier: CalibrationResult) -> None:
+    """Audit a run with labels of its own, then estimate its mean label from them. No server and no judge is asked."""
+    own = CalibrationRequest(config=config_of(tmp_path), label="faithful", run=folder, sampling="random")
+    audited = calibrate_run(own.model_copy(update={"audit": True}))
+    assert audited.audit is not None
+    assert (audited.audit.holds, audited.audit.labelled) == (True, 10)
+    assert load(Path(str(audited.kept))).audits == (audited.audit,)
+    assert load(Path(earlier.folder) / "calibration.json").audits == ()
+    [line] = agreement_lines(manifest_of(folder))
+    assert "audited with 10 labels on 2" in line
+    labelled = calibrate_run(own.model_copy(update={"keep": False}))
+    assert labelled.corrected is not None
+    assert (labelled.corrected["value"], labelled.corrected["method"]) == (0.5, "labels alone")
+    assert labelled.corrected["reason"] == "fewer than 50 rows are labelled"
+    summary = json.loads((Path(folder) / "summary.json").read_text(encoding="utf-8"))
+    assert summary["bias_corrected"]["faithfulness"] == json.loads(json.dumps(labelled.corrected))
+    assert "by 10 labels alone, drawn at random from 11" in (Path(folder) / "report.html").read_text("utf-8")
+    gate = GateSettings.model_validate({"absolute": ["faithfulness.corrected >= 0.1", "faithfulness.corrected >= 0.6"]})
+    checked = apply_gate(Path(folder), CompareOptions(gate=gate)).gate
+    assert checked is not None
+    assert [str(check.outcome) for check in checked.checks] == ["passed", "inconclusive"]
+
+
 @pytest.mark.prefect
 @pytest.mark.models
 def test_calibration_is_applied_by_later_runs(home: Path, tmp_path: Path) -> None:
@@ -90,10 +116,16 @@ def test_calibration_is_applied_by_later_runs(home: Path, tmp_path: Path) -> Non
     assert entry["not_covered"] == []
     summary = json.loads((Path(later.folder) / "summary.json").read_text(encoding="utf-8"))
     whole = {"value": None, "low": 0.0, "high": 1.0}  # ten labels, of which three contradict the judge, are too few
-    assert summary["bias_corrected"] == {"faithfulness": {"label": "faithful", "span": None, **whole}}
+    basis = {"method": "judge error", "labelled": 10, "rows": 11}
+    [(metric, corrected)] = summary["bias_corrected"].items()
+    reason = corrected.pop("reason")
+    assert (metric, corrected) == ("faithfulness", {"label": "faithful", "span": None, **whole, **basis})
+    assert reason.startswith("too few labelled rows")
     assert "No bias-corrected mean" in (Path(later.folder) / "report.html").read_text(encoding="utf-8")
     assert entry["metrics"]["faithfulness"]["applied"] is False
     assert entry["metrics"]["faithfulness"]["figures"]["kappa_middle"]["value"] == pytest.approx(0.4)
+
+    check_labels_of_a_run(tmp_path, later.folder, result)
 
     options = {"metrics": metrics, "verdict": "probability", "calibration": "latest"}
     mapped = run_evaluation(config_of(tmp_path, out=str(tmp_path / "mapped"), **options))
@@ -123,7 +155,7 @@ def test_grades_are_scaled_to_the_range_and_keep_false_saves_nothing(home: Path,
     result = calibrate_by(tmp_path, "stars", metric="faithfulness", keep=False, span=(1, 5), by="user_input")
     found = result.calibration
     assert (found.scale, found.span, found.counts.positive) == ("graded", (1, 5), None)
-    assert {"spearman", "kendall", "mae", "brier", "ece", "mae_mapped"} <= set(found.figures)
+    assert {"spearman", "kendall", "mae", "brier", "calibration_error", "mae_mapped"} <= set(found.figures)
     assert found.figures["mae"].interval is not None
     assert (result.kept, (home / "calibrations").exists()) == (None, False)
 
@@ -181,6 +213,10 @@ def test_labels_are_checked_before_any_question_is_asked(tmp_path: Path) -> None
         prepare(CalibrationRequest(config=config_of(tmp_path), label="fathful", metric="faithfulness"))
     with pytest.raises(ConfigError, match="there is nothing to calibrate on"):
         prepare(CalibrationRequest(config=RunConfig(), label="faithful"))
+    with pytest.raises(ConfigError, match="an audit is about a finished run: name it with --run RUN"):
+        prepare(CalibrationRequest(config=config_of(tmp_path), label="faithful", audit=True))
+    with pytest.raises(SourceError, match=r"'r0' is labelled, but the probability with which it was drawn is 'Where"):
+        prepare(CalibrationRequest(config=config_of(tmp_path), label="faithful", sampling="user_input"))
 
 
 def test_calibration_option_is_a_word_or_a_relative_path(tmp_path: Path) -> None:

@@ -5,9 +5,10 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from metric_core.calibration.calibrate import FIGURES, Figure
-from tasks.calibration.calibration_files import Calibration, format_day, parse_figure
+from tasks.calibration.calibration_files import Audit, Calibration, format_day, parse_figure
 from tasks.calibration.human_agreement import read_agreements
 from tasks.judges.protocol import NO_JUDGE
+from tasks.reports.calibration.correction_text import CorrectionText
 from tasks.reports.run.summary_view import format_fixed
 
 _HEADLINES = {"kappa": "kappa", "auroc": "AUROC", "spearman": "Spearman", "mae": "mean absolute error"}
@@ -59,7 +60,17 @@ def _sentence(facts: Mapping[str, Any], verdict: str | None = None) -> str:
     mapped = ["probabilities mapped by it"] if facts.get("applied") else []
     measured = facts.get("verdict", verdict)
     otherwise = [] if measured == verdict else [f"measured with verdict = {measured}"]
-    return ", ".join([*figures, rows, format_day(facts["created"]), *mapped, *otherwise])
+    return ", ".join([*figures, rows, format_day(facts["created"]), *mapped, *otherwise, *_audit_words(facts)])
+
+
+def _audit_words(facts: Mapping[str, Any]) -> list[str]:
+    audit = facts.get("audit")
+    if not audit:
+        return []
+    found = "no difference found" if audit["holds"] else "it does not hold"
+    return [
+        f"audited with {audit['labelled']} labels on {format_day(audit['created'])}: {found} (p = {audit['p']:.2g})"
+    ]
 
 
 def figure_rows(calibration: Calibration) -> Iterator[tuple[str, str, str]]:
@@ -76,6 +87,47 @@ def count_line(calibration: Calibration) -> str:
     excluded = {"unlabelled": counts.unlabelled, "undefined": counts.undefined, "failed": counts.failed}
     without = ", ".join(f"{count:,} {what}" for what, count in excluded.items() if count)
     return f"{counts.compared:,} of {counts.rows:,} rows compared{yes}" + (f"; {without}" if without else "")
+
+
+def result_lines(metric: str, corrected: Mapping[str, Any] | None, audit: Audit | None) -> Iterator[str]:
+    """Yield what a calibration or an audit says about the run of the labelled rows.
+
+    Args:
+        metric: Key of the metric.
+        corrected: Entry of its bias-corrected mean; None if there is none.
+        audit: Result of an audit; None if none was asked for.
+    """
+    if audit is not None:
+        yield audit_sentence(audit)
+    if corrected is not None:
+        yield f"{metric}: {CorrectionText.from_entry(corrected)}"
+
+
+def audit_sentence(audit: Audit) -> str:
+    """Return the result of an audit, and what it could have seen.
+
+    >>> from metric_core.calibration.transfer import ClassChange
+    >>> change = ClassChange(before=0.9, now=0.95, p=0.5, seen=0.12)
+    >>> print(audit_sentence(Audit(created="", run="r", labelled=25, p=1, holds=True, good=change)))
+    audit of 25 labelled rows: no difference found (p = 1). In 4 of 5 audits with as many labels it would have been...
+    """
+    if audit.holds:
+        changes = {"good": audit.good, "bad": audit.bad}
+        seen = [f"of {name} rows had changed by {change.seen:.2f}" for name, change in changes.items() if change]
+        missing = [f" No {name} row is labelled." for name, change in changes.items() if change is None]
+        return (
+            f"audit of {audit.labelled} labelled rows: no difference found (p = {audit.p:.2g}). In 4 of 5 audits with "
+            f"as many labels it would have been found if the mean score {' or '.join(seen)}.{''.join(missing)}"
+        )
+    changed = [
+        f"of {name} rows from {change.before:.2f} to {change.now:.2f}"
+        for name, change in (("good", audit.good), ("bad", audit.bad))
+        if change
+    ]
+    return (
+        f"audit of {audit.labelled} labelled rows: the calibration does not hold for this run (p = {audit.p:.2g}): the "
+        f"mean score changed {', '.join(changed)}. 1 of 20 audits finds this although nothing changed."
+    )
 
 
 def calibration_markdown(calibration: Calibration) -> str:

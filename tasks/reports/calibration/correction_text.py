@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-NOT_DETERMINED = "no bias-corrected mean: on the labelled rows, the scores hardly separate good rows from bad ones"
+from tasks.calibration.bias_correction import Method
+
+_UNEXPLAINED = "the labelled rows do not determine it"
+"""Reason in runs whose summary does not name one."""
 _ENDS = ("value", "low", "high")
 
 
@@ -16,11 +19,14 @@ class CorrectionText:
         lead: Description of the value; a whole clause if there is no value.
         value: Share of the rows, or grade; None if the labelled rows do not determine it.
         interval: 95 % interval of the value.
+        basis: The rows that it is about, the labels that it rests on, and why it was estimated from these; empty for
+            runs whose summary does not tell.
     """
 
     lead: str
     value: str | None = None
     interval: str | None = None
+    basis: str = ""
 
     @classmethod
     def from_entry(cls, entry: Mapping[str, Any], is_difference: bool = False) -> "CorrectionText":
@@ -38,19 +44,39 @@ class CorrectionText:
         >>> change = {"label": "good", "span": None, "value": 0.05, "low": -0.02, "high": 0.12}
         >>> print(CorrectionText.from_entry(change, is_difference=True))
         difference of the bias-corrected means ('good') +5.0 percentage points (-2.0 to +12.0)
+        >>> grades |= {"method": "prediction-powered", "reason": "", "labelled": 100, "rows": 970}
+        >>> CorrectionText.from_entry(grades).basis
+        'of 970 scored rows, by 100 labels of them drawn at random'
         """
         if entry["value"] is None:
-            return cls(NOT_DETERMINED)
+            return cls(f"no bias-corrected mean: {entry.get('reason') or _UNEXPLAINED}")
         is_share = entry["span"] is None
         scale, decimals = (100, 1) if is_share else (1, 2)
         value, low, high = (_format_value(scale * entry[end], decimals, is_difference) for end in _ENDS)
         name = "difference of the bias-corrected means" if is_difference else "bias-corrected mean"
         unit = " percentage points" if is_difference else " %"
-        return cls(f"{name} ({entry['label']!r})", f"{value}{unit}" if is_share else value, f"{low} to {high}")
+        shown = f"{value}{unit}" if is_share else value
+        return cls(f"{name} ({entry['label']!r})", shown, f"{low} to {high}", _basis(entry))
 
     def __str__(self) -> str:
-        """Return lead, value and interval."""
-        return self.lead if self.value is None else f"{self.lead} {self.value} ({self.interval})"
+        """Return lead, value, interval and basis."""
+        if self.value is None:
+            return self.lead
+        return ", ".join(filter(None, (f"{self.lead} {self.value} ({self.interval})", self.basis)))
+
+
+def _basis(entry: Mapping[str, Any]) -> str:
+    """Return the rows and labels that an entry rests on."""
+    if "method" not in entry or entry["labelled"] is None:
+        return ""
+    rows, labelled = f"{entry['rows']:,}", f"{entry['labelled']:,}"
+    bases = {
+        Method.POWERED: f"of {rows} scored rows, by {labelled} labels of them drawn at random",
+        Method.LABELS: f"by {labelled} labels alone, drawn at random from {rows} scored rows",
+        Method.JUDGE: f"of {rows} scored rows, if the judge errs on them as on the {labelled} labelled rows",
+    }
+    basis = bases.get(Method(entry["method"]), "")
+    return f"{basis}: {entry['reason']}" if entry["reason"] and basis else basis
 
 
 def _format_value(value: float, decimals: int, is_signed: bool) -> str:

@@ -10,6 +10,7 @@ import pytest
 from metric_core.records import Direction, Score
 from metric_core.statistics.pairs import ScoreColumns
 from tasks.calibration.bias_correction import correct_differences, correct_means, known_judge_errors
+from tasks.calibration.run_labels import RunLabels, write_labels
 from tasks.runs.run_folder import SCORES
 
 ERROR = {"bad": 0.25, "gain": 0.5, "variance_bad": 1e-4, "covariance": -1e-4, "variance_gain": 2e-4, "units": 80}
@@ -63,6 +64,11 @@ def test_one_row_has_no_interval(tmp_path: Path) -> None:
     assert correct_means(tmp_path, manifest()) == {}
 
 
+def side(content: dict[str, Any]) -> tuple[Path, dict[str, Any]]:
+    """Return a run without labels of its own."""
+    return Path("no such folder"), content
+
+
 def columns(metric: str, rise: float) -> ScoreColumns:
     before = {f"row {i}": Score.scored(0.25 + i % 2 / 8) for i in range(200)}
     after = {row: Score.scored(0.25 + i % 2 / 8 + rise * (1 + i % 3) / 2) for i, row in enumerate(before)}
@@ -70,15 +76,76 @@ def columns(metric: str, rise: float) -> ScoreColumns:
 
 
 def test_a_difference_grows_by_as_much_as_the_judge_shrinks_it() -> None:
-    [(metric, found)] = correct_differences(manifest(), manifest(), [columns("a", 0.1), columns("b", 0.1)]).items()
+    [(metric, found)] = correct_differences(
+        side(manifest()), side(manifest()), [columns("a", 0.1), columns("b", 0.1)]
+    ).items()
     assert metric == "a"
     assert found["value"] == pytest.approx(0.2, abs=0.002)
     assert found["low"] < 0.2 < found["high"]
-    grades = correct_differences(manifest(span=[1, 5]), manifest(span=[1, 5]), [columns("a", 0.1)])["a"]
+    grades = correct_differences(side(manifest(span=[1, 5])), side(manifest(span=[1, 5])), [columns("a", 0.1)])["a"]
     assert grades["value"] == pytest.approx(0.8, abs=0.008)
 
 
 def test_runs_of_two_judges_have_no_corrected_difference() -> None:
     other = manifest(error={**ERROR, "gain": 0.75})
-    assert correct_differences(manifest(), other, [columns("a", 0.1)]) == {}
-    assert correct_differences(manifest(), {}, [columns("a", 0.1)]) == {}
+    assert correct_differences(side(manifest()), side(other), [columns("a", 0.1)]) == {}
+    assert correct_differences(side(manifest()), side({}), [columns("a", 0.1)]) == {}
+
+
+def label_rows(folder: Path, count: int, *, is_random: bool = True, shift: float = 0.0) -> dict[str, Any]:
+    """Return run.json of a run of 200 rows, of which some are labelled; every fifth row is scored wrongly."""
+    truth = [float(number % 10 < 7 + shift * 10) for number in range(200)]
+    scores = [value if number % 5 else 1 - value for number, value in enumerate(truth)]
+    labels = [value if number < count else None for number, value in enumerate(truth)]
+    rows = [str(number) for number in range(200)]
+    folder.mkdir(exist_ok=True)
+    pq.write_table(pa.table({"row_id": rows, "metric": ["a"] * 200, "value": scores}), folder / SCORES)
+    write_labels(folder, "a", RunLabels(rows=rows, scores=scores, labels=labels))
+    return manifest(own={"label": "mine", "span": None, "is_random": is_random}, compared=66)
+
+
+def test_labels_of_a_random_sample_of_the_run_come_before_a_calibration(tmp_path: Path) -> None:
+    powered = correct_means(tmp_path, label_rows(tmp_path, 100))["a"]
+    assert (powered["method"], powered["label"], powered["labelled"], powered["rows"]) == (
+        "prediction-powered",
+        "mine",
+        100,
+        200,
+    )
+    assert powered["low"] < 0.7 < powered["high"]
+    few = correct_means(tmp_path, label_rows(tmp_path, 20))["a"]
+    assert (few["method"], few["reason"]) == ("labels alone", "fewer than 50 rows are labelled")
+    whole = correct_means(tmp_path, label_rows(tmp_path, 200))["a"]
+    assert (whole["value"], whole["reason"]) == (pytest.approx(0.7), "all scored rows are labelled")
+    elsewhere = correct_means(tmp_path, label_rows(tmp_path, 100, is_random=False))["a"]
+    assert (elsewhere["method"], elsewhere["label"], elsewhere["labelled"]) == ("judge error", "good", 66)
+
+
+def test_a_calibration_that_an_audit_refused_corrects_nothing(tmp_path: Path) -> None:
+    refused = {"holds": False, "labelled": 25, "p": 0.003, "created": "2026-11-22T00:00:00+00:00"}
+    known = label_rows(tmp_path, 25)
+    facts = known["calibration"]["metrics"]["a"]
+    facts["audit"] = {**refused, "holds": True}
+    assert correct_means(tmp_path, known)["a"]["method"] == "judge error"
+    facts["audit"] = refused
+    own = correct_means(tmp_path, known)["a"]
+    assert own["method"] == "labels alone"
+    assert own["reason"].endswith("an audit of 25 labelled rows found that the calibration does not hold (p = 0.003)")
+    facts["own"]["is_random"] = False
+    withheld = correct_means(tmp_path, known)["a"]
+    assert (withheld["method"], withheld["value"], withheld["low"], withheld["high"]) == ("none", None, 0.0, 1.0)
+    assert withheld["reason"].startswith("an audit of 25 labelled rows found")
+    assert correct_differences((tmp_path, known), (tmp_path, known), [columns("a", 0.1)]) == {}
+
+
+def test_the_difference_of_two_runs_with_labels_of_their_own(tmp_path: Path) -> None:
+    before, after = (label_rows(tmp_path / name, 100, shift=shift) for name, shift in (("a", 0.0), ("b", 0.2)))
+    found = correct_differences((tmp_path / "a", before), (tmp_path / "b", after), [columns("a", 0.1)])["a"]
+    assert (found["method"], found["label"]) == ("prediction-powered", "mine")
+    assert found["value"] == pytest.approx(0.2, abs=0.01)
+    assert found["low"] < 0.2 < found["high"]
+
+
+def test_grades_that_do_not_lie_on_a_line_are_refused_with_a_reason(folder: Path) -> None:
+    entry = correct_means(folder, manifest(error=None, refused="the scores bend", compared=80))["a"]
+    assert (entry["value"], entry["method"], entry["reason"]) == (None, "none", "the scores bend")

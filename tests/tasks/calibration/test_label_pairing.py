@@ -55,7 +55,7 @@ def test_rows_with_a_label_and_a_score_are_compared_and_the_others_counted(tmp_p
     assert found.judged.predict is not None
     assert found.judged.probabilities.tolist() == [0.8] * 4
     assert found.judged.predict(ProbabilityMap(1.0, -np.log(4)), np.array([0])) == pytest.approx([0.5])
-    assert found.warnings == ("4 rows are few: the intervals are wide, and less certain than they look",)
+    assert found.warnings == ("4 rows are few: the intervals are wide",)
 
 
 def test_no_map_is_fitted_if_it_would_need_missing_verdicts(tmp_path: Path) -> None:

@@ -368,7 +368,7 @@ def test_the_bias_corrected_mean_stands_below_the_mean_in_runs_of_any_age(tmp_pa
     (folder / "summary.json").write_text(changed, encoding="utf-8")
     text = Page(write_report(folder).read_text(encoding="utf-8")).text
     assert "Bias-corrected mean ('good') 70.0 % 60.0 to 80.0" in text
-    assert "A bias-corrected mean estimates the mean of human labels" in text
+    assert "A bias-corrected mean estimates the mean that labels by people would have" in text
 
 
 def test_templates_are_packaged() -> None:

@@ -1,0 +1,229 @@
+"""Measure how often numbers that rest on labels of people hold, in worlds whose truth is known.
+
+    PYTHONPATH=. python benchmarks/coverage_labels.py [--runs 400] [--write]
+
+Prints coverage of 95 % intervals, half widths, false passes of gates, and errors and power of audits, beside an obvious
+or former method; `--write` puts the tables into docs/statistics.md. Takes some minutes. A short form is in
+tests/metric_core/calibration.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from metric_core.calibration import transfer, weighted_statistics
+from metric_core.calibration.beta_means import BetaMean
+from metric_core.calibration.calibrate import LabelledScores, measure_agreement
+from metric_core.calibration.judge_error import correct_mean, estimate_judge_error, is_crooked, lack_of_fit
+from metric_core.calibration.labels import Scale
+from metric_core.calibration.sampled_labels import SampledLabels, estimate_label_mean
+from metric_core.statistics.resampling import Floats, Interval, Units
+
+PAGE = Path(__file__).parents[1] / "docs" / "statistics.md"
+BEGIN, END = "<!-- begin: benchmarks/coverage_labels.py -->", "<!-- end of labels -->"
+SIZES = (20, 50, 100)
+RUN = 300
+
+Draw = Callable[[np.random.Generator, Floats], Floats]
+"""Function from labels to the scores of a judge."""
+
+
+def _binary(sensitivity: float, specificity: float) -> Draw:
+    def draw(generator: np.random.Generator, labels: Floats) -> Floats:
+        right = generator.random(len(labels)) < np.where(labels > 0, sensitivity, specificity)
+        return np.where(right, labels, 1 - labels)
+
+    return draw
+
+
+JUDGES: dict[str, Draw] = {
+    "right in 95 % of good, 80 % of bad rows": _binary(0.95, 0.8),
+    "98 %, 95 %": _binary(0.98, 0.95),
+    "70 %, 60 %": _binary(0.7, 0.6),
+    "scores in between": lambda g, y: np.where(y > 0, g.beta(8, 2, len(y)), g.beta(3, 3, len(y))),
+    "shares of 5 claims": lambda g, y: g.binomial(5, np.where(y > 0, 0.97, 0.68)) / 5,
+    "mostly 1": lambda g, y: np.where(g.random(len(y)) < np.where(y > 0, 0.95, 0.3), 1.0, g.beta(2, 2, len(y))),
+}
+
+
+def main() -> None:
+    """Print all tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=400, help="runs per cell")
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/statistics.md")
+    options = parser.parse_args()
+    parts = []
+    for part in tables(options.runs):
+        print(part, flush=True)
+        parts.append(part)
+    if options.write:
+        text = PAGE.read_text(encoding="utf-8")
+        before, rest = text.split(BEGIN)
+        PAGE.write_text(f"{before}{BEGIN}\n\n{''.join(parts)}{END}{rest.split(END)[1]}", encoding="utf-8")
+
+
+def tables(runs: int) -> Iterator[str]:
+    """Yield the tables as Markdown."""
+    heads = [f"{size} labels" for size in SIZES]
+    yield "**Labels from elsewhere.** Coverage of the bias-corrected mean (half width); in italics the jackknife and "
+    yield "Fieller's interval, where it exists; then passes of a gate whose bar is the true mean. "
+    yield f"Runs of {RUN} rows.\n\n"
+    yield _row("judge; good rows among labels, in the run", heads) + _row("---", ["---"] * len(SIZES))
+    for name, judge in JUDGES.items():
+        for labelled, share in ((0.6, 0.95), (0.9, 0.9), (0.95, 0.7)):
+            cells = [_elsewhere(judge, size, labelled, share, runs) for size in SIZES]
+            yield _row(f"{name}; {labelled:.0%}, {share:.0%}".replace("%", " %").replace("  ", " "), cells)
+    yield "\n**Labels drawn at random from the run** of 1,000 rows. Coverage (half width); in italics the labels alone "
+    yield "(Clopper and Pearson); then the share of runs with a prediction-powered estimate.\n\n"
+    yield _row("judge; good rows", heads) + _row("---", ["---"] * len(SIZES))
+    for name, judge in JUDGES.items():
+        for share in (0.7, 0.92):
+            cells = [_own(judge, size, share, runs) for size in SIZES]
+            yield _row(f"{name}; {share:.0%}".replace("%", " %").replace("  ", " "), cells)
+    yield "\n**Grades.** Coverage of the bias-corrected mean grade (half width), of runs whose line is not refused; "
+    yield "share refused. Scores are a power of the grade, and noise.\n\n"
+    yield _row("scores", heads) + _row("---", ["---"] * len(SIZES))
+    for name, power in (("grade", 1), ("grade²", 2)):
+        yield _row(name, [_grades(power, size, runs) for size in SIZES])
+    yield "\n**Agreement at the best threshold.** Coverage of AUROC and kappa; share of lower ends of kappa, which "
+    yield "gates read, above the true kappa.\n\n"
+    yield _row("good rows", heads) + _row("---", ["---"] * len(SIZES))
+    for share in (0.6, 0.9):
+        yield _row(f"{share:.0%}".replace("%", " %"), [_figures(size, share, max(60, runs // 4)) for size in SIZES])
+    yield "\n**Audits** with 30 labels, 70 % good, of a calibration with 100, 60 % good: share that finds "
+    yield "a difference.\n\n"
+    yield _row("judge now", ["found"]) + _row("---", ["---"])
+    for now in ((0.95, 0.8), (0.95, 0.6), (0.95, 0.2), (0.7, 0.8)):
+        title = f"right in {now[0]:.0%} of good, {now[1]:.0%} of bad rows".replace("%", " %")
+        yield _row(title, [_audits(now, max(60, runs // 2))])
+    yield "\n"
+
+
+def _row(title: str, cells: list[str]) -> str:
+    return f"| {title} | {' | '.join(cells)} |\n"
+
+
+def _labels(generator: np.random.Generator, count: int, share: float) -> Floats:
+    return (generator.random(count) < share).astype(np.float64)
+
+
+def _covers(interval: Interval, truth: float) -> bool:
+    return interval.low <= truth <= interval.high
+
+
+def _half(interval: Interval) -> float:
+    return (interval.high - interval.low) / 2
+
+
+def _percent(values: list[bool] | list[float]) -> str:
+    return f"{np.mean(values):.0%}".replace("%", " %") if values else "none"
+
+
+def _cell(held: list[bool], widths: list[float]) -> str:
+    return f"{_percent(held)} ({np.mean(widths):.3f})" if held else "none"
+
+
+def _elsewhere(judge: Draw, size: int, labelled: float, share: float, runs: int) -> str:
+    generator = np.random.default_rng(1)
+    held, widths, passed = [], [], []
+    before, before_widths = [], []
+    for _ in range(runs):
+        labels = _labels(generator, size, labelled)
+        scores, run = judge(generator, labels), Units.from_values(judge(generator, _labels(generator, RUN, share)))
+        error = estimate_judge_error(labels, scores, None, (0.0, 1.0))
+        if error is None:
+            continue
+        estimate = correct_mean(error, run)
+        held.append(_covers(estimate.interval(), share))
+        widths.append(_half(estimate.interval()))
+        passed.append(estimate.strict_limits(0.05).low > share)
+        former = estimate_judge_error(labels, scores)
+        if former is not None:
+            interval = correct_mean(former, run).interval()
+            before.append(_covers(interval, share))
+            before_widths.append(_half(interval))
+    return f"{_cell(held, widths)}, *{_cell(before, before_widths)}*, {_percent(passed)}"
+
+
+def _own(judge: Draw, size: int, share: float, runs: int) -> str:
+    generator = np.random.default_rng(3)
+    held, widths, powered = [], [], []
+    alone, alone_widths = [], []
+    rows = [f"{number:04}" for number in range(1000)]
+    for _ in range(runs):
+        truth = _labels(generator, 1000, share)
+        labels = np.full(1000, np.nan)
+        chosen = generator.choice(1000, size, replace=False)
+        labels[chosen] = truth[chosen]
+        found = estimate_label_mean(SampledLabels(rows, judge(generator, truth), labels))
+        interval = found.estimate.interval()
+        held.append(_covers(interval, share))
+        widths.append(_half(interval))
+        powered.append(found.is_powered)
+        belief = BetaMean.from_units(Units.from_values(truth[chosen]), (0.0, 1.0))
+        ends = belief.shift(-0.5).quantiles(np.array(0.025)), belief.shift(0.5).quantiles(np.array(0.975))
+        alone.append(_covers(Interval(float(ends[0]), float(ends[1])), share))
+        alone_widths.append(float(ends[1] - ends[0]) / 2)
+    return f"{_cell(held, widths)}, *{_cell(alone, alone_widths)}*, {_percent(powered)}"
+
+
+def _grades(power: int, size: int, runs: int) -> str:
+    generator = np.random.default_rng(5)
+    held, widths, refused = [], [], []
+    for _ in range(runs):
+        grades = generator.integers(0, 5, size) / 4
+        scores = np.clip(grades**power + generator.normal(0, 0.15, size), 0, 1)
+        refused.append(is_crooked(lack_of_fit(grades, scores)))
+        error = None if refused[-1] else estimate_judge_error(grades, scores)
+        if error is None:
+            continue
+        truth = generator.choice([0.5, 0.75, 1.0], RUN)
+        run = np.clip(truth**power + generator.normal(0, 0.15, RUN), 0, 1)
+        interval = correct_mean(error, Units.from_values(run)).interval()
+        held.append(_covers(interval, 0.75))
+        widths.append(_half(interval))
+    return f"{_cell(held, widths)}, {_percent(refused)} refused"
+
+
+def _figures(size: int, share: float, runs: int) -> str:
+    generator = np.random.default_rng(7)
+
+    def draw(rows: int) -> tuple[Floats, Floats]:
+        labels = _labels(generator, rows, share)
+        return labels, np.where(labels > 0, generator.beta(12, 1.5, rows), generator.beta(2, 4, rows))
+
+    labels, scores = draw(100_000)
+    whole, yes = np.ones((1, 100_000)), labels > 0.5
+    auroc = float(weighted_statistics.auroc(yes, scores)(whole)[0])
+    best = float(weighted_statistics.best_threshold(yes, scores)(whole)[0])
+    kappa = float(weighted_statistics.kappa_of(weighted_statistics.confusion_counts(yes, scores >= best)(whole))[0])
+    held: dict[str, list[bool]] = {"auroc": [], "kappa": []}
+    above = []
+    for seed in range(runs):
+        sample = draw(size)
+        if len(np.unique(sample[0])) < 2:
+            continue
+        figures = measure_agreement(LabelledScores(Scale.BINARY, *sample, (0.0, 1.0)), seed).figures
+        for name, truth in (("auroc", auroc), ("kappa", kappa)):
+            if name in figures and (interval := figures[name].interval) is not None:
+                held[name].append(_covers(interval, truth))
+                above += [interval.low > truth] if name == "kappa" else []
+    return f"{_percent(held['auroc'])}, {_percent(held['kappa'])}, {_percent(above)}"
+
+
+def _audits(now: tuple[float, float], runs: int) -> str:
+    generator = np.random.default_rng(9)
+    found = []
+    for _ in range(runs):
+        first, second = _labels(generator, 100, 0.6), _labels(generator, 30, 0.7)
+        before = estimate_judge_error(first, _binary(0.95, 0.8)(generator, first), None, (0.0, 1.0))
+        after = estimate_judge_error(second, _binary(*now)(generator, second), None, (0.0, 1.0))
+        if before is not None and after is not None:
+            found.append(not transfer.check_transfer(before, after).holds)
+    return _percent(found)
+
+
+if __name__ == "__main__":
+    main()

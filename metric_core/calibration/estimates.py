@@ -1,0 +1,169 @@
+"""Estimates of a mean label, or of a difference of two, with limits at any confidence level."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from metric_core.calibration.beta_means import BetaMean
+from metric_core.statistics.resampling import LEVEL, Floats, Interval
+
+SHARE = Interval(0.0, 1.0)
+"""Range of a mean label."""
+DIFFERENCE = Interval(-1.0, 1.0)
+"""Range of the difference of two mean labels."""
+
+_STEPS = 30
+_LEAST_TAIL = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate(ABC):
+    """An estimate of a mean label, or of a difference of two.
+
+    Args:
+        value: The estimate; None if the labelled rows do not determine it.
+    """
+
+    value: float | None
+
+    @abstractmethod
+    def limits(self, tail: float) -> Interval:
+        """Return the lower and the upper limit, each of which is wrong with about this probability.
+
+        Args:
+            tail: Probability, in (0, 1).
+        """
+
+    def strict_limits(self, tail: float) -> Interval:
+        """Return limits for decisions; see `limits`. They err on the side of the wider interval."""
+        return self.limits(tail)
+
+    def interval(self, level: float = LEVEL) -> Interval:
+        """Return the two-sided interval at a confidence level. It contains the value."""
+        limits = self.limits((1 - level) / 2)
+        if self.value is None:
+            return limits
+        return Interval(min(limits.low, self.value), max(limits.high, self.value))
+
+    def p_at_most(self, threshold: float) -> float:
+        """Return the p-value of "the true mean is at most the threshold": small if it lies above."""
+        return _least_tail(lambda tail: self.strict_limits(tail).low > threshold)
+
+    def p_at_least(self, threshold: float) -> float:
+        """Return the p-value of "the true mean is at least the threshold": small if it lies below."""
+        return _least_tail(lambda tail: self.strict_limits(tail).high < threshold)
+
+
+def _least_tail(excludes: Callable[[float], bool]) -> float:
+    """Return the smallest tail whose limit excludes a threshold, by bisection; 1 if none does."""
+    low, high = _LEAST_TAIL, 1.0
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if excludes(middle) else (middle, high)
+    return high
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnEstimate(Estimate):
+    """An estimate from draws of its distribution.
+
+    Args:
+        value: Estimate from the rows as they are; None if they do not determine it.
+        lows: Draws in ascending order; an undetermined draw is the least possible value.
+        highs: Draws in ascending order; an undetermined draw is the greatest possible value.
+        strict_lows: The same for lower limits of decisions.
+        strict_highs: The same for upper limits of decisions.
+    """
+
+    lows: Floats
+    highs: Floats
+    strict_lows: Floats
+    strict_highs: Floats
+
+    def limits(self, tail: float) -> Interval:
+        """Return the quantiles of the draws."""
+        return Interval(float(np.quantile(self.lows, tail)), float(np.quantile(self.highs, 1 - tail)))
+
+    def strict_limits(self, tail: float) -> Interval:
+        """Return the quantiles of the draws with pseudo-rows at the unfavorable bounds."""
+        return Interval(float(np.quantile(self.strict_lows, tail)), float(np.quantile(self.strict_highs, 1 - tail)))
+
+
+@dataclass(frozen=True, slots=True)
+class ExactEstimate(Estimate):
+    """An estimate from labels alone: its limits are those of Clopper and Pearson for labels of 0 and 1.
+
+    Args:
+        value: Mean label.
+        belief: Distribution of the mean with half a pseudo-row at each bound; None for too few units for an interval.
+    """
+
+    value: float
+    belief: BetaMean | None
+
+    def limits(self, tail: float) -> Interval:
+        """Return the limits; the whole range for too few units."""
+        if self.belief is None:
+            return SHARE
+        low, high = self.belief.shift(-0.5), self.belief.shift(0.5)
+        return Interval(float(low.quantiles(np.array(tail))), float(high.quantiles(np.array(1 - tail))))
+
+
+@dataclass(frozen=True, slots=True)
+class NormalEstimate(Estimate):
+    """An estimate with a standard error.
+
+    Args:
+        value: The estimate.
+        error: Standard error.
+        freedom: Degrees of freedom of Student's distribution.
+        within: Range. Limits of a share are computed on the scale of log odds, so that they stay within 0 and 1.
+    """
+
+    value: float
+    error: float
+    freedom: int
+    within: Interval
+
+    def limits(self, tail: float) -> Interval:
+        """Return the limits by quantiles of Student's distribution."""
+        from scipy.special import expit, logit, stdtrit  # noqa: PLC0415 scipy loads slowly
+
+        reach = float(stdtrit(self.freedom, 1 - tail)) * self.error
+        if self.within == SHARE and 0 < self.value < 1:
+            middle, reach = logit(self.value), reach / (self.value * (1 - self.value))
+            return Interval(float(expit(middle - reach)), float(expit(middle + reach)))
+        return Interval(max(self.value - reach, self.within.low), min(self.value + reach, self.within.high))
+
+
+@dataclass(frozen=True, slots=True)
+class CombinedDifference(Estimate):
+    """The difference of two estimates, from the limits of each (the method of variance estimates recovery).
+
+    Source: Newcombe, "Interval estimation for the difference between independent proportions" (1998), method 10; Zou
+    and Donner (2008). Estimates that depend on each other positively, such as those of the same rows, make it wider
+    than necessary.
+
+    Args:
+        value: Difference of the values.
+        before: Estimate that is subtracted.
+        after: Estimate that it is subtracted from.
+    """
+
+    value: float
+    before: ExactEstimate
+    after: ExactEstimate
+
+    @classmethod
+    def from_estimates(cls, before: ExactEstimate, after: ExactEstimate) -> "CombinedDifference":
+        """Return the difference of two estimates, second minus first."""
+        return cls(after.value - before.value, before, after)
+
+    def limits(self, tail: float) -> Interval:
+        """Return the limits of the difference."""
+        a, b = self.before.limits(tail), self.after.limits(tail)
+        below = float(np.hypot(self.after.value - b.low, a.high - self.before.value))
+        above = float(np.hypot(b.high - self.after.value, self.before.value - a.low))
+        return Interval(max(self.value - below, DIFFERENCE.low), min(self.value + above, DIFFERENCE.high))

@@ -1,0 +1,247 @@
+"""Mean label of a run of which people labelled a random sample: prediction-powered inference.
+
+The scores of all rows say what the labels cannot, and the labels correct the scores:
+
+    mean label = weight * mean score of all rows + mean over labelled rows of (label - weight * score)
+
+It is right whatever the judge does, as long as the labelled rows are a random sample; a better judge makes it more
+precise. The weight is the one with the least variance (Angelopoulos, Duchi and Zrnic, "PPI++: Efficient
+Prediction-Powered Inference", 2023), from other folds than the rows that it applies to, and shrunk to 0 where it is
+uncertain: with a judge that knows nothing, labels alone remain. Rows count inversely to the probability with which
+they were drawn. Groups of rows are units. With few labels, or few rows on which the judge errs, the normal
+approximation does not hold, and the labels alone are used, exactly.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metric_core.calibration.beta_means import BetaMean
+from metric_core.calibration.estimates import (
+    DIFFERENCE,
+    SHARE,
+    CombinedDifference,
+    Estimate,
+    ExactEstimate,
+    NormalEstimate,
+)
+from metric_core.statistics.resampling import SEED, Floats, Units
+
+LEAST_LABELS = 50
+"""Number of labelled rows or groups below which labels are used alone."""
+LEAST_EFFECTIVE = 10
+"""Number of rows on which judge and people differ, or of labels of the rarer kind, below which it is so, too."""
+LEAST_UNITS = 5
+"""Number of labelled rows or groups below which there is no interval."""
+FOLDS = 5
+
+Names: TypeAlias = NDArray[np.str_]
+
+
+@dataclass(frozen=True, slots=True)
+class SampledLabels:
+    """The scored rows of a run, with labels of a random sample of them.
+
+    Args:
+        rows: Id of each row.
+        scores: Score of each row, on the scale of the labels.
+        labels: Label of each row, from 0 to 1; NaN if it has none. At least one row has a label.
+        probabilities: Probability with which each row was drawn, up to a constant factor; None if all are equal.
+        groups: Group of each row; None if rows are independent.
+    """
+
+    rows: Sequence[str]
+    scores: Floats
+    labels: Floats
+    probabilities: Floats | None = None
+    groups: Sequence[str] | None = None
+
+    @property
+    def labelled(self) -> NDArray[np.intp]:
+        """Positions of the rows with a label."""
+        return np.flatnonzero(np.isfinite(self.labels))
+
+    @property
+    def shares(self) -> Floats:
+        """Weights of the labelled rows, which sum to 1."""
+        labelled = self.labelled
+        if self.probabilities is None:
+            return np.full(len(labelled), 1 / len(labelled))
+        weights = 1 / self.probabilities[labelled]
+        return weights / weights.sum() if np.ptp(weights) > 0 else np.full(len(labelled), 1 / len(labelled))
+
+    def units(self) -> tuple[Names, NDArray[np.intp]]:
+        """Return the names of the units, rows or groups, and the unit of each row."""
+        names = np.asarray(self.rows if self.groups is None else self.groups, dtype=object).astype(str)
+        found, of_row = np.unique(names, return_inverse=True)
+        return found, of_row.astype(np.intp)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelMean:
+    """The mean label of a run.
+
+    Args:
+        estimate: The estimate.
+        is_powered: True for a prediction-powered estimate, False for labels alone.
+        reason: Why labels are used alone; empty for a prediction-powered estimate.
+        labelled: Number of labelled rows.
+        rows: Number of scored rows.
+    """
+
+    estimate: Estimate
+    is_powered: bool
+    reason: str
+    labelled: int
+    rows: int
+
+
+def estimate_label_mean(sample: SampledLabels, seed: int = SEED) -> LabelMean:
+    """Estimate the mean label of rows like those of a run from a random sample of its labels.
+
+    Args:
+        sample: Scores and labels.
+        seed: Seed of the split into folds.
+
+    >>> labels = np.array([1.0, 0.0] * 6 + [1.0, 1.0] * 24)
+    >>> rows = [str(number) for number in range(400)]
+    >>> scores = np.resize(labels * 0.8 + 0.1, 400)
+    >>> sample = SampledLabels(rows, scores, np.append(labels, np.full(340, np.nan)))
+    >>> found = estimate_label_mean(sample)
+    >>> round(found.estimate.value, 3), found.reason
+    (0.9, 'nearly all labels are the same')
+    """
+    powered = _estimate_powered(sample, seed)
+    reason = _weakness(sample, powered)
+    labelled, rows = len(sample.labelled), len(sample.rows)
+    if reason:
+        return LabelMean(_labels_alone(sample), False, reason, labelled, rows)
+    error, freedom = powered.error()
+    return LabelMean(NormalEstimate(powered.value, error, freedom, SHARE), True, "", labelled, rows)
+
+
+def estimate_label_difference(before: SampledLabels, after: SampledLabels, seed: int = SEED) -> LabelMean:
+    """Estimate the difference of the mean labels of two runs, each of which has labels of a random sample.
+
+    Rows (or groups) with the same name in both runs are pairs, labelled or not.
+
+    Args:
+        before: Scores and labels of the baseline.
+        after: Scores and labels of the run.
+        seed: Seed of the split into folds.
+    """
+    both = tuple(_estimate_powered(sample, seed) for sample in (before, after))
+    reasons = [_weakness(sample, powered) for sample, powered in zip((before, after), both, strict=True)]
+    labelled, rows = len(before.labelled) + len(after.labelled), len(before.rows) + len(after.rows)
+    if reason := next(filter(None, reasons), ""):
+        difference = CombinedDifference.from_estimates(_labels_alone(before), _labels_alone(after))
+        return LabelMean(difference, False, reason, labelled, rows)
+    names = np.unique(np.concatenate([powered.names for powered in both]))
+    influence = np.zeros(len(names))
+    for sign, powered in zip((-1.0, 1.0), both, strict=True):
+        influence[np.searchsorted(names, powered.names)] += sign * powered.influence
+    units = min(powered.units for powered in both)
+    error = float(np.sqrt((influence**2).sum() * units / (units - 1)))
+    value = both[1].value - both[0].value
+    return LabelMean(NormalEstimate(value, error, units - 1, DIFFERENCE), True, "", labelled, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Powered:
+    """A prediction-powered estimate.
+
+    Args:
+        value: The estimate.
+        names: Names of the units, in ascending order.
+        influence: Influence of each unit on the estimate.
+        residual: The part of it that comes from the labels; it is 0 for units without.
+        units: Number of labelled units.
+    """
+
+    value: float
+    names: Names
+    influence: Floats
+    residual: Floats
+    units: int
+
+    def error(self) -> tuple[float, int]:
+        """Return the standard error and the degrees of freedom."""
+        return float(np.sqrt((self.influence**2).sum() * self.units / (self.units - 1))), self.units - 1
+
+
+def _estimate_powered(sample: SampledLabels, seed: int) -> _Powered:
+    names, unit = sample.units()
+    labelled, shares = sample.labelled, sample.shares
+    scores, known, labels = sample.scores, sample.scores[labelled], sample.labels[labelled]
+    at = unit[labelled]
+
+    def by_unit(values: Floats, of: NDArray[np.intp]) -> Floats:
+        return _sum_by(of, values, len(names))
+
+    of_scores = by_unit((scores - scores.mean()) / len(scores), unit)
+    of_known = by_unit(shares * (known - shares @ known), at)
+    of_labels = by_unit(shares * (labels - shares @ labels), at)
+    units = np.unique(at)
+    fold = np.full(len(names), -1)
+    fold[units[np.random.default_rng(seed).permutation(len(units))]] = np.arange(len(units)) % FOLDS
+    weights = np.array([_best_weight(of_labels[fold != k], (of_scores - of_known)[fold != k]) for k in range(FOLDS)])
+    weight_of_row = weights[fold[at]]
+    weight = float(shares @ weight_of_row)
+    errors = labels - weight_of_row * known
+    residual = by_unit(shares * (errors - shares @ errors), at)
+    value = weight * float(scores.mean()) + float(shares @ errors)
+    return _Powered(value, names, weight * of_scores + residual, residual, len(units))
+
+
+def _best_weight(labels: Floats, scores: Floats) -> float:
+    """Return the weight w with the least sum of (labels + w * scores)², shrunk by its uncertainty; at least 0."""
+    squares = float(scores @ scores)
+    if squares <= 0:
+        return 0.0
+    weight = -float(labels @ scores) / squares
+    if weight <= 0:
+        return 0.0
+    variance = float(((scores * (labels + weight * scores)) ** 2).sum()) / squares**2
+    return weight * max(0.0, 1 - variance / weight**2)
+
+
+def _weakness(sample: SampledLabels, powered: _Powered) -> str:
+    """Return why a prediction-powered estimate would not hold, or not help; an empty text if it does."""
+    if len(sample.labelled) == len(sample.rows):
+        return "all scored rows are labelled"
+    if powered.units < LEAST_LABELS:
+        units = "rows" if sample.groups is None else "groups"
+        return f"fewer than {LEAST_LABELS} {units} are labelled"
+    labelled, shares = sample.labelled, sample.shares
+    unit = sample.units()[1][labelled]
+    labels = sample.labels[labelled]
+    if _effective(_sum_by(unit, shares * (labels - shares @ labels))) < LEAST_EFFECTIVE:
+        return "nearly all labels are the same"
+    differences = _sum_by(unit, shares * (labels - sample.scores[labelled]))
+    if min(map(_effective, (differences, powered.residual))) < LEAST_EFFECTIVE:
+        return "judge and people differ on too few labelled rows"
+    return ""
+
+
+def _effective(values: Floats) -> float:
+    """Return the number of equal values, the others being 0, whose sum would be as nearly normal."""
+    fourth = float((values**4).sum())
+    return float((values**2).sum()) ** 2 / fourth if fourth > 0 else 0.0
+
+
+def _labels_alone(sample: SampledLabels) -> ExactEstimate:
+    labelled, shares = sample.labelled, sample.shares
+    labels = sample.labels[labelled]
+    weights = shares * len(labelled) if np.ptp(shares) > 0 else np.ones(len(labelled))
+    of_row = np.unique(sample.units()[1][labelled], return_inverse=True)[1]
+    units = Units(_sum_by(of_row, weights * labels), _sum_by(of_row, weights))
+    belief = BetaMean.from_units(units, (0.0, 1.0)) if len(units) >= LEAST_UNITS else None
+    return ExactEstimate(float(shares @ labels), belief)
+
+
+def _sum_by(unit: NDArray[np.intp], values: Floats, units: int = 0) -> Floats:
+    """Return the sum of the values of each unit."""
+    return np.bincount(unit, weights=values, minlength=units).astype(np.float64)

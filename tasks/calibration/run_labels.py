@@ -1,0 +1,107 @@
+"""Labels of the rows of a run, stored in its folder: what people said of which rows, and how these were chosen."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from metric_core.calibration.sampled_labels import SampledLabels
+from metric_core.errors import RunFolderError
+from tasks.runs.run_folder import LABELS
+from tasks.runtime.atomic_files import atomic_file, translate_write_errors
+
+_SCHEMA = pa.schema(
+    [
+        pa.field("row_id", pa.string(), nullable=False),
+        pa.field("metric", pa.string(), nullable=False),
+        pa.field("score", pa.float64(), nullable=False),
+        pa.field("label", pa.float64()),
+        pa.field("probability", pa.float64()),
+        pa.field("group", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunLabels:
+    """The scored rows of a run with the labels of some, for one metric.
+
+    Args:
+        rows: Id of each row.
+        scores: Score of each row, from 0 to 1.
+        labels: Label of each row, from 0 to 1; None if it has none.
+        probabilities: Probability with which each labelled row was drawn; None if all are equal.
+        groups: Group of each row; None if rows are independent.
+    """
+
+    rows: Sequence[str]
+    scores: Sequence[float]
+    labels: Sequence[float | None]
+    probabilities: Sequence[float | None] | None = None
+    groups: Sequence[str] | None = None
+
+    def as_sample(self) -> SampledLabels:
+        """Return the rows for estimates of the mean label."""
+        probabilities = None if self.probabilities is None else np.array(self.probabilities, dtype=np.float64)
+        return SampledLabels(
+            rows=self.rows,
+            scores=np.array(self.scores, dtype=np.float64),
+            labels=np.array(self.labels, dtype=np.float64),
+            probabilities=probabilities,
+            groups=self.groups,
+        )
+
+
+def write_labels(folder: Path, metric: str, labels: RunLabels) -> None:
+    """Write the labels of a metric into a run folder; those of other metrics stay.
+
+    Raises:
+        RunFolderError: The file cannot be written.
+    """
+    count = len(labels.rows)
+    columns: Mapping[str, Sequence[object]] = {
+        "row_id": labels.rows,
+        "metric": [metric] * count,
+        "score": labels.scores,
+        "label": labels.labels,
+        "probability": labels.probabilities or [None] * count,
+        "group": labels.groups or [None] * count,
+    }
+    tables = [pa.table(columns, schema=_SCHEMA)]
+    if (path := folder / LABELS).exists():
+        others = _read(path)
+        tables.insert(0, others.filter(pc.not_equal(others["metric"], metric)))
+    with translate_write_errors(f"the labels {path}", RunFolderError), atomic_file(path) as temporary:
+        pq.write_table(pa.concat_tables(tables), temporary)
+
+
+def read_labels(folder: Path, metric: str) -> RunLabels | None:
+    """Return the labels of a metric in a run folder; None if none of its scored rows has one.
+
+    Raises:
+        RunFolderError: The file cannot be read.
+    """
+    if not (folder / LABELS).exists():
+        return None
+    table = _read(folder / LABELS)
+    table = table.filter(pc.equal(table["metric"], metric))
+    if table["label"].null_count == table.num_rows:
+        return None
+    return RunLabels(
+        rows=table["row_id"].to_pylist(),
+        scores=table["score"].to_pylist(),
+        labels=table["label"].to_pylist(),
+        probabilities=None if table["probability"].null_count == table.num_rows else table["probability"].to_pylist(),
+        groups=None if table["group"].null_count == table.num_rows else table["group"].to_pylist(),
+    )
+
+
+def _read(path: Path) -> pa.Table:
+    try:
+        return pq.read_table(path, schema=_SCHEMA)
+    except (OSError, pa.ArrowException) as error:
+        raise RunFolderError(f"{path} cannot be read ({error}). Run `assay calibrate` again.") from error

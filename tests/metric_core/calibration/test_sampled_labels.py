@@ -1,0 +1,167 @@
+"""Means of labels of a random sample: against other libraries, and in worlds whose truth is known."""
+
+import numpy as np
+import pytest
+
+from metric_core.calibration import sampled_labels
+from metric_core.calibration.beta_means import BetaMean
+from metric_core.calibration.sampled_labels import (
+    SampledLabels,
+    _estimate_powered,
+    estimate_label_difference,
+    estimate_label_mean,
+)
+from metric_core.statistics.resampling import Floats, Interval, Units
+
+ROWS = 600
+
+
+def draw(
+    generator: np.random.Generator, count: int, share: float = 0.7, sensitivity: float = 0.95
+) -> tuple[SampledLabels, Floats]:
+    """A run of which a sample is labelled, and the labels of all rows."""
+    truth = (generator.random(ROWS) < share).astype(float)
+    said = np.where(truth > 0, generator.random(ROWS) < sensitivity, generator.random(ROWS) > 0.8).astype(float)
+    labels = np.full(ROWS, np.nan)
+    labelled = generator.choice(ROWS, count, replace=False)
+    labels[labelled] = truth[labelled]
+    return SampledLabels([f"r{number}" for number in range(ROWS)], said, labels), truth
+
+
+def covers(interval: Interval, truth: float) -> bool:
+    return interval.low <= truth <= interval.high
+
+
+@pytest.mark.parametrize(("count", "kind"), [(20, "alone"), (50, "alone"), (100, "powered")])
+def test_the_interval_holds_the_truth_and_is_not_wider_than_that_of_the_labels_alone(count: int, kind: str) -> None:
+    generator = np.random.default_rng(2)
+    held, width, powered = 0, 0.0, 0
+    for _ in range(200):
+        sample, _ = draw(generator, count, sensitivity=0.85)
+        found = estimate_label_mean(sample)
+        interval = found.estimate.interval()
+        held += covers(interval, 0.7)
+        width += interval.high - interval.low
+        powered += found.is_powered
+    assert 0.92 <= held / 200 <= 0.995
+    assert width / 200 < 2 * 1.05 * {20: 0.212, 50: 0.133, 100: 0.094}[count]  # Clopper and Pearson
+    assert powered >= 180 if kind == "powered" else powered <= 100
+
+
+def test_labels_alone_have_the_limits_of_clopper_and_pearson() -> None:
+    binomtest = pytest.importorskip("scipy.stats").binomtest
+    labels = np.array([1.0] * 17 + [0.0] * 3 + [np.nan] * 80)
+    sample = SampledLabels([str(n) for n in range(100)], np.linspace(0, 1, 100), labels)
+    found = estimate_label_mean(sample)
+    expected = binomtest(17, 20).proportion_ci(0.95, method="exact")
+    interval = found.estimate.interval()
+    assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high))
+    assert found.reason == "fewer than 50 rows are labelled"
+    one_sided = binomtest(17, 20, 0.7, alternative="greater").pvalue
+    assert found.estimate.p_at_most(0.7) == pytest.approx(one_sided, abs=1e-6)
+    all_alike = estimate_label_mean(SampledLabels(["a", "b", "c", "d", "e"], np.ones(5), np.ones(5)))
+    expected = binomtest(5, 5).proportion_ci(0.95, method="exact")
+    assert (all_alike.estimate.interval().low, all_alike.estimate.interval().high) == pytest.approx((expected.low, 1))
+    assert all_alike.reason == "all scored rows are labelled"
+
+
+def test_the_estimate_is_that_of_ppi_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Frozen results of `ppi_mean_pointestimate` and `ppi_mean_ci` of ppi-python 0.2.3 (z quantiles, not Student's).
+
+    ppi-python averages the scores of unlabelled rows only: its weight 1 is 400 / 280 here.
+    """
+    generator = np.random.default_rng(17)
+    truth = (generator.random(400) < 0.7).astype(float)
+    scores = np.clip(truth * 0.6 + generator.random(400) * 0.4, 0, 1)
+    labels = np.where(np.arange(400) < 120, truth, np.nan)
+    sample = SampledLabels([f"{number:03}" for number in range(400)], scores, labels)
+    tuned = _estimate_powered(sample, 1)
+    assert tuned.value == pytest.approx(0.75143869, abs=2e-3)
+    assert tuned.error()[0] == pytest.approx(0.02463872, rel=0.03)
+    monkeypatch.setattr(sampled_labels, "_best_weight", lambda *_: 400 / 280)
+    plain = _estimate_powered(sample, 1)
+    assert plain.value == pytest.approx(0.74593245, abs=1e-8)
+    assert plain.error()[0] == pytest.approx((0.79451086 - 0.69735403) / 2 / 1.959964, rel=0.01)
+
+
+def test_weights_undo_the_probabilities_of_drawing() -> None:
+    generator = np.random.default_rng(5)
+    held, plain, weighted = 0, [], []
+    for _ in range(150):
+        sample, truth = draw(generator, 0 + 1, 0.6)
+        probabilities = np.where(truth > 0, 0.15, 0.45)  # bad rows are labelled three times as often
+        labels = np.where(generator.random(ROWS) < probabilities, truth, np.nan)
+        found = estimate_label_mean(SampledLabels(sample.rows, sample.scores, labels, probabilities))
+        held += covers(found.estimate.interval(), 0.6)
+        weighted.append(found.estimate.value)
+        plain.append(np.nanmean(labels))
+    assert np.mean(plain) < 0.4
+    assert np.mean(np.array(weighted, dtype=np.float64)) == pytest.approx(0.6, abs=0.01)
+    assert held / 150 >= 0.91
+
+
+def test_rows_of_a_group_count_as_one_unit() -> None:
+    generator = np.random.default_rng(6)
+    sample, _ = draw(generator, 120, sensitivity=0.8)
+    twice = SampledLabels(
+        [*sample.rows, *(f"{row} again" for row in sample.rows)],
+        np.tile(sample.scores, 2),
+        np.tile(sample.labels, 2),
+        groups=[*sample.rows, *sample.rows],
+    )
+    alone, together = (_estimate_powered(each, 1) for each in (sample, twice))
+    assert together.units == 120
+    assert together.error()[0] == pytest.approx(alone.error()[0], rel=0.02)
+
+
+def test_a_judge_that_knows_nothing_gets_no_weight() -> None:
+    generator = np.random.default_rng(7)
+    sample, _ = draw(generator, 100)
+    noise = SampledLabels(sample.rows, generator.random(ROWS), sample.labels)
+    labels = sample.labels[np.isfinite(sample.labels)]
+    found = estimate_label_mean(noise)
+    error = labels.std(ddof=1) / 10
+    interval = found.estimate.interval()
+    assert interval.high - interval.low <= 2 * 1.06 * 1.984 * error
+
+
+def test_the_difference_of_two_runs_uses_the_rows_that_both_have() -> None:
+    generator = np.random.default_rng(8)
+    held, widths, apart = 0, [], []
+    for _ in range(120):
+        before, truth = draw(generator, 120, 0.6, sensitivity=0.85)
+        improved = np.where((truth == 0) & (generator.random(ROWS) < 0.25), 1.0, truth)
+        said = np.where(improved > 0, generator.random(ROWS) < 0.85, generator.random(ROWS) > 0.8).astype(float)
+        after = SampledLabels(before.rows, said, np.where(np.isfinite(before.labels), improved, np.nan))
+        found = estimate_label_difference(before, after)
+        held += covers(found.estimate.interval(), 0.1)
+        widths.append(found.estimate.interval().high - found.estimate.interval().low)
+        other = SampledLabels([f"other {row}" for row in after.rows], after.scores, after.labels)
+        unpaired = estimate_label_difference(before, other).estimate.interval()
+        apart.append(unpaired.high - unpaired.low)
+    assert held / 120 >= 0.9
+    assert np.mean(widths) < 0.95 * np.mean(apart)
+
+
+def test_the_difference_of_few_labels_combines_exact_limits() -> None:
+    rows = [str(number) for number in range(40)]
+    few = [SampledLabels(rows, np.ones(40), np.array([1.0] * k + [0.0] * (20 - k) + [np.nan] * 20)) for k in (8, 16)]
+    found = estimate_label_difference(few[0], few[1])
+    assert not found.is_powered
+    assert found.estimate.value == pytest.approx(0.4)
+    interval = found.estimate.interval()
+    assert 0 < interval.low < 0.4 < interval.high < 0.75
+
+
+def test_a_beta_mean_is_jeffreys_for_zeros_and_ones_and_close_to_a_bootstrap_otherwise() -> None:
+    ones = BetaMean.from_units(Units.from_values(np.ones(30)), (0.0, 1.0))
+    assert (ones.above, ones.below) == pytest.approx((30.5, 0.5))
+    generator = np.random.default_rng(1)
+    values = generator.beta(8, 2, 40)
+    fitted = BetaMean.from_units(Units.from_values(values), (0.0, 1.0))
+    weights = np.hstack([generator.standard_exponential((20_000, 40)), generator.standard_gamma(0.5, (20_000, 2))])
+    drawn = (weights @ np.append(values, [0.0, 1.0])) / weights.sum(axis=1)
+    tails = np.array([0.025, 0.5, 0.975])
+    assert fitted.quantiles(tails) == pytest.approx(np.quantile(drawn, tails), abs=0.006)
+    empty = BetaMean.from_units(Units(np.empty(0), np.empty(0)), (0.0, 1.0))
+    assert (empty.above, empty.below) == pytest.approx((0.5, 0.5))
