@@ -47,6 +47,7 @@ FIGURES: dict[str, str] = {
 
 _BATCH_CELLS = 4_000_000
 _PSEUDO_ROW = 0.5
+_LIGHT_ROW = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +119,13 @@ class _Resamples:
         weights: Random weight of each row; rows of a group have the same.
         drawn: Number of times that each row is drawn, for statistics that need whole numbers.
         pseudo: Random weights of four pseudo-rows; each counts half a row.
+        light: The same; each counts a quarter of a row.
     """
 
     weights: Floats
     drawn: Floats
     pseudo: Floats
+    light: Floats
 
 
 Resampled: TypeAlias = Callable[[_Resamples], Floats]
@@ -193,16 +196,15 @@ def _binary_measures(judged: LabelledScores, labels: Booleans, folds: Sequence[R
         def at_best(weights: Floats) -> Booleans:
             return np.asarray(_predict_out_of_sample(labels, judged.scores, folds, weights))
 
-        # Thresholds that are chosen again lower the figures of resamples by themselves: half of the pseudo-rows do.
-        measures |= _measures_at(labels, at_best, "", 0.5)
+        measures |= _measures_at(labels, at_best, "", is_chosen=True)
     if judged.bounds is not None:
         middle = _above_middle(judged.scores, judged.bounds)
-        measures |= _measures_at(labels, lambda _: middle, "_middle", 1.0)
+        measures |= _measures_at(labels, lambda _: middle, "_middle", is_chosen=False)
     return measures
 
 
 def _measures_at(
-    labels: Booleans, predict: Callable[[Floats], Booleans], suffix: str, share: float
+    labels: Booleans, predict: Callable[[Floats], Booleans], suffix: str, *, is_chosen: bool
 ) -> dict[str, _Measure]:
     """Return the figures of a judge's answers.
 
@@ -210,13 +212,16 @@ def _measures_at(
         labels: Answers of people.
         predict: Function from weights to the judge's answers, for which it may choose a threshold.
         suffix: End of the names of the figures.
-        share: Share of the weight of the pseudo-rows that counts.
+        is_chosen: True if the threshold is chosen again. Resamples then leave rows out, since the choice varies more
+            where rows are missing, and light pseudo-rows are enough.
     """
 
     def count(resamples: _Resamples) -> weighted.Counts:
-        counts = weighted.confusion_counts(labels, predict(resamples.weights))(resamples.weights)
+        weights = resamples.drawn if is_chosen else resamples.weights
+        counts = weighted.confusion_counts(labels, predict(weights))(weights)
         both, judge_only, people_only, neither = (
-            part + share * pseudo for part, pseudo in zip(counts, resamples.pseudo.T, strict=True)
+            part + pseudo
+            for part, pseudo in zip(counts, (resamples.light if is_chosen else resamples.pseudo).T, strict=True)
         )
         return both, judge_only, people_only, neither
 
@@ -238,8 +243,8 @@ def _measure_auroc(labels: Booleans, scores: Floats) -> _Measure:
     extended = weighted.auroc(everyone, np.concatenate([scores, [np.inf, -np.inf, np.inf, -np.inf]]))
     return _Measure(
         float(weighted.auroc(labels, scores)(np.ones((1, len(labels))))[0]),
-        # Half of the four pseudo-rows: with all, the intervals of a judge without errors lie too low.
-        lambda resamples: extended(np.hstack([resamples.weights, resamples.pseudo / 2])),
+        # With heavier pseudo-rows, the intervals of a judge without errors lie too low.
+        lambda resamples: extended(np.hstack([resamples.weights, resamples.light])),
     )
 
 
@@ -355,7 +360,8 @@ def _resamples(units: Rows, seed: int) -> Iterator[_Resamples]:
         size = min(batch, RESAMPLES - start)
         drawn = generator.multinomial(count, np.full(count, 1 / count), size=size)[:, units].astype(np.float64)
         weights = generator.standard_exponential((size, count))[:, units]
-        yield _Resamples(weights, drawn, generator.standard_gamma(_PSEUDO_ROW, (size, 4)) * size_of_unit)
+        pseudo, light = (generator.standard_gamma(rows, (size, 4)) * size_of_unit for rows in (_PSEUDO_ROW, _LIGHT_ROW))
+        yield _Resamples(weights, drawn, pseudo, light)
 
 
 def _interval(drawn: Sequence[Floats]) -> Interval | None:
