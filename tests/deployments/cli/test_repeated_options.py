@@ -64,7 +64,7 @@ def _is_collection(annotation: Any) -> bool:
     return get_origin(annotation) in (tuple, dict) or any(map(_is_collection, get_args(annotation)))
 
 
-@pytest.mark.parametrize("option", [each for each in declarations(RunConfig) if each.facts.flag], ids=str)
+@pytest.mark.parametrize("option", [each for each in declarations(RunConfig) if each.facts.flag], ids=lambda each: ".".join(each.place))
 def test_a_flag_of_a_list_or_table_adds_up(option: Declaration) -> None:
     flag = option.facts.flag
     assert flag is not None
