@@ -16,7 +16,7 @@ from tasks.options.option import Declaration, declarations
 from tests.deployments.cli.conftest import Outcome
 from tests.deployments.cli.test_options import SOURCE, parse
 
-ADDS_UP = {"--metrics", "--column-map", "--refresh", "--missing-texts", "--job-variable", "--extra-args"}
+ADDS_UP = {"--from", "--metrics", "--column-map", "--refresh", "--missing-texts", "--job-variable", "--extra-args"}
 TABLES = {"--container"}
 """Flags of lists that stand for one thing: words of a command."""
 
@@ -64,7 +64,9 @@ def _is_collection(annotation: Any) -> bool:
     return get_origin(annotation) in (tuple, dict) or any(map(_is_collection, get_args(annotation)))
 
 
-@pytest.mark.parametrize("option", [each for each in declarations(RunConfig) if each.facts.flag], ids=lambda each: ".".join(each.place))
+@pytest.mark.parametrize(
+    "option", [each for each in declarations(RunConfig) if each.facts.flag], ids=lambda each: ".".join(each.place)
+)
 def test_a_flag_of_a_list_or_table_adds_up(option: Declaration) -> None:
     flag = option.facts.flag
     assert flag is not None
