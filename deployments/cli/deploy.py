@@ -84,6 +84,7 @@ def deploy(
         image=image,
         job_variables=variables,
         suffix=name_suffix(name),
+        log_format=scheduled.log_format,
     )
     check_deployment(scheduled, is_here=False)
     if as_yaml:

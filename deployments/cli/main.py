@@ -33,7 +33,7 @@ from deployments.cli import (
     undeploy,
 )
 from deployments.cli._support.cli_errors import Verbs, describe_error, describe_server_error
-from deployments.cli._support.console import spare_encoding_errors, stderr
+from deployments.cli._support.console import spare_encoding_errors, stderr, use_log_format
 from deployments.cli._support.verb import VerbGroup
 from metric_core.errors import (
     AssayError,
@@ -138,6 +138,7 @@ def main() -> None:
     """Run the command line; print errors that the user can correct as messages, without a traceback."""
     _reduce_cpu_time()
     spare_encoding_errors()
+    use_log_format(os.environ.get("ASSAY_LOG_FORMAT", "text"))  # also for errors before the configuration is loaded
     disable_telemetry()
     try:
         exempt_loopback()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from deployments.cli._support.console import print_table, stdout
+from deployments.cli._support.console import print_table, stdout, use_log_format
 from deployments.cli._support.options import Json, combine, declared_option
 from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli.run import Verbose, load_models, print_despite_failed_cells, print_evaluation, set_log_levels
@@ -17,6 +17,8 @@ from deployments.local_server import start_server, use_server
 from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from flows.execution.rerun_plan import Rerun
     from metric_core.stages import Stage
 
@@ -78,6 +80,7 @@ def rerun(
         typer.Option(metavar="fail|skip", help="With --rows changed: fail at bad rows, or leave them out."),
     ] = None,
     fail_on_failed: Annotated[float | None, declared_option("fail_on_failed")] = None,
+    log_format: Annotated[str | None, declared_option("log_format")] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="Folder of the new run.")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show which rows each stage would recompute, and compute nothing.")
@@ -89,7 +92,8 @@ def rerun(
     from tasks.runs.finished_run import FinishedRun  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 
-    FinishedRun(run)  # refuse other folders before Prefect is loaded, which takes a second
+    earlier = FinishedRun(run)  # refuse other folders before Prefect is loaded, which takes a second
+    use_log_format(_log_format(log_format, earlier.config))
     first = None if stage is None else _stage(stage)
     set_log_levels(verbose)
     from flows.execution.rerun_plan import parse_request, prepare  # noqa: PLC0415 loads Prefect
@@ -109,6 +113,13 @@ def rerun(
 
             evaluation = run_rerun(request)
         print_evaluation(evaluation, as_json)
+
+
+def _log_format(given: str | None, earlier: "Mapping[str, Any]") -> str:
+    chosen = given or str(earlier.get("log_format", "text"))
+    if chosen not in ("text", "json"):
+        raise ConfigError(f"--log-format must be text or json, got {chosen!r}")
+    return chosen
 
 
 def _show_preview(ready: "Rerun", as_json: bool) -> None:

@@ -62,6 +62,7 @@ def serve(
             pool_type="process",
             job_variables={"working_dir": str(Path.cwd())},
             suffix=name_suffix(name),
+            log_format=scheduled.log_format,
         )
         done = apply(scheduled, place)
         print_changes(done, as_json=False)

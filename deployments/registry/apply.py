@@ -50,6 +50,7 @@ class Place:
         image: Image with rag-assay, for `docker` and `kubernetes`.
         job_variables: Further variables of the pool's jobs.
         suffix: Suffix of the names of the deployments.
+        log_format: Format of the logs of runs, `text` or `json`.
     """
 
     pool: str
@@ -57,12 +58,13 @@ class Place:
     image: str | None = None
     job_variables: Mapping[str, Any] = field(default_factory=dict)
     suffix: str = ""
+    log_format: str = "text"
 
     @property
     def variables(self) -> dict[str, Any]:
         """The variables of the pool's jobs."""
         given = dict(self.job_variables)
-        given["env"] = environment() | dict(given.get("env") or {})
+        given["env"] = environment(self.log_format) | dict(given.get("env") or {})
         return given if self.image is None else {**given, "image": self.image}
 
 

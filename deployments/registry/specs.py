@@ -24,6 +24,7 @@ from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
 from tasks.options.option import OptionFacts, map_values
 from tasks.runs.run_folder import RUNS
+from tasks.runtime.log_format import log_variables
 from tasks.runtime.telemetry import DO_NOT_TRACK
 
 POOL = "rag-assay"
@@ -206,9 +207,14 @@ def as_parameter(config: RunConfig) -> dict[str, Any]:
     return map_values(written, RunConfig, _make_absolute)
 
 
-def environment() -> dict[str, str]:
-    """Return the environment variables of every run: heartbeats, and no telemetry."""
-    return {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_SECONDS)} | DO_NOT_TRACK
+def environment(log_format: str = "text") -> dict[str, str]:
+    """Return the environment variables of every run: heartbeats, no telemetry, and the format of logs.
+
+    Args:
+        log_format: `text` or `json`.
+    """
+    heartbeat = {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_SECONDS)}
+    return heartbeat | DO_NOT_TRACK | log_variables(log_format)
 
 
 def prefect_yaml(deployed: tuple[DeploymentSpec, ...], pool: str, job_variables: Mapping[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """Declare the options that say where results go, and what is recomputed."""
 
-from typing import Annotated
+from string import Formatter
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator
 
@@ -9,6 +10,34 @@ from tasks.options.grouping_options import GroupingOptions
 from tasks.options.option import Flag, Option, OptionGroup
 from tasks.options.text_forms import list_from_text, split_commas
 from tasks.runtime.credentials import refuse_secrets
+
+METRICS_FILE_FIELDS = ("deployment", "index")
+"""Placeholders in the name of a metrics file."""
+
+
+def check_metrics_file(path: str) -> str:
+    """Return a metrics file as it was written.
+
+    Raises:
+        ValueError: The file is a URL, or holds a placeholder that is not replaced.
+
+    >>> check_metrics_file("/var/lib/node_exporter/assay-{deployment}-{index}.prom")
+    '/var/lib/node_exporter/assay-{deployment}-{index}.prom'
+    >>> check_metrics_file("assay-{source}.prom")
+    Traceback (most recent call last):
+    ValueError: the file name may hold {deployment} and {index}, got assay-{source}.prom
+    """
+    if "://" in path:
+        raise ValueError(f"must be a file of the machine that executes the run, got {path}")
+    folder, _, name = path.rpartition("/")
+    try:
+        found = {field for _, field, _, _ in Formatter().parse(name) if field is not None}
+        Formatter().vformat(name, (), dict.fromkeys(METRICS_FILE_FIELDS, ""))
+    except (ValueError, LookupError, AttributeError):
+        found = {""}
+    if not name or "{" in folder or not found.issubset(METRICS_FILE_FIELDS):
+        raise ValueError(f"the file name may hold {{deployment}} and {{index}}, got {path}")
+    return path
 
 
 class TableStoreOptions(OptionGroup):
@@ -66,6 +95,28 @@ class OutputOptions(GroupingOptions):
             examples=[0.1],
         ),
     ] = 1.0
+    metrics_file: Annotated[
+        Annotated[str, AfterValidator(check_metrics_file)] | None,
+        Option(
+            "File for the figures of the latest finished run, in the text format of Prometheus. {deployment} and "
+            "{index} in its name are replaced by the names of the deployment and the index, or by none.",
+            path=True,
+            may_hold_secret=False,
+            affects_scores=False,
+            cli=Flag(long="--metrics-file", metavar="FILE"),
+            examples=["/var/lib/node_exporter/assay-{deployment}-{index}.prom"],
+        ),
+    ] = None
+    log_format: Annotated[
+        Literal["text", "json"],
+        Option(
+            "Format of logs, warnings and errors on stderr: text, or a JSON object per line.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            cli=Flag(long="--log-format", metavar="text|json"),
+        ),
+    ] = "text"
     refresh: Annotated[
         Annotated[tuple[Stage, ...], BeforeValidator(list_from_text(split_commas))],
         Option(

@@ -23,7 +23,7 @@ from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RUNS, RunFolder
 from tasks.runtime.atomic_files import translate_write_errors
 from tasks.runtime.credentials import check_variable
-from tasks.runtime.writable import probe_folder
+from tasks.runtime.writable import check_file, probe_folder
 from tasks.sources import SourceOptions, read_samples
 
 FIRST_ROWS = 100
@@ -75,6 +75,8 @@ def run_checks(config: RunConfig, plan: Plan | None = None) -> Iterator[RunCheck
     yield RunCheck("run folder", lambda: _check_folder(config.out), "correct `out` (--out)")
     if (baseline := config.baseline) is not None:
         yield RunCheck("baseline", lambda: str(FinishedRun(baseline).folder), "correct `baseline` (--baseline)")
+    if (file := config.metrics_file) is not None:
+        yield RunCheck("metrics file", lambda: _check_metrics_file(file), "correct `metrics_file` (--metrics-file)")
     if config.calibration not in ("none", "latest"):
         yield RunCheck("calibration", lambda: _check_calibration(config, plan), "correct `calibration`")
     if references := find_references(config, without=("deploy",)):
@@ -127,6 +129,11 @@ def _check_folder(out: str | None) -> str:
     with translate_write_errors(f"the run folder below {runs}", RunFolderError, "Name another folder with --out."):
         probe_folder(runs)
     return f"new, in {runs}"
+
+
+def _check_metrics_file(file: str) -> str:
+    check_file(Path(file), "the metrics file", ConfigError)
+    return file
 
 
 def _check_calibration(config: RunConfig, plan: Plan | None) -> str:

@@ -157,8 +157,17 @@ def test_unusable_replies_fail_their_cells_and_no_others(tmp_path: Path) -> None
 @pytest.mark.usefixtures("prefect_server")
 def test_run_with_too_few_scores_fails_and_keeps_its_results(tmp_path: Path) -> None:
     all_cut = (fails("claims"), *ANSWERS[1:])
+    metrics_file = tmp_path / "assay-none.prom"
     with pytest.raises(FailedCellsError) as caught:
-        evaluate(tmp_path, *all_cut, metrics=("faithfulness", "answer_similarity"))
+        evaluate(
+            tmp_path,
+            *all_cut,
+            metrics=("faithfulness", "answer_similarity"),
+            metrics_file=str(tmp_path / "assay-{index}.prom"),
+        )
+    written = metrics_file.read_text()
+    assert 'assay_run_failed{deployment="",index=""} 1.0' in written
+    assert 'assay_cells{deployment="",index="",metric="faithfulness",state="failed"} 5.0' in written
     assert caught.value.failures == ("faithfulness: 5 of 5 cells failed",)
     run = FinishedRun(caught.value.folder)
     assert run.manifest["failures"] == ["faithfulness: 5 of 5 cells failed"]
@@ -173,6 +182,7 @@ def test_run_with_too_few_scores_fails_and_keeps_its_results(tmp_path: Path) -> 
         run_rerun(parse_request(run=str(run.folder), out=str(tmp_path / "again")))
     script(tmp_path, *ANSWERS)
     assert run_rerun(parse_request(run=str(run.folder), out=str(tmp_path / "mended"))).failures == ()
+    assert 'assay_run_failed{deployment="",index=""} 0.0' in metrics_file.read_text()  # a rerun replaces the file
     one_cut = (fails("claims", "Bikes are repaired in Dublin 2."), *ANSWERS)
     assert evaluate(tmp_path, *one_cut, fail_on_failed=0.21)
     with pytest.raises(FailedCellsError, match=r"faithfulness: 1 of 5 cells failed"):

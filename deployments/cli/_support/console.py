@@ -1,7 +1,9 @@
 """Consoles of the command line: results on stdout, progress and messages on stderr, no color when piped."""
 
+import json
 import os
 import sys
+import time
 from typing import Any
 
 from rich.cells import cell_len
@@ -10,11 +12,15 @@ from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
+from tasks.runtime.log_format import set_log_format
+
 WIDE = 160
 """Width of piped output, in columns: piped tables are for other programs and need not fit a terminal."""
 
 NARROW_CELL = 16
 """Minimum width, in columns, of a cell whose text may be folded."""
+
+_SEVERITIES = {"error": "ERROR", "warning": "WARNING"}
 
 _GAP = 2
 """Number of columns between two cells."""
@@ -30,8 +36,47 @@ class Output(Console):
         super().print_json(json, **{"ensure_ascii": not self.encoding.startswith("utf"), **options})
 
 
+class Messages(Console):
+    """The console of messages on stderr: readable text, or a JSON object per line with the names of Prefect's logs."""
+
+    is_json: bool = False
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether bars and colors can be shown."""
+        return not self.is_json and super().is_terminal
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print a message in the format of the logs."""
+        if not self.is_json:
+            super().print(*objects, **options)
+            return
+        text = " ".join(map(str, objects))
+        label, colon, rest = text.partition(": ")
+        severity = _SEVERITIES.get(label) if colon else None
+        record = {
+            "name": "assay",
+            "levelname": severity or "INFO",
+            "severity": severity or "INFO",
+            "msg": rest if severity else text,
+            "created": time.time(),
+        }
+        self.file.write(json.dumps(record) + "\n")
+        self.file.flush()
+
+
 stdout = Output(highlight=False, width=WIDE if _piped else None)
-stderr = Console(stderr=True, highlight=False)
+stderr = Messages(stderr=True, highlight=False)
+
+
+def use_log_format(log_format: str) -> None:
+    """Set the format of messages on stderr and of Prefect's logs; call this before Prefect is imported.
+
+    Args:
+        log_format: `text` or `json`.
+    """
+    stderr.is_json = log_format == "json"
+    set_log_format(log_format)
 
 
 def spare_encoding_errors() -> None:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeAlias, get_args
 import typer
 from annotated_types import Ge
 
-from deployments.cli._support.console import stderr
+from deployments.cli._support.console import stderr, use_log_format
 from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
 from tasks.options.model_words import parse_model
@@ -232,7 +232,10 @@ def _configuration(source: str | None, config: Path | None, model: str | None, *
         given["judge"] = given["judge"] or {}
         given["judge"].setdefault("server", {})["model"] = model
     if source is None or not source.endswith(CONFIG_SUFFIXES):
-        return load_config(config, {"source": source, **given})
-    if config is not None:
+        loaded = load_config(config, {"source": source, **given})
+    elif config is not None:
         raise ConfigError(f"two configuration files: {source} and {config}. Give one, and the data as SOURCE.")
-    return load_config(Path(source), given)
+    else:
+        loaded = load_config(Path(source), given)
+    use_log_format(loaded.log_format)
+    return loaded

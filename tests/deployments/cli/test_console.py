@@ -3,15 +3,16 @@
 import errno
 import io
 import json
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from deployments.cli._support.cli_errors import describe_error
-from deployments.cli._support.console import Output, print_table, spare_encoding_errors
+from deployments.cli._support.console import Output, print_table, spare_encoding_errors, use_log_format
 from deployments.cli._support.summary_table import summary_table
 from tests.deployments.cli.conftest import Outcome
 from tests.tasks import compared
@@ -92,3 +93,40 @@ def test_full_disk_is_a_message_without_a_traceback() -> None:
     full = OSError(errno.ENOSPC, "No space left on device")
     assert describe_error(full) == "no space for the output of the command: No space left on device"
     assert describe_error(OSError(errno.ECONNREFUSED, "Connection refused")) is None
+
+
+@pytest.fixture
+def _own_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    yield
+    use_log_format("text")
+
+
+@pytest.mark.usefixtures("_own_environment")
+@pytest.mark.parametrize("way", ["option", "file", "variable"])
+def test_errors_and_warnings_are_json_where_logs_are(assay: Assay, tmp_path: Path, way: str) -> None:
+    config = tmp_path / "c.toml"
+    config.write_text('log_format = "json"\n' if way == "file" else "", encoding="utf-8")
+    flag = ("--log-format", "json") if way == "option" else ()
+    if way == "variable":
+        os.environ["ASSAY_LOG_FORMAT"] = "json"
+    done = assay("plan", "--config", str(config), str(tmp_path / "absent.jsonl"), *flag)
+    records = [json.loads(line) for line in done.err.splitlines()]
+    assert done.code == 3
+    assert [(record["name"], record["levelname"]) for record in records] == [("assay", "ERROR")]
+    assert "absent.jsonl" in records[0]["msg"]
+    assert os.environ["PREFECT_LOGGING_HANDLERS_CONSOLE_FORMATTER"] == "json"
+
+
+@pytest.mark.usefixtures("_own_environment")
+def test_errors_are_text_by_default(assay: Assay, tmp_path: Path) -> None:
+    done = assay("plan", str(tmp_path / "absent.jsonl"))
+    assert done.err.startswith("error: ")
+    assert "PREFECT_LOGGING_HANDLERS_CONSOLE_FORMATTER" not in os.environ
+
+
+@pytest.mark.usefixtures("_own_environment")
+def test_a_misspelled_configuration_is_reported_as_json_by_the_variable(assay: Assay, tmp_path: Path) -> None:
+    os.environ["ASSAY_LOG_FORMAT"] = "json"
+    (tmp_path / "c.toml").write_text("metrcs = 1", encoding="utf-8")
+    assert json.loads(assay("plan", str(tmp_path / "c.toml")).err)["levelname"] == "ERROR"

@@ -57,6 +57,8 @@ CASES: list[tuple[str, str, int, str]] = [
     ("serve c.toml", '[deploy]\nprune_cron = "0 0 31 2 *"', 2, "has no date"),
     ("serve c.toml", '[deploy.alerts]\nwebhook = "env:NONE"', 2, "env:NONE names an environment variable"),
     ("serve c.toml", '[deploy.alerts]\nfile = "file/alerts.jsonl"', 2, "the file of alerts"),
+    ("run rows.jsonl --metrics-file mine", "", 2, "the metrics file mine cannot be written"),
+    ("run rows.jsonl --metrics-file x-{source}.prom", "", 2, "may hold {deployment} and {index}"),
     ("serve c.toml", '[deploy]\nbaselines = "file"', 2, "the folder of baselines"),
     ("serve c.toml --out mine", "", 5, "holds files that are not a run's"),
     ("deploy c.toml", 'metrics = ["faithfulness"]\n[deploy]\ngate = "gate.toml"', 2, "Did you mean faithfulness?"),

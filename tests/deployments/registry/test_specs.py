@@ -47,6 +47,18 @@ def test_flow_accepts_the_parameters_of_the_deployment(deployed: DeploymentSpec)
     assert given <= taken.keys()
 
 
+def test_runs_log_in_the_format_of_the_configuration() -> None:
+    given = {"env": {"PREFECT_LOGGING_COLORS": "true"}}
+    logs = {name: value for name, value in Place(pool="p").variables["env"].items() if "LOGGING" in name}
+    changed = Place(pool="p", log_format="json", job_variables=given).variables["env"]
+    assert logs == {}
+    assert {name: value for name, value in changed.items() if "LOGGING" in name} == {
+        "PREFECT_LOGGING_HANDLERS_CONSOLE_FORMATTER": "json",
+        "PREFECT_LOGGING_HANDLERS_DEBUG_FORMATTER": "json",
+        "PREFECT_LOGGING_COLORS": "true",
+    }
+
+
 def test_prefect_yaml_matches_the_output_of_the_command(assay: Callable[..., Any]) -> None:
     done = assay("deploy", str(CONFIG), "--pool", "rag-assay", "--working-dir", "/data", "--yaml")
     assert (done.code, done.err) == (0, "")
