@@ -9,10 +9,24 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from metric_core.columns import COLUMNS, ColumnType
-from metric_core.errors import MetricError
-from metric_core.evidence import Evidence, product_of_usefulness, products_of
-from metric_core.records import Place, Question, Rating, Sample, Score, Side, Support, VerdictKind, VerdictRequest
-from metric_core.stages import PRODUCTS, Product, Stage, products_on
+from metric_core.errors import AssayError, MetricError, PluginError
+from metric_core.evidence import Evidence, MissingProductError, product_of_usefulness, products_of
+from metric_core.own_products import OwnProduct, clash
+from metric_core.reasons import missing_column, wrong_type
+from metric_core.records import (
+    Place,
+    Question,
+    Rating,
+    Sample,
+    Score,
+    Side,
+    Status,
+    Support,
+    VerdictKind,
+    VerdictRequest,
+)
+from metric_core.score_checks import score_problem
+from metric_core.stages import PRODUCTS, Product, Stage, closure, products_on
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -29,6 +43,8 @@ class Declarations:
         products: Products that it reads, with the products that they are computed from.
         own_columns: Columns of the data beside those of a sample, with the types of their values.
         function: Name of a function of the metric that can read fewer products than its formula.
+        own_products: Name -> product of the plugin that it reads.
+        product: Name of the product of the plugin that reads, in place of the formula.
     """
 
     metric: str
@@ -37,22 +53,36 @@ class Declarations:
     products: frozenset[Product]
     own_columns: Mapping[str, ColumnType] = field(default_factory=dict)
     function: str = ""
+    own_products: Mapping[str, OwnProduct] = field(default_factory=dict)
+    product: str = ""
 
     def before_verdicts(self) -> "Declarations":
         """Return the declarations for the function that requests verdicts, which exist only afterwards."""
         claims = frozenset(product for product in self.products if PRODUCTS[product].stage is Stage.CLAIMS)
-        return replace(self, products=claims, function="verdicts")
+        return replace(self, products=claims, function="verdicts", own_products={})
+
+    def of_product(self, product: OwnProduct) -> "Declarations":
+        """Return the declarations for the function of a product of the plugin."""
+        return Declarations(
+            self.metric,
+            self.key,
+            frozenset({*product.columns, *product.optional_columns}),
+            closure(product.products),
+            product.own_columns,
+            product=product.name,
+        )
 
     def error(self, problem: str) -> MetricError:
         """Return the error that describes a violation of the declarations."""
-        return MetricError(f"the metric {self.metric} {problem}")
+        reader = f"the product {self.product!r} of the metric" if self.product else "the metric"
+        return MetricError(f"{reader} {self.metric} {problem}")
 
     def require_column(self, name: str) -> None:
         """Raise MetricError if a column is not declared."""
         if name not in self.columns:
             raise self.error(
-                f"reads the column {name!r}, which it does not declare; add it to its columns, or to its "
-                "optional_columns if it can do without"
+                f"reads the column {name!r}, which it does not declare; add it to its "
+                f"{'reads' if self.product else 'columns'}, or to its optional_columns if it can do without"
             )
 
     def require_own_column(self, name: str) -> None:
@@ -68,13 +98,30 @@ class Declarations:
                     f"reads the product {str(product)!r} in its function {self.function}, which can read declared "
                     "claims and sentences only"
                 )
-            raise self.error(f"reads the product {str(product)!r}, which it does not declare; add it to its products")
+            raise self._undeclared(f"the product {str(product)!r}")
+
+    def require_own_product(self, name: str) -> OwnProduct:
+        """Return a declared product of the plugin; raise MetricError if it is not declared."""
+        if self.product:
+            raise self.error(f"reads the product {name!r}; a product of a plugin cannot read another one")
+        if self.function:
+            raise self.error(
+                f"reads the product {name!r} in its function {self.function}, which can read declared claims and "
+                "sentences only"
+            )
+        if name not in self.own_products:
+            raise self.error(f"reads the product {name!r}, which it does not declare; add it to its own_products")
+        return self.own_products[name]
 
     def require_one_of(self, products: Collection[Product]) -> None:
         """Raise MetricError if none of the products that hold a value is declared."""
         if self.products.isdisjoint(products):
             wanted = " or ".join(repr(str(product)) for product in products)
-            raise self.error(f"reads a part of the product {wanted}, which it does not declare; add it to its products")
+            raise self._undeclared(f"a part of the product {wanted}")
+
+    def _undeclared(self, what: str) -> MetricError:
+        place = "reads" if self.product else "products"
+        return self.error(f"reads {what}, which it does not declare; add it to its {place}")
 
     def require_key(self, key: str) -> None:
         """Raise MetricError if ratings are those of another metric."""
@@ -187,6 +234,24 @@ class DeclaredEvidence(Evidence):
         """Verdicts that the metric has requested."""
         return self._whole.requested
 
+    @property
+    def computed(self) -> dict[str, tuple[Any, str, Any]]:
+        """Products of plugins, which are read by name."""
+        raise self._declared.error("reads evidence.computed; read a product by evidence.product(name)")
+
+    def product(self, name: str) -> Any:
+        """Return a declared product of the plugin; see `Evidence.product`."""
+        product = self._declared.require_own_product(name)
+        computed, metric = self._whole.computed, self._declared.metric
+        if name not in computed:
+            computed[name] = (product, metric, _compute(product, self._whole, self._declared))
+        known, other, value = computed[name]
+        if known != product:
+            raise PluginError(clash(product, metric, known, other))
+        if isinstance(value, Score):
+            raise MissingProductError(value)
+        return value
+
     def column(self, name: str) -> Any:
         """Return a declared column; see `Evidence.column` and `Evidence.own_column`."""
         kind = self._declared.own_columns.get(name)
@@ -253,6 +318,38 @@ class DeclaredEvidence(Evidence):
     def _guard(self, whole: Mapping[K, V], products: Callable[[K], Collection[Product]]) -> Mapping[K, V]:
         declared = self._declared
         return _Guarded(whole, lambda key: declared.require_one_of(products(key)))
+
+
+def _compute(product: OwnProduct, whole: Evidence, reader: Declarations) -> Any:
+    """Return the value of a product of a plugin for a row, or the score of the metrics that read it."""
+    declared = reader.of_product(product)
+    evidence = DeclaredEvidence(whole, declared)
+    row = f" (row {whole.sample.row_id!r})"
+    try:
+        for column in product.columns:
+            evidence.column(column)
+        value = product.compute(evidence)
+    except MissingProductError as missing:
+        known = {gap.reason for gap in whole.gaps.values()}
+        known |= {missing_column(column) for column in (*declared.columns, *product.own_columns)}
+        known |= {wrong_type(column, kind) for column, kind in product.own_columns.items()}
+        if missing.outcome.reason not in known:
+            problem = f"raised MissingProductError for {missing.outcome.reason!r}, which is no recorded gap{row}"
+            raise declared.error(problem) from missing
+        return missing.outcome
+    except AssayError:
+        raise
+    except Exception as error:
+        raise declared.error(f"raised {type(error).__name__}: {error}{row}") from error
+    if value is None:
+        raise declared.error(f"returned None; wanted a value, or Score.undefined(reason){row}")
+    if isinstance(value, Score):
+        if value.status is Status.SCORED:
+            raise declared.error(f"returned {value!r}; wanted the value itself, without a Score{row}")
+        wrong = score_problem(value, None, product.undefined, product.failed)
+        if wrong is not None:
+            raise declared.error(f"{wrong}{row}")
+    return value
 
 
 class _Guarded(Mapping[K, V]):

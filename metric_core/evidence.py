@@ -161,6 +161,7 @@ class Evidence:
         gaps: Product -> undefined or failed score that says why the product is missing for this row.
         places: Claim (or sentence) id -> place in its text, for claims whose place is known.
         requested: Verdicts that the metric has requested, in its order.
+        computed: Name -> product of a plugin, the metric that read it first, and its value; filled as metrics read.
     """
 
     sample: Sample
@@ -174,6 +175,7 @@ class Evidence:
     gaps: Mapping[Product, Score] = field(default_factory=dict)
     places: Mapping[str, Place] = field(default_factory=dict)
     requested: Sequence[VerdictRequest] = ()
+    computed: dict[str, tuple[Any, str, Any]] = field(default_factory=dict, compare=False, repr=False)
 
     def column(self, name: str) -> Any:
         """Return a column of the sample, which may be empty but not missing."""
@@ -198,6 +200,17 @@ class Evidence:
         if value is None:
             raise MissingProductError(Score.undefined(reasons.wrong_type(name, kind)))
         return value
+
+    def product(self, name: str) -> Any:
+        """Return the product of a plugin that the metric declares in its own_products, computing it on the first read.
+
+        Raises:
+            MissingProductError: The product has no value for the row. Its reason becomes the score of the metric.
+            LookupError: The evidence is not that of a metric, which knows how to compute the product.
+        """
+        if name not in self.computed:
+            raise LookupError(f"the product {name!r} is computed when a metric reads it")
+        return self.computed[name][2]
 
     def claim_ids(self, side: Side, product: Product) -> Sequence[str]:
         """Return the ids of the claims (or sentences) of a side, in order.

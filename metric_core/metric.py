@@ -11,6 +11,7 @@ from metric_core.declared_reads import Declarations, DeclaredEvidence, DeclaredS
 from metric_core.errors import AssayError, MetricError, MetricParameterError
 from metric_core.evidence import Evidence, MissingProductError, premises_of
 from metric_core.judge_questions import Kind, RatingRequest
+from metric_core.own_products import OwnProduct
 from metric_core.reasons import missing_column, wrong_type
 from metric_core.records import Direction, Sample, Score, VerdictRequest
 from metric_core.score_checks import score_problem
@@ -77,6 +78,7 @@ class Metric:
             reply or vector.
         own_columns: Name -> type of columns of the data that are no columns of a sample. A row without a value of that
             type is undefined.
+        own_products: Products that the plugin computes itself, which the formula reads by `evidence.product(name)`.
         optional_columns: Function from parameters to the sample columns that the formula uses if the data has them.
         aliases: Other names of the metric.
         parameters: Name -> parameter.
@@ -106,6 +108,7 @@ class Metric:
     undefined: Mapping[str, str]
     failed: Mapping[str, str] = field(default_factory=dict)
     own_columns: Mapping[str, ColumnType] = field(default_factory=dict)
+    own_products: tuple[OwnProduct, ...] = ()
     optional_columns: Callable[[Parameters], tuple[str, ...]] = lambda _: ()
     aliases: tuple[str, ...] = ()
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
@@ -164,11 +167,11 @@ class MetricRequest:
     parameters: Parameters
     key: str
     columns: tuple[str, ...] = field(init=False, compare=False, repr=False)
-    """Sample columns that the metric needs."""
+    """Sample columns that the metric and its own products need."""
     optional_columns: tuple[str, ...] = field(init=False, compare=False, repr=False)
-    """Sample columns that the metric uses if the data has them."""
+    """Sample columns that the metric and its own products use if the data has them."""
     products: tuple[Product, ...] = field(init=False, compare=False, repr=False)
-    """Products that the metric reads."""
+    """Builtin products that the metric and its own products read."""
     bounds: tuple[float, float] | None = field(init=False, compare=False, repr=False)
     """Least and greatest value; None if the user or the row defines the scale."""
     _declared: Declarations = field(init=False, compare=False, repr=False)
@@ -177,8 +180,14 @@ class MetricRequest:
         metric, parameters = self.metric, self.parameters
         for name in ("columns", "optional_columns", "products", "bounds"):
             object.__setattr__(self, name, getattr(metric, name)(parameters))
+        for name in ("columns", "optional_columns", "products"):
+            of_products = (part for product in metric.own_products for part in getattr(product, name))
+            object.__setattr__(self, name, tuple(dict.fromkeys((*getattr(self, name), *of_products))))
         readable = frozenset({*self.columns, *self.optional_columns})
-        declared = Declarations(self._name, self.key, readable, closure(self.products), self.metric.own_columns)
+        own = {product.name: product for product in metric.own_products}
+        declared = Declarations(
+            self._name, self.key, readable, closure(self.products), metric.own_columns, own_products=own
+        )
         object.__setattr__(self, "_declared", declared)
 
     @property
@@ -285,6 +294,9 @@ class MetricRequest:
         own = self.metric.own_columns
         known |= {missing_column(column) for column in (*self.columns, *self.optional_columns, *own)}
         known |= {wrong_type(column, kind) for column, kind in own.items()}
+        for product in self.metric.own_products:
+            value = evidence.computed[product.name][2] if product.name in evidence.computed else None
+            known |= {value.reason} if isinstance(value, Score) else set()
         if outcome.reason not in known:
             problem = f"raised MissingProductError for {outcome.reason!r}, which is no recorded gap"
             raise self._error(problem, evidence.sample)

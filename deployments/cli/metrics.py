@@ -8,7 +8,7 @@ from rich.table import Table
 
 from deployments.cli._support.console import print_table, stdout
 from deployments.cli._support.options import Json
-from metric_core.metric import Metric
+from metric_core.metric import Metric, MetricRequest
 from metric_core.records import Direction
 
 ROOMY = 110
@@ -58,15 +58,16 @@ def _entry(metric: Metric) -> dict[str, object]:
     from metric_core.guides.all_guides import GUIDES  # noqa: PLC0415
 
     parameters = {name: parameter.default for name, parameter in metric.parameters.items()}
-    bounds = metric.bounds(parameters)
+    request = MetricRequest(metric, parameters, metric.name)
+    bounds = request.bounds
     return {
         "name": metric.name,
         "origin": metric.origin or "rag-assay",
         "aliases": list(metric.aliases),
         "summary": metric.summary,
         "source": metric.source,
-        "columns": list(metric.columns(parameters)),
-        "products": [str(product) for product in metric.products(parameters)],
+        "columns": list(request.columns),
+        "products": [str(product) for product in request.products],
         "direction": str(metric.direction),
         "bounds": list(bounds) if bounds else None,
         "parameters": {

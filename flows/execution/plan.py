@@ -11,6 +11,7 @@ from flows.config.run_config import RunConfig
 from metric_core.columns import COLUMNS, RESPONSE, RETRIEVED_CONTEXTS, USER_INPUT
 from metric_core.errors import ConfigError, SourceError
 from metric_core.metric import MetricRequest
+from metric_core.own_products import check_shared_products
 from metric_core.registry import default_suite
 from metric_core.stages import PRODUCTS, Product, Stage, closure
 from tasks.options.narrow import narrow
@@ -46,6 +47,13 @@ class Plan:
     products: frozenset[Product]
     left_out: Mapping[str, tuple[str, ...]]
     explain: Literal["none", "unsupported", "ratings", "all"] = "none"
+
+    def __post_init__(self) -> None:
+        check_shared_products(
+            (request.metric.origin or request.metric.name, product)
+            for request in self.requests
+            for product in request.metric.own_products
+        )
 
     @property
     def stages(self) -> tuple[Stage, ...]:

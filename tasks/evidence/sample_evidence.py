@@ -62,7 +62,8 @@ def read_asked_probabilities(tables: Tables) -> Mapping[str, AskedProbabilities]
 def map_probabilities(evidence: Evidence, asked: AskedProbabilities, probability_map: ProbabilityMap) -> Evidence:
     """Return the evidence of a row with mapped probabilities."""
     changed = {key: probability_map(probability) for key, probability in asked.items()}
-    return replace(evidence, verdicts={**evidence.verdicts, **changed})
+    # Products of plugins may be computed from the verdicts.
+    return replace(evidence, verdicts={**evidence.verdicts, **changed}, computed={})
 
 
 def _by_row(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from metric_core.columns import COLUMN_ALIASES, COLUMNS, OWN_TYPES
+from metric_core.columns import COLUMN_ALIASES, COLUMNS, OWN_TYPES, ColumnType
 from metric_core.errors import AssayError, MetricError, PluginError
 from metric_core.judge_questions import RATING_KINDS, CustomKind, GenerateQuestion, RatingRequest
 from metric_core.metric import Metric, Parameter, Parameters
+from metric_core.own_products import PER_METRIC, OwnProduct
 from metric_core.records import Direction, Sample, Score
 from metric_core.stages import Product
 from metric_core.suggestions import suggest_names
@@ -24,6 +25,7 @@ _KINDS: Mapping[str, tuple[type, str]] = {
     "undefined": (Mapping, "a mapping of reasons to when they happen"),
     "failed": (Mapping, "a mapping of reasons to when they happen"),
     "own_columns": (Mapping, "a mapping of columns to metric_core.columns.ColumnType"),
+    "own_products": (tuple, "a tuple of OwnProduct"),
     "question_kinds": (tuple, "a tuple of kinds of questions"),
     "direction": (Direction, "a metric_core.records.Direction"),
 }
@@ -47,7 +49,8 @@ def check_declarations(metric: Metric, name: str) -> None:
     for part, (kind, wanted) in _KINDS.items():
         if not isinstance(value := getattr(metric, part), kind):
             raise PluginError(f"{name!r}: {part} is {value!r}, wanted {wanted}")
-    _check_own_columns(metric, name)
+    _check_own_columns(metric.own_columns, repr(name), "columns")
+    _check_own_products(metric.own_products, name)
     for asked in metric.question_kinds:
         if not isinstance(asked, CustomKind) and asked not in RATING_KINDS:
             raise PluginError(f"{name!r}: the kind of question {asked!r} is unknown; create one with CustomKind")
@@ -56,13 +59,55 @@ def check_declarations(metric: Metric, name: str) -> None:
             raise PluginError(f"{name!r}: the parameter {key} is {parameter!r}, wanted a metric_core.metric.Parameter")
 
 
-def _check_own_columns(metric: Metric, name: str) -> None:
-    for column, column_type in metric.own_columns.items():
+_PRODUCT_KINDS: Mapping[str, tuple[type, str]] = {
+    "name": (str, "a text"),
+    "reads": (tuple, "a tuple of products and columns"),
+    "optional_columns": (tuple, "a tuple of columns"),
+    **{part: _KINDS[part] for part in ("own_columns", "undefined", "failed")},
+}
+
+
+def _check_own_products(products: Iterable[object], name: str) -> None:
+    names: set[str] = set()
+    for product in products:
+        if not isinstance(product, OwnProduct):
+            raise PluginError(f"{name!r}: own_products has {product!r}, wanted an OwnProduct")
+        where = f"{name!r}: the product {product.name!r}"
+        for part, (kind, wanted) in _PRODUCT_KINDS.items():
+            if not isinstance(value := getattr(product, part), kind):
+                raise PluginError(f"{where}: {part} is {value!r}, wanted {wanted}")
+        if not callable(product.compute):
+            raise PluginError(f"{where}: compute is {product.compute!r}, wanted a function of the evidence of a row")
+        if not product.name.strip() or product.name in {*Product, *names}:
+            raise PluginError(f"{where}: the name is empty or used by another product; choose another")
+        _check_reads(product, where)
+        _check_own_columns(product.own_columns, where, "reads")
+        names.add(product.name)
+
+
+def _check_reads(product: OwnProduct, where: str) -> None:
+    for read in product.reads:
+        if isinstance(read, str) and read in PER_METRIC:
+            raise PluginError(f"{where} reads the product {str(read)!r}, which is different for each metric")
+        if not isinstance(read, str) or read not in {*Product, *COLUMNS}:
+            near = suggest_names(str(read), [*map(str, Product), *COLUMNS], most=4) or [*map(str, Product), *COLUMNS]
+            raise PluginError(f"{where} reads {read!r}, wanted products or columns: {', '.join(near)}")
+    for column in product.optional_columns:
+        if column not in COLUMNS:
+            raise PluginError(f"{where} reads the column {column!r}, wanted some of {', '.join(COLUMNS)}")
+
+
+def _check_own_columns(own_columns: Mapping[str, ColumnType], where: str, place: str) -> None:
+    for column, column_type in own_columns.items():
         if column in COLUMNS or column.casefold() in COLUMN_ALIASES:
-            raise PluginError(f"{name!r}: {column!r} is a column of samples; add it to columns, not to own_columns")
+            raise PluginError(f"{where}: {column!r} is a column of samples; add it to {place}, not to own_columns")
         if column_type not in OWN_TYPES:
             wanted = ", ".join(f"ColumnType.{each.name}" for each in OWN_TYPES)
-            raise PluginError(f"{name!r}: the column {column!r} has the type {column_type!r}, wanted one of {wanted}")
+            raise PluginError(f"{where}: the column {column!r} has the type {column_type!r}, wanted one of {wanted}")
+
+
+def _merge(*reasons: Mapping[str, str]) -> dict[str, str]:
+    return {reason: description for each in reasons for reason, description in each.items()}
 
 
 class CheckedMetric:
@@ -79,8 +124,11 @@ class CheckedMetric:
 
     def metric(self) -> Metric:
         """Return the metric with checked functions."""
+        products = self._metric.own_products
         return replace(
             self._metric,
+            undefined=_merge(*(product.undefined for product in products), self._metric.undefined),
+            failed=_merge(*(product.failed for product in products), self._metric.failed),
             columns=lambda parameters: self._columns("columns", parameters),
             optional_columns=lambda parameters: self._columns("optional_columns", parameters),
             products=self._products,

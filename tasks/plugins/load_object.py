@@ -8,7 +8,7 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -134,11 +134,23 @@ def _extend_import_path(module: str) -> None:
 
 
 def _modules(module: ModuleType, obj: Any) -> list[ModuleType]:
-    """Return the modules of the object, of its class or factory, and of the functions in its slots."""
-    members: Iterable[Any] = (getattr(obj, name) for name in getattr(type(obj), "__slots__", ()))
-    names = {module.__name__, *(getattr(member, "__module__", None) for member in (obj, type(obj), *members))}
+    """Return the modules of the object, of its class or factory, and of the functions in its slots.
+
+    Slots may hold tuples of objects with functions in their slots, such as the products of a metric.
+    """
+    parts = (obj, type(obj), *_members(obj))
+    names = {module.__name__, *(getattr(part, "__module__", None) for part in parts)}
     external = sorted(name for name in names if isinstance(name, str) and not name.startswith("metric_core."))
     return [sys.modules[name] for name in external if name in sys.modules]
+
+
+def _members(obj: Any) -> Iterator[Any]:
+    for name in getattr(type(obj), "__slots__", ()):
+        member = getattr(obj, name)
+        yield member
+        for item in member if isinstance(member, tuple) else ():
+            yield item
+            yield from _members(item)
 
 
 def _source(module: ModuleType) -> tuple[str, str]:

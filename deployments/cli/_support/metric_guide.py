@@ -116,7 +116,7 @@ def _default_request(metric: Metric) -> MetricRequest:
 
 def _facts(metric: Metric) -> Iterator[tuple[str, ...]]:
     request = _default_request(metric)
-    optional = metric.optional_columns(request.parameters)
+    optional = request.optional_columns
     better = {Direction.HIGHER: "higher", Direction.LOWER: "lower", Direction.NEITHER: "neither"}
     yield ("", "")
     yield ("columns", ", ".join(request.columns) or "none required")
@@ -150,7 +150,7 @@ def _example(metric: Metric, example: Example) -> Iterator[str]:
     score = request.score(example.evidence)
     for name, value in example.parameters.items():
         yield f"{name} = {_format_value(value)}"
-    yield from describe_evidence(example.evidence, (*request.columns, *metric.optional_columns(request.parameters)))
+    yield from describe_evidence(example.evidence, (*request.columns, *request.optional_columns))
     value = score.label if score.value is None else f"{score.value:.3f}".rstrip("0").rstrip(".")
     yield f"score: {value}. {example.comment}"
 

@@ -28,6 +28,7 @@ from metric_core.metric import (  # noqa: E402
     require_positive_integer,
     require_text,
 )
+from metric_core.own_products import OwnProduct  # noqa: E402
 from metric_core.records import (  # noqa: E402
     AnswerStatus,
     Direction,
@@ -71,6 +72,7 @@ __all__ = [
     "Kind",
     "Metric",
     "MetricRequest",
+    "OwnProduct",
     "Parameter",
     "Parameters",
     "Passage",

@@ -35,7 +35,11 @@ ROWS = [
 CITED = {
     "question": "Where do ships load?",
     "answer": "All ships load in Porto [1]. The office is in Lisbon [2]. Trains are green [2]. Nobody knows why.",
-    "contexts": ["All ships load in Porto, says the port authority.", "Handbook: Ana runs the Lisbon office."],
+    "contexts": [
+        "All ships load in Porto, says the port authority.",
+        "Handbook: Ana runs the Lisbon office.",
+        "Nobody.",
+    ],
 }
 
 POLITE = list(zip(ROWS, ("yes", "no"), strict=True))
@@ -58,7 +62,7 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setenv("HOUSE_KEY", "a-house-secret")
     yield tmp_path
-    for module in ("citations", "house", "house_models", "politeness"):
+    for module in ("citations", "cited", "house", "house_models", "politeness"):
         sys.modules.pop(module, None)
     for cached in (load_object.load_object, metric_lookup._find_custom, instantiate._call_factory):
         cached.cache_clear()
@@ -99,7 +103,12 @@ def test_the_commands_of_the_page_give_the_documented_results(
     assert cells("runs/polite") == {(0, "politeness"): 1.0, (1, "politeness"): 0.0}
     assay(cited.strip())
     precision = pytest.approx(0.65, abs=0.1)  # the mean probability of the builtin judge
-    assert cells("runs/cited") == {(0, "citation_precision"): precision, (0, "cited_sentences"): 0.75}
+    assert cells("runs/cited") == {
+        (0, "citation_precision"): precision,
+        (0, "cited_sentences"): 0.75,
+        (0, "cited_share"): pytest.approx(2 / 3),
+        (0, "contexts_per_sentence"): 0.75,
+    }
     asked = open_run("runs/cited").table("verdicts").to_pylist()
     assert [(row["premise"], row["verdict"]) for row in asked] == [("context:0", 1), ("context:1", 1), ("context:1", 0)]
     capsys.readouterr()
