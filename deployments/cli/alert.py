@@ -27,7 +27,7 @@ def alert(
     test: Annotated[bool, typer.Option("--test", help="Send a test message to each recipient.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Send a test message to the recipients of alerts, and show what came back."""
+    """Send a test alert, and show what came back."""
     from flows.config.loading import load_config  # noqa: PLC0415 keeps `assay --help` quick
 
     settings = load_config(config).deploy.alerts

@@ -37,7 +37,7 @@ def doctor(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check everything a run depends on, and say how to fix problems."""
+    """Check what a run depends on, and say how to fix it."""
     config, problem = _configuration(source, judge, model)
     found = []
     for check in chain([] if problem is None else [problem], run_checks(config)):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 QUIET_SECONDS = 15.0
 """Seconds between two lines of progress if stderr is not a terminal."""
 
-app = VerbGroup(help="Launch, inspect or stop a judge server (vLLM) on this machine.", no_args_is_help=True)
+app = VerbGroup(help="Launch, inspect or stop a judge server (vLLM) here.", no_args_is_help=True)
 
 
 def _with_launch(command: Callable[..., None]) -> Callable[..., None]:

@@ -47,7 +47,7 @@ From = Annotated[
 def plan(
     config: "RunConfig", fetch: Fetch = False, detect: Detect = None, runs: From = None, as_json: Json = False
 ) -> None:
-    """Show what a run would compute, reuse and ask the judge, or how many rows a comparison needs."""
+    """Show what a run would ask, or how many rows it needs."""
     if detect is not None or runs:
         _show_rows_needed(detect, runs or [], config.by, as_json)
         return

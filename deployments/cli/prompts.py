@@ -9,7 +9,7 @@ from deployments.cli._support.console import stdout
 from deployments.cli._support.verb import VerbGroup
 from metric_core.errors import ConfigError
 
-app = VerbGroup(help="Export the packaged prompts, or check a folder with prompts of your own.", no_args_is_help=True)
+app = VerbGroup(help="Export the packaged prompts, or check your own.", no_args_is_help=True)
 
 Language = Annotated[str, typer.Option("--language", help="Language of the packaged prompts.")]
 

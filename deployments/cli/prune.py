@@ -54,7 +54,7 @@ def prune(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Remove stage tables and answers not used recently, and old run folders."""
+    """Remove unused stage tables and answers, and old run folders."""
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     age, most = parse_days(older_than), None if max_size is None else parse_size(max_size)
     from flows.config.loading import refuse_renamed_variables  # noqa: PLC0415 keeps `assay --help` quick

@@ -29,7 +29,7 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's l
 
 @with_config
 def run(config: "RunConfig", as_json: Json = False, verbose: Verbose = False) -> None:
-    """Evaluate a source: write the run folder and print the summary."""
+    """Evaluate a source: write a run folder, print a summary."""
     with print_despite_failed_cells(as_json):
         print_evaluation(_evaluate(config, verbose, quiet=as_json), as_json)
 

@@ -39,7 +39,7 @@ def serve(
     name: Suffix = "",
     concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Maximum number of concurrent runs.")] = 2,
 ) -> None:
-    """Run evaluations on a schedule and on events, until interrupted."""
+    """Run evaluations on schedules and events until interrupted."""
     from flows.execution.run_checks import run_checks  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 

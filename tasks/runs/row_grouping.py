@@ -21,6 +21,9 @@ MOST_CHECKED = 100_000
 LEAST_REPEATED = 0.05
 """Share of rows that repeat a text of another row, from which on intervals would be clearly too narrow."""
 
+LEAST_CHECKED = 10
+"""Number of rows below which nothing is said: the intervals of so few rows are wide in any case."""
+
 _TEXTS = tuple(name for name, kind in COLUMNS.items() if kind is ColumnType.TEXT)
 
 
@@ -144,6 +147,8 @@ def find_repetition(shards: Iterable[pa.Table]) -> Repetition | None:
         checked += len(shard)
         if checked >= MOST_CHECKED:
             break
+    if checked < LEAST_CHECKED:
+        return None
     for column, counts in texts.items():
         repeated = sum(count for count in counts.values() if count > 1)
         if repeated >= max(2, LEAST_REPEATED * min(checked, MOST_CHECKED)):

@@ -15,7 +15,7 @@ from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution.run import running_judge
-from metric_core.errors import JudgeError
+from metric_core.errors import FailedCellsError, JudgeError
 from tasks.cache.answer_cache import AnswerCache
 from tasks.models.caches import open_cache
 from tasks.options.cache_address import engine_url
@@ -53,7 +53,7 @@ class Runs:
     def evaluate(
         self, rows: Sequence[Mapping[str, Any]] = ROWS, answers: Iterable[Mapping[str, Any]] = ANSWERS, **options: Any
     ) -> Path:
-        """Run the flow, and return the run folder."""
+        """Run the flow, and return the run folder, also of a run in which all cells failed."""
         self._number += 1
         source = self._folder / "rows.jsonl"
         source.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
@@ -65,7 +65,10 @@ class Runs:
             "tables": str(self._folder / "tables"),
             "out": str(self._folder / f"run-{self._number}"),
         }
-        return Path(run_evaluation(RunConfig.model_validate(values | options)).folder)
+        try:
+            return Path(run_evaluation(RunConfig.model_validate(values | options)).folder)
+        except FailedCellsError as error:
+            return Path(error.folder)
 
     def recomputed_stages(self, *arguments: Any, **options: Any) -> set[str]:
         """Run the flow, and return the reusable stages whose tables were computed."""

@@ -46,10 +46,11 @@ def test_a_column_that_groups_nothing_is_an_error(by: str, message: str) -> None
 
 
 def test_repeated_questions_are_found_across_shards() -> None:
-    shards = [shard(0, [{}] * 2, ["why?", "who?"]), shard(2, [{}] * 2, ["why?", "when?"])]
+    shards = [shard(0, [{}] * 2, ["why?", "who?"]), shard(2, [{}] * 2, ["why?", "when?"]), shard(4, [{}] * 6)]
+    assert find_repetition(shards[:2]) is None
     found = find_repetition(shards)
     assert found is not None
-    assert (found.column, found.rows, found.checked) == ("user_input", 2, 4)
+    assert (found.column, found.rows, found.checked) == ("user_input", 2, 10)
     assert str(found).endswith("--by user_input")
 
 
