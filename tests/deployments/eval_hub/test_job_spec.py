@@ -55,7 +55,7 @@ def data(tmp_path: Path) -> Path:
     folder = tmp_path / "data"
     folder.mkdir()
     lines = [json.dumps(row) for row in ROWS]
-    lines.insert(1, json.dumps({"told": "nobody asked"}))
+    lines.insert(1, '{"asked": "where')
     (folder / "handbook.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folder
 
