@@ -104,8 +104,7 @@ def story(ground: Ground, webhook: JsonEndpoint) -> Story:
 def wait_for_runs(ground: Ground, index: str, count: int) -> list[FlowRun]:
     """Wait until all runs of an index have ended, and return them.
 
-    Runs that are missing are waited for a minute only: a Prefect server on SQLite drops an event now and then if its
-    database is locked for long.
+    Runs that are missing are waited for a minute only, since an event can reach a busy Prefect server on SQLite late.
     """
     patience = time.monotonic() + 60
 
