@@ -9,7 +9,6 @@ import os
 import re
 import subprocess
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -166,10 +165,7 @@ def test_second_deployment_changes_nothing(story: Story) -> None:
 
 
 def test_burst_of_events_is_one_incremental_run_of_the_newest_version(story: Story) -> None:
-    states = Counter(state_of(run)[0] for run in story.burst)
-    assert set(states) == {"Accepted", "Superseded"}
-    assert states["Accepted"] == 1
-    assert 8 <= states["Superseded"] <= 9
+    assert sorted(state_of(run)[0] for run in story.burst) == ["Accepted", *["Superseded"] * 9]
     (run,) = (each for each in story.burst if state_of(each)[0] == "Accepted")
     assert sum(run.run_count == 0 for run in story.burst) >= 5  # ended without a process, but for late ones
     assert run.parameters["version"] == "v1.10"
