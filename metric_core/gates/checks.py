@@ -199,8 +199,7 @@ def _regression_drafts(
             yield _Draft(replace(check, reason="no row is scored in both runs"))
         for pairs in paired.pairs:
             part = replace(check, metric=_label(column, pairs.scale), rows=len(pairs.rows))
-            bounds = None if pairs.bounds is None else pairs.bounds.of_differences
-            worsening = _Values(pairs.worsening(column.direction), pairs.groups, threshold, bounds)
+            worsening = _Values(pairs.worsening(column.direction), pairs.groups, threshold, pairs.difference_bounds)
             missing = find_missing_scores(column, pairs, paired.counts)
             drop = rule.max_drop if column.direction is Direction.LOWER else -rule.max_drop
             yield replace(

@@ -199,10 +199,9 @@ def _categories(paired: Paired) -> dict[str, tuple[int, int]]:
 def _difference(columns: ScoreColumns, pairs: Pairs, seed: int, most_changed: int) -> Difference:
     differences = pairs.differences
     units = Units.from_values(differences, pairs.groups)
-    bounds = None if pairs.bounds is None else pairs.bounds.of_differences
     worsening = pairs.worsening(columns.direction)
     label = columns.metric if pairs.scale is None else f"{columns.metric} {pairs.scale}"
-    interval = estimate_interval(units, bounds, seed, label)
+    interval = estimate_interval(units, pairs.difference_bounds, seed, label)
     return Difference(
         mean_a=float(pairs.a.mean()),
         mean_b=float(pairs.b.mean()),

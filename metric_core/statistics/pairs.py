@@ -36,7 +36,16 @@ class ScoreColumns:
         """Return the name of the group of each row; None if rows are not grouped."""
         if self.groups is None:
             return None
-        return [f"group {self.groups[row]}" if row in self.groups else f"row {row}" for row in rows]
+        return [name_group(row, self.groups.get(row)) for row in rows]
+
+
+def name_group(row: str, group: str | None) -> str:
+    """Return the name of a row's group, or a name of its own for a row without one.
+
+    >>> name_group("a", "x"), name_group("b", None)
+    ('group x', 'row b')
+    """
+    return f"row {row}" if group is None else f"group {group}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +95,11 @@ class Pairs:
     def differences(self) -> Floats:
         """Values of the second run minus those of the first, rounded to hide floating-point noise."""
         return np.round(self.b - self.a, _DECIMALS)
+
+    @property
+    def difference_bounds(self) -> Bounds | None:
+        """Bounds of the differences; None if there are none."""
+        return None if self.bounds is None else self.bounds.of_differences
 
     @property
     def are_binary(self) -> bool:

@@ -16,6 +16,7 @@ from metric_core.evidence import Evidence
 from metric_core.metric import MetricRequest
 from metric_core.records import Status
 from metric_core.stages import PRODUCT_STAGES, Stage
+from metric_core.statistics.pairs import name_group
 from tasks.calibration.calibration_files import Counts
 from tasks.calibration.run_labels import RunLabels
 from tasks.evidence.sample_evidence import (
@@ -89,7 +90,7 @@ def read_labelled(
     """
     named = sampling if sampling not in (None, RANDOM, UNKNOWN) else None
     columns = read_columns(source, options, [rules.column, *filter(None, [by, named])])
-    groups = None if by is None else {row_id: name_group(row_id, cell) for row_id, cell in columns[by].items()}
+    groups = None if by is None else {row_id: group_of_cell(row_id, cell) for row_id, cell in columns[by].items()}
     drawn = columns[named] if named is not None else None
     if sampling is None:
         drawn = read_columns(source, options, [PROBABILITY_COLUMN], optional=True)[PROBABILITY_COLUMN]
@@ -100,13 +101,13 @@ def read_labelled(
     return LabelledData(labels, groups, known)
 
 
-def name_group(row_id: str, cell: Any) -> str:
-    """Return the name of a row's group; a row without one stands alone.
+def group_of_cell(row_id: str, cell: Any) -> str:
+    """Return the name of a row's group; a row without one, or with a blank one, stands alone.
 
-    >>> name_group("r1", "x"), name_group("r1", None)
+    >>> group_of_cell("r1", "x"), group_of_cell("r1", None)
     ('group x', 'row r1')
     """
-    return f"row {row_id}" if cell is None or not str(cell).strip() else f"group {cell}"
+    return name_group(row_id, None if cell is None or not str(cell).strip() else str(cell))
 
 
 def _probabilities(cells: Mapping[str, Any], labels: Labels, column: str) -> dict[str, float]:

@@ -11,7 +11,7 @@ from metric_core.errors import ConfigError
 from metric_core.records import Status
 from metric_core.stages import Stage
 from metric_core.statistics.resampling import SEED
-from tasks.calibration.label_pairing import PROBABILITY_COLUMN, name_group
+from tasks.calibration.label_pairing import PROBABILITY_COLUMN, group_of_cell
 from tasks.comparison.run_pair import Matching, RunRows
 from tasks.runs.finished_run import FinishedRun
 
@@ -94,7 +94,7 @@ def draw(
     """
     members: dict[str, list[str]] = {}
     for row_id in rows:
-        members.setdefault(name_group(row_id, None if groups is None else groups.get(row_id)), []).append(row_id)
+        members.setdefault(group_of_cell(row_id, None if groups is None else groups.get(row_id)), []).append(row_id)
     if not 1 <= count <= len(members):
         noun = "rows" if groups is None else "groups of rows"
         raise ConfigError(f"cannot draw {count} rows: there are {len(members)} {noun} to draw from")

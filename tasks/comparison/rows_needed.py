@@ -61,10 +61,10 @@ def find_rows_needed(runs: Sequence[FinishedRun], difference: float, by: str | N
 def _of_two(column: ScoreColumns, difference: float) -> list[MetricRows]:
     found = []
     for pairs in pair_scores(column).pairs:
-        if pairs.bounds is None:
+        if pairs.difference_bounds is None:
             continue
         moments = Moments.from_units(Units.from_values(pairs.differences, pairs.groups))
-        needed = rows_for_difference(moments, difference, pairs.bounds.of_differences)
+        needed = rows_for_difference(moments, difference, pairs.difference_bounds)
         found.append(MetricRows(_label(column, pairs.scale), len(pairs.rows), needed))
     return found
 

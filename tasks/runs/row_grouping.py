@@ -14,6 +14,7 @@ import pyarrow as pa
 from metric_core import columns as c
 from metric_core.columns import COLUMNS, ColumnType
 from metric_core.errors import ConfigError
+from metric_core.statistics.pairs import name_group
 
 ROW_ID = "row_id"
 MOST_CHECKED = 100_000
@@ -105,7 +106,7 @@ def group_names(row_ids: Iterable[str], groups: Mapping[str, str]) -> Iterator[s
     >>> list(group_names(["a", "b"], {"a": "x"}))
     ['group x', 'row b']
     """
-    return (f"group {groups[row_id]}" if row_id in groups else f"row {row_id}" for row_id in row_ids)
+    return (name_group(row_id, groups.get(row_id)) for row_id in row_ids)
 
 
 @dataclass(frozen=True, slots=True)
