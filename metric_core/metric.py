@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from metric_core.columns import ColumnType
-from metric_core.declared_reads import Declarations, DeclaredEvidence, DeclaredSample
+from metric_core.declarations.declared_reads import Declarations, DeclaredEvidence, DeclaredSample
+from metric_core.declarations.own_products import OwnProduct
+from metric_core.declarations.score_checks import score_problem
 from metric_core.errors import AssayError, MetricError, MetricParameterError
 from metric_core.evidence import Evidence, MissingProductError, premises_of
 from metric_core.judge_questions import Kind, RatingRequest
-from metric_core.own_products import OwnProduct
 from metric_core.reasons import missing_column, wrong_type
 from metric_core.records import Direction, Sample, Score, VerdictRequest
-from metric_core.score_checks import score_problem
 from metric_core.stages import Product, closure
 
 Parameters: TypeAlias = Mapping[str, Any]

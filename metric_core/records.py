@@ -156,7 +156,7 @@ class Place:
         start: Position of its first character in the text, from 0.
         end: Position after its last character.
         sentence: Index of its sentence in the text, from 0.
-        citations: Labels of the citation markers that belong to it, as written: see `metric_core.citations`.
+        citations: Labels of the citation markers that belong to it, as written: see `metric_core.claims.citations`.
     """
 
     start: int

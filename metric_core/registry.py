@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection
 
 from metric_core.errors import MetricParameterError, UnknownMetricError
 from metric_core.metric import Metric, MetricRequest
-from metric_core.metric_text import parse_metrics
 from metric_core.metrics.answer_correctness import ANSWER_CORRECTNESS
 from metric_core.metrics.answer_relevancy import ANSWER_RELEVANCY
 from metric_core.metrics.answer_similarity import ANSWER_SIMILARITY
@@ -27,7 +26,8 @@ from metric_core.metrics.reference_contexts import (
 )
 from metric_core.metrics.rubrics import INSTANCE_RUBRICS, RUBRICS
 from metric_core.metrics.string_similarity import STRING_SIMILARITY
-from metric_core.suggestions import suggest_names
+from metric_core.parsing.metric_text import parse_metrics
+from metric_core.parsing.suggestions import suggest_names
 
 METRICS: dict[str, Metric] = {
     metric.name: metric
@@ -95,7 +95,7 @@ def _suggest(wanted: str) -> list[str]:
 def parse_request(text: str, find: Callable[[str], Metric] = resolve) -> MetricRequest:
     """Parse a metric as written on a command line: its name, and parameters in parentheses.
 
-    `metric_core.metric_text` has the grammar of values.
+    `metric_core.parsing.metric_text` has the grammar of values.
 
     Args:
         text: Text to parse.

@@ -12,7 +12,7 @@ from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.options import Json, with_config
 from deployments.local_server import find_configured_url
 from metric_core.errors import ConfigError
-from metric_core.strict_json import DuplicateKeyError, parse_json
+from metric_core.parsing.strict_json import DuplicateKeyError, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from flows.config.config_files import read_options
 from metric_core.errors import ConfigError
-from metric_core.suggestions import suggest_names
+from metric_core.parsing.suggestions import suggest_names
 from tasks.runtime.credentials import refuse_secrets
 
 PROVIDERS = ("ragas", "rag-assay")

@@ -10,7 +10,7 @@ import yaml
 
 from flows.config.loading_options import LoadingOptions
 from metric_core.errors import ConfigError
-from metric_core.strict_json import parse_json
+from metric_core.parsing.strict_json import parse_json
 from tasks.options.option import variable_name
 
 Form: TypeAlias = Literal["TOML", "YAML", "JSON"]

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from metric_core.suggestions import suggest_names
+from metric_core.parsing.suggestions import suggest_names
 from tasks.options.option import OptionGroup, current_name
 
 

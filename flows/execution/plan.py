@@ -9,9 +9,9 @@ from typing import Literal
 
 from flows.config.run_config import RunConfig
 from metric_core.columns import COLUMNS, RESPONSE, RETRIEVED_CONTEXTS, USER_INPUT
+from metric_core.declarations.own_products import check_shared_products
 from metric_core.errors import ConfigError, SourceError
 from metric_core.metric import MetricRequest
-from metric_core.own_products import check_shared_products
 from metric_core.registry import default_suite
 from metric_core.stages import PRODUCTS, Product, Stage, closure
 from tasks.options.narrow import narrow

@@ -24,6 +24,7 @@ from metric_core.gates.rules import (
     Threshold,
 )
 from metric_core.gates.thresholds import Finding, Stream, check_mean, check_median, meets
+from metric_core.parsing.suggestions import suggest_names
 from metric_core.records import Direction, Score, Status
 from metric_core.registry import resolve
 from metric_core.statistics.bounded_means import LEAST_UNITS, Bounds
@@ -32,7 +33,6 @@ from metric_core.statistics.paired_tests import holm
 from metric_core.statistics.pairs import ScoreColumns, pair_scores
 from metric_core.statistics.resampling import SEED, Floats, Units
 from metric_core.statistics.sample_size import MOST_ROWS, Moments, rows_to_decide
-from metric_core.suggestions import suggest_names
 
 _STATISTICS: dict[Statistic, Callable[[Floats], float]] = {
     Statistic.LEAST: lambda values: float(values.min()),

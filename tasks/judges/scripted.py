@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 from metric_core.errors import ConfigError
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind, QuestionKind
+from metric_core.parsing.strict_json import parse_json
 from metric_core.records import AnswerStatus
-from metric_core.strict_json import parse_json
 from tasks.judges.protocol import (
     ChoiceAnswer,
     GenerateAnswer,

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field
 
 from metric_core.errors import ConfigError
 from metric_core.metric import MetricRequest
-from metric_core.metric_text import parse_metrics
+from metric_core.parsing.metric_text import parse_metrics
 from tasks.options.option import Flag, Option, OptionGroup
 from tasks.options.text_forms import list_from_text
 

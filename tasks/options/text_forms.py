@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from metric_core.strict_json import parse_json
+from metric_core.parsing.strict_json import parse_json
 
 
 class RepeatedText(tuple[str, ...]):

@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from metric_core.columns import COLUMN_ALIASES, COLUMNS, OWN_TYPES, ColumnType
+from metric_core.declarations.own_products import PER_METRIC, OwnProduct
 from metric_core.errors import AssayError, MetricError, PluginError
 from metric_core.judge_questions import RATING_KINDS, CustomKind, GenerateQuestion, RatingRequest
 from metric_core.metric import Metric, Parameter, Parameters
-from metric_core.own_products import PER_METRIC, OwnProduct
+from metric_core.parsing.suggestions import suggest_names
 from metric_core.records import Direction, Sample, Score
 from metric_core.stages import Product
-from metric_core.suggestions import suggest_names
 from tasks.plugins.load_object import LoadedObject
 
 _FUNCTIONS = ("columns", "optional_columns", "products", "bounds", "compute")

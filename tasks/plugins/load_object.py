@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from metric_core.errors import PluginError
-from metric_core.suggestions import suggest_names
+from metric_core.parsing.suggestions import suggest_names
 
 
 class Group(StrEnum):

@@ -4,8 +4,8 @@ from functools import lru_cache
 
 from metric_core.errors import PluginError, UnknownMetricError
 from metric_core.metric import Metric, MetricRequest
+from metric_core.parsing.suggestions import suggest_names
 from metric_core.registry import parse_request, resolve
-from metric_core.suggestions import suggest_names
 from tasks.plugins.checked_metric import CheckedMetric, check_declarations
 from tasks.plugins.load_object import Group, installed_names, load_object
 

@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 from metric_core.columns import ColumnType
-from metric_core.strict_json import DuplicateKeyError, require_unique_keys
+from metric_core.parsing.strict_json import DuplicateKeyError, require_unique_keys
 from tasks.sources.bad_rows import UnfitError
 from tasks.sources.converters import CONVERTERS, Converter, as_joined_text
 

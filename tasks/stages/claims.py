@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from metric_core import reasons
-from metric_core.citations import StrippedText, strip_citations
-from metric_core.claim_places import locate_sentences, place_claims, place_sentences
+from metric_core.claims.citations import StrippedText, strip_citations
+from metric_core.claims.claim_places import locate_sentences, place_claims, place_sentences
 from metric_core.judge_questions import QuestionKind, ask_claims
 from metric_core.records import AnswerStatus, Place, Sample, Side
 from metric_core.stages import Product, Stage

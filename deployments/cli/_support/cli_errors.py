@@ -51,7 +51,7 @@ class Verbs(TyperGroup):
             if flag in RENAMED_FLAGS:
                 ctx.fail(f"{flag} is now called {RENAMED_FLAGS[flag]}.")
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            from metric_core.suggestions import suggest_names  # noqa: PLC0415 keeps `assay --help` quick
+            from metric_core.parsing.suggestions import suggest_names  # noqa: PLC0415 keeps `assay --help` quick
 
             nearest = suggest_names(args[0], [*self.commands, *SUGGESTIONS], most=1)
             hint = (

@@ -53,7 +53,7 @@ def find_misspelled_variables(environment: Mapping[str, str]) -> Iterator[str]:
     >>> list(find_misspelled_variables({"ASSAY_LIMT": "5", "ASSAY_LIMIT": "5", "ASSAY_SECRET": "x"}))
     ['no option reads the variable ASSAY_LIMT. Did you mean ASSAY_LIMIT?']
     """
-    from metric_core.suggestions import suggest_names  # noqa: PLC0415 keeps `assay --help` quick
+    from metric_core.parsing.suggestions import suggest_names  # noqa: PLC0415 keeps `assay --help` quick
 
     known = [f"{_PREFIX}{name.upper()}" for name in (*RunConfig.model_fields, *_NO_FIELDS)]
     for variable in sorted(environment):

@@ -5,8 +5,9 @@ from rag_assay._packages import open_packages
 open_packages()
 
 from metric_core import judge_questions, reasons  # noqa: E402 the packages are open only now
-from metric_core.citations import cited_contexts  # noqa: E402
+from metric_core.claims.citations import cited_contexts  # noqa: E402
 from metric_core.columns import ColumnType  # noqa: E402
+from metric_core.declarations.own_products import OwnProduct  # noqa: E402
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, BY_USER_INPUT, Evidence, context_premise  # noqa: E402
 from metric_core.judge_questions import (  # noqa: E402
     ChoiceQuestion,
@@ -28,7 +29,6 @@ from metric_core.metric import (  # noqa: E402
     require_positive_integer,
     require_text,
 )
-from metric_core.own_products import OwnProduct  # noqa: E402
 from metric_core.records import (  # noqa: E402
     AnswerStatus,
     Direction,

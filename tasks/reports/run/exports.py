@@ -16,9 +16,9 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from metric_core.errors import ConfigError, RunFolderError
+from metric_core.parsing.suggestions import suggest_names
 from metric_core.records import Status
 from metric_core.stages import Stage
-from metric_core.suggestions import suggest_names
 from tasks.runs.file_checks import check_cells, check_table
 from tasks.runs.run_folder import SCORES, STAGES, RunFolder
 from tasks.runtime.atomic_files import atomic_file, translate_write_errors

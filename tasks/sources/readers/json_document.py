@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from metric_core.errors import SourceError
-from metric_core.strict_json import DuplicateKeyError, require_unique_keys
+from metric_core.parsing.strict_json import DuplicateKeyError, require_unique_keys
 from tasks.runtime.wording import describe_value, quote_names
 from tasks.sources.read_limits import ReadLimits, bounded_lines
 from tasks.sources.readers.json_lines import JsonLinesSource, duplicate_key_problem, object_or_problem

@@ -4,7 +4,7 @@ import json
 from collections.abc import Generator
 from typing import Any
 
-from metric_core.strict_json import DuplicateKeyError, require_unique_keys
+from metric_core.parsing.strict_json import DuplicateKeyError, require_unique_keys
 from tasks.runtime.wording import describe_value
 from tasks.sources.bad_rows import UTF8_HINT
 from tasks.sources.read_limits import ROW_HINT, bounded_lines

@@ -44,7 +44,7 @@ def parse_json(text: str | bytes) -> Any:
     >>> parse_json('[1,\n {"a": 1, "a": 2}]')
     Traceback (most recent call last):
         ...
-    metric_core.strict_json.DuplicateKeyError: the key 'a' is given twice in the object on line 2
+    metric_core.parsing.strict_json.DuplicateKeyError: the key 'a' is given twice in the object on line 2
 
     Raises:
         DuplicateKeyError: A key is given twice; the message names the line.

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from metric_core.strict_json import DuplicateKeyError, parse_json
+from metric_core.parsing.strict_json import DuplicateKeyError, parse_json
 
 
 @pytest.mark.parametrize("text", ['{"a": 1}', '[{"a": 1}, {"a": 2}]', '"a"', '{"a": {"a": 1}}', "null"])

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from metric_core.columns import COLUMNS, ColumnType
+from metric_core.declarations.own_products import OwnProduct, clash
+from metric_core.declarations.score_checks import score_problem
 from metric_core.errors import AssayError, MetricError, PluginError
 from metric_core.evidence import Evidence, MissingProductError, product_of_usefulness, products_of
-from metric_core.own_products import OwnProduct, clash
 from metric_core.reasons import missing_column, wrong_type
 from metric_core.records import (
     Place,
@@ -25,7 +26,6 @@ from metric_core.records import (
     VerdictKind,
     VerdictRequest,
 )
-from metric_core.score_checks import score_problem
 from metric_core.stages import PRODUCTS, Product, Stage, closure, products_on
 
 K = TypeVar("K")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from metric_core.errors import MetricParameterError
-from metric_core.strict_json import DuplicateKeyError, require_unique_keys
+from metric_core.parsing.strict_json import DuplicateKeyError, require_unique_keys
 
 _NAME = re.compile(r"[^\s(),=\"']+")
 _PARAMETER = re.compile(r"(\w+)\s*=")
@@ -93,7 +93,8 @@ def parse_metrics(text: str) -> list[MetricText]:
     >>> parse_metrics("aspect_critic(definition=smile :) twice)")
     Traceback (most recent call last):
         ...
-    metric_core.metric_text.MetricTextError: metrics cannot be read: missing comma; quote texts with single parentheses
+    metric_core.parsing.metric_text.MetricTextError: metrics cannot be read: missing comma; quote texts with
+      single parentheses
       aspect_critic(definition=smile :) twice)
                                         ^
 

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from metric_core.citations import StrippedText
+from metric_core.claims.citations import StrippedText
 from metric_core.records import Place
 
 LEAST_SHARED = 0.3
@@ -53,7 +53,7 @@ def place_claims(text: StrippedText, claims: Sequence[str], spans: Sequence[tupl
         claims: Its claims, in order.
         spans: Positions of its sentences.
 
-    >>> from metric_core.citations import strip_citations
+    >>> from metric_core.claims.citations import strip_citations
     >>> text = "It rains [1] and it pours [2]. Bring a coat."
     >>> stripped = strip_citations(text)
     >>> spans = locate_sentences(stripped.text, ["It rains and it pours.", "Bring a coat."])

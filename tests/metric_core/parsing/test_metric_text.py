@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metric_core.errors import MetricParameterError
-from metric_core.metric_text import MetricTextError, parse_metrics
+from metric_core.parsing.metric_text import MetricTextError, parse_metrics
 from metric_core.registry import parse_request
 
 

@@ -1,0 +1,1 @@
+"""Parse what users write: metrics with parameters, JSON, and misspelled names."""
