@@ -26,9 +26,9 @@ from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution.gated_comparison import CompareOptions, compare_runs
 from flows.execution.run_subject import RunSubject, name_index_run
-from flows.index_events.alerts import Alert, link_to, send, show_value
 from flows.index_events.debounce import claim_newest
 from flows.index_events.index_event import FROM_INDEX, ArrivedEvent, IndexRebuilt
+from flows.monitoring.alerts import Alert, link_to, send, show_value
 from metric_core.errors import AssayError, ConfigError, FailedCellsError
 from metric_core.gates.rules import Outcome
 from metric_core.statistics.comparison import ChangeOutcome
@@ -38,10 +38,7 @@ from tasks.reports.comparison.comparison_page import comparison_page
 from tasks.reports.comparison.comparison_text import comparison_markdown
 from tasks.reports.comparison.comparison_words import format_interval, numbers, title
 from tasks.runs.baselines import DEFAULT_DEPLOYMENT, Baseline, Baselines
-from tasks.runs.run_folder import REPORT
-
-COMPARISON = "comparison.html"
-"""The page in the run folder that shows what has changed since the baseline."""
+from tasks.runs.run_folder import COMPARISON, REPORT
 
 
 @flow(name="index-rebuilt", flow_run_name=name_index_run, persist_result=False, validate_parameters=True)

@@ -13,9 +13,9 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
 from flows.config.deploy_options import AlertSettings
-from flows.index_events.alerts import Alert, send, show_value
 from flows.index_events.index_event import EVENT, RESOURCE, ArrivedEvent
 from flows.index_events.listeners import describe_listeners, listening, read_listeners
+from flows.monitoring.alerts import Alert, send, show_value
 from tasks.prefect_support.patience import crash_without_server, wait_for_server
 
 

@@ -16,7 +16,7 @@ from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:
     from flows.config.deploy_options import AlertSettings
-    from flows.index_events.alerts import Delivery
+    from flows.monitoring.alerts import Delivery
 
 
 def alert(
@@ -56,10 +56,10 @@ def _send(settings: "AlertSettings") -> "tuple[Delivery, ...]":
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     if settings.block is None and not (settings.webhook or "").startswith("block:"):
-        from flows.index_events.alerts import send_test  # noqa: PLC0415 loads Prefect
+        from flows.monitoring.alerts import send_test  # noqa: PLC0415 loads Prefect
 
         return send_test(settings)
     with use_server(start_server(assay_home()).wait()):
-        from flows.index_events.alerts import send_test  # noqa: PLC0415 Prefect reads its settings at import
+        from flows.monitoring.alerts import send_test  # noqa: PLC0415 Prefect reads its settings at import
 
         return send_test(settings)

@@ -24,7 +24,7 @@ from prefect.artifacts import (
 
 from flows.config.deploy_options import AlertSettings
 from flows.execution.run_subject import RunSubject
-from flows.index_events.alerts import link_to
+from flows.monitoring.alerts import link_to
 from metric_core.stages import Stage
 from tasks.reports.run.summary_rows import (
     SUMMARY_HEADINGS,

@@ -34,10 +34,14 @@ CALIBRATION = "calibration.json"
 """Agreement of the judge with people, if rows of the run are labelled."""
 LABELS = "labels.parquet"
 """Labels of rows of the run."""
+OUTCOME = "outcome.json"
+"""Outcome of a monitored run: gate, alarms, incidents."""
+COMPARISON = "comparison.html"
+"""Page that shows what has changed since the accepted baseline, if the run was monitored."""
 LOCK = ".lock"
 RUNS = "runs"
 """Folder of new run folders, in the working folder."""
-_RUN_FILES = {MANIFEST, SUMMARY, SCORES, STAGES, REPORT, CALIBRATION, LABELS, LOCK}
+_RUN_FILES = {MANIFEST, SUMMARY, SCORES, STAGES, REPORT, CALIBRATION, LABELS, OUTCOME, COMPARISON, LOCK}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ class RunFolder:
             self._acquire(lock)
         try:
             with self.translate_write_errors():
-                for name in (CALIBRATION, LABELS):
+                for name in (CALIBRATION, LABELS, OUTCOME, COMPARISON):
                     (self.path / name).unlink(missing_ok=True)
             yield
         finally:

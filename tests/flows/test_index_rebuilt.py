@@ -10,8 +10,9 @@ import pytest
 from prefect.blocks.notifications import CustomWebhookNotificationBlock
 
 from flows.config.run_config import RunConfig
-from flows.index_rebuilt import COMPARISON, index_rebuilt
+from flows.index_rebuilt import index_rebuilt
 from tasks.runs.baselines import Baselines
+from tasks.runs.run_folder import COMPARISON
 from tests.json_endpoint import JsonEndpoint
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]

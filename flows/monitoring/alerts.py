@@ -1,4 +1,4 @@
-"""Send alerts about versions of an index that were not accepted or could not be evaluated.
+"""Send alerts about evaluations that nobody watches: a version was not accepted, a run failed, or has recovered.
 
 Each recipient is notified separately: one that cannot be reached does not affect the others. Without recipients, or
 if none can be reached, the alert is appended to a file.
@@ -25,6 +25,20 @@ from tasks.runtime.home import assay_home
 EVENT = "rag.index.alert"
 """The Prefect event that every alert emits, for custom automations."""
 
+_OF_INDEX = {
+    "failed": "was not accepted: the gate failed",
+    "inconclusive": "was not accepted: the gate is inconclusive",
+    "worse": "is worse than the baseline",
+    "error": "could not be evaluated",
+    "attention": "needs attention",
+    "recovered": "has recovered",
+}
+_OF_EVALUATION = {
+    **_OF_INDEX,
+    "failed": "has failed its gate",
+    "inconclusive": "has an inconclusive gate",
+    "error": "could not be finished",
+}
 _SHOWN = 100
 _SECONDS = 15.0
 _TRIES = 3
@@ -32,24 +46,31 @@ _TRIES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    """An alert about a version of an index.
+    """An alert about an evaluation, which may be about a version of an index.
 
     Args:
-        index: Id of the index.
-        version: Version that did not become the baseline.
-        outcome: Outcome of the gate, "failed" or "inconclusive"; "error" for a version that could not be evaluated;
-            "test" for a message that tests the recipients.
+        name: Name of the evaluation; empty if only the index is known.
+        index: Id of the index; empty if the evaluation is about none.
+        version: Version that did not become the baseline, or the time at which the run started.
+        outcome: Outcome of the gate, "failed" or "inconclusive"; "worse" for an alarm of the sequential tests; "error"
+            for a run that could not be finished; "attention" for anything else that is wrong; "recovered" if all that
+            was wrong is over; "test" for a message that tests the recipients.
         worse: Sentences on what got worse, or the message of an error.
+        recovered: Sentences on what is over.
+        continuing: Sentences on what earlier alerts were about and is not over.
         baseline: The version that stays the baseline.
         folder: The run folder; None if there is none.
         report: URL of the report, or of the comparison with the baseline.
         flow_run: Id of the flow run.
     """
 
-    index: str
-    version: str
-    outcome: Literal["failed", "inconclusive", "error", "test"]
-    worse: tuple[str, ...]
+    name: str = ""
+    index: str = ""
+    version: str = ""
+    outcome: Literal["failed", "inconclusive", "worse", "error", "attention", "recovered", "test"]
+    worse: tuple[str, ...] = ()
+    recovered: tuple[str, ...] = ()
+    continuing: tuple[str, ...] = ()
     baseline: str | None = None
     folder: str | None = None
     report: str | None = None
@@ -60,19 +81,19 @@ class Alert:
         """The alert in one line."""
         if self.outcome == "test":
             return "test of the alerts of rag-assay: nothing has happened"
-        words = {
-            "failed": "was not accepted: the gate failed",
-            "inconclusive": "was not accepted: the gate is inconclusive",
-            "error": "could not be evaluated",
-        }
-        return f"index {self.index}, version {self.version} {words[self.outcome]}"
+        if self.index:
+            return f"index {self.index}, version {self.version} {_OF_INDEX[self.outcome]}"
+        return f"evaluation {self.name} {_OF_EVALUATION[self.outcome]}"
 
     @property
     def text(self) -> str:
         """The alert as plain text."""
         lines = [self.title, *(f"- {sentence}" for sentence in self.worse)]
+        for heading, sentences in (("Over:", self.recovered), ("Still open:", self.continuing)):
+            lines += [heading, *(f"- {sentence}" for sentence in sentences)] if sentences else []
         if self.baseline is not None:
-            lines.append(f"The baseline stays version {self.baseline}.")
+            what = "version" if self.index else "the run of"
+            lines.append(f"The baseline stays {what} {self.baseline}.")
         if self.report is not None:
             lines.append(f"Report: {self.report}")
         return "\n".join(lines)
@@ -80,7 +101,8 @@ class Alert:
     @property
     def content(self) -> dict[str, Any]:
         """The alert as JSON; chat services show `text`."""
-        return {"title": self.title, "text": self.text, **asdict(self), "worse": list(self.worse)}
+        lists = {name: list(getattr(self, name)) for name in ("worse", "recovered", "continuing")}
+        return {"title": self.title, "text": self.text, **asdict(self), **lists}
 
 
 def send(alert: Alert, settings: AlertSettings) -> tuple[str, ...]:
@@ -148,7 +170,7 @@ def send_test(settings: AlertSettings) -> tuple[Delivery, ...]:
     Args:
         settings: Recipients of alerts.
     """
-    alert = Alert(index="test", version="test", outcome="test", worse=(), flow_run="")
+    alert = Alert(index="test", version="test", outcome="test", flow_run="")
     return deliver(alert, settings) or (_deliver_to("file", lambda: _append(default_file(), alert)),)
 
 
@@ -215,4 +237,5 @@ def _append(path: Path, alert: Alert) -> str:
 
 
 def _emit(alert: Alert) -> None:
-    emit_event(EVENT, resource={"prefect.resource.id": f"rag.index.{alert.index}"}, payload=alert.content)
+    resource = f"rag.index.{alert.index}" if alert.index else f"rag.evaluation.{alert.name}"
+    emit_event(EVENT, resource={"prefect.resource.id": resource}, payload=alert.content)

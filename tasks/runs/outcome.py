@@ -1,0 +1,202 @@
+"""Read and write the outcome of a monitored run: `outcome.json` in its run folder.
+
+It says what started the run, which baseline it was compared with, what the gate and the sequential alarms found,
+whether the run was accepted, and which incidents it opened and ended.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, Field, ValidationError
+
+from metric_core.errors import RunFolderError
+from tasks.runs.run_folder import OUTCOME, RunFolder
+
+Trigger: TypeAlias = Literal["schedule", "event", "hand"]
+GateOutcome: TypeAlias = Literal["passed", "failed", "inconclusive"]
+Cause: TypeAlias = Literal["system", "judge", "both", "unknown"]
+
+FORMAT: Literal[1] = 1
+
+
+class _Part(BaseModel, frozen=True, extra="ignore"):
+    """A part of an outcome; entries that a later release adds are ignored."""
+
+
+class OutcomeBaseline(_Part):
+    """The accepted run that a run was compared with.
+
+    Args:
+        run_id: Id of the accepted run.
+        folder: Its run folder, on the machine that wrote it.
+        version: Version of its index, or the time at which it started.
+    """
+
+    run_id: str
+    folder: str
+    version: str
+
+
+class OutcomeCheck(_Part):
+    """A rule of the gate and its result.
+
+    Args:
+        metric: Key of the metric.
+        rule: The rule, as the gate writes it.
+        outcome: Result of the rule.
+        observed: Value that the rule was applied to; None if there is none.
+        interval: Interval of this value.
+        rows: Number of rows behind it.
+        reason: Reason for the result.
+        slice: Column and value of the rows that the rule is about; None for all rows.
+    """
+
+    metric: str
+    rule: str
+    outcome: GateOutcome
+    observed: float | None = None
+    interval: tuple[float, float] | None = None
+    rows: int = 0
+    reason: str = ""
+    slice: dict[str, str] | None = None
+
+
+class OutcomeAlarm(_Part):
+    """An alarm of the sequential tests: a metric is worse than in the accepted baseline.
+
+    Args:
+        metric: Key of the metric.
+        sentence: The alarm in words, with its cause if that is known.
+        since: First day on which the metric was worse; None if that is not known.
+        drop: Least and largest size of the drop.
+        cause: The part that has changed; None if no anchor rows were judged.
+        slice: Column and value of the rows that the alarm is about; None for all rows.
+    """
+
+    metric: str
+    sentence: str
+    since: date | None = None
+    drop: tuple[float, float] | None = None
+    cause: Cause | None = None
+    slice: dict[str, str] | None = None
+
+
+class OutcomeIncident(_Part):
+    """Something that is wrong from one run until it is over.
+
+    Args:
+        key: Name of the incident among those of an evaluation: an incident is open once at a time.
+        kind: Kind of the problem: a rule of the gate, an alarm, an error, the source, or missed runs.
+        sentence: The incident in words.
+        since: Time at which it was found.
+        run_id: Id of the run that found it.
+    """
+
+    key: str
+    kind: Literal["gate", "alarm", "error", "source", "missed", "comparison"]
+    sentence: str
+    since: datetime
+    run_id: str = ""
+
+
+class OutcomeIncidents(_Part):
+    """The incidents of an evaluation as a run changed them.
+
+    Args:
+        opened: Incidents that the run found; the message about the run is about these.
+        continuing: Incidents that earlier runs found and that are not over.
+        recovered: Incidents that are over.
+    """
+
+    opened: tuple[OutcomeIncident, ...] = ()
+    continuing: tuple[OutcomeIncident, ...] = ()
+    recovered: tuple[OutcomeIncident, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any incident is open after the run."""
+        return bool(self.opened or self.continuing)
+
+
+class Outcome(_Part):
+    """The outcome of a monitored run.
+
+    Args:
+        format: Format of outcome.json.
+        name: Name of the evaluation.
+        trigger: Cause of the run: its schedule, an event, or a person.
+        index: Id of the index that the run is about; empty if it is about none.
+        version: Version of the index, or the time at which the run started.
+        baseline: Run that it was compared with; None for the first run.
+        gate: Outcome of the gate; None if no gate was applied.
+        checks: Rules of the gate and their results.
+        alarms: Alarms of the sequential tests.
+        alarm_state: Sums of the sequential tests over this run and those before it, as JSON.
+        changes: Sentences on what changed in the system, the judge or the data since the baseline.
+        diagnosis: Sentence on which rows became worse, and where in the pipeline.
+        accepted: True if the run became the baseline.
+        message: The outcome in words.
+        incidents: Incidents that the run opened, found open and ended.
+    """
+
+    format: Literal[1] = FORMAT
+    name: str
+    trigger: Trigger
+    index: str = ""
+    version: str = ""
+    baseline: OutcomeBaseline | None = None
+    gate: GateOutcome | None = None
+    checks: tuple[OutcomeCheck, ...] = ()
+    alarms: tuple[OutcomeAlarm, ...] = ()
+    alarm_state: dict[str, Any] = Field(default_factory=dict)
+    changes: tuple[str, ...] = ()
+    diagnosis: str | None = None
+    accepted: bool = False
+    message: str = ""
+    incidents: OutcomeIncidents = OutcomeIncidents()
+
+
+def write_outcome(folder: Path, outcome: Outcome) -> None:
+    """Write the outcome of a run into its run folder, in place of an earlier one.
+
+    Args:
+        folder: Run folder of a finished run.
+        outcome: Outcome of the run.
+
+    Raises:
+        RunFolderError: The file cannot be written.
+    """
+    run = RunFolder(folder)
+    with run.translate_write_errors():
+        run.write_json(OUTCOME, outcome.model_dump(mode="json"))
+
+
+def read_outcome(folder: Path) -> Outcome | None:
+    """Return the outcome of a run; None if the run was not monitored.
+
+    Args:
+        folder: Run folder.
+
+    Raises:
+        RunFolderError: The file is damaged, or has another format.
+    """
+    path = folder / OUTCOME
+    try:
+        content: Any = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(content, Mapping) and (found := content.get("format")) != FORMAT:
+            raise RunFolderError(
+                f"the outcome {path} has the format {found!r}, this rag-assay reads {FORMAT}. Read it with the release "
+                "that wrote it, or remove it."
+            )
+        return Outcome.model_validate(content)
+    except FileNotFoundError:
+        return None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise RunFolderError(f"the outcome {path} cannot be read: {place}: {first['msg']}. Remove it.") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise RunFolderError(f"the outcome {path} cannot be read: {error}. Remove it.") from error
