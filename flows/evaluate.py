@@ -155,6 +155,8 @@ def finish(run: Run, read: SamplesResult, refs: Sequence[StageRef], findings: Ma
         metrics=metrics_of(run.plan),
         manifest=manifest,
         by=run.config.by,
+        slices=run.config.slices,
+        max_slices=run.config.max_slices,
         failed_share=run.config.fail_on_failed,
     )
     run_here(reporting, list(refs), settings, partial(progress.advance, Stage.REPORTING))

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator
 from metric_core.stages import Stage
 from tasks.options.grouping_options import GroupingOptions
 from tasks.options.option import Flag, Option, OptionGroup
+from tasks.options.slicing_options import SlicingOptions
 from tasks.options.text_forms import list_from_text, split_commas
 from tasks.runtime.credentials import refuse_secrets
 
@@ -55,7 +56,7 @@ class TableStoreOptions(OptionGroup):
     ] = None
 
 
-class OutputOptions(GroupingOptions):
+class OutputOptions(SlicingOptions, GroupingOptions):
     """Options for the run folder and its statistics, and for the use of earlier runs."""
 
     out: Annotated[

@@ -230,6 +230,28 @@ class BoundedMean:
         return np.sort(means)
 
 
+def p_not_below(first: BoundedMean, second: BoundedMean) -> float:
+    """Return the p-value of "the first true mean is at least the second": small if the first lies below.
+
+    Both means are drawn with a pseudo-row at the bound that favors this statement: the first at its upper bound, the
+    second at its lower bound. So the test is stricter than a comparison of the two distributions alone. The rows of the
+    two means must be different ones.
+
+    Args:
+        first: Mean that may be the lower one.
+        second: Mean that it is compared with.
+
+    >>> low, high = (Units.from_values(np.array([value] * 20)) for value in (0.2, 0.9))
+    >>> first, second = BoundedMean(low, Bounds(0, 1), 1, "a"), BoundedMean(high, Bounds(0, 1), 1, "b")
+    >>> p_not_below(first, second) < 0.001, p_not_below(second, first)
+    (True, 1.0)
+    """
+    highest, lowest = first._with_high_end, second._with_low_end  # noqa: SLF001 the same module
+    below = np.searchsorted(lowest, highest + _ROUNDING, side="right").sum()
+    pairs = len(highest) * len(lowest)
+    return float((below + 1) / (pairs + 1))
+
+
 def estimate_interval(units: Units, bounds: Bounds | None, seed: int, label: str = "") -> Interval | None:
     """Return the 95 % interval of a mean; None for fewer than `LEAST_UNITS` rows or groups.
 

@@ -92,38 +92,78 @@ def summarize(
     >>> summary.distribution.mean, summary.scored, summary.undefined, summary.failed, summary.reasons
     (0.5, 2, 1, 0, {'empty': 1})
     """
-    status: Counter[Status] = Counter()
-    categories: Counter[str] = Counter()
-    reasons: Counter[str] = Counter()
-    values: dict[str | None, array[float]] = defaultdict(lambda: array("d"))
-    members: dict[str | None, list[str]] = defaultdict(list)
+    cells = CellCounts(metric, direction, bounds, is_grouped=groups is not None)
     for score, group in zip(scores, repeat("") if groups is None else groups, strict=False):
-        status[score.status] += 1
+        cells.add(score, group)
+    return cells.summarize()
+
+
+class CellCounts:
+    """The cells of a metric, counted one by one; only their values are stored.
+
+    Args:
+        metric: Key of the metric.
+        direction: Direction of improvement.
+        bounds: Least and greatest value of the metric; None if it has none, or if each scale has its own.
+        is_grouped: True if rows belong to groups.
+    """
+
+    def __init__(
+        self,
+        metric: str,
+        direction: Direction,
+        bounds: tuple[float, float] | None = None,
+        *,
+        is_grouped: bool = False,
+    ) -> None:
+        self._metric, self._direction, self._bounds, self._is_grouped = metric, direction, bounds, is_grouped
+        self._status: Counter[Status] = Counter()
+        self._categories: Counter[str] = Counter()
+        self._reasons: Counter[str] = Counter()
+        self._values: dict[str | None, array[float]] = defaultdict(lambda: array("d"))
+        self._members: dict[str | None, list[str]] = defaultdict(list)
+
+    def add(self, score: Score, group: str = "") -> None:
+        """Count a cell.
+
+        Args:
+            score: The cell.
+            group: Group of its row, if rows belong to groups.
+        """
+        self._status[score.status] += 1
         if score.value is not None:
-            values[score.label].append(score.value)
-            if groups is not None:
-                members[score.label].append(group)
+            self._values[score.label].append(score.value)
+            if self._is_grouped:
+                self._members[score.label].append(group)
         elif score.label is not None:
-            categories[score.label] += 1
+            self._categories[score.label] += 1
         if score.reason is not None:
-            reasons[score.reason] += 1
-    scales = sorted(scale for scale in values if scale is not None)
+            self._reasons[score.reason] += 1
 
-    def describe_scale(scale: str | None) -> Distribution:
-        names = None if groups is None else members[scale]
-        return describe(values[scale], Bounds.of_metric(bounds, scale), names)
+    def values(self) -> tuple[Floats, list[str] | None] | None:
+        """Return the values of all rows and their groups; None without any, or if rows have different scales."""
+        if set(self._values) != {None}:
+            return None
+        return np.asarray(self._values[None]), self._members[None] if self._is_grouped else None
 
-    return MetricSummary(
-        metric=metric,
-        direction=direction,
-        scored=status[Status.SCORED],
-        undefined=status[Status.UNDEFINED],
-        failed=status[Status.FAILED],
-        distribution=describe_scale(None) if values and not scales else None,
-        scales={scale: describe_scale(scale) for scale in scales},
-        categories=dict(categories.most_common()),
-        reasons=dict(reasons.most_common()),
-    )
+    def summarize(self) -> MetricSummary:
+        """Return the summary of the cells."""
+        scales = sorted(scale for scale in self._values if scale is not None)
+        return MetricSummary(
+            metric=self._metric,
+            direction=self._direction,
+            scored=self._status[Status.SCORED],
+            undefined=self._status[Status.UNDEFINED],
+            failed=self._status[Status.FAILED],
+            distribution=self._describe(None) if self._values and not scales else None,
+            scales={scale: self._describe(scale) for scale in scales},
+            categories=dict(self._categories.most_common()),
+            reasons=dict(self._reasons.most_common()),
+        )
+
+    def _describe(self, scale: str | None) -> Distribution:
+        names = self._members[scale] if self._is_grouped else None
+        return describe(self._values[scale], Bounds.of_metric(self._bounds, scale), names)
 
 
 def describe(

@@ -69,27 +69,42 @@ MANIFEST_SCHEMA: dict[str, Any] = {
 }
 """The part of run.json that the verbs read."""
 
-SUMMARY_SCHEMA: dict[str, Any] = {
+_METRICS: dict[str, Any] = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["metric", "direction", "scored", "undefined", "failed", "distribution"],
+        "properties": {
+            "metric": _TEXT,
+            "direction": _DIRECTION,
+            "scored": _COUNT,
+            "undefined": _COUNT,
+            "failed": _COUNT,
+            "distribution": {"type": ["object", "null"], "properties": {"mean": _NUMBER_OR_NULL}},
+        },
+    },
+}
+_COLUMN_OF_SLICES: dict[str, Any] = {
     "type": "object",
-    "required": ["rows", "metrics"],
+    "required": ["column", "values", "merged", "slices"],
     "properties": {
-        "rows": _COUNT,
-        "metrics": {
+        "column": _TEXT,
+        "values": _COUNT,
+        "merged": _COUNT,
+        "slices": {
             "type": "array",
             "items": {
                 "type": "object",
-                "required": ["metric", "direction", "scored", "undefined", "failed", "distribution"],
-                "properties": {
-                    "metric": _TEXT,
-                    "direction": _DIRECTION,
-                    "scored": _COUNT,
-                    "undefined": _COUNT,
-                    "failed": _COUNT,
-                    "distribution": {"type": ["object", "null"], "properties": {"mean": _NUMBER_OR_NULL}},
-                },
+                "required": ["value", "rows", "is_small", "metrics"],
+                "properties": {"value": _TEXT, "rows": _COUNT, "is_small": {"type": "boolean"}, "metrics": _METRICS},
             },
         },
     },
+}
+SUMMARY_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["rows", "metrics"],
+    "properties": {"rows": _COUNT, "metrics": _METRICS, "slices": {"type": "array", "items": _COLUMN_OF_SLICES}},
 }
 """The part of summary.json that the verbs read."""
 

@@ -168,6 +168,14 @@ class RunFolder:
             for row in batch.to_pylist():
                 yield Score(Status(row["status"]), row["value"], row["label"], row["reason"])
 
+    def read_scores(self, metric: str) -> Iterator[tuple[str, Score]]:
+        """Yield row id and score of each cell of a metric, with one batch in memory at a time.
+
+        Args:
+            metric: Key of the metric.
+        """
+        yield from zip(self._row_ids(metric), self._scores(metric), strict=True)
+
     def _row_ids(self, metric: str) -> Iterator[str]:
         for batch in self.read_cells(metric, ("row_id",)):
             yield from batch.column("row_id").to_pylist()

@@ -10,17 +10,20 @@ from tasks.calibration.bias_correction import BIAS_CORRECTED, correct_means
 from tasks.options.grouping_options import GroupingOptions
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings
+from tasks.options.slicing_options import SlicingOptions
 from tasks.reports.run.report_page import write_report
 from tasks.runs.panel_agreement import measure_panel_agreement
 from tasks.runs.row_grouping import find_repetition, read_groups
+from tasks.runs.row_slicing import read_slices
 from tasks.runs.run_folder import MANIFEST, RunFolder
+from tasks.runs.slice_summaries import SLICES, summarize_slices_of_run
 from tasks.runtime.usage import StageUsage
 from tasks.stages.definition import Progress, ignore_progress
 from tasks.stages.prefect_task import make_prefect_task
 from tasks.tables.table_store import StageRef
 
 
-class ReportingSettings(GroupingOptions, Settings):
+class ReportingSettings(SlicingOptions, GroupingOptions, Settings):
     """Settings of the stage `reporting`.
 
     Args:
@@ -64,7 +67,9 @@ def _write(folder: RunFolder, refs: Sequence[StageRef], settings: ReportingSetti
     groups = None if settings.by is None else read_groups(folder.read_samples(), settings.by)
     repetition = find_repetition(folder.read_samples()) if groups is None else None
     summaries = folder.summarize_scores(requests, groups)
+    slices = read_slices(folder.read_samples(), settings.slices, settings.max_slices)
     more = {
+        SLICES: summarize_slices_of_run(folder, requests, slices, groups),
         "agreement": measure_panel_agreement(folder.path),
         BIAS_CORRECTED: correct_means(folder.path, settings.manifest),
         "verdict": settings.manifest["config"].get("verdict") if Stage.VERDICTS in by_stage else None,

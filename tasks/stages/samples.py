@@ -8,15 +8,17 @@ from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
 from tasks.options.grouping_options import GroupingOptions
 from tasks.options.narrow import narrow
+from tasks.options.slicing_options import SlicingOptions
 from tasks.options.source_options import DataOptions
 from tasks.runs.row_grouping import group_column
+from tasks.runs.row_slicing import SliceColumn
 from tasks.sources import BadRow, SourceOptions, read_samples
 from tasks.stages.definition import Progress, ignore_progress
 from tasks.stages.prefect_task import make_prefect_task
 from tasks.tables.table_store import StageRef, TableStore
 
 
-class SamplesSettings(GroupingOptions, DataOptions):
+class SamplesSettings(SlicingOptions, GroupingOptions, DataOptions):
     """Settings of the stage `samples`.
 
     Args:
@@ -86,19 +88,25 @@ def read_shards(settings: SamplesSettings, tables: str, progress: Progress = ign
     reader = read_samples(settings.source or "", options, settings.required)
     refs = []
     grouping = None if settings.by is None else group_column(settings.by)
+    slicing = [SliceColumn(name) for name in settings.slices]
     for table in reader:
         if grouping is not None:
             grouping.read(table)
+        for column in slicing:
+            column.read(table)
         progress(table.num_rows, table.num_rows)
         refs.append(store.write(table, SAMPLES))
     if grouping is not None:
         grouping.require_values()
+    for column in slicing:
+        column.check()
+    limited = [sentence for column in slicing if (sentence := column.warn(settings.max_slices)) is not None]
     return SamplesResult(
         refs=tuple(refs),
         rows_read=reader.rows_read,
         bad_rows=tuple(map(BadRowNote.from_bad_row, reader.bad_rows)),
         bad_row_count=reader.bad_row_count,
-        warnings=tuple(reader.warnings),
+        warnings=(*reader.warnings, *limited),
     )
 
 

@@ -32,6 +32,7 @@ ROWS: Sequence[Mapping[str, Any]] = [
         "response": f"Bikes are repaired in Dublin {number}.",
         "retrieved_contexts": [f"Repairs {number} happen in Dublin.", "The canteen serves soup."],
         "reference": f"In Dublin, at door {number}.",
+        "topic": "doors" if number else None,
     }
     for number in range(5)
 ]
@@ -71,7 +72,7 @@ def scores(run: Path) -> dict[tuple[str, str], tuple[Any, ...]]:
 @pytest.fixture
 def run(prefect_server: str, tmp_path: Path) -> Path:  # noqa: ARG001 the flow needs the server
     """Return the folder of a finished run."""
-    return evaluate(tmp_path)
+    return evaluate(tmp_path, slices=["topic"])
 
 
 def test_every_cell_has_a_score_or_a_reason(run: Path) -> None:
@@ -109,6 +110,20 @@ def test_the_summary_has_means_intervals_and_counts(run: Path) -> None:
     distribution = accuracy["distribution"]
     assert 0.4 < distribution["interval"]["low"] < distribution["mean"] < distribution["interval"]["high"] < 0.9
     assert distribution["note"] == "5 of 5 rows at 0.75; true mean 0.47 to 0.83"
+
+
+def test_the_summary_has_the_metrics_of_each_slice(run: Path) -> None:
+    [column] = json.loads((run / "summary.json").read_text())["slices"]
+    assert (column["column"], column["values"], column["merged"]) == ("topic", 1, 0)
+    assert [(one["value"], one["rows"], one["is_small"]) for one in column["slices"]] == [
+        ("doors", 4, True),
+        ("(no value)", 1, True),
+    ]
+    for one in column["slices"]:
+        assert [metric["metric"] for metric in one["metrics"]] == list(METRICS)
+        accuracy = next(metric for metric in one["metrics"] if metric["metric"] == "nv_accuracy")
+        assert (accuracy["scored"], accuracy["distribution"]["mean"]) == (one["rows"], 0.75)
+        assert (accuracy["distribution"]["interval"], accuracy["rest"]) == (None, None)
 
 
 def test_report_is_written(run: Path) -> None:

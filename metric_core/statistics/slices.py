@@ -1,0 +1,116 @@
+"""Slices: the rows of a run divided by the values of a column, such as a customer, a language or a topic.
+
+Slices answer another question than groups. A group holds rows that are not independent, and is drawn as a whole; a
+slice holds rows that a reader wants to see by themselves. Rows of a slice can belong to groups.
+
+A reader who looks at many slices finds a bad one by chance. So a slice is called worse than the other rows only if a
+test says so after Holm's correction over all slices and metrics of the run. The intervals of slices are those of single
+means, at 95 % each.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+NO_VALUE = "(no value)"
+"""Value of the slice of rows without a value."""
+OTHER_VALUES = "(other values)"
+"""Value of the slice of rows whose values are too rare to be slices of their own."""
+
+SMALL_SLICE = 30
+"""Number of rows below which a slice is called small: its mean can be far from the truth."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Slice:
+    """The rows that have one value in a column.
+
+    Args:
+        column: Name of the column.
+        value: Value of the rows, NO_VALUE, or OTHER_VALUES.
+    """
+
+    column: str
+    value: str
+
+    def __str__(self) -> str:
+        """Return the slice in words.
+
+        >>> str(Slice("topic", "travel")), str(Slice("topic", NO_VALUE))
+        ('topic travel', 'no topic')
+        """
+        if self.value == NO_VALUE:
+            return f"no {self.column}"
+        return f"other values of {self.column}" if self.value == OTHER_VALUES else f"{self.column} {self.value}"
+
+
+@dataclass(frozen=True)
+class RowSlices:
+    """The rows of a run divided by a column; every row is in one slice.
+
+    Args:
+        column: Name of the column.
+        values: Row -> value of its slice.
+        merged: Number of values whose rows make up the slice OTHER_VALUES.
+    """
+
+    column: str
+    values: Mapping[str, str]
+    merged: int = 0
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """Value -> number of rows, the largest slice first; rows without a value, and then other values, last.
+
+        >>> divide_rows("topic", {"a": "x", "b": None, "c": "y", "d": "y", "e": None, "f": None}).sizes
+        {'y': 2, 'x': 1, '(no value)': 3}
+        """
+        counts = Counter(self.values.values())
+        last = [value for value in (NO_VALUE, OTHER_VALUES) if value in counts]
+        ordered = [value for value in rank_values(counts) if value not in last] + last
+        return {value: counts[value] for value in ordered}
+
+    @property
+    def distinct(self) -> int:
+        """Number of different values, without those that are missing."""
+        own = [value for value in self.sizes if value not in (NO_VALUE, OTHER_VALUES)]
+        return len(own) + (self.merged or OTHER_VALUES in self.sizes)
+
+    def find(self, row: str) -> Slice | None:
+        """Return the slice of a row; None for an unknown row."""
+        value = self.values.get(row)
+        return None if value is None else Slice(self.column, value)
+
+
+def divide_rows(column: str, values: Mapping[str, str | None], most: int | None = None) -> RowSlices:
+    """Divide rows by their values.
+
+    If there are too many values, the most frequent ones have slices of their own; of values that are equally frequent,
+    the first in alphabetical order. All other rows are in the slice OTHER_VALUES.
+
+    Args:
+        column: Name of the column.
+        values: Row -> value; None or a blank text for a row without one.
+        most: Maximum number of slices, at least 2, of which OTHER_VALUES is one; rows without a value do not count.
+            None for any number.
+
+    >>> divide_rows("topic", {"a": "x", "b": None, "c": "y", "d": "x", "e": "z"}, most=2).values
+    {'a': 'x', 'b': '(no value)', 'c': '(other values)', 'd': 'x', 'e': '(other values)'}
+    """
+    stripped = {row: NO_VALUE if value is None else value.strip() or NO_VALUE for row, value in values.items()}
+    counts = Counter(stripped.values())
+    counts.pop(NO_VALUE, None)
+    if most is None or len(counts) <= most:
+        return RowSlices(column, stripped)
+    kept = {NO_VALUE, *rank_values(counts)[: most - 1]}
+    return RowSlices(
+        column,
+        {row: value if value in kept else OTHER_VALUES for row, value in stripped.items()},
+        merged=len(counts.keys() - kept),
+    )
+
+
+def rank_values(counts: Mapping[str, int]) -> list[str]:
+    """Return values in descending order of frequency, equally frequent ones in alphabetical order."""
+    return sorted(counts, key=lambda value: (-counts[value], value))

@@ -1,0 +1,56 @@
+"""Declare the options that say into which slices the rows of a run are divided."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator
+
+from tasks.options.option import Flag, Option, OptionGroup
+from tasks.options.text_forms import list_from_text, split_commas
+
+MAX_SLICES = 50
+"""Default maximum number of slices of a column."""
+
+
+def drop_repeated(columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names of columns, each once and in order.
+
+    Raises:
+        ValueError: A name is blank.
+    """
+    if not all(column.strip() for column in columns):
+        raise ValueError("a column has a name that is not blank")
+    return tuple(dict.fromkeys(columns))
+
+
+class SlicingOptions(OptionGroup):
+    """Options that say into which slices the rows of a run are divided."""
+
+    slices: Annotated[
+        Annotated[tuple[str, ...], BeforeValidator(list_from_text(split_commas)), AfterValidator(drop_repeated)],
+        Option(
+            "Columns whose values divide the rows into slices: the summary, comparisons and the report show each slice "
+            "by itself. Rows without a value are a slice of their own.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            cli=Flag(
+                long="--slice",
+                metavar="COLUMN,...",
+                help="Column whose values divide the rows into slices, each shown by itself.",
+                repeats=True,
+                default="",
+            ),
+            examples=[["customer", "language"]],
+        ),
+    ] = ()
+    max_slices: Annotated[
+        int,
+        Option(
+            "Maximum number of slices of a column; the rows of its rarest values beyond it are one slice.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            cli="--max-slices",
+            ge=2,
+        ),
+    ] = MAX_SLICES
