@@ -41,9 +41,9 @@ def alert(
         for each in deliveries:
             verb = "sent" if each.is_sent else "not sent"
             stdout.print(f"{each.channel}: {verb}, {each.reply}", markup=False, soft_wrap=True)
-        if not (settings.webhook or settings.block or settings.file):
+        if not (settings.webhook or settings.block or settings.email or settings.file):
             stderr.print(
-                "no recipient is configured: set webhook, block or file in [deploy.alerts]",
+                "no recipient is configured: set webhook, block, email or file in [deploy.alerts]",
                 style="yellow",
                 markup=False,
             )
@@ -55,7 +55,7 @@ def _send(settings: "AlertSettings") -> "tuple[Delivery, ...]":
     """Send the message; a Prefect server is needed only for blocks."""
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
-    if settings.block is None and not (settings.webhook or "").startswith("block:"):
+    if settings.block is None and not any(each.startswith("block:") for each in settings.references):
         from flows.monitoring.alerts import send_test  # noqa: PLC0415 loads Prefect
 
         return send_test(settings)

@@ -17,6 +17,7 @@ from metric_core.registry import default_suite
 from tasks.runs.baselines import Baselines
 from tasks.runtime.atomic_files import translate_write_errors
 from tasks.runtime.credentials import read_secret
+from tasks.runtime.smtp import SmtpServer
 from tasks.runtime.writable import check_file, probe_folder
 
 
@@ -47,9 +48,11 @@ def deployment_checks(config: RunConfig, *, is_here: bool) -> Iterator[RunCheck]
         yield RunCheck("gate", lambda: _check_gate(config), "correct the gate, or `metrics`")
     if not is_here:
         return
-    references = tuple(each for each in (settings.alerts.webhook,) if each is not None)
-    if references:
-        yield RunCheck("webhook", lambda: check_references(references), "set the variable, or correct deploy.alerts")
+    for reference in settings.alerts.references:
+        name = "webhook" if reference == settings.alerts.webhook else "email"
+        yield RunCheck(name, partial(check_references, (reference,)), "set the variable, or correct deploy.alerts")
+    if (email := settings.alerts.email) is not None and email.server.startswith("env:"):
+        yield RunCheck("SMTP server", partial(_check_smtp, email.server), "correct the URL of the SMTP server")
     if (file := settings.alerts.file) is not None:
         yield RunCheck("alert file", lambda: _check_alert_file(file), "correct deploy.alerts.file")
     yield RunCheck("baselines", lambda: _check_baselines(settings.baselines), "correct deploy.baselines")
@@ -105,6 +108,11 @@ def _check_gate(config: RunConfig) -> str:
     requests = config.requests() or default_suite(tuple(COLUMNS))  # without metrics, the data decides
     check_metric_names(gate, [each.key for each in requests])
     return f"rules about {', '.join(gate.metric_names) or 'all metrics'}"
+
+
+def _check_smtp(reference: str) -> str:
+    server = SmtpServer.from_url(read_secret(reference))
+    return f"{server.host}, port {server.port}, {server.security}"
 
 
 def _check_alert_file(file: str) -> str:

@@ -1,7 +1,8 @@
 """Declare the options of runs that are not started by hand: schedule, gate, baselines and alerts."""
 
+import re
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, model_validator
 
@@ -11,6 +12,7 @@ from tasks.runtime.credentials import check_reference, refuse_secrets
 
 _LONGEST_WAIT = 600.0
 _LEAST_DEBOUNCES = 4
+_ADDRESS = re.compile(r"[^\s@,;:<>()\[\]\"\\]+@[^\s@,;:<>()\[\]\"\\]+")
 
 
 def _read_gate(value: Any) -> Any:
@@ -21,6 +23,52 @@ def _read_gate(value: Any) -> Any:
 def default_gate() -> GateSettings:
     """Return the default gate: no metric is worse than in the baseline by more than 0.05, beyond chance."""
     return GateSettings(regression=(RegressionSettings(max_drop=0.05, metrics=None),), inconclusive="passed")
+
+
+def _check_address(address: str) -> str:
+    """Return an e-mail address after checking its form, because it becomes a part of a message's header."""
+    if _ADDRESS.fullmatch(address) is None:
+        raise ValueError(f"an e-mail address must have the form name@host, got {address!r}")
+    return address
+
+
+Address: TypeAlias = Annotated[str, AfterValidator(_check_address)]
+
+
+class EmailSettings(OptionGroup):
+    """Mailbox that alerts are sent to."""
+
+    server: Annotated[
+        Annotated[str, AfterValidator(check_reference)],
+        Option(
+            "Reference to the URL of an SMTP server, env:NAME or block:NAME: smtp://USER:PASSWORD@HOST or smtps://.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+            examples=["env:ASSAY_SMTP"],
+        ),
+    ]
+    to: Annotated[
+        tuple[Address, ...],
+        Option(
+            "Addresses of the recipients.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            min_length=1,
+            examples=[["team@example.com"]],
+        ),
+    ]
+    sender: Annotated[
+        Address,
+        Option(
+            "Address of the sender.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            examples=["assay@example.com"],
+        ),
+    ]
 
 
 class AlertSettings(OptionGroup):
@@ -54,6 +102,16 @@ class AlertSettings(OptionGroup):
             examples=["slack-webhook/rag"],
         ),
     ] = None
+    email: Annotated[
+        EmailSettings | None,
+        Option(
+            "Mailbox that alerts are sent to: its SMTP server, recipients and sender.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+            examples=[{"server": "env:ASSAY_SMTP", "to": ["team@example.com"], "sender": "assay@example.com"}],
+        ),
+    ] = None
     link: Annotated[
         Annotated[str, AfterValidator(refuse_secrets)] | None,
         Option(
@@ -64,6 +122,12 @@ class AlertSettings(OptionGroup):
             examples=["https://reports.example/{name}"],
         ),
     ] = None
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The references to the secrets of the recipients."""
+        email = None if self.email is None else self.email.server
+        return tuple(each for each in (self.webhook, email) if each is not None)
 
 
 class DeploySettings(OptionGroup):

@@ -18,9 +18,10 @@ from prefect.blocks.core import Block
 from prefect.events import emit_event
 from prefect.logging import get_run_logger
 
-from flows.config.deploy_options import AlertSettings
+from flows.config.deploy_options import AlertSettings, EmailSettings
 from tasks.runtime.credentials import read_secret
 from tasks.runtime.home import assay_home
+from tasks.runtime.smtp import SmtpServer, send_mail
 
 EVENT = "rag.index.alert"
 """The Prefect event that every alert emits, for custom automations."""
@@ -134,7 +135,7 @@ class Delivery:
     """The delivery of an alert to one recipient.
 
     Args:
-        channel: Kind of the recipient: webhook, block or file.
+        channel: Kind of the recipient: webhook, block, email or file.
         is_sent: True if the recipient accepted the alert.
         reply: The recipient's reply, or the reason why the alert could not be sent.
     """
@@ -158,6 +159,9 @@ def deliver(alert: Alert, settings: AlertSettings) -> tuple[Delivery, ...]:
     if settings.block is not None:
         block = settings.block
         channels["block"] = lambda: _notify(block, alert)
+    if settings.email is not None:
+        email = settings.email
+        channels["email"] = lambda: _mail(email, alert)
     if settings.file is not None:
         file = Path(settings.file)
         channels["file"] = lambda: _append(file, alert)
@@ -226,6 +230,11 @@ def _notify(name: str, alert: Alert) -> str:
         raise TypeError(f"the block {name} is not a notification block")
     cast("Any", block).notify(alert.text, alert.title)
     return f"{name} accepted the message"
+
+
+def _mail(settings: EmailSettings, alert: Alert) -> str:
+    server = SmtpServer.from_url(read_secret(settings.server))
+    return send_mail(server, settings.sender, settings.to, alert.title, alert.text)
 
 
 def _append(path: Path, alert: Alert) -> str:
