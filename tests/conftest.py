@@ -3,6 +3,7 @@
 import gc
 import os
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from prefect.logging.handlers import APILogWorker
 
 from deployments.local_server import ensure_server, stop_server, use_server
 from tests import prefect_servers
-from tests.postgres import new_database, running_postgres
+from tests.postgres import new_database, prefect_database, programs_for_prefect, running_postgres, start_postgres
 from tests.sharing import copy_migrated_database, stop_kept_server
 
 # The time that a machine takes to generate an example says nothing about the code.
@@ -55,15 +56,17 @@ def server_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def whole_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Start a Prefect server with all its services; `tests/scheduling.py` names the files that share it.
 
-    Its database is a SQLite file; `ASSAY_TEST_PREFECT_DATABASE` names an empty one in PostgreSQL instead, for one
-    process of pytest at a time.
+    Its database is in PostgreSQL, as servers for schedules and events should be: on SQLite, Prefect handles the events
+    of a burst minutes late. It is a SQLite file where no PostgreSQL has the extension that Prefect needs.
     """
-    folder = tmp_path_factory.mktemp("whole-server")
-    database = os.environ.get("ASSAY_TEST_PREFECT_DATABASE")
-    if database is None:
-        copy_migrated_database(tmp_path_factory, folder / "server")
-    with prefect_servers.prefect_server(folder, database) as url:
-        yield url
+    folder, programs = tmp_path_factory.mktemp("whole-server"), programs_for_prefect()
+    with ExitStack() as stack:
+        database = None
+        if programs is None:
+            copy_migrated_database(tmp_path_factory, folder / "server")
+        else:
+            database = prefect_database(stack.enter_context(start_postgres(programs)).folder)
+        yield stack.enter_context(prefect_servers.prefect_server(folder, database))
 
 
 @pytest.hookimpl(optionalhook=True)

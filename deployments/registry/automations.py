@@ -10,6 +10,7 @@ from uuid import UUID
 
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
+from prefect.client.schemas.objects import DeploymentStatus, WorkPoolStatus
 from prefect.client.schemas.responses import DeploymentResponse
 from prefect.events.actions import RunDeployment
 from prefect.events.schemas.automations import Automation, AutomationCore
@@ -84,17 +85,26 @@ def apply_refusal(client: SyncPrefectClient) -> Iterator[AppliedChanges]:
     It is one for the whole server, so that such an event leads to one alert.
     """
     listeners = read_listeners(client)
-    refusing = {each.id for each in read_deployments(client) if each.name.startswith("refuse-event")}
+    refusing = [each for each in read_deployments(client) if each.name.startswith("refuse-event")]
     found = client.read_automations_by_name(UNHEARD)
     if not listeners or not refusing:
         yield from remove_automations(client, found)
         return
-    current = {target for each in found for target in _targets(each)} & refusing
+    current = {target for each in found for target in _targets(each)}
+    # A deployment whose worker has been away for long would leave such events unreported.
+    best = min(refusing, key=lambda each: (not _has_worker(client, each), each.id not in current, each.id))
     # An automation cannot exclude several patterns; the flow that it starts knows them all.
     excluded = "*" if "*" in listeners.values() else next(iter(listeners.values()))
     trigger = DeploymentEventTrigger.model_validate(on_other_index(UNHEARD, excluded))
-    trigger.set_deployment_id(min(current or refusing))
+    trigger.set_deployment_id(best.id)
     yield AppliedChanges("automation", UNHEARD, apply_automation(client, trigger.as_automation()))
+
+
+def _has_worker(client: SyncPrefectClient, deployment: DeploymentResponse) -> bool:
+    """Return whether a worker of its pool, or the process that serves it, takes up the runs of a deployment."""
+    if deployment.work_pool_name is None:
+        return deployment.status is DeploymentStatus.READY
+    return client.read_work_pool(deployment.work_pool_name).status is WorkPoolStatus.READY
 
 
 def find_overlaps(client: SyncPrefectClient, names: Collection[str] = ()) -> Iterator[AppliedChanges]:

@@ -62,3 +62,11 @@ def test_the_deployment_is_made_and_the_worker_becomes_healthy(whole_server: str
     finally:
         worker.terminate()
         worker.wait(60)
+    removed = subprocess.run(
+        [sys.executable, "-m", "rag_assay", "undeploy", "--name", POOL, "--yes"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert f"evaluate-{POOL}" in removed.stdout, removed.stderr

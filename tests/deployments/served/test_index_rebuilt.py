@@ -23,6 +23,7 @@ from prefect.events.schemas.events import Event
 
 from deployments.cli._support.doctor_checks import Level, _check_automations
 from deployments.events import emit_index_rebuilt
+from deployments.registry.apply import Place, apply
 from deployments.registry.automations import stale_automations
 from deployments.registry.changes import AppliedChanges, Change
 from deployments.registry.triggers import on_index_rebuilt
@@ -79,6 +80,8 @@ def story(ground: Ground, webhook: JsonEndpoint) -> Story:
         "judge": {"backend": "builtin", "max_concurrent_stages": 2},
         "deploy": {"cron": "* * * * *", "alerts": {"webhook": "env:ALERTS"}, "debounce_seconds": 4},
     }
+    away = RunConfig.model_validate({"source": good, "deploy": {"index": "elsewhere-*"}})
+    apply(away, Place(pool="without-a-worker", suffix="-away"))  # it cannot report events that nobody listens to
     first, again = ground.deploy(config), ground.deploy(config)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASSAY_HOME", str(ground.home))
