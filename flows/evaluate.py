@@ -13,6 +13,7 @@ from flows.config.run_config import RunConfig, tables_root
 from flows.execution.answerable import warn_of_unanswerable
 from flows.execution.artifacts import publish
 from flows.execution.baseline_changes import compare_with_baseline
+from flows.execution.history_record import record_in_history
 from flows.execution.metrics_file import write_metrics_file
 from flows.execution.plan import Plan
 from flows.execution.run import Run, open_run
@@ -162,7 +163,7 @@ def finish(run: Run, read: SamplesResult, refs: Sequence[StageRef], findings: Ma
     run_here(reporting, list(refs), settings, partial(progress.advance, Stage.REPORTING))
     unpublished = publish(run.folder, run.subject, run.config.deploy.alerts)
     evaluation = Evaluation.from_folder(run.folder.path)
-    unwritten = _write_metrics(run)
+    unwritten = (*_write_metrics(run), *record_in_history(run.config.history, run.folder.path))
     return replace(evaluation, warnings=(*evaluation.warnings, *unpublished, *unwritten))
 
 

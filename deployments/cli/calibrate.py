@@ -85,7 +85,7 @@ Keep = Annotated[
 ]
 
 
-@with_config_except("metrics", "baseline", "explain")
+@with_config_except("metrics", "baseline", "explain", "name", "system_version", "history")
 def calibrate(
     config: "RunConfig",
     label: Label,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deployments.cli._support.console import stderr, stdout
-from deployments.cli._support.options import Json, with_config
+from deployments.cli._support.options import Json, with_config_except
 from deployments.local_server import find_configured_url
 from metric_core.errors import ConfigError
 from metric_core.parsing.strict_json import DuplicateKeyError, parse_json
@@ -49,7 +49,7 @@ WorkingDir = Annotated[
 ]
 
 
-@with_config
+@with_config_except("name")  # here, --name is the suffix of the deployments
 def deploy(
     config: "RunConfig",
     pool: Pool = "rag-assay",

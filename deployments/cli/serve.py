@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deployments.cli._support.console import stderr
-from deployments.cli._support.options import with_config
+from deployments.cli._support.options import with_config_except
 from deployments.cli.deploy import Cron, Suffix, print_changes, with_cron
 from deployments.local_server import mask_url, start_server, use_server
 
@@ -32,7 +32,7 @@ _QUERY_SECONDS = "2"
 _STOP_SECONDS = 20.0
 
 
-@with_config
+@with_config_except("name")  # here, --name is the suffix of the deployments
 def serve(
     config: "RunConfig",
     cron: Cron = None,

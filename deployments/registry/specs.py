@@ -24,6 +24,7 @@ from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
 from tasks.options.option import OptionFacts, map_values
 from tasks.runs.run_folder import RUNS
+from tasks.runtime.credentials import is_reference
 from tasks.runtime.log_format import log_variables
 from tasks.runtime.telemetry import DO_NOT_TRACK
 
@@ -261,5 +262,6 @@ def _yaml_entry(deployed: DeploymentSpec, pool: str, job_variables: Mapping[str,
 def _make_absolute(facts: OptionFacts, value: Any) -> Any:
     if not facts.path or not isinstance(value, str) or value in facts.words:
         return value
-    is_elsewhere = "://" in value or value.startswith("hub:") or (facts.path == "command" and os.sep not in value)
+    is_elsewhere = "://" in value or value.startswith("hub:") or is_reference(value)
+    is_elsewhere |= facts.path == "command" and os.sep not in value
     return value if is_elsewhere else os.fspath(Path(value).expanduser().absolute())

@@ -22,6 +22,7 @@ from tasks.options.option import (
     may_hold_secret,
     variable_name,
 )
+from tasks.runtime.credentials import is_reference
 
 _EXCERPT = reprlib.Repr()
 _EXCERPT.maxstring = _EXCERPT.maxother = 300
@@ -69,7 +70,8 @@ def _resolve_path(file: Path, facts: OptionFacts, value: Any) -> Any:
     """Resolve a path against the folder of the file that names it; return any other value unchanged."""
     if facts.path is not True or not isinstance(value, str) or value in (*facts.words, *facts.renamed_values):
         return value
-    return value if "://" in value or value.startswith(("hub:", "~")) else str(file.parent / value)
+    is_elsewhere = "://" in value or value.startswith(("hub:", "~")) or is_reference(value)
+    return value if is_elsewhere else str(file.parent / value)
 
 
 def refuse_renamed_variables(environment: Mapping[str, str]) -> None:

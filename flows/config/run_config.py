@@ -1,6 +1,7 @@
 """Compose the configuration of a run, which flows receive as their parameter, from its option groups."""
 
 from flows.config.deploy_options import DeployOptions
+from flows.config.history_options import HistoryOptions
 from flows.config.loading_options import LoadingOptions
 from flows.config.output_options import OutputOptions, TableStoreOptions
 from flows.config.runner_options import ExecutionOptions
@@ -10,7 +11,15 @@ from tasks.runtime.home import assay_home
 
 
 # pydantic takes the fields of the last base first: read the groups from the bottom up.
-class RunConfig(LoadingOptions, DeployOptions, ExecutionOptions, OutputOptions, TableStoreOptions, EvaluationOptions):
+class RunConfig(
+    LoadingOptions,
+    DeployOptions,
+    ExecutionOptions,
+    HistoryOptions,
+    OutputOptions,
+    TableStoreOptions,
+    EvaluationOptions,
+):
     """The configuration of a run: what is evaluated, with which models, and where the results go."""
 
 

@@ -14,7 +14,7 @@ from flows.execution.stage_settings import metrics_of, stage_settings
 from metric_core.errors import ConfigError, RunFolderError, SourceError
 from metric_core.metric import MetricRequest
 from metric_core.stages import Stage, closure
-from tasks.options.cache_address import normalize_address
+from tasks.options.database_address import normalize_address
 from tasks.options.judge_options import JudgeSettings
 from tasks.options.metric_options import MetricChoices
 from tasks.options.model_words import parse_model

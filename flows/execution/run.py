@@ -13,6 +13,7 @@ from flows.execution.plan import Plan
 from flows.execution.run_record import build_manifest, choose_folder, planned_kinds, record_run
 from flows.execution.run_subject import RunSubject
 from flows.execution.runners import start_runner
+from tasks.history.run_entry import evaluation_name
 from tasks.launcher import launch_for_scope
 from tasks.models.caches import open_cache
 from tasks.models.run_models import RunModels, models_for
@@ -74,10 +75,15 @@ def open_run(
     folder = choose_folder(config, ending)
     with folder.lock(), running_judge(config, needed=bool(planned_kinds(plan))) as ready:
         models = models_for(str(flow_run.id))
-        manifest = {**build_manifest(ready, plan, models), "deployment": about.entry, **(origin or {})}
+        manifest = {
+            **build_manifest(ready, plan, models),
+            "name": evaluation_name(config.name, about.name, config.source),
+            "deployment": about.entry,
+            **(origin or {}),
+        }
         run = Run(ready, plan, models, folder, manifest, about)
         in_use = mark_in_use(run.tables, manifest["run_id"])
-        with record_run(folder, manifest), in_use, show_progress(about), start_runner(ready):
+        with record_run(folder, manifest, config.history), in_use, show_progress(about), start_runner(ready):
             yield run
 
 

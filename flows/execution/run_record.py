@@ -1,8 +1,11 @@
 """Choose the run folder of a flow, and keep its run.json up to date while the run lasts."""
 
+import hashlib
+import json
+import logging
 import platform
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -15,10 +18,12 @@ from prefect.runtime import flow_run
 from flows.config.run_config import RunConfig
 from flows.execution.answerable import find_unanswerable
 from flows.execution.calibration_lookup import calibration_entry
+from flows.execution.history_record import record_in_history
 from flows.execution.plan import Plan
 from flows.execution.stage_settings import judged_settings
 from metric_core.errors import RunFolderError
 from metric_core.judge_questions import Kind
+from metric_core.prompts.prompt_set import load_prompts
 from metric_core.stages import Stage
 from tasks.judges.panel import PanelJudge
 from tasks.judges.protocol import NO_JUDGE
@@ -27,6 +32,7 @@ from tasks.runs.run_folder import FORMAT, MANIFEST, RUNS, RunFolder
 from tasks.sources.location import HUB
 from tasks.stages.registry import STAGES
 
+_logger = logging.getLogger(__name__)
 _VERSIONS = ("rag-assay", "datasets", "onnxruntime", "prefect", "pyarrow", "spacy")
 
 
@@ -65,8 +71,14 @@ def _create(folder: Path) -> bool:
 
 
 @contextmanager
-def record_run(folder: RunFolder, manifest: Mapping[str, Any]) -> Iterator[None]:
-    """Write to run.json that the run is running and, if the block fails, that it failed and why."""
+def record_run(folder: RunFolder, manifest: Mapping[str, Any], history: str | None) -> Iterator[None]:
+    """Write to run.json that the run is running and, if the block fails, that it failed and why, also to the history.
+
+    Args:
+        folder: Run folder.
+        manifest: Content of run.json at the start of the run.
+        history: Address of the history, as in the option.
+    """
     with folder.translate_write_errors():
         folder.write_json(MANIFEST, {**manifest, "status": "running"})
     try:
@@ -75,6 +87,8 @@ def record_run(folder: RunFolder, manifest: Mapping[str, Any]) -> Iterator[None]
         reason = str(error) or type(error).__name__
         with suppress(OSError):  # the first error is the one to report
             folder.write_json(MANIFEST, {**manifest, "status": "failed", "reason": reason})
+            for warning in record_in_history(history, folder.path):
+                _logger.warning(warning)
         raise
 
 
@@ -111,12 +125,24 @@ def build_manifest(config: RunConfig, plan: Plan, models: RunModels) -> dict[str
         "server_warnings": [warning for model in (*members, embedder) for warning in getattr(model, "warnings", ())],
         "foreign_answers": [model.foreign for model in recognized if model is not None and model.foreign is not None],
         "judge_fingerprints": {kind: judge.fingerprint(kind) for kind in kinds} if judge is not None else {},
+        "prompts": _prompts(config, planned),
         "unanswerable": {} if judge is None else find_unanswerable(plan.requests, judge),
         "panel": [_fields(member.identity) for member in members if member is not None] if len(members) > 1 else [],
         "stage_versions": {stage: STAGES[stage].version for stage in plan.sharded_stages},
         "calibration": calibration_entry(config, plan, models) if planned else {"metrics": {}, "not_covered": []},
         "left_out": {metric: list(columns) for metric, columns in plan.left_out.items()},
         "versions": {"python": platform.python_version()} | {package: version(package) for package in _VERSIONS},
+    }
+
+
+def _prompts(config: RunConfig, kinds: Sequence[Kind]) -> dict[str, str]:
+    """Return a digest of the prompts per kind of question, over all judges on a server; empty if there is none."""
+    servers = [judge.server for judge in (config.judge, *config.panel) if judge.server is not None]
+    prompts = [load_prompts(server.prompt_source) for server in servers]
+    return {
+        str(kind): hashlib.sha256(json.dumps([each.digest(kind) for each in prompts]).encode()).hexdigest()
+        for kind in kinds
+        if prompts
     }
 
 

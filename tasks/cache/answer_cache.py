@@ -20,10 +20,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.dml import Delete, Update
 
 from metric_core.errors import ConfigError
-from tasks.cache.cache_tables import ANSWERS
-from tasks.cache.circuit_breaker import CircuitBreaker, error_reason
-from tasks.cache.database import Database, chunks
+from tasks.cache.cache_tables import ANSWERS, LAYOUT
+from tasks.cache.circuit_breaker import CircuitBreaker
 from tasks.cache.leases import Leases, release_all
+from tasks.database.database import Database, chunks
+from tasks.database.database_errors import error_reason
 
 DAMAGE = (ValueError, KeyError, TypeError)
 """Exceptions that a decoder raises for bytes that are not a value."""
@@ -54,7 +55,7 @@ class AnswerCache:
     """
 
     def __init__(self, url: str) -> None:
-        self.database = Database(url)
+        self.database = Database(url, LAYOUT)
         self._breaker = CircuitBreaker(self.database)
         self.leases = Leases(self.database, self._breaker)
         """Leases on the answers that are being computed."""

@@ -2,6 +2,8 @@
 
 from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, MetaData, String, Table
 
+from tasks.database.database import Layout
+
 FORMAT = 1
 """Version of the table layout, incremented with each change."""
 
@@ -30,3 +32,5 @@ LEASES = Table(
 
 FORMATS = Table("assay_format", METADATA, Column("version", Integer, primary_key=True, autoincrement=False))
 """One row: the format of the tables above."""
+
+LAYOUT = Layout("cache", METADATA, FORMATS, FORMAT)

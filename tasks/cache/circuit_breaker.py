@@ -1,22 +1,20 @@
 """Keep a run going when the cache database fails: warn once, pause, and treat the cache as empty."""
 
 import logging
-import sqlite3
 import time
 from collections.abc import Callable
 from typing import Literal, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from tasks.cache.database import Database
+from tasks.database.database import Database
+from tasks.database.database_errors import error_reason, is_damage
 
 T = TypeVar("T")
 Access = Literal["reading", "writing"]
 
 REST_SECONDS = 30.0
 """Seconds for which a database that failed is not used: waiting for one that is down would cost more than it saves."""
-
-_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 _logger = logging.getLogger(__name__)
 
@@ -57,16 +55,3 @@ class CircuitBreaker:
                     " The file is damaged: delete it or restore a copy." if is_damage(error) else "",
                 )
             return fallback
-
-
-def is_damage(error: Exception) -> bool:
-    """Return whether a SQLite file is damaged; a locked file or a full disk loses nothing."""
-    original = getattr(error, "orig", None) or error
-    return getattr(original, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
-
-
-def error_reason(error: Exception) -> str:
-    """Return the database's own message of an error, without the statement, its values and the address."""
-    original = getattr(error, "orig", None) or error
-    words = str(original).strip().splitlines()
-    return words[0] if words else type(original).__name__

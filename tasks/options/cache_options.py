@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from tasks.options.cache_address import normalize_address
+from tasks.options.database_address import normalize_address
 from tasks.options.option import Flag, Option, OptionGroup
 
 

@@ -27,6 +27,15 @@ def _read_block(name: str) -> str:
     return read_secret_block(name)
 
 
+def is_reference(text: str) -> bool:
+    """Return whether a text has the form of a reference to a secret.
+
+    >>> is_reference("env:JUDGE_KEY"), is_reference("sk-123")
+    (True, False)
+    """
+    return _REFERENCE.fullmatch(text) is not None
+
+
 def check_reference(text: str) -> str:
     """Return a reference to a secret after checking it. An error does not repeat the text, which may be the secret.
 
@@ -43,7 +52,7 @@ def check_reference(text: str) -> str:
         ...
     ValueError: a secret is given by reference: env:NAME ... or block:NAME ...; got something else, not repeated here
     """
-    if _REFERENCE.fullmatch(text) is None:
+    if not is_reference(text):
         raise ValueError(f"a secret is given by reference: {WANTED}; got something else, not repeated here")
     return text
 

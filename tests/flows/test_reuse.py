@@ -18,7 +18,7 @@ from flows.execution.run import running_judge
 from metric_core.errors import FailedCellsError, JudgeError
 from tasks.cache.answer_cache import AnswerCache
 from tasks.models.caches import open_cache
-from tasks.options.cache_address import engine_url
+from tasks.options.database_address import engine_url
 from tests.tasks.builders import fails, says, script
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]

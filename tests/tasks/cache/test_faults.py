@@ -17,12 +17,13 @@ import pytest
 from sqlalchemy import update
 
 from metric_core.errors import AssayError, ConfigError
-from tasks.cache import answer_cache, circuit_breaker, database
+from tasks.cache import answer_cache, circuit_breaker
 from tasks.cache.answer_cache import AnswerCache, checksum_bytes
 from tasks.cache.cache_tables import ANSWERS, FORMATS
 from tasks.cache.cached_judge import CachedJudge
+from tasks.database import database
 from tasks.judges.protocol import ChoiceAnswer
-from tasks.options.cache_address import engine_url
+from tasks.options.database_address import engine_url
 from tests.postgres import lose_connections, new_database, start_postgres
 from tests.tasks.cache.helpers import CountingJudge, key_of, numbered_questions, wait_until
 

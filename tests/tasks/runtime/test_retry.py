@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tasks.cache import database
+from tasks.database import database
 from tasks.model_clients import replica_pool
 from tasks.retrievers import fetcher
 from tasks.runtime.retry import Backoff, retry, retry_async

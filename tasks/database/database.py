@@ -1,4 +1,4 @@
-"""Open and query the database of the cache, and retry while it is busy.
+"""Open and query a database, and retry while it is busy.
 
 This module holds all differences between SQLite and PostgreSQL: the preparation of a file, the name of the clock, and
 the errors of a busy database.
@@ -9,18 +9,29 @@ import sqlite3
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Engine, Table, create_engine, event, inspect, literal_column, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    MetaData,
+    Table,
+    create_engine,
+    event,
+    inspect,
+    literal_column,
+    select,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.schema import CreateTable
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.schema import CreateIndex, CreateTable
 
-from metric_core.errors import AssayError, MissingDependencyError
-from tasks.cache.cache_tables import FORMAT, FORMATS, METADATA
+from metric_core.errors import AssayError, ConfigError, MissingDependencyError
 from tasks.runtime.retry import Backoff, retry
 
 T = TypeVar("T")
@@ -41,15 +52,43 @@ _CLOCKS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The tables of a database, and the words of messages about it.
+
+    Args:
+        purpose: Purpose of the database, as in "the cache"; also the name of the option that sets it.
+        tables: All tables.
+        formats: The table with the one column `version`, which holds the format of the tables.
+        version: Format of the tables, incremented with each change.
+    """
+
+    purpose: str
+    tables: MetaData
+    formats: Table
+    version: int
+
+
 class Database:
     """A SQLite file or a PostgreSQL database. Several threads, processes and machines may use it.
 
     Args:
         url: SQLAlchemy URL.
+        layout: Tables of the database, which are created where they are missing.
+
+    Raises:
+        ConfigError: The URL cannot be read.
     """
 
-    def __init__(self, url: str) -> None:
-        self._url = make_url(url)
+    def __init__(self, url: str, layout: Layout) -> None:
+        self.layout = layout
+        try:
+            self._url = make_url(url)
+        except (SQLAlchemyError, ValueError):
+            raise ConfigError(
+                f"the URL of the {layout.purpose} cannot be read; write it like postgresql://user@host:5432/database, "
+                "with special characters in percent-encoding"
+            ) from None  # the first error may repeat a password
         self._engine: Engine | None = None
         self._process = os.getpid()
         self._opening = Lock()
@@ -133,7 +172,7 @@ class Database:
             return create_engine(self._url, connect_args={"connect_timeout": _CONNECT_TIMEOUT}, max_overflow=-1)
         except ModuleNotFoundError as error:
             raise MissingDependencyError(
-                "psycopg", "a cache in PostgreSQL", "pip install 'rag-assay[postgres]'"
+                "psycopg", f"a {self.layout.purpose} in PostgreSQL", "pip install 'rag-assay[postgres]'"
             ) from error
 
 
@@ -170,16 +209,19 @@ def _set_up_file(connection: Any, _record: Any) -> None:
 
 
 def _prepare(connection: Connection, database: Database) -> None:
-    """Create the tables of a new cache; refuse one whose tables have a later format."""
-    if not inspect(connection).has_table(FORMATS.name):
-        for table in METADATA.sorted_tables:
+    """Create the tables of a new database; refuse one whose tables have a later format."""
+    layout = database.layout
+    if not inspect(connection).has_table(layout.formats.name):
+        for table in layout.tables.sorted_tables:
             connection.execute(CreateTable(table, if_not_exists=True))
-        connection.execute(database.insert(FORMATS).values(version=FORMAT).on_conflict_do_nothing())
-    version = connection.execute(select(FORMATS.c.version)).scalar()
-    if version is not None and version > FORMAT:
+            for index in table.indexes:
+                connection.execute(CreateIndex(index, if_not_exists=True))
+        connection.execute(database.insert(layout.formats).values(version=layout.version).on_conflict_do_nothing())
+    version = connection.execute(select(layout.formats.c.version)).scalar()
+    if version is not None and version > layout.version:
         raise AssayError(
-            f"the cache {database.name} has format {version}, this rag-assay reads {FORMAT}. "
-            "Install a newer rag-assay, or set `cache` to another cache."
+            f"the {layout.purpose} {database.name} has format {version}, this rag-assay reads {layout.version}. "
+            f"Install a newer rag-assay, or set `{layout.purpose}` to another {layout.purpose}."
         )
 
 

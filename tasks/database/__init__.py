@@ -1,0 +1,1 @@
+"""Databases that several processes and machines share: SQLite files, and PostgreSQL."""

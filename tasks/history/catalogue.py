@@ -1,0 +1,290 @@
+"""The catalogue of finished runs, and of incidents: a SQLite file, or a PostgreSQL database for several machines."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy import Connection, Row, delete, select
+
+from metric_core.errors import ConfigError, RunFolderError
+from tasks.history.history_tables import INCIDENTS, METRICS, RUNS
+from tasks.history.incident_log import IncidentLog
+from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost
+from tasks.history.run_entry import read_run
+from tasks.history.run_search import find_run_folders
+from tasks.runs.outcome import Outcome
+
+_CHUNK = 400
+"""Runs per statement: the oldest SQLite accepts 999 values."""
+
+_CONTENT = ("reason", "source", "deployment", "rows", "bad_rows", "versions", "failures", "details")
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedFolder:
+    """A run folder that could not be recorded.
+
+    Args:
+        folder: Path of the folder.
+        problem: Why it cannot be recorded.
+    """
+
+    folder: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildReport:
+    """The result of recording the runs of whole folders.
+
+    Args:
+        recorded: Number of runs that were recorded.
+        skipped: Run folders that could not be read.
+    """
+
+    recorded: int
+    skipped: tuple[SkippedFolder, ...]
+
+
+class Catalogue(IncidentLog):
+    """The history of runs. Several threads, processes and machines may use it.
+
+    The database is opened when it is first used, and its tables are created where they are missing.
+
+    Args:
+        url: Path of a SQLite file, a `postgresql://` URL, or a reference to one (`env:NAME`, `block:NAME`), as in the
+            option `history`; None means a file in ASSAY_HOME.
+
+    Raises:
+        ConfigError: The address is none of these, or the reference names no secret.
+    """
+
+    def record(self, folder: Path) -> None:
+        """Record the run of a folder, or replace its entry if it is recorded.
+
+        Args:
+            folder: Folder of a run that finished or failed.
+
+        Raises:
+            RunFolderError: The folder is not that of such a run, or is damaged.
+            ConfigError: The database cannot be used.
+        """
+        self.add(read_run(folder))
+
+    def add(self, run: RecordedRun) -> None:
+        """Add a run, or replace its entry. A run that failed before it had a folder is added by its values.
+
+        Args:
+            run: The run.
+
+        Raises:
+            ConfigError: The database cannot be used.
+        """
+        content = {name: getattr(run, name) for name in _CONTENT} | {"cost": asdict(run.cost)}
+        values = {
+            "run_id": run.run_id,
+            "name": run.name,
+            "created": run.created.timestamp(),
+            "folder": run.folder,
+            "status": run.status,
+            "content": content,
+            "outcome": None if run.outcome is None else run.outcome.model_dump(mode="json"),
+        }
+        metrics = [
+            _metric_values(metric) | {"run_id": run.run_id, "position": position}
+            for position, metric in enumerate(run.metrics)
+        ]
+
+        def work(connection: Connection) -> None:
+            insertion = self.database.insert(RUNS).values(values)
+            changed = {name: insertion.excluded[name] for name in values if name != "run_id"}
+            # Locks the run, so that two writers of the same run follow each other.
+            connection.execute(insertion.on_conflict_do_update(index_elements=["run_id"], set_=changed))
+            connection.execute(delete(METRICS).where(METRICS.c.run_id == run.run_id))
+            if metrics:
+                connection.execute(self.database.insert(METRICS), metrics)
+
+        with self.translate_errors("written"):
+            self.database.write(work)
+
+    def runs(self, name: str | None = None, *, last: int | None = None) -> list[RecordedRun]:
+        """Return recorded runs, oldest first.
+
+        Args:
+            name: Name of the evaluation; None for all.
+            last: Number of the latest runs to return; None for all.
+
+        Raises:
+            ConfigError: The database cannot be used.
+        """
+        query = select(RUNS).order_by(RUNS.c.created.desc(), RUNS.c.run_id.desc()).limit(last)
+        if name is not None:
+            query = query.where(RUNS.c.name == name)
+
+        def work(connection: Connection) -> list[RecordedRun]:
+            rows = list(reversed(connection.execute(query).all()))
+            metrics = _read_metrics(connection, [row.run_id for row in rows])
+            return [_run(row, metrics[row.run_id]) for row in rows]
+
+        with self.translate_errors("read"):
+            return self.database.read(work)
+
+    def run(self, run_id: str) -> RecordedRun | None:
+        """Return a run by its id; None if it is not recorded.
+
+        Args:
+            run_id: Id of the run.
+        """
+
+        def work(connection: Connection) -> RecordedRun | None:
+            row = connection.execute(select(RUNS).where(RUNS.c.run_id == run_id)).one_or_none()
+            return None if row is None else _run(row, _read_metrics(connection, [run_id])[run_id])
+
+        with self.translate_errors("read"):
+            return self.database.read(work)
+
+    def names(self) -> list[str]:
+        """Return the names of all evaluations, the one with the latest run first."""
+        query = select(RUNS.c.name, RUNS.c.created).order_by(RUNS.c.created.desc())
+        with self.translate_errors("read"):
+            found = self.database.read(lambda connection: connection.execute(query).all())
+        return list(dict.fromkeys(row.name for row in found))
+
+    def rebuild(self, roots: Iterable[Path]) -> RebuildReport:
+        """Record all runs in folders and below them. Entries of runs that are not there stay.
+
+        Args:
+            roots: Folders of run folders.
+
+        Returns:
+            The number of recorded runs, and the folders that were skipped because they are damaged.
+
+        Raises:
+            RunFolderError: One of the roots does not exist.
+            ConfigError: The database cannot be used.
+        """
+        recorded, skipped = 0, list[SkippedFolder]()
+        for folder in find_run_folders(roots):
+            try:
+                self.record(folder)
+            except RunFolderError as error:
+                skipped.append(SkippedFolder(str(folder), str(error)))
+            else:
+                recorded += 1
+        return RebuildReport(recorded, tuple(skipped))
+
+    def prune(
+        self, *, keep_last: int | None = None, before: datetime | None = None, dry_run: bool = False
+    ) -> list[RecordedRun]:
+        """Remove the entries of old runs, and of incidents that were over before them; run folders stay.
+
+        A run is removed only if no rule keeps it. The baselines of the runs that are kept stay, too.
+
+        Args:
+            keep_last: Number of the latest runs to keep per evaluation; None for no such rule.
+            before: Keep runs that started at this time or later; None for no such rule. Without any rule all stay.
+            dry_run: Only return what would be removed.
+
+        Returns:
+            The runs that were removed, oldest first.
+
+        Raises:
+            ConfigError: The database cannot be used.
+        """
+        if keep_last is None and before is None:
+            return []
+        by_name: dict[str, list[RecordedRun]] = defaultdict(list)
+        for run in self.runs():
+            by_name[run.name].append(run)
+        removed = [run for runs in by_name.values() for run in _find_expired(runs, keep_last, before)]
+        if not dry_run and removed:
+            self._remove(removed)
+        return sorted(removed, key=lambda run: run.created)
+
+    def _remove(self, runs: Sequence[RecordedRun]) -> None:
+        newest: dict[str, float] = {}
+        for run in runs:
+            newest[run.name] = max(newest.get(run.name, 0.0), run.created.timestamp())
+
+        def work(connection: Connection) -> None:
+            for ids in _chunks([run.run_id for run in runs]):
+                connection.execute(delete(RUNS).where(RUNS.c.run_id.in_(ids)))
+                connection.execute(delete(METRICS).where(METRICS.c.run_id.in_(ids)))
+            for name, time in newest.items():
+                connection.execute(delete(INCIDENTS).where(INCIDENTS.c.name == name, INCIDENTS.c.closed <= time))
+
+        with self.translate_errors("written"):
+            self.database.write(work)
+
+
+def _find_expired(runs: Sequence[RecordedRun], keep_last: int | None, before: datetime | None) -> list[RecordedRun]:
+    """Return the runs of an evaluation, which are given oldest first, that no rule keeps."""
+    old = runs[: max(0, len(runs) - (keep_last or 0))]
+    expired = [run for run in old if before is None or run.created < before]
+    ids = {run.run_id for run in expired}
+    kept = [run.outcome for run in runs if run.run_id not in ids]
+    baselines = {each.baseline.run_id for each in kept if each is not None and each.baseline is not None}
+    return [run for run in expired if run.run_id not in baselines]
+
+
+def _metric_values(metric: RecordedMetric) -> dict[str, Any]:
+    values = asdict(metric)
+    low, high = values.pop("bounds") or (None, None)
+    return values | {"bound_low": low, "bound_high": high}
+
+
+def _read_metrics(connection: Connection, run_ids: Sequence[str]) -> dict[str, list[RecordedMetric]]:
+    found: dict[str, list[RecordedMetric]] = defaultdict(list)
+    for ids in _chunks(run_ids):
+        query = select(METRICS).where(METRICS.c.run_id.in_(ids)).order_by(METRICS.c.position)
+        for row in connection.execute(query):
+            found[row.run_id].append(
+                RecordedMetric(
+                    metric=row.metric,
+                    direction=row.direction,
+                    mean=row.mean,
+                    low=row.low,
+                    high=row.high,
+                    scored=row.scored,
+                    undefined=row.undefined,
+                    failed=row.failed,
+                    deviation=row.deviation,
+                    bounds=None if row.bound_low is None else (row.bound_low, row.bound_high),
+                    slice_column=row.slice_column,
+                    slice=row.slice,
+                )
+            )
+    return found
+
+
+def _run(row: Row[Any], metrics: Sequence[RecordedMetric]) -> RecordedRun:
+    content = {name: value for name, value in row.content.items() if name in _CONTENT}
+    return RecordedRun(
+        **{**content, "failures": tuple(content.get("failures") or ())},
+        run_id=row.run_id,
+        name=row.name,
+        created=datetime.fromtimestamp(row.created, UTC),
+        folder=row.folder,
+        status=row.status,
+        cost=RunCost(**row.content["cost"]),
+        metrics=tuple(metrics),
+        outcome=_outcome(row),
+    )
+
+
+def _outcome(row: Row[Any]) -> Outcome | None:
+    try:
+        return None if row.outcome is None else Outcome.model_validate(row.outcome)
+    except ValidationError as error:
+        raise ConfigError(
+            f"the outcome of the run {row.run_id} in the history cannot be read: another release of rag-assay recorded "
+            "it. Install that release, or record its folder again with `assay history --rebuild FOLDER`."
+        ) from error
+
+
+def _chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (ids[start : start + _CHUNK] for start in range(0, len(ids), _CHUNK))

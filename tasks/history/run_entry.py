@@ -1,0 +1,184 @@
+"""Read the entry of a run in the history from its run folder."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from metric_core.errors import RunFolderError
+from metric_core.stages import Stage
+from tasks.comparison.run_differences import YARDSTICK_COLUMNS
+from tasks.history import recorded_run as keys
+from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost
+from tasks.runs.file_checks import MANIFEST_SCHEMA, check_json
+from tasks.runs.outcome import Outcome, read_outcome
+from tasks.runs.run_folder import FORMAT, MANIFEST, STAGES, SUMMARY, RunFolder
+
+_DIGEST = re.compile(r"[0-9a-f]{32,64}")
+_DIGITS = 12
+_FINISHED = ("completed", "failed")
+_KEPT = ("diagnosis", "anchor", "agreement")
+
+
+def evaluation_name(name: str | None, deployment: str, source: str | None) -> str:
+    """Return the name by which the history of an evaluation is kept.
+
+    Args:
+        name: Name in the configuration.
+        deployment: Name of the deployment; empty for a run that was started by hand.
+        source: Data that are evaluated.
+
+    >>> evaluation_name(None, "evaluate-handbook", "answers.jsonl"), evaluation_name(None, "", "data/answers.jsonl")
+    ('evaluate-handbook', 'answers')
+
+    Data that were given as an object lie under a digest, which is no name.
+
+    >>> evaluation_name(None, "", "tables/sources/9f86d081884c7d659a2feaa0c55ad015.parquet")
+    'evaluation'
+    """
+    stem = re.sub(r"\W+", "-", PurePosixPath(source or "").stem).strip("-").lower()
+    return name or deployment or ("" if _DIGEST.fullmatch(stem) else stem) or "evaluation"
+
+
+def read_run(folder: Path) -> RecordedRun:
+    """Return the entry of a run that finished or failed.
+
+    Args:
+        folder: Run folder.
+
+    Raises:
+        RunFolderError: The folder is not a run folder, its run did not end, or a file in it is damaged.
+    """
+    run = RunFolder(folder.expanduser().absolute())
+    manifest = run.read_json(MANIFEST)
+    status = manifest.get("status")
+    if status not in _FINISHED:
+        raise RunFolderError(
+            f"the run in {run.path} did not end (its status is {status!r}): it is in progress, or was killed"
+        )
+    if manifest.get("format") != FORMAT:
+        raise RunFolderError(
+            f"the run in {run.path} has the format {manifest.get('format')!r}, this rag-assay reads {FORMAT}"
+        )
+    summary: Mapping[str, Any] = {}
+    if status == "completed":
+        check_json(manifest, MANIFEST_SCHEMA, run.path / MANIFEST)
+        summary = run.read_json(SUMMARY)
+    outcome = read_outcome(run.path)
+    try:
+        return _build(run.path, manifest, summary, outcome)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RunFolderError(f"{run.path / MANIFEST} cannot be read: {type(error).__name__}: {error}") from error
+
+
+def _build(
+    folder: Path, manifest: Mapping[str, Any], summary: Mapping[str, Any], outcome: Outcome | None
+) -> RecordedRun:
+    deployment, config = manifest.get("deployment") or {}, manifest.get("config") or {}
+    source, status = manifest.get("source"), str(manifest["status"])
+    name = (outcome.name if outcome is not None else None) or manifest.get("name") or config.get("name")
+    return RecordedRun(
+        run_id=str(manifest["run_id"]),
+        name=evaluation_name(name, deployment.get("name") or "", source),
+        created=_read_time(manifest["created"]),
+        folder=str(folder),
+        status=status,
+        reason=str(manifest.get("reason") or ""),
+        source=str(source or ""),
+        deployment=str(deployment.get("name") or ""),
+        rows=int(manifest.get("rows") or 0),
+        bad_rows=int(manifest.get("bad_row_count") or 0),
+        versions={key: version for key, version in _versions(folder, manifest, deployment, config) if version},
+        cost=_cost(manifest),
+        failures=tuple(map(str, manifest.get("failures") or ())),
+        metrics=tuple(_metrics(manifest, summary)),
+        outcome=outcome,
+        details={key: summary[key] for key in _KEPT if key in summary}
+        | {key: manifest[key] for key in _KEPT if key in manifest},
+    )
+
+
+def _read_time(text: Any) -> datetime:
+    time = datetime.fromisoformat(str(text))
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
+def _versions(
+    folder: Path, manifest: Mapping[str, Any], deployment: Mapping[str, Any], config: Mapping[str, Any]
+) -> Iterator[tuple[str, Any]]:
+    yield keys.SYSTEM, config.get("system_version")
+    yield keys.INDEX, " ".join(filter(None, (deployment.get("index"), deployment.get("version"))))
+    judge = manifest.get("judge") or {}
+    if judge.get("backend") != "none":
+        yield keys.JUDGE, _identity(judge)
+        yield keys.SERVED, str(judge.get("served") or "")[:_DIGITS]
+    for key, entry in ((keys.PROMPTS, "prompts"), (keys.ASKED, "judge_fingerprints")):
+        yield key, {kind: str(digest)[:_DIGITS] for kind, digest in (manifest.get(entry) or {}).items()}
+    yield keys.EMBEDDER, _identity(manifest.get("embedder") or {})
+    if manifest["status"] == "completed":  # otherwise the tables are those of an earlier run in the folder
+        yield keys.DATA, _digest_test(folder / STAGES / f"{Stage.SAMPLES}.parquet")
+        digests = "".join(manifest["stages"].get(Stage.SAMPLES, {}).get("digests") or ())
+        yield keys.ANSWERS, digests and hashlib.sha256(digests.encode()).hexdigest()[:_DIGITS]
+    yield keys.SOFTWARE, (manifest.get("versions") or {}).get("rag-assay")
+
+
+def _identity(model: Mapping[str, Any]) -> str:
+    return " ".join(str(model[name]) for name in ("model", "revision") if model.get(name))
+
+
+def _digest_test(samples: Path) -> str:
+    """Return a digest of the columns that define the test, which does not depend on the order of the rows.
+
+    Raises:
+        RunFolderError: The table cannot be read.
+    """
+    total = 0
+    try:
+        with pq.ParquetFile(samples, page_checksum_verification=True) as file:
+            columns = [name for name in ("row_id", *YARDSTICK_COLUMNS) if name in file.schema_arrow.names]
+            for batch in file.iter_batches(columns=columns):
+                for row in batch.to_pylist():
+                    content = json.dumps(row, sort_keys=True, default=str).encode("utf-8", "replace")
+                    total += int.from_bytes(hashlib.sha256(content).digest(), "big")
+    except (pa.ArrowException, OSError) as error:
+        raise RunFolderError(f"the table {samples} cannot be read ({error})") from error
+    return f"{total % 2**256:064x}"[:_DIGITS]
+
+
+def _cost(manifest: Mapping[str, Any]) -> RunCost:
+    usage = manifest.get("usage") or {}
+    seconds = manifest.get("seconds")
+    return RunCost(
+        seconds=None if seconds is None else float(seconds),
+        judge_seconds=round(float(usage.get("seconds") or 0), 3),
+        **{
+            key: int(usage.get(key) or 0)
+            for key in ("questions", "stored", "requests", "prompt_tokens", "output_tokens")
+        },
+    )
+
+
+def _metrics(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[RecordedMetric]:
+    bounds = {entry["key"]: entry.get("bounds") for entry in manifest.get("metrics") or ()}
+    for entry in summary.get("metrics") or ():
+        distribution = entry.get("distribution") or {}
+        interval = distribution.get("interval") or {}
+        limits = bounds.get(entry["metric"])
+        yield RecordedMetric(
+            metric=entry["metric"],
+            direction=entry["direction"],
+            mean=distribution.get("mean"),
+            low=interval.get("low"),
+            high=interval.get("high"),
+            deviation=distribution.get("deviation"),
+            scored=entry["scored"],
+            undefined=entry["undefined"],
+            failed=entry["failed"],
+            bounds=(limits[0], limits[1]) if limits else None,
+        )

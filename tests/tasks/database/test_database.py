@@ -1,0 +1,33 @@
+"""Databases: addresses that cannot be read, and layouts of a later release."""
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import update
+
+from metric_core.errors import AssayError, ConfigError
+from tasks.cache.cache_tables import LAYOUT as CACHE
+from tasks.database.database import Database, Layout
+from tasks.history.history_tables import LAYOUT as HISTORY
+
+
+@pytest.mark.parametrize("layout", [CACHE, HISTORY], ids=lambda each: each.purpose)
+def test_a_url_that_cannot_be_read_is_not_repeated(layout: Layout) -> None:
+    with pytest.raises(ConfigError, match=f"the URL of the {layout.purpose} cannot be read") as caught:
+        Database("postgresql+psycopg://me:hunter2@host:port/name", layout)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("layout", [CACHE, HISTORY], ids=lambda each: each.purpose)
+def test_tables_of_a_later_release_are_refused(layout: Layout, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'shared.db'}"
+    Database(url, layout).write(lambda connection: connection.execute(update(layout.formats).values(version=99)))
+    with pytest.raises(AssayError, match=f"the {layout.purpose} .* has format 99, this rag-assay reads 1"):
+        Database(url, layout).read(lambda _: None)
+
+
+def test_a_cache_and_a_history_may_share_a_database(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'shared.db'}"
+    for layout in (CACHE, HISTORY):
+        names = Database(url, layout).read(lambda connection: connection.dialect.get_table_names(connection))
+        assert set(layout.tables.tables) <= set(names)

@@ -1,0 +1,171 @@
+"""The catalogue of runs: recording, rebuilding, pruning, and several writers."""
+
+import json
+import multiprocessing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from metric_core.errors import ConfigError, RunFolderError
+from tasks.history.catalogue import Catalogue
+from tasks.history.recorded_run import RunCost
+from tests.tasks.history.run_folders import START, outcome_of, write_nights, write_run
+
+
+def test_a_run_is_recorded_with_its_figures(catalogue: Catalogue, tmp_path: Path) -> None:
+    catalogue.record(write_run(tmp_path / "run", 3, mean=0.75, outcome=outcome_of(0, gate="passed", accepted=True)))
+    (run,) = catalogue.runs("nightly")
+    assert (run.run_id, run.status, run.rows, run.bad_rows) == ("run-3", "completed", 2, 1)
+    assert run.created == START + timedelta(days=3)
+    assert Path(run.folder) == tmp_path / "run"
+    assert run.cost == RunCost(12.5, 0.0, 40, 30, 10, 900, 10)
+    metric = run.metric("faithfulness")
+    assert metric is not None
+    assert (metric.mean, metric.bounds) == (0.75, (0, 1))
+    assert (metric.scored, metric.undefined, metric.failed) == (18, 1, 1)
+    assert [metric.low, metric.high] == pytest.approx([0.65, 0.85])
+    assert run.versions["system"] == "1.0"
+    assert run.versions["index"] == "handbook 1.3"
+    assert run.versions["judge"] == "judge-8b r1"
+    assert run.versions["prompts"] == {"verdict": "b" * 12}
+    assert run.outcome is not None
+    assert run.outcome.baseline is not None
+    assert (run.outcome.gate, run.outcome.accepted, run.outcome.baseline.run_id) == ("passed", True, "run-0")
+    assert catalogue.run("run-3") == run
+    assert catalogue.run("run-4") is None
+
+
+def test_recording_again_replaces_the_entry(catalogue: Catalogue, tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", 0, mean=0.2)
+    catalogue.record(folder)
+    catalogue.record(write_run(folder, 0, mean=0.4, outcome=outcome_of(None, message="first")))
+    (run,) = catalogue.runs("nightly")
+    assert [metric.mean for metric in run.metrics] == [0.4]
+    assert run.outcome is not None
+    assert run.outcome.message == "first"
+
+
+def test_a_failed_run_is_recorded_without_figures(catalogue: Catalogue, tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", 0, status="failed", reason="the judge is down")
+    catalogue.record(folder)
+    (run,) = catalogue.runs("nightly")
+    assert (run.status, run.reason, run.metrics) == ("failed", "the judge is down", ())
+    assert "data" not in run.versions  # the tables may be those of an earlier run in the folder
+
+
+def test_runs_are_ordered_by_time_and_kept_by_name(catalogue: Catalogue, tmp_path: Path) -> None:
+    for night in (2, 0, 1):
+        catalogue.record(write_run(tmp_path / str(night), night))
+    catalogue.record(write_run(tmp_path / "other", 9, name="weekly"))
+    assert [run.run_id for run in catalogue.runs("nightly")] == ["run-0", "run-1", "run-2"]
+    assert [run.run_id for run in catalogue.runs("nightly", last=2)] == ["run-1", "run-2"]
+    assert len(catalogue.runs()) == 4
+    assert catalogue.names() == ["weekly", "nightly"]
+
+
+def test_a_history_is_rebuilt_and_broken_folders_are_named(catalogue: Catalogue, tmp_path: Path) -> None:
+    root = tmp_path / "runs"
+    write_nights(root, 3)
+    write_run(root / "deeper" / "night-3", 3)
+    write_run(root / "night-0" / "anchor", 77)  # belongs to the run
+    (root / "notes").mkdir()
+    broken = {
+        "damaged": "cannot be read",
+        "halfway": "status is 'running'",
+        "no-summary": "summary.json",
+        "outcome": "outcome",
+        "without-manifest": "no run.json",
+    }
+    for number, name in enumerate(broken):
+        write_run(root / name, 10 + number, status="running" if name == "halfway" else "completed")
+    (root / "damaged" / "run.json").write_text('{"format": 1, "stat', encoding="utf-8")
+    (root / "no-summary" / "summary.json").unlink()
+    (root / "outcome" / "outcome.json").write_text("[]", encoding="utf-8")
+    (root / "without-manifest" / "run.json").unlink()
+    report = catalogue.rebuild([root, root / "night-1"])
+    assert report.recorded == 4
+    assert [Path(each.folder).name for each in report.skipped] == list(broken)
+    for skipped in report.skipped:
+        assert broken[Path(skipped.folder).name] in skipped.problem
+    assert [run.run_id for run in catalogue.runs()] == ["run-0", "run-1", "run-2", "run-3"]
+    (root / "night-0" / "run.json").unlink()
+    assert catalogue.rebuild([root]).recorded == 3
+    assert len(catalogue.runs()) == 4  # a history outlives run folders
+
+
+@pytest.mark.parametrize("entry", [{"run_id": None}, {"created": "yesterday"}, {"usage": {"requests": "many"}}])
+def test_an_entry_that_makes_no_sense_is_named(catalogue: Catalogue, tmp_path: Path, entry: dict[str, object]) -> None:
+    folder = write_run(tmp_path / "run", 0)
+    manifest = json.loads((folder / "run.json").read_text(encoding="utf-8")) | entry
+    (folder / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(RunFolderError, match=r"run\.json cannot be read"):
+        catalogue.record(folder)
+
+
+def test_a_root_that_is_not_there_is_an_error(catalogue: Catalogue, tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match=r"there is no folder .*nowhere"):
+        catalogue.rebuild([tmp_path / "nowhere"])
+
+
+def test_pruning_keeps_the_last_runs_and_their_baselines(catalogue: Catalogue, tmp_path: Path) -> None:
+    for night in range(6):
+        catalogue.record(write_run(tmp_path / str(night), night, outcome=outcome_of(1 if night else None)))
+    catalogue.record(write_run(tmp_path / "weekly", 0, name="weekly", run_id="weekly"))
+    assert catalogue.prune() == []
+    removed = catalogue.prune(keep_last=2, dry_run=True)
+    assert [run.run_id for run in removed] == ["run-0", "run-2", "run-3"]
+    assert len(catalogue.runs("nightly")) == 6
+    assert catalogue.prune(keep_last=2, before=START + timedelta(days=3)) == [
+        run for run in removed if run.run_id != "run-3"
+    ]
+    assert [run.run_id for run in catalogue.runs("nightly")] == ["run-1", "run-3", "run-4", "run-5"]
+    assert [run.run_id for run in catalogue.runs("weekly")] == ["weekly"]
+
+
+def test_two_processes_write_at_once(url: str, tmp_path: Path) -> None:
+    root = tmp_path / "runs"
+    write_nights(root, 20)
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=_rebuild, args=(url, root)) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(120)
+    assert [worker.exitcode for worker in workers] == [0, 0]
+    runs = Catalogue(url).runs("nightly")
+    assert [run.run_id for run in runs] == [f"run-{night}" for night in range(20)]
+    assert {len(run.metrics) for run in runs} == {1}
+
+
+def _rebuild(url: str, root: Path) -> None:
+    for _ in range(3):
+        assert Catalogue(url).rebuild([root]).recorded == 20
+
+
+def test_a_damaged_file_is_named_with_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "history.db").write_text("no database " * 400, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"history .*history\.db cannot be read: .*assay history --rebuild"):
+        Catalogue(str(tmp_path / "history.db")).runs()
+
+
+def test_an_address_may_be_a_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_TEST_HISTORY", "postgresql://me:hunter2@127.0.0.1:1/history")
+    with pytest.raises(ConfigError, match="the history env:ASSAY_TEST_HISTORY cannot be read") as caught:
+        Catalogue("env:ASSAY_TEST_HISTORY").runs()
+    assert "hunter2" not in str(caught.value)
+    with pytest.raises(ConfigError, match="PGPASSWORD"):
+        Catalogue("postgresql://me:hunter2@127.0.0.1:1/history")
+    monkeypatch.setenv("ASSAY_TEST_HISTORY", str(tmp_path / "named.db"))
+    assert Catalogue("env:ASSAY_TEST_HISTORY").runs() == []
+    assert (tmp_path / "named.db").exists()
+    monkeypatch.setenv("ASSAY_TEST_HISTORY", "postgresql://me:hunter2@host:port/history")
+    with pytest.raises(ConfigError, match="the URL of the history cannot be read") as caught:
+        Catalogue("env:ASSAY_TEST_HISTORY")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_the_default_is_a_file_in_the_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_HOME", str(tmp_path))
+    assert Catalogue().runs() == []
+    assert (tmp_path / "history.db").exists()
