@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -48,14 +49,15 @@ class _Draft:
         check: The check, without an outcome if there is a finding.
         finding: Test result to adjust for the number of tests; None if the check is final.
         key: Key of the metric if its judge must be trusted, else None.
-        advice: Number of rows that would decide the check, in words; empty if it is not known.
+        advice: Returns the number of rows that would decide the check, in words, or an empty text if it is not known;
+            called only for a check that too few rows leave undecided.
         missing: Rows that only one run has scored; None if there are none, or no baseline.
     """
 
     check: Check
     finding: Finding | None = None
     key: str | None = None
-    advice: str = ""
+    advice: Callable[[], str] = str
     missing: MissingScores | None = None
 
 
@@ -142,7 +144,8 @@ def _settle(draft: _Draft, finding: Finding, p: float, alpha: float) -> Check:
     if finding.p_met <= alpha:
         return replace(settled, reason="violates the threshold, but with this many rules that may be chance")
     reason = "the threshold lies within the interval: too few rows to decide"
-    return replace(settled, reason=f"{reason}; {draft.advice}" if draft.advice else reason)
+    advice = draft.advice()
+    return replace(settled, reason=f"{reason}; {advice}" if advice else reason)
 
 
 def _is_corrected(rule: AbsoluteRule) -> bool:
@@ -200,7 +203,7 @@ def _regression_drafts(
         for pairs in paired.pairs:
             part = replace(check, metric=_label(column, pairs.scale), rows=len(pairs.rows))
             worsening = _Values(pairs.worsening(column.direction), pairs.groups, threshold, pairs.difference_bounds)
-            missing = find_missing_scores(column, pairs, paired.counts)
+            missing = find_missing_scores(column, pairs, paired.counts, seed)
             drop = rule.max_drop if column.direction is Direction.LOWER else -rule.max_drop
             yield replace(
                 _draft_test(part, worsening, gate, seed),
@@ -278,7 +281,7 @@ def _draft_test(check: Check, measured: _Values, gate: Gate, seed: int) -> _Draf
         reason = "all rows are alike, and the metric has no bounds, so nothing is known of other rows"
         return _Draft(replace(check, observed=units.mean, reason=reason))
     finding = check_mean(units, threshold, gate.level, measured.bounds, Stream(seed, check.metric))
-    return _Draft(check, finding, advice=_advise_rows(units, measured, gate.level))
+    return _Draft(check, finding, advice=partial(_advise_rows, units, measured, gate.level))
 
 
 def _advise_rows(units: Units, measured: _Values, level: float) -> str:

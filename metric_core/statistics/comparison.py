@@ -184,7 +184,7 @@ def _compare_metric(columns: ScoreColumns, seed: int, most_changed: int) -> list
             rows=replace(paired.counts, paired=len(pairs.rows)),
             difference=replace(
                 _difference(columns, pairs, seed, most_changed),
-                missing=find_missing_scores(columns, pairs, paired.counts),
+                missing=find_missing_scores(columns, pairs, paired.counts, seed),
             ),
         )
         for pairs in paired.pairs

@@ -128,6 +128,11 @@ def _validator(identity: int) -> Any:
     return Draft202012Validator(next(each for each in (MANIFEST_SCHEMA, SUMMARY_SCHEMA) if id(each) == identity))
 
 
+def unreadable_error(path: Path, error: Exception) -> RunFolderError:
+    """Return the error for a table that is damaged or cannot be read."""
+    return RunFolderError(f"the table {path} cannot be read ({error}). Evaluate the source again with `assay run`.")
+
+
 def check_table(schema: pa.Schema, stage: Stage, path: Path) -> None:
     """Refuse a table whose version or columns are not those of its stage.
 

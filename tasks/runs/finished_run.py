@@ -17,8 +17,8 @@ from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.option import use_current_names
 from tasks.runs import run_folder
-from tasks.runs.file_checks import check_cells, check_table
-from tasks.runs.row_groups import RowGroups
+from tasks.runs.file_checks import check_cells, check_table, unreadable_error
+from tasks.runs.row_groups import RowGroups, read_shards
 from tasks.tables.records import add_missing_columns
 
 
@@ -79,14 +79,8 @@ class FinishedRun:
         return tuple(name for name in COLUMNS if name in filled)
 
     def samples(self) -> Iterator[pa.Table]:
-        """Yield the samples, in the shards in which they were computed."""
-        path = self._path(Stage.SAMPLES)
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            for number in range(file.num_row_groups):
-                try:
-                    yield file.read_row_group(number)
-                except (pa.ArrowException, OSError) as error:
-                    raise _unreadable_error(path, error) from error
+        """Return the samples, in the shards in which they were computed."""
+        return read_shards(self._path(Stage.SAMPLES))
 
     def rows(self, stage: Stage, row_ids: Collection[str]) -> pa.Table:
         """Return the rows of a stage's table that belong to these samples."""
@@ -96,7 +90,7 @@ class FinishedRun:
                 self._tables[stage] = RowGroups(self._path(stage))
             table = add_missing_columns(self._tables[stage].rows(row_ids), stage)
         except (pa.ArrowException, OSError) as error:
-            raise _unreadable_error(path, error) from error
+            raise unreadable_error(path, error) from error
         if stage is Stage.AGGREGATION:
             check_cells(table, path)
         return table
@@ -109,7 +103,7 @@ class FinishedRun:
         try:
             cells = pq.read_table(path, filters=condition, partitioning=None, page_checksum_verification=True)
         except (pa.ArrowException, OSError) as error:
-            raise _unreadable_error(path, error) from error
+            raise unreadable_error(path, error) from error
         return frozenset(cells["row_id"].to_pylist())
 
     def _path(self, stage: Stage) -> Path:
@@ -121,7 +115,7 @@ class FinishedRun:
         except FileNotFoundError as error:
             raise RunFolderError(f"{self.folder} is not a complete run folder: it has no {name}") from error
         except (pa.ArrowException, OSError) as error:
-            raise _unreadable_error(path, error) from error
+            raise unreadable_error(path, error) from error
         check_table(schema, stage, path)
         return path
 
@@ -129,7 +123,3 @@ class FinishedRun:
 def _name(stage: Stage) -> str:
     """Return the path of a stage's table in a run folder."""
     return run_folder.SCORES if stage is Stage.AGGREGATION else f"{run_folder.STAGES}/{stage}.parquet"
-
-
-def _unreadable_error(path: Path, error: Exception) -> RunFolderError:
-    return RunFolderError(f"the table {path} cannot be read ({error}). Evaluate the source again with `assay run`.")

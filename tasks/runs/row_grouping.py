@@ -14,6 +14,7 @@ import pyarrow as pa
 from metric_core import columns as c
 from metric_core.columns import COLUMNS, ColumnType
 from metric_core.errors import ConfigError
+from metric_core.schemas import SAMPLES
 from metric_core.statistics.pairs import name_group
 
 ROW_ID = "row_id"
@@ -24,6 +25,9 @@ LEAST_REPEATED = 0.05
 
 LEAST_CHECKED = 10
 """Number of rows below which nothing is said: the intervals of so few rows are wide in any case."""
+
+REPEATED_TEXTS = (c.USER_INPUT, c.RETRIEVED_CONTEXTS)
+"""Columns that are searched for repetitions."""
 
 _TEXTS = tuple(name for name, kind in COLUMNS.items() if kind is ColumnType.TEXT)
 
@@ -74,6 +78,16 @@ class TextColumn:
             raise ConfigError(f"{self._purpose} by {self.name}: no row has a value there")
         names = ", ".join([*_TEXTS, *sorted(self._extra_names)])
         raise ConfigError(f"{self._purpose} by {self.name}: there is no column {self.name!r}; there are: {names}")
+
+
+def columns_with(*names: str) -> list[str]:
+    """Return the columns of the samples that hold the ids of rows and the columns of these names.
+
+    >>> columns_with("user_input", "document")
+    ['row_id', 'user_input', 'extras']
+    """
+    stored = {field.name for field in SAMPLES.fields}
+    return list(dict.fromkeys([ROW_ID, *(name if name in stored else "extras" for name in names)]))
 
 
 def group_column(by: str) -> TextColumn:
@@ -139,7 +153,7 @@ def find_repetition(shards: Iterable[pa.Table]) -> Repetition | None:
     Args:
         shards: Tables of samples.
     """
-    texts: dict[str, Counter[int]] = {c.USER_INPUT: Counter(), c.RETRIEVED_CONTEXTS: Counter()}
+    texts: dict[str, Counter[int]] = {column: Counter() for column in REPEATED_TEXTS}
     checked = 0
     for shard in shards:
         for column, counts in texts.items():

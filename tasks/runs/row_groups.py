@@ -1,16 +1,35 @@
-"""Read rows of a stage's table in a run folder by sample, without reading the whole table each time.
+"""Read a stage's table in a run folder: shard by shard, or the rows of samples, without reading the whole table.
 
 A shard is a row group of the table. The row groups of each sample are looked up once, so reading the rows of all
 shards in turn costs as much as reading the table once.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tasks.runs.file_checks import unreadable_error
 from tasks.tables.merge import select_rows
+
+
+def read_shards(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    """Yield the shards of a table, one in memory at a time.
+
+    Args:
+        path: Parquet file of the table.
+        columns: Columns to read; None for all.
+
+    Raises:
+        RunFolderError: The file is damaged or cannot be read.
+    """
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            for number in range(file.num_row_groups):
+                yield file.read_row_group(number, columns=columns)
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable_error(path, error) from error
 
 
 class RowGroups:

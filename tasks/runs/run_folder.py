@@ -23,6 +23,7 @@ from metric_core.stages import Stage
 from metric_core.statistics.summary import MetricSummary, summarize
 from tasks.runs.file_checks import MANIFEST_SCHEMA, SUMMARY_SCHEMA, check_json
 from tasks.runs.row_grouping import group_names
+from tasks.runs.row_groups import read_shards
 from tasks.runtime import atomic_files
 from tasks.runtime.atomic_files import atomic_file, is_temporary, write_json
 from tasks.runtime.writable import probe_folder
@@ -180,11 +181,13 @@ class RunFolder:
         for batch in self.read_cells(metric, ("row_id",)):
             yield from batch.column("row_id").to_pylist()
 
-    def read_samples(self) -> Iterator[pa.Table]:
-        """Yield the samples of the run, in batches."""
-        with pq.ParquetFile(self.path / STAGES / f"{Stage.SAMPLES}.parquet") as file:
-            for number in range(file.num_row_groups):
-                yield file.read_row_group(number)
+    def read_samples(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Return columns of the samples that were written to the folder, shard by shard.
+
+        Args:
+            columns: Columns to read.
+        """
+        return read_shards(self.path / STAGES / f"{Stage.SAMPLES}.parquet", columns)
 
     def read_cells(self, metric: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield the cells of a metric in the score table, in batches.

@@ -13,7 +13,7 @@ from tasks.options.settings import Settings
 from tasks.options.slicing_options import SlicingOptions
 from tasks.reports.run.report_page import write_report
 from tasks.runs.panel_agreement import measure_panel_agreement
-from tasks.runs.row_grouping import find_repetition, read_groups
+from tasks.runs.row_grouping import REPEATED_TEXTS, columns_with, find_repetition, read_groups
 from tasks.runs.row_slicing import read_slices
 from tasks.runs.run_folder import MANIFEST, RunFolder
 from tasks.runs.slice_summaries import SLICES, summarize_slices_of_run
@@ -64,10 +64,11 @@ def _write(folder: RunFolder, refs: Sequence[StageRef], settings: ReportingSetti
     rows = sum(ref.rows for ref in by_stage[Stage.SAMPLES])
     requests = [metric.request() for metric in settings.metrics]
     folder.write_tables(by_stage)
-    groups = None if settings.by is None else read_groups(folder.read_samples(), settings.by)
-    repetition = find_repetition(folder.read_samples()) if groups is None else None
+    by = settings.by
+    groups = None if by is None else read_groups(folder.read_samples(columns_with(by)), by)
+    repetition = find_repetition(folder.read_samples(REPEATED_TEXTS)) if groups is None else None
     summaries = folder.summarize_scores(requests, groups)
-    slices = read_slices(folder.read_samples(), settings.slices, settings.max_slices)
+    slices = read_slices(folder.read_samples(columns_with(*settings.slices)), settings.slices, settings.max_slices)
     more = {
         SLICES: summarize_slices_of_run(folder, requests, slices, groups),
         "agreement": measure_panel_agreement(folder.path),

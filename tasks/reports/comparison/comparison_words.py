@@ -159,7 +159,11 @@ def _worst_case(metric: MetricComparison) -> str:
     if missing is None or missing.worst_case is None:
         return ""
     words = f"; with any possible scores there, the difference lies from {format_interval(missing.worst_case, True)}"
-    return f"{words}; one run lacks more scores than the other by more than chance" if missing.can_explain() else words
+    if not missing.is_one_sided:
+        return words
+    if missing.limits is not None:
+        words += f" (95 % limits {format_interval(missing.limits, True)})"
+    return f"{words}; one run lacks more scores than the other by more than chance"
 
 
 def detectable_sentences(comparison: RunComparison) -> Iterator[str]:

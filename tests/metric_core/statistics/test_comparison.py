@@ -76,6 +76,28 @@ def test_only_rows_scored_in_both_count_and_all_others_are_counted() -> None:
     assert found.verdict is ChangeOutcome.NOT_COMPARED
 
 
+def test_missing_scores_may_turn_a_difference_around_together_with_chance() -> None:
+    rows = [f"{i:02}" for i in range(80)]
+    generator = np.random.default_rng(4)
+    a = {row: Score.scored(float(value)) for row, value in zip(rows, generator.uniform(0.2, 0.6, 80), strict=True)}
+    b = {row: Score.scored(min(1.0, (a[row].value or 0) + generator.uniform(0, 0.3))) for row in rows}
+    b |= {row: Score.failed("no usable reply") for row in rows[:21]}
+    groups = {row: str(number // 2) for number, row in enumerate(rows)}
+    compared = {}
+    for name, known in (("rows", None), ("groups", groups)):
+        columns = ScoreColumns(metric="m", direction=Direction.HIGHER, a=a, b=b, groups=known, bounds=(0.0, 1.0))
+        [compared[name]] = compare([columns])
+        difference = compared[name].difference
+        assert difference is not None
+        assert difference.missing is not None
+        missing = difference.missing
+        assert missing.worst_case is not None
+        assert missing.limits is not None
+        # Filled with the worst scores, the mean is still above 0; the mean of other such rows need not be.
+        assert missing.limits.low < 0 < missing.worst_case.low < missing.worst_case.high < missing.limits.high
+        assert compared[name].verdict is ChangeOutcome.UNDECIDED
+
+
 def test_scales_of_their_own_are_never_mixed() -> None:
     a = {"x": Score.scored(1, "1-5"), "y": Score.scored(0, "0-1"), "z": Score.scored(3, "1-5")}
     b = {"x": Score.scored(5, "1-5"), "y": Score.scored(1, "0-1"), "z": Score.scored(3, "1-5")}

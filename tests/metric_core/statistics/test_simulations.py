@@ -175,7 +175,7 @@ def test_low_scores_that_one_run_lacks_make_it_no_better() -> None:
         cells[1] |= {row: Score.failed("no usable reply") for row, gone in zip(rows, is_missing, strict=True) if gone}
         columns = ScoreColumns(metric="m", direction=Direction.HIGHER, a=cells[0], b=cells[1], bounds=(0.0, 1.0))
         found += [metric.verdict for metric in compare([columns], seed)]
-    assert found.count(ChangeOutcome.BETTER) <= 6  # 5 % of the runs, and three standard errors
+    assert found.count(ChangeOutcome.BETTER) <= 2
     assert ChangeOutcome.UNDECIDED in found
 
 
