@@ -1,0 +1,122 @@
+"""Bets against "the mean is no less than it was": e-values and limits of the mean of bounded differences.
+
+Someone who does not believe that the mean of differences x in [-1, 1] is at least 0 pays 1 and stakes a part s of the
+money against each row in turn, which multiplies the money by 1 - s x. If the rows are independent and their mean is at
+least 0, no such bet gains on average, so the money at the end is an e-value: it reaches c with a probability of at most
+1 / c (Markov). Several stakes are tried with a part of the money each; their sum is an e-value, too, which is large if
+any of the stakes was good, and does not depend on the order of the rows.
+
+Sources: Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting" (Journal of the Royal
+Statistical Society B, 2024); Vovk and Wang, "E-values: Calibration, combination and applications" (Annals of
+Statistics, 2021).
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metric_core.statistics.resampling import Floats
+
+Bools = NDArray[np.bool_]
+
+MOST_STAKED = 0.95
+"""Largest part of the money that is staked on a row."""
+
+_STAKES = (2.0, 3.5, 6.0, 10.0)
+"""Stakes in units of `sqrt(2 log c / n)`: the best ones for differences with a standard deviation of 1 / stake."""
+_LOG_EVIDENCE = 13.0
+"""Logarithm of the evidence c that an alarm needs, roughly."""
+_STEPS = 20
+"""Number of halvings in the search of a limit, which is exact to six digits."""
+
+
+def log_e_values(sums: Floats, counts: Floats, drop: float | Floats = 0.0) -> Floats:
+    """Return the logarithm of the evidence that the mean of differences is below -drop.
+
+    Its exponential is an e-value: if the true mean over all rows is at least -drop and the units are independent, its
+    expected value is at most 1.
+
+    Args:
+        sums: Sum of the differences of each unit (a row, or a group of rows) and metric, as units x metrics. A
+            difference lies between -1 and 1, and is negative if the row became worse.
+        counts: Number of rows of each unit and metric; 0 for a unit without a value.
+        drop: Drop that is allowed, from 0 to 1; one for all metrics, or one for each.
+
+    >>> fell = np.array([[-1.0]] * 4 + [[0.0]] * 16)
+    >>> round(float(np.exp(log_e_values(fell, np.ones((20, 1))))[0]), 2)
+    14.46
+    """
+    largest = np.maximum(counts.max(axis=0, initial=0.0), 1.0)
+    return _log_wealth((sums + drop * counts) / (largest * (1.0 + drop)), counts)
+
+
+def log_e_values_above(sums: Floats, counts: Floats, drop: float | Floats) -> Floats:
+    """Return the logarithm of the evidence that the mean of differences is above -drop: that less was lost.
+
+    Args:
+        sums: Sum of the differences of each unit and metric, as units x metrics.
+        counts: Number of rows of each unit and metric.
+        drop: Drop, from 0 to 1; one for all metrics, or one for each.
+    """
+    largest = np.maximum(counts.max(axis=0, initial=0.0), 1.0)
+    return _log_wealth(-(sums + drop * counts) / largest, counts)
+
+
+def _log_wealth(gains: Floats, counts: Floats) -> Floats:
+    """Return the logarithm of the money after bets against gains of at most 1, of which each stake had a quarter."""
+    units = np.maximum((counts > 0).sum(axis=0), 1)
+    stakes = np.minimum(MOST_STAKED, np.multiply.outer(_STAKES, np.sqrt(2 * _LOG_EVIDENCE / units)))
+    wealth = np.stack([np.log1p(-stake * gains).sum(axis=0) for stake in stakes])
+    total: Floats = np.logaddexp.reduce(wealth, axis=0) - np.log(len(_STAKES))
+    return total
+
+
+def largest_drop(is_refuted: Callable[[Floats], Bools], streams: int) -> Floats:
+    """Return the largest drop that is refuted, from 0 to 1, per stream; 0 if none is.
+
+    Args:
+        is_refuted: Tells for a drop per stream which are refuted; if a drop is, all smaller ones are.
+        streams: Number of streams.
+    """
+    low, high = np.zeros(streams), np.ones(streams)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        refuted = is_refuted(middle)
+        low, high = np.where(refuted, middle, low), np.where(refuted, high, middle)
+    return low
+
+
+def smallest_drop(is_refuted: Callable[[Floats], Bools], streams: int) -> Floats:
+    """Return the smallest drop that is refuted, from 0 to 1, per stream; 1 if none is.
+
+    Args:
+        is_refuted: Tells for a drop per stream which are refuted; if a drop is, all larger ones are.
+        streams: Number of streams.
+    """
+    return 1.0 - largest_drop(lambda rest: is_refuted(1.0 - rest), streams)
+
+
+def average_over_all_sets(e_values: Floats, shares: Floats) -> Floats:
+    """Return the evidence against each hypothesis that counts when many are tested: the least average over all sets.
+
+    A hypothesis is refuted among many if the weighted average of the e-values of every set of hypotheses that has it
+    reaches the threshold (closed testing; Vovk and Wang 2021, section 5). This refutes all that testing each at its
+    share of the error does, and more if several metrics fall together.
+
+    Args:
+        e_values: E-value against each hypothesis.
+        shares: Share of the error of each, in total 1.
+
+    >>> average_over_all_sets(np.array([100.0, 60.0, 0.0]), np.array([0.25, 0.25, 0.5])).tolist()
+    [33.333333333333336, 20.0, 0.0]
+    """
+    order = np.argsort(e_values, kind="stable")
+    weighted, weights = e_values[order] * shares[order], shares[order]
+    total, weight = np.concatenate([[0.0], weighted.cumsum()]), np.concatenate([[0.0], weights.cumsum()])
+    least = np.empty(len(e_values))
+    for place, hypothesis in enumerate(order):
+        # Only smaller e-values lower the average; the smallest lower it most.
+        averages = (total[: place + 1] + weighted[place]) / (weight[: place + 1] + weights[place])
+        least[hypothesis] = averages.min()
+    return least

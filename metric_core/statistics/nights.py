@@ -1,0 +1,286 @@
+"""Differences of the last nights' runs to the accepted baseline, row by row, and the evidence in each night.
+
+The nights are not independent: all are compared with the same baseline, whose own noise they share, and a generator may
+give the same answers for weeks. So evidence is never multiplied over nights. Each night has its e-values, which hold
+whatever the other nights are; see `metric_core.statistics.alarms` for how they are added.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metric_core.statistics.betting import Bools, log_e_values, log_e_values_above
+from metric_core.statistics.bounded_means import LEAST_UNITS
+from metric_core.statistics.resampling import Floats
+from metric_core.statistics.slices import RowSlices, Slice, divide_rows
+
+Codes = NDArray[np.int64]
+
+WINDOWS = ((1, 1 / 3), (3, 2 / 3))
+"""Numbers of nights whose mean per row is tested every night, with the share of the money that is bet on each.
+
+One night tells a large drop at once; the mean of three has two thirds of the variance, the rest is the baseline's.
+"""
+LONGEST_WINDOW = max(nights for nights, _ in WINDOWS)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """The subject of an alarm: a metric, over all rows or over a slice of them.
+
+    Args:
+        metric: Key of the metric.
+        slice: Slice; None for all rows.
+    """
+
+    metric: str
+    slice: Slice | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SliceRows:
+    """The rows of a panel that belong to a slice.
+
+    Args:
+        slice: The slice.
+        members: True for each row of the panel that belongs to the slice.
+    """
+
+    slice: Slice
+    members: Bools
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Rows of a panel that are tested together.
+
+    Args:
+        slice: Slice; None for all rows.
+        rows: Indices of the rows, with the rows of a group side by side.
+        starts: Positions in `rows` at which a group starts; None if rows are independent.
+    """
+
+    slice: Slice | None
+    rows: Codes
+    starts: Codes | None
+
+    def units(self, values: Floats) -> tuple[Floats, Floats]:
+        """Return sums and counts of rows and metrics (NaN: no value) per unit and metric."""
+        chosen = values if self.slice is None and self.starts is None else values[self.rows]
+        has_value = ~np.isnan(chosen)
+        sums, counts = np.where(has_value, chosen, 0.0), has_value.astype(np.float64)
+        if self.starts is None:
+            return sums, counts
+        return np.add.reduceat(sums, self.starts, axis=0), np.add.reduceat(counts, self.starts, axis=0)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Improvements of the rows of the baseline, night by night.
+
+    Args:
+        metrics: Keys of the metrics, in order.
+        ranges: Greatest minus least value of each metric; 1 if its rows have scales of their own.
+        nights: Start of the run of each night, oldest first.
+        improvements: Nights x rows x metrics: how much better a row is than in the baseline, as a part of the metric's
+            range, from -1 to 1. NaN where a row is not scored in both runs.
+        favorable: The greatest improvement that is possible where a score is missing in one run and missing scores are
+            not evenly spread, else NaN. It counts as evidence against a drop, but not in means. None if there is none.
+        groups: Number of the group of each row, from 0; None if rows are independent.
+        slices: Slices to watch. They have to be the same every night.
+        lower_is_better: Metrics of which a lower value is better.
+        unwatched: Metric -> reason why it is not watched.
+    """
+
+    metrics: tuple[str, ...]
+    ranges: Mapping[str, float]
+    nights: tuple[datetime, ...]
+    improvements: Floats
+    favorable: Floats | None = None
+    groups: Codes | None = None
+    slices: tuple[SliceRows, ...] = ()
+    lower_is_better: frozenset[str] = frozenset()
+    unwatched: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_rows(
+        cls,
+        nights: Mapping[datetime, Mapping[str, Mapping[str, float]]],
+        groups: Mapping[str, str] | None = None,
+        slices: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> "Panel":
+        """Create a panel from mappings, for metrics whose range is 1.
+
+        Args:
+            nights: Start -> metric -> row -> improvement.
+            groups: Row -> group; a row without one stands alone.
+            slices: Column -> row -> value.
+
+        >>> night = datetime(2025, 11, 18)
+        >>> Panel.from_rows({night: {"faithfulness": {"a": -0.5, "b": 0.0}}}).means().tolist()
+        [[-0.25]]
+        """
+        metrics = tuple(dict.fromkeys(metric for night in nights.values() for metric in night))
+        rows = sorted({row for night in nights.values() for cells in night.values() for row in cells})
+        improvements = np.array(
+            [
+                [[night.get(metric, {}).get(row, np.nan) for metric in metrics] for row in rows]
+                for night in nights.values()
+            ]
+        ).reshape(len(nights), len(rows), len(metrics))
+        return cls(
+            metrics,
+            dict.fromkeys(metrics, 1.0),
+            tuple(nights),
+            improvements,
+            groups=None if groups is None else number_groups([groups.get(row) for row in rows]),
+            slices=tuple(
+                part
+                for column, values in (slices or {}).items()
+                for part in find_slice_rows(divide_rows(column, {row: values.get(row) for row in rows}), rows)
+            ),
+        )
+
+    def recent(self, count: int) -> "Panel":
+        """Return the panel of the last nights only."""
+        kept = slice(max(0, len(self.nights) - count), None)
+        favorable = None if self.favorable is None else self.favorable[kept]
+        return replace(self, nights=self.nights[kept], improvements=self.improvements[kept], favorable=favorable)
+
+    def only(self, streams: Sequence[Stream]) -> "Panel":
+        """Return a panel with the metrics and slices of these streams only, in the order of this panel."""
+        metrics = tuple(metric for metric in self.metrics if any(stream.metric == metric for stream in streams))
+        places = [self.metrics.index(metric) for metric in metrics]
+        return replace(
+            self,
+            metrics=metrics,
+            improvements=self.improvements[..., places],
+            favorable=None if self.favorable is None else self.favorable[..., places],
+            slices=tuple(part for part in self.slices if any(stream.slice == part.slice for stream in streams)),
+        )
+
+    @cached_property
+    def streams(self) -> tuple[Stream, ...]:
+        """The streams that are watched: all metrics over all rows, then over each slice."""
+        return tuple(Stream(metric, part.slice) for part in self._parts for metric in self.metrics)
+
+    @cached_property
+    def _parts(self) -> tuple[_Part, ...]:
+        every = np.ones(self.improvements.shape[1], dtype=bool)
+        slices = [self._part(part.slice, part.members) for part in self.slices]
+        return (self._part(None, every), *slices)
+
+    def _part(self, part: Slice | None, members: Bools) -> _Part:
+        rows = np.flatnonzero(members)
+        if self.groups is None:
+            return _Part(part, rows, None)
+        rows = rows[np.argsort(self.groups[rows], kind="stable")]
+        return _Part(part, rows, np.flatnonzero(np.diff(self.groups[rows], prepend=-1)))
+
+    def means(self) -> Floats:
+        """Return the mean improvement of every night and stream, as nights x streams; NaN without rows."""
+        means = np.full((len(self.nights), len(self.streams)), np.nan)
+        for night, values in enumerate(self.improvements):
+            means[night] = np.concatenate([_mean(*part.units(values)) for part in self._parts])
+        return means
+
+    def count_rows(self, night: int, stream: Stream) -> int:
+        """Return the number of rows of a stream that are scored both in a night and in the baseline."""
+        [part] = [part for part in self._parts if part.slice == stream.slice]
+        return int(part.units(self.improvements[night])[1].sum(axis=0)[self.metrics.index(stream.metric)])
+
+    def log_evidence(self, night: int, drops: Floats | None = None) -> Floats:
+        """Return the logarithm of the e-value of each stream against "in these nights, no more was lost than the drop".
+
+        Args:
+            night: Index of the night. The night itself is tested, and the mean per row of the nights that end with it.
+            drops: Drop of each stream, as a part of the metric's range; None means no drop.
+        """
+        evidence = [
+            np.log(share) + self._log_e(_window(self._bets, night, nights), drops, log_e_values)
+            for nights, share in WINDOWS
+        ]
+        total: Floats = np.logaddexp.reduce(evidence, axis=0)
+        return total
+
+    def log_evidence_above(self, night: int, first: Codes, drops: Floats) -> Floats:
+        """Return the logarithm of the e-value of each stream against "since a night, no less was lost than the drop".
+
+        Args:
+            night: Index of the night to test.
+            first: Index of the night since when, for each stream. Windows that reach back further give no evidence.
+            drops: Drop of each stream, as a part of the metric's range.
+        """
+        evidence = []
+        for nights, share in WINDOWS:
+            values = _window(self.improvements, night, nights)
+            found = np.log(share) + self._log_e(values, drops, log_e_values_above)
+            evidence.append(np.where(night - nights + 1 >= first, found, -np.inf))
+        total: Floats = np.logaddexp.reduce(evidence, axis=0)
+        return total
+
+    @cached_property
+    def _bets(self) -> Floats:
+        if self.favorable is None:
+            return self.improvements
+        filled: Floats = np.where(np.isnan(self.improvements), self.favorable, self.improvements)
+        return filled
+
+    def _log_e(self, values: Floats, drops: Floats | None, test: Any) -> Floats:
+        width = len(self.metrics)
+        evidence = []
+        for place, part in enumerate(self._parts):
+            drop = 0.0 if drops is None else drops[place * width : (place + 1) * width]
+            evidence.append(test(*part.units(values), drop))
+        return np.concatenate(evidence)
+
+
+def find_slice_rows(slices: RowSlices, rows: Sequence[str]) -> list[SliceRows]:
+    """Return the rows of each slice of a column that has at least five of them; fewer rows can raise no alarm.
+
+    Args:
+        slices: Rows divided by a column.
+        rows: Rows of the panel, in order.
+
+    >>> languages = {f"row {i}": "de" if i < 5 else "en" if i < 11 else "fr" for i in range(12)}
+    >>> found = find_slice_rows(divide_rows("language", languages), [*languages])
+    >>> [(str(part.slice), int(part.members.sum())) for part in found]
+    [('language en', 6), ('language de', 5)]
+    """
+    values = np.array([slices.values.get(row) for row in rows], dtype=object)
+    parts = [SliceRows(Slice(slices.column, value), values == value) for value in slices.sizes]
+    return [part for part in parts if part.members.sum() >= LEAST_UNITS]
+
+
+def number_groups(groups: Sequence[str | None]) -> Codes:
+    """Return a number for the group of each row; a row without a group gets a number of its own.
+
+    >>> number_groups(["x", None, "x", None]).tolist()
+    [0, 1, 0, 2]
+    """
+    numbers: dict[object, int] = {}
+    keys = ((row,) if group is None else group for row, group in enumerate(groups))
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
+
+
+def _mean(sums: Floats, counts: Floats) -> Floats:
+    total = counts.sum(axis=0)
+    mean: Floats = np.where(total > 0, sums.sum(axis=0) / np.maximum(total, 1), np.nan)
+    return mean
+
+
+def _window(values: Floats, night: int, nights: int) -> Floats:
+    """Return the mean of every row and metric over the nights that end with this one."""
+    window = values[max(0, night - nights + 1) : night + 1]
+    if len(window) == 1:
+        only: Floats = window[0]
+        return only
+    has_value = ~np.isnan(window)
+    counts = has_value.sum(axis=0)
+    mean: Floats = np.where(counts > 0, np.where(has_value, window, 0.0).sum(axis=0) / np.maximum(counts, 1), np.nan)
+    return mean

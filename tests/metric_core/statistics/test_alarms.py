@@ -1,0 +1,190 @@
+"""Alarms over many nights: what raises them, what ends them, and how rarely they are false."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from metric_core.errors import ConfigError
+from metric_core.statistics.alarms import NIGHTS_READ, Alarm, AlarmSettings, find_step, watch
+from metric_core.statistics.betting import log_e_values
+from metric_core.statistics.nights import Panel, SliceRows, Stream
+from metric_core.statistics.resampling import Floats
+from metric_core.statistics.slices import Slice
+
+START = datetime(2025, 11, 10, 3, tzinfo=UTC)
+METRICS = ("faithfulness", "context_recall")
+
+
+def _panel(improvements: Floats, **more: object) -> Panel:
+    """Return a panel of nights x rows x metrics."""
+    nights = tuple(START + timedelta(days=night) for night in range(len(improvements)))
+    metrics = METRICS[: improvements.shape[2]]
+    return Panel(metrics, dict.fromkeys(metrics, 1.0), nights, improvements, **more)  # type: ignore[arg-type]
+
+
+def _quiet(nights: int, rows: int = 400, metrics: int = 2, seed: int = 1) -> Floats:
+    """Return nights of an unchanged system: 20 % of the answers change every night, in the baseline as well."""
+    generator = np.random.default_rng(seed)
+    usual = np.where(generator.random((rows, metrics)) < 0.8, 1.0, 0.5)
+    scores = np.where(generator.random((nights + 1, rows, metrics)) < 0.2, 1.5 - usual, usual)
+    return np.asarray(scores[1:] - scores[0])
+
+
+def _follow(panel: Panel, first_number: int = 100) -> list[list[Alarm]]:
+    """Watch all nights of a panel, one after the other."""
+    standing: list[list[Alarm]] = []
+    for last in range(1, len(panel.nights) + 1):
+        known = replace(panel, nights=panel.nights[:last], improvements=panel.improvements[:last])
+        standing.append(watch(known, first_number + last, previous=standing[-1] if standing else ()))
+    return standing
+
+
+def test_a_drop_is_told_with_its_day_and_size_and_ends_when_it_is_regained() -> None:
+    values = _quiet(30)
+    values[12:20, :40, 0] = -1.0
+    standing = _follow(_panel(values))
+    assert not any(standing[:12])
+    [alarm] = standing[14]
+    assert alarm.stream == Stream("faithfulness")
+    assert alarm.since == START + timedelta(days=12)
+    assert alarm.interval.low > 0
+    assert alarm.interval.low < 0.1 < alarm.interval.high
+    assert alarm.drop == pytest.approx(0.1, abs=0.02)
+    assert alarm.rows == 400
+    told = [night for night, alarms in enumerate(standing) if any(alarm.is_new for alarm in alarms)]
+    assert len(told) == 1
+    assert told[0] <= 14
+    assert all(alarms[0].since == alarm.since and alarms[0].told == alarm.told for alarms in standing[told[0] : 21])
+    assert [len(alarms) for alarms in standing[20:]] == [1] + [0] * 9, "one regained night is not enough, two are"
+
+
+def test_a_second_drop_is_a_second_alarm() -> None:
+    values = _quiet(30)
+    values[8:12, :60, 0] = values[18:, :60, 0] = -1.0
+    standing = _follow(_panel(values))
+    new = [(night, alarm.since) for night, alarms in enumerate(standing) for alarm in alarms if alarm.is_new]
+    assert [night for night, _ in new] == [8, 18]
+    assert new[1][1] == START + timedelta(days=18)
+
+
+def test_noise_that_all_nights_share_is_no_evidence() -> None:
+    """The baseline was lucky by two standard errors; the money of a bet that goes on would be a million."""
+    generator = np.random.default_rng(3)
+    nights = np.repeat(generator.choice([-1.0, 0.0, 1.0], (1, 400, 1), p=[0.09, 0.86, 0.05]), 30, axis=0)
+    money = sum(float(log_e_values(night, np.ones((400, 1)))[0]) for night in nights)
+    assert money > np.log(1e6)
+    assert not any(_follow(_panel(nights)))
+
+
+def test_years_without_drift_have_no_alarm() -> None:
+    raised = [seed for seed in range(30) if any(_follow(_panel(_quiet(25, rows=150, seed=seed)), first_number=0))]
+    assert len(raised) <= 1
+
+
+def test_groups_of_rows_are_one_piece_of_evidence() -> None:
+    """Ten documents lost something by chance; each has 20 rows."""
+    values = np.zeros((3, 400, 1))
+    values[:, :100] = -0.5
+    assert watch(_panel(values), 100)
+    groups = np.repeat(np.arange(20), 20)
+    assert not watch(_panel(values, groups=groups), 100)
+    many = np.zeros((3, 4000, 1))
+    many[:, :2000] = -0.5
+    assert watch(_panel(many, groups=np.repeat(np.arange(200), 20)), 100)
+
+
+def test_a_slice_is_told_by_itself() -> None:
+    values = _quiet(8, rows=600)
+    members = np.arange(600) < 150
+    values[4:, :60, 1] = -1.0
+    slices = (
+        SliceRows(Slice("language", "de"), members),
+        SliceRows(Slice("language", "en"), ~members),
+    )
+    found = {alarm.stream for alarm in watch(_panel(values, slices=slices), 100)}
+    assert found == {Stream("context_recall"), Stream("context_recall", Slice("language", "de"))}
+    values[4:, 40:60, 1] = 0.0
+    values[4:, 300:, 1] += np.where(np.arange(300) < 25, 1.0, 0.0) * (values[4:, 300:, 1] <= 0)
+    [alarm] = watch(_panel(values, slices=slices), 100)
+    assert alarm.stream.slice == Slice("language", "de"), "what others gained does not hide what a slice lost"
+
+
+def test_rows_come_and_go_and_cells_are_unscored() -> None:
+    values = _quiet(10)
+    values[3:, :30] = np.nan
+    values[np.random.default_rng(1).random(values.shape) < 0.1] = np.nan
+    values[:, :, 1] = np.nan
+    assert not any(_follow(_panel(values)))
+    values[6:, 40:90, 0] = -1.0
+    [alarm] = _follow(_panel(values))[9]
+    assert 280 < alarm.rows < 370
+
+
+def test_missing_scores_count_as_favorable_as_they_could_be() -> None:
+    """Eighty rows that lost nothing could have gained, if they had been scored in the baseline."""
+    values = np.zeros((3, 400, 1))
+    values[:, :40] = -1.0
+    values[:, 320:] = np.nan
+    assert watch(_panel(values), 100)
+    favorable = np.full(values.shape, np.nan)
+    favorable[:, 320:] = 1.0
+    assert not watch(_panel(values, favorable=favorable), 100)
+
+
+def test_metrics_have_their_range_and_direction() -> None:
+    values = _quiet(4, metrics=1)
+    values[1:, :80] = -0.5
+    panel = replace(_panel(values), ranges={"faithfulness": 4.0}, lower_is_better=frozenset({"faithfulness"}))
+    [alarm] = watch(panel, 100)
+    assert alarm.lower_is_better
+    assert alarm.drop == pytest.approx(0.4, abs=0.1)
+    assert alarm.interval.high > alarm.drop > alarm.interval.low > 0
+
+
+@pytest.mark.parametrize("runs", [1, 100, 366, 5000])
+@pytest.mark.parametrize("nights", [1, 52, 366, 2190])
+def test_the_weights_of_a_year_are_at_most_1_however_many_runs_it_has(runs: int, nights: int) -> None:
+    assert AlarmSettings(nights=nights).weights(range(-3, runs + 1)).sum() <= 1
+
+
+def test_nights_of_the_year_before_do_not_count_again() -> None:
+    values = np.zeros((4, 400, 1))
+    values[:, :13] = -1.0
+    assert watch(_panel(values), 300)
+    assert not watch(_panel(values), 1)
+
+
+def test_only_the_last_nights_are_read() -> None:
+    values = _quiet(40)
+    values[30:, :40, 0] = -1.0
+    whole = _panel(values)
+    assert watch(whole, 100) == watch(whole.recent(NIGHTS_READ), 100) != []
+
+
+@pytest.mark.parametrize(
+    ("means", "step"),
+    [
+        ([0.0, 0.0, -0.1, -0.1], 2),
+        ([-0.1, -0.1], 0),
+        ([0.02, float("nan"), -0.1, float("nan"), -0.12], 2),
+        ([float("nan"), float("nan")], 1),
+        ([-0.1, 0.0, 0.0, 0.0, -0.1], 4),
+    ],
+)
+def test_the_step_is_where_the_means_fall(means: Sequence[float], step: int) -> None:
+    assert find_step(np.array(means)) == step
+
+
+def test_what_cannot_be_watched_is_said() -> None:
+    with pytest.raises(ConfigError, match="no night"):
+        watch(_panel(np.zeros((0, 4, 1))), 1)
+    with pytest.raises(ConfigError, match="numbered from 1, got 0"):
+        watch(_panel(np.zeros((1, 4, 1))), 0)
+    with pytest.raises(ConfigError, match=r"got 1\.5"):
+        AlarmSettings(error=1.5)
+    with pytest.raises(ConfigError, match="at least 1 night"):
+        AlarmSettings(nights=0)
+    assert watch(_panel(np.zeros((2, 4, 0))), 1) == []
