@@ -1,0 +1,1 @@
+"""Watch the runs of an evaluation: what the last ones say together, and the words for it."""

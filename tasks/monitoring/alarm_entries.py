@@ -1,0 +1,182 @@
+"""Put alarms into words, and read and write them as entries of outcome.json."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from metric_core.errors import RunFolderError
+from metric_core.statistics.alarms import ERROR, Alarm
+from metric_core.statistics.nights import Stream
+from metric_core.statistics.resampling import Interval
+from metric_core.statistics.slices import Slice
+from tasks.runs.outcome import Cause, OutcomeAlarm
+
+_CAUSES: Mapping[Cause, str] = {
+    "system": "the system changed",
+    "judge": "the judge changed, not the system",
+    "both": "the system and the judge changed",
+    "unknown": "it is not known whether the system or the judge changed",
+}
+
+
+def alarm_sentence(alarm: Alarm, cause: Cause | None = None) -> str:
+    """Return an alarm in words.
+
+    Args:
+        alarm: The alarm.
+        cause: Cause of the change; None if it was not looked for.
+
+    >>> alarm = Alarm(
+    ...     stream=Stream("faithfulness", Slice("language", "de")),
+    ...     since=datetime(2025, 11, 18),
+    ...     told=datetime(2025, 11, 20),
+    ...     drop=0.062,
+    ...     interval=Interval(0.038, 0.094),
+    ...     rows=480,
+    ...     nights=3,
+    ... )
+    >>> alarm_sentence(alarm)
+    'faithfulness of language de: worse since Tuesday, 18 November; down 0.04 to 0.09'
+    >>> alarm_sentence(alarm, "system")
+    'faithfulness of language de: worse since Tuesday, 18 November; down 0.04 to 0.09; the system changed'
+    """
+    metric, part = alarm.stream.metric, alarm.stream.slice
+    subject = metric if part is None else f"{metric} of {part}"
+    way = "up" if alarm.lower_is_better else "down"
+    size = format_sizes(alarm.interval)
+    words = f"{subject}: worse since {format_day(alarm.since, alarm.told)}; {way} {size}"
+    return words if cause is None else f"{words}; {_CAUSES[cause]}"
+
+
+def meaning_of_alarms(error: float = ERROR) -> str:
+    """Return a sentence on how often alarms and their sizes are wrong.
+
+    Args:
+        error: Share of calendar years with any false alarm, at most.
+
+    >>> meaning_of_alarms()
+    'In at least 95 of 100 years in which nothing becomes worse, no metric and no slice has an alarm on any night.'
+    """
+    return (
+        f"In at least {100 * (1 - error):g} of 100 years in which nothing becomes worse, no metric and no slice has an "
+        "alarm on any night."
+    )
+
+
+def format_day(day: datetime, today: datetime) -> str:
+    """Return a day in words, with its year if that is another one than today's.
+
+    >>> format_day(datetime(2025, 11, 18), datetime(2025, 12, 24))
+    'Tuesday, 18 November'
+    >>> format_day(datetime(2025, 11, 18), datetime(2026, 1, 2))
+    'Tuesday, 18 November 2025'
+    """
+    words = f"{day:%A}, {day.day} {day:%B}"
+    return words if day.year == today.year else f"{words} {day.year}"
+
+
+def format_sizes(interval: Interval) -> str:
+    """Return the limits of a size, with two or three decimals.
+
+    >>> format_sizes(Interval(0.038, 0.094)), format_sizes(Interval(0.0031, 0.0082)), format_sizes(Interval(0.0, 0.06))
+    ('0.04 to 0.09', '0.003 to 0.008', 'by up to 0.06')
+    """
+    if interval.low < 0.0005:
+        return f"by up to {interval.high:.2f}"
+    decimals = 2 if interval.low >= 0.005 else 3
+    return f"{interval.low:.{decimals}f} to {interval.high:.{decimals}f}"
+
+
+def outcome_alarm(alarm: Alarm, cause: Cause | None = None, reason: str | None = None) -> OutcomeAlarm:
+    """Return an alarm as an entry of outcome.json.
+
+    Args:
+        alarm: The alarm.
+        cause: Cause of the change; None if it was not looked for.
+        reason: Sentence on why this is the cause.
+    """
+    part = alarm.stream.slice
+    sentence = alarm_sentence(alarm, cause)
+    return OutcomeAlarm(
+        metric=alarm.stream.metric,
+        slice=None if part is None else {part.column: part.value},
+        since=alarm.since.date(),
+        drop=(alarm.interval.low, alarm.interval.high),
+        cause=cause,
+        sentence=f"{sentence} ({reason})" if reason else sentence,
+    )
+
+
+class _StandingAlarm(BaseModel, frozen=True, extra="ignore"):
+    metric: str
+    slice: tuple[str, str] | None = None
+    since: datetime
+    told: datetime
+    drop: float
+    low: float
+    high: float
+    rows: int
+    nights: int
+    lower_is_better: bool = False
+
+
+_STATE = TypeAdapter(list[_StandingAlarm])
+_ALARMS = "alarms"
+
+
+def write_alarm_state(alarms: Sequence[Alarm]) -> dict[str, Any]:
+    """Return the standing alarms as JSON, for the next night."""
+    state = [
+        _StandingAlarm(
+            metric=alarm.stream.metric,
+            slice=None if alarm.stream.slice is None else (alarm.stream.slice.column, alarm.stream.slice.value),
+            since=alarm.since,
+            told=alarm.told,
+            drop=alarm.drop,
+            low=alarm.interval.low,
+            high=alarm.interval.high,
+            rows=alarm.rows,
+            nights=alarm.nights,
+            lower_is_better=alarm.lower_is_better,
+        )
+        for alarm in alarms
+    ]
+    return {_ALARMS: _STATE.dump_python(state, mode="json")}
+
+
+def read_alarm_state(state: Mapping[str, Any]) -> list[Alarm]:
+    """Return the alarms that stood after the night before.
+
+    Args:
+        state: JSON content that `write_alarm_state` returned; empty for the first night.
+
+    Raises:
+        RunFolderError: The content is damaged.
+
+    >>> read_alarm_state({}), read_alarm_state(write_alarm_state([]))
+    ([], [])
+    """
+    try:
+        standing = _STATE.validate_python(state.get(_ALARMS, []))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise RunFolderError(
+            f"the alarms of the run before cannot be read: {first['msg']} at {'.'.join(map(str, first['loc']))}. "
+            "Remove alarm_state from its outcome.json, and alarms are raised again."
+        ) from error
+    return [
+        Alarm(
+            stream=Stream(entry.metric, None if entry.slice is None else Slice(*entry.slice)),
+            since=entry.since,
+            told=entry.told,
+            drop=entry.drop,
+            interval=Interval(entry.low, entry.high),
+            rows=entry.rows,
+            nights=entry.nights,
+            lower_is_better=entry.lower_is_better,
+            is_new=False,
+        )
+        for entry in standing
+    ]
