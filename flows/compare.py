@@ -28,6 +28,7 @@ class Comparison(Settings):
         gate: Gate file to check the run against.
         match: Column by which rows are matched; by default their ids.
         by: Column by which rows are grouped; by default every row is independent.
+        slices: Columns that divide the rows into slices; by default those of the run.
         seed: Seed of the resampling.
         allow_different: Apply the gate's regression rules to runs that are not like for like.
     """
@@ -37,6 +38,7 @@ class Comparison(Settings):
     gate: str | None = None
     match: str | None = None
     by: str | None = None
+    slices: tuple[str, ...] = ()
     seed: int = SEED
     allow_different: bool = False
 
@@ -58,7 +60,7 @@ def compare(comparison: Comparison) -> State[str]:
     gate = None if comparison.gate is None else load_gate(Path(comparison.gate))
     options = CompareOptions(
         gate=gate,
-        matching=Matching(comparison.match, comparison.by),
+        matching=Matching(comparison.match, comparison.by, comparison.slices),
         seed=comparison.seed,
         allow_different=comparison.allow_different,
     )

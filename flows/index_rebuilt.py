@@ -205,7 +205,7 @@ def _describe_worse(comparison: RunComparison) -> Iterator[str]:
         if check.outcome is not Outcome.PASSED:
             observed = "nothing" if check.observed is None else f"{check.observed:.3f}"
             interval = f" ({format_interval(check.interval)})" if check.interval else ""
-            yield f"{check.metric}: {check.rule}, observed {observed}{interval} over {check.rows} rows: {check.reason}"
+            yield f"{check.subject}: {check.rule}, observed {observed}{interval} over {check.rows} rows: {check.reason}"
     for metric in comparison.metrics:
         if metric.verdict is ChangeOutcome.WORSE:
             before, after, change, interval, *_ = numbers(metric)

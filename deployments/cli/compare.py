@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deployments.cli._support.console import stderr, stdout
-from deployments.cli._support.options import Json, by_option, seed_option
+from deployments.cli._support.options import Json, by_option, seed_option, slice_option, split_names
 from metric_core.errors import ConfigError, RunFolderError
 from tasks.runtime.writable import check_file
 
@@ -32,6 +32,7 @@ GateFile = Annotated[
     ),
 ]
 By = Annotated[str | None, by_option("ASSAY_COMPARE_BY")]
+Slices = Annotated[list[str] | None, slice_option("ASSAY_COMPARE_SLICE")]
 Match = Annotated[
     str | None,
     typer.Option("--match", envvar="ASSAY_COMPARE_MATCH", help="Column to match rows by. Default: their ids."),
@@ -64,6 +65,7 @@ def compare(
     b: Second = None,
     gate: GateFile = None,
     by: By = None,
+    slices: Slices = None,
     match: Match = None,
     seed: Seed = None,
     top: Top = 5,
@@ -91,7 +93,7 @@ def compare(
         check_file(path, "the comparison", RunFolderError)
     options = CompareOptions(
         gate=None if gate is None else load_gate(gate),
-        matching=Matching(match, by),
+        matching=Matching(match, by, split_names(slices)),
         seed=SEED if seed is None else seed,
         top=top,
         allow_different=allow_different,

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from flows.config.config_files import read_options
 from flows.config.option_errors import describe_option_error
@@ -16,25 +16,33 @@ from metric_core.gates.rules import (
     Gate,
     JudgeRule,
     RegressionRule,
+    SliceSelection,
     Statistic,
     Threshold,
 )
 from tasks.options.option import Option, OptionGroup
 
 _SHORT = re.compile(
-    r"\s*(?P<metric>.+?)\s*(?:\.\s*(?P<statistic>mean|corrected|median|least|greatest))?\s*(?P<sign>>=|<=)\s*(?P<threshold>\S+)\s*"
+    r"\s*(?P<metric>.+?)\s*(?:\.\s*(?P<statistic>mean|corrected|median|least|greatest))?\s*(?P<sign>>=|<=)\s*(?P<threshold>\S+)"
+    r"(?:\s+for\s+(?:each\s+(?P<each>.+?)|(?P<column>[^=]+?)\s*=\s*(?P<value>.+?)))?\s*"
 )
 
 
 def _long_form(value: Any) -> Any:
-    """Return the table that a rule such as `faithfulness.mean >= 0.8` stands for."""
+    """Return the table that a rule such as `faithfulness.mean >= 0.8 for each topic` stands for."""
     if not isinstance(value, str):
         return value
     match = _SHORT.fullmatch(value)
     if match is None:
-        raise ValueError(f'a rule as text must be like "metric.mean >= 0.8" or "metric.mean <= 0.2", got {value!r}')
+        raise ValueError(
+            'a rule as text must be like "metric.mean >= 0.8" or "metric.mean <= 0.2", and may end with "for each '
+            f'column" or "for column = value", got {value!r}'
+        )
     side = "at_least" if match["sign"] == ">=" else "at_most"
-    return {"metric": match["metric"], "statistic": match["statistic"] or "mean", side: match["threshold"]}
+    rule = {"metric": match["metric"], "statistic": match["statistic"] or "mean", side: match["threshold"]}
+    if match["column"]:
+        return rule | {"slices": {match["column"]: [match["value"]]}}
+    return rule | {"slices": [match["each"]]} if match["each"] else rule
 
 
 def _as_list(value: Any) -> Any:
@@ -45,6 +53,53 @@ def _selected(value: Any) -> Any:
     return None if value == "all" else value
 
 
+def _as_slices(value: Any) -> Any:
+    """Return the table of slices that a rule names: column -> values, or None for every slice of a column."""
+    if isinstance(value, str):
+        return {value: None}
+    if isinstance(value, list | tuple):
+        return dict.fromkeys(value)
+    if isinstance(value, dict):
+        return {column: _as_texts(values) for column, values in value.items()}
+    return value
+
+
+def _as_texts(value: Any) -> Any:
+    """Return a list of texts: the values of slices are texts, whatever they are in the data."""
+    if value is None:
+        return None
+    return [str(item) for item in (value if isinstance(value, list | tuple) else [value])]
+
+
+class SliceRuleOptions(OptionGroup):
+    """The option that limits a rule to slices of the rows."""
+
+    slices: Annotated[
+        Annotated[dict[str, tuple[str, ...] | None], BeforeValidator(_as_slices)],
+        Option(
+            "Slices that the rule is about, each by itself: a column, for every slice of it; a list of columns; or a "
+            "table of columns with the values of the slices. Default: all rows together.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            examples=["customer", {"topic": ["travel"]}],
+        ),
+    ] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _name_columns(self) -> Self:
+        for column, values in self.slices.items():
+            if not column.strip() or values == ():
+                raise ValueError(f"slices need a column, and at least one value if any are named, got {self.slices!r}")
+        return self
+
+    def selections(self) -> tuple[SliceSelection | None, ...]:
+        """Return the slices of the rule, a selection per column; None alone for all rows together."""
+        if not self.slices:
+            return (None,)
+        return tuple(SliceSelection(column, values) for column, values in self.slices.items())
+
+
 Metrics = Annotated[
     tuple[str, ...] | None,
     BeforeValidator(_selected),
@@ -52,7 +107,7 @@ Metrics = Annotated[
 ]
 
 
-class AbsoluteSettings(OptionGroup):
+class AbsoluteSettings(SliceRuleOptions):
     """A threshold for a metric of the run."""
 
     metric: Annotated[
@@ -74,16 +129,19 @@ class AbsoluteSettings(OptionGroup):
     def _has_one_threshold(self) -> Self:
         if (self.at_least is None) == (self.at_most is None):
             raise ValueError("a rule must have either at_least or at_most")
+        if self.slices and self.statistic is Statistic.CORRECTED:
+            raise ValueError("a bias-corrected mean is about all rows of a run: leave out slices, or take the mean")
         return self
 
-    def rule(self) -> AbsoluteRule:
-        """Return these options as a rule."""
-        if self.at_least is not None:
-            return AbsoluteRule(self.metric, self.statistic, Threshold(self.at_least))
-        return AbsoluteRule(self.metric, self.statistic, Threshold(self.at_most or 0.0, is_floor=False))
+    def rules(self) -> list[AbsoluteRule]:
+        """Return these options as rules, one per column of slices."""
+        threshold = (
+            Threshold(self.at_most or 0.0, is_floor=False) if self.at_least is None else Threshold(self.at_least)
+        )
+        return [AbsoluteRule(self.metric, self.statistic, threshold, slices) for slices in self.selections()]
 
 
-class RegressionSettings(OptionGroup):
+class RegressionSettings(SliceRuleOptions):
     """A limit on how much worse than the baseline metrics may be; by default for all that no other rule names."""
 
     max_drop: Annotated[
@@ -99,8 +157,12 @@ class RegressionSettings(OptionGroup):
     ]
     metrics: Metrics = None
 
+    def rules(self) -> list[RegressionRule]:
+        """Return these options as rules, one per column of slices."""
+        return [RegressionRule(self.metrics, self.max_drop, slices) for slices in self.selections()]
 
-class CoverageSettings(OptionGroup):
+
+class CoverageSettings(SliceRuleOptions):
     """Limits on the shares of rows that are scored."""
 
     scored_at_least: Annotated[
@@ -146,7 +208,8 @@ class CoverageSettings(OptionGroup):
             Count.PAIRED: (self.paired_at_least, True),
         }
         return [
-            CoverageRule(self.metrics, count, Threshold(value, is_floor))
+            CoverageRule(self.metrics, count, Threshold(value, is_floor), slices)
+            for slices in self.selections()
             for count, (value, is_floor) in thresholds.items()
             if value is not None
         ]
@@ -230,6 +293,16 @@ class GateSettings(OptionGroup):
             lt=1,
         ),
     ] = 0.95
+    small_slices: Annotated[
+        Literal["inconclusive", "skip"],
+        Option(
+            "What rules say of slices with fewer rows than min_rows, or of fewer than five groups: they are "
+            "inconclusive, or leave such slices out and list them.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+        ),
+    ] = "inconclusive"
     inconclusive: Annotated[
         Literal["inconclusive", "passed", "failed"],
         Option(
@@ -243,12 +316,13 @@ class GateSettings(OptionGroup):
     def gate(self) -> Gate:
         """Return these options as a gate."""
         return Gate(
-            absolute=tuple(rule.rule() for rule in self.absolute),
-            regression=tuple(RegressionRule(rule.metrics, rule.max_drop) for rule in self.regression),
+            absolute=tuple(rule for settings in self.absolute for rule in settings.rules()),
+            regression=tuple(rule for settings in self.regression for rule in settings.rules()),
             coverage=tuple(rule for coverage in self.coverage for rule in coverage.rules()),
             judge=None if self.judge is None else self.judge.rule(),
             min_rows=self.min_rows,
             level=self.level,
+            skips_small_slices=self.small_slices == "skip",
         )
 
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from flows.config.gate_file import GateSettings
 from metric_core.errors import ConfigError, NotComparableError
-from metric_core.gates.checks import check_gate
+from metric_core.gates.checks import GateFacts, check_gate
 from metric_core.gates.judge_agreement import Agreements
 from metric_core.gates.rules import Gate, GateResult, Outcome, Statistic
 from metric_core.statistics.comparison import compare
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import SEED
+from metric_core.statistics.slice_comparison import compare_slices
 from tasks.calibration.bias_correction import correct_differences, find_corrections
 from tasks.calibration.human_agreement import read_agreements
 from tasks.comparison.run_comparison import RunComparison, Side
@@ -54,18 +55,20 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
     """
     before, after = FinishedRun(a), FinishedRun(b)
     options = _group_as_evaluated(options, after)
+    gate = None if options.gate is None else options.gate.gate()
     pair = RunPair.from_runs(before, after, options.matching)
     differences = find_differences(pair)
-    gate = None if options.gate is None else options.gate.gate()
     if gate is not None and gate.regression and differences.serious and not options.allow_different:
         raise NotComparableError(str(a), str(b), differences.serious)
     columns = pair.columns()
+    shared = [column for column in columns if column.a and column.b]
     return RunComparison(
         a=Side.from_run(before),
         b=Side.from_run(after),
         differences=differences,
-        metrics=tuple(compare([column for column in columns if column.a and column.b], options.seed, options.top)),
-        gate=_apply_rules(gate, columns, options, after, before if _is_judged_differently(differences) else None),
+        metrics=tuple(compare(shared, options.seed, options.top)),
+        slices=tuple(compare_slices(shared, pair.slices, options.seed)),
+        gate=_apply_rules(gate, pair, columns, options, before if _is_judged_differently(differences) else None),
         bias_corrected=correct_differences((before.folder, before.manifest), (after.folder, after.manifest), columns),
         seed=options.seed,
         match=options.matching.match,
@@ -91,39 +94,53 @@ def apply_gate(run: Path, options: CompareOptions) -> RunComparison:
         raise ConfigError("the gate compares with a baseline: assay compare BASELINE RUN --gate FILE")
     finished = FinishedRun(run)
     options = _group_as_evaluated(options, finished)
-    columns = RunPair.from_runs(None, finished, options.matching).columns()
-    checked = _apply_rules(gate, columns, options, finished)
+    pair = RunPair.from_runs(None, finished, options.matching)
+    checked = _apply_rules(gate, pair, pair.columns(), options)
     return RunComparison(b=Side.from_run(finished), gate=checked, seed=options.seed, by=options.matching.by)
 
 
 def _group_as_evaluated(options: CompareOptions, run: FinishedRun) -> CompareOptions:
-    """Return the options with the grouping of the run's own configuration, unless they name another."""
-    by = options.matching.by or (run.manifest.get("config") or {}).get("by")
-    return replace(options, matching=replace(options.matching, by=by))
+    """Return the options with groups and slices of the run's own configuration, unless they name others.
+
+    The columns and values that the gate has rules about are slices in any case.
+    """
+    matching, config = options.matching, run.config
+    gate = None if options.gate is None else options.gate.gate()
+    named = matching.slices or tuple(config.get("slices") or ())
+    grouped = replace(
+        matching,
+        by=matching.by or config.get("by"),
+        slices=tuple(dict.fromkeys([*named, *(gate.slice_columns if gate else ())])),
+        max_slices=config.get("max_slices") or matching.max_slices,
+        kept=gate.slice_values if gate else {},
+    )
+    return replace(options, matching=grouped)
 
 
 def _apply_rules(
     gate: Gate | None,
+    pair: RunPair,
     columns: Sequence[ScoreColumns],
     options: CompareOptions,
-    run: FinishedRun,
     other_judge: FinishedRun | None = None,
 ) -> GateResult | None:
     """Apply a gate to a run.
 
     Args:
         gate: Rules to apply; None for none.
-        columns: Cells of every metric.
+        pair: Run to check, with its baseline if there is one.
+        columns: Cells of every metric of the pair.
         options: Options of the comparison.
-        run: Run to check.
         other_judge: Baseline, if another judge judged it.
     """
     if gate is None or options.gate is None:
         return None
+    run = pair.b.run
     needs_labels = any(rule.statistic is Statistic.CORRECTED for rule in gate.absolute)
     corrected = find_corrections(run.folder, run.manifest) if needs_labels else {}
     means = {metric: correction.for_gate() for metric, correction in corrected.items()}
-    result = check_gate(gate, columns, options.seed, _agreements(run, other_judge), means)
+    facts = GateFacts(agreements=_agreements(run, other_judge), corrected=means, slices=pair.slices)
+    result = check_gate(gate, columns, options.seed, facts)
     if result.outcome is not Outcome.INCONCLUSIVE or (options.gate.inconclusive == "passed" and not result.is_trusted):
         return result
     return replace(result, outcome=Outcome(options.gate.inconclusive))

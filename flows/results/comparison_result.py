@@ -1,5 +1,6 @@
 """A comparison of two runs as an object: its table, its page, and its display in notebooks."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from flows.config.gate_file import load_gate
@@ -9,7 +10,7 @@ from metric_core.errors import RunFolderError
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching
 from tasks.reports.comparison.comparison_page import comparison_page
-from tasks.reports.comparison.comparison_table import metrics_table
+from tasks.reports.comparison.comparison_table import metrics_table, slices_table
 from tasks.reports.comparison.comparison_text import comparison_markdown
 from tasks.reports.run.run_table import RunTable
 
@@ -33,6 +34,10 @@ class ComparisonResult:
         """Return a row per metric: both means, their difference and its interval, adjusted p, rows, outcome."""
         return metrics_table(self.found.metrics)
 
+    def slices(self) -> RunTable:
+        """Return a row per slice, metric and scale: both means, their difference and its interval, rows, outcome."""
+        return slices_table(self.found.slices)
+
     def markdown(self) -> str:
         """Return the comparison as Markdown."""
         return comparison_markdown(self.found)
@@ -50,13 +55,14 @@ class ComparisonResult:
         return self.markdown()
 
 
-def compare(
+def compare(  # noqa: PLR0913 one keyword per option of a comparison
     baseline: RunResult | str | Path,
     run: RunResult | str | Path,
     *,
     gate: str | Path | None = None,
     by: str | None = None,
     match: str | None = None,
+    slices: Sequence[str] = (),
 ) -> ComparisonResult:
     """Compare a run with a baseline.
 
@@ -66,11 +72,13 @@ def compare(
         gate: Gate file to check the run against.
         by: Column that groups rows: rows with equal values are not independent.
         match: Column by which rows are matched; default their ids.
+        slices: Columns that divide the rows into slices; default those of the run.
 
     Raises:
         AssayError: Anything that the user can fix; the message says how.
     """
-    options = CompareOptions(gate=None if gate is None else load_gate(Path(gate)), matching=Matching(match, by))
+    matching = Matching(match, by, tuple(slices))
+    options = CompareOptions(gate=None if gate is None else load_gate(Path(gate)), matching=matching)
     return ComparisonResult(compare_runs(_folder(baseline), _folder(run), options))
 
 

@@ -20,6 +20,7 @@ from tasks.reports.run.exports import (
 )
 from tasks.reports.run.report_page import WORST_ROWS, write_report
 from tasks.reports.run.run_table import RunTable
+from tasks.reports.run.slices_view import slices_table
 from tasks.reports.run.summary_rows import verdict_line
 from tasks.reports.run.summary_view import format_fixed
 from tasks.runs import run_folder
@@ -59,6 +60,13 @@ class RunResult:
     def scores(self, shape: Shape | str = Shape.LONG) -> RunTable:
         """Return the scores: `long` (a row per cell), `wide` (a column per metric) or `ragas` (beside the texts)."""
         return RunTable(reshape(self.folder, parse_shape(shape)))
+
+    def slices(self) -> RunTable:
+        """Return a row per slice and metric: mean, interval, counts, and whether it is worse than the other rows.
+
+        Empty if the run has no slices; see the option `slices`.
+        """
+        return RunTable(slices_table(run_folder.RunFolder(self.folder).read_json(run_folder.SUMMARY)))
 
     def samples(self) -> RunTable:
         """Return the evaluated rows."""

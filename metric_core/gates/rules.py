@@ -5,6 +5,9 @@ threshold significantly. Over all rules of a gate, the probability that any fail
 threshold is at most 1 - level (Holm's correction). Counts, and the least and greatest value, are facts about the rows
 and need no test.
 
+Rules may be about slices of the rows: every slice of a column, or those of some values. Each slice has a check of its
+own, and all of them count for Holm's correction.
+
 A gate can also require a judge that is known to agree with people. If its agreement was never measured or is too low,
 rules about its scores are inconclusive. The lower end of the 95 % interval of the agreement has to meet the threshold,
 not the estimate.
@@ -15,6 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from metric_core.statistics.resampling import Interval
+from metric_core.statistics.slices import Slice
 
 _ROUNDING = 1e-12
 """Largest difference that counts as a rounding error."""
@@ -87,23 +91,38 @@ class Threshold:
 
 
 @dataclass(frozen=True, slots=True)
+class SliceSelection:
+    """The slices that a rule is about.
+
+    Args:
+        column: Column that divides the rows.
+        values: Values of the slices; None for every slice of the column.
+    """
+
+    column: str
+    values: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AbsoluteRule:
-    """A rule that a statistic of a metric meets a threshold."""
+    """A rule that a statistic of a metric meets a threshold, in all rows or in each of some slices."""
 
     metric: str
     statistic: Statistic
     threshold: Threshold
+    slices: SliceSelection | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RegressionRule:
     """A rule that metrics are worse than in the baseline by at most `max_drop`.
 
-    If `metrics` is None, the rule applies to all metrics that no other regression rule names.
+    If `metrics` is None, the rule applies to all metrics that no other regression rule names for the same slices.
     """
 
     metrics: tuple[str, ...] | None
     max_drop: float
+    slices: SliceSelection | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +132,7 @@ class CoverageRule:
     metrics: tuple[str, ...] | None
     count: Count
     threshold: Threshold
+    slices: SliceSelection | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +180,7 @@ class Gate:
             nothing.
         min_rows: Number of rows below which rules about means are inconclusive.
         level: Confidence level of each limit of a mean, and probability that the gate does not fail by chance.
+        skips_small_slices: True if rules leave out slices with too few rows; False if they are inconclusive there.
     """
 
     absolute: tuple[AbsoluteRule, ...] = ()
@@ -168,6 +189,29 @@ class Gate:
     judge: JudgeRule | None = None
     min_rows: int = 30
     level: float = 0.95
+    skips_small_slices: bool = False
+
+    @property
+    def slice_columns(self) -> tuple[str, ...]:
+        """The columns whose slices rules are about, each once."""
+        return tuple(dict.fromkeys(selection.column for selection in self._selections))
+
+    @property
+    def slice_values(self) -> dict[str, tuple[str, ...]]:
+        """Column -> values of the slices that rules name."""
+        named: dict[str, dict[str, None]] = {}
+        for selection in self._selections:
+            named.setdefault(selection.column, {}).update(dict.fromkeys(selection.values or ()))
+        return {column: tuple(values) for column, values in named.items()}
+
+    @property
+    def _selections(self) -> list[SliceSelection]:
+        every = [
+            *(rule.slices for rule in self.absolute),
+            *(rule.slices for rule in self.regression),
+            *(rule.slices for rule in self.coverage),
+        ]
+        return [selection for selection in every if selection is not None]
 
     @property
     def metric_names(self) -> tuple[str, ...]:
@@ -199,6 +243,7 @@ class Check:
         p: P-value of "the threshold is met", after Holm's correction over the gate; None for facts.
         rows: Number of rows, or of labelled rows for agreement with people.
         reason: Explanation of the outcome.
+        slice: Slice of the rows; None for all rows.
     """
 
     kind: RuleKind
@@ -210,6 +255,12 @@ class Check:
     p: float | None
     rows: int
     reason: str
+    slice: Slice | None = None
+
+    @property
+    def subject(self) -> str:
+        """The metric, and the slice if the check is about one."""
+        return self.metric if self.slice is None else f"{self.metric}, {self.slice}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,11 +271,13 @@ class GateResult:
         outcome: Failed if any check failed, else inconclusive if any is, else passed.
         checks: Results of every rule for every metric it applies to.
         level: Confidence level of each limit, and probability that the gate does not fail by chance.
+        left_out: Sentences on slices that rules left out for too few rows.
     """
 
     outcome: Outcome
     checks: tuple[Check, ...]
     level: float
+    left_out: tuple[str, ...] = ()
 
     @property
     def is_trusted(self) -> bool:
@@ -232,8 +285,8 @@ class GateResult:
         return all(check.outcome is Outcome.PASSED for check in self.checks if check.kind is RuleKind.JUDGE)
 
     @classmethod
-    def from_checks(cls, checks: Sequence[Check], level: float) -> "GateResult":
+    def from_checks(cls, checks: Sequence[Check], level: float, left_out: Sequence[str] = ()) -> "GateResult":
         """Return the result with the most severe outcome of the checks."""
         outcomes = {check.outcome for check in checks}
         worst = next((outcome for outcome in reversed(Outcome) if outcome in outcomes), Outcome.PASSED)
-        return cls(worst, tuple(checks), level)
+        return cls(worst, tuple(checks), level, tuple(left_out))

@@ -9,7 +9,7 @@ around, the outcome is undecided.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -154,7 +154,15 @@ def compare(
     >>> comparison.verdict.value, difference.mean, difference.improved, difference.test.p
     ('better', 0.5, 10, 0.0009765625)
     """
-    comparisons = [part for column in columns for part in _compare_metric(column, seed, most_changed)]
+    return decide_outcomes([part for column in columns for part in compare_metric(column, seed, most_changed)])
+
+
+def decide_outcomes(comparisons: Sequence[MetricComparison]) -> list[MetricComparison]:
+    """Return the comparisons with their outcomes, after Holm's correction over all of them.
+
+    Args:
+        comparisons: Comparisons without outcomes.
+    """
     tested = [part.difference.test.p for part in comparisons if part.difference and part.difference.test]
     adjusted = iter(holm(tested))
     return [
@@ -163,7 +171,14 @@ def compare(
     ]
 
 
-def _compare_metric(columns: ScoreColumns, seed: int, most_changed: int) -> list[MetricComparison]:
+def compare_metric(columns: ScoreColumns, seed: int = SEED, most_changed: int = 0) -> list[MetricComparison]:
+    """Return the comparisons of a metric, one per scale, without outcomes.
+
+    Args:
+        columns: Cells of the metric.
+        seed: Seed of resampling and random permutations.
+        most_changed: Maximum number of most changed rows to list.
+    """
     paired = pair_scores(columns)
     blank = MetricComparison(
         metric=columns.metric,

@@ -1,13 +1,14 @@
 """Pairing of the scores of two runs by row, with counts of the rows that cannot be compared."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from metric_core.records import Direction, Score, Status
 from metric_core.statistics.bounded_means import Bounds
 from metric_core.statistics.resampling import Floats
+from metric_core.statistics.slices import RowSlices
 
 _DECIMALS = 12
 
@@ -37,6 +38,21 @@ class ScoreColumns:
         if self.groups is None:
             return None
         return [name_group(row, self.groups.get(row)) for row in rows]
+
+    def split(self, sliced: RowSlices) -> dict[str, "ScoreColumns"]:
+        """Return the cells of each slice, by value of the column, in the order of the slices.
+
+        >>> from metric_core.statistics.slices import divide_rows
+        >>> cells = {"x": Score.scored(1), "y": Score.scored(0)}
+        >>> columns = ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a={}, b=cells)
+        >>> {value: list(part.b) for value, part in columns.split(divide_rows("topic", {"x": "a", "y": "b"})).items()}
+        {'a': ['x'], 'b': ['y']}
+        """
+        parts: dict[str, tuple[dict[str, Score], dict[str, Score]]] = {value: ({}, {}) for value in sliced.sizes}
+        for side, cells in enumerate((self.a, self.b)):
+            for row, cell in cells.items():
+                parts[sliced.values[row]][side][row] = cell
+        return {value: replace(self, a=a, b=b) for value, (a, b) in parts.items()}
 
 
 def name_group(row: str, group: str | None) -> str:

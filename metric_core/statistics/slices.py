@@ -9,7 +9,7 @@ means, at 95 % each.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -83,7 +83,9 @@ class RowSlices:
         return None if value is None else Slice(self.column, value)
 
 
-def divide_rows(column: str, values: Mapping[str, str | None], most: int | None = None) -> RowSlices:
+def divide_rows(
+    column: str, values: Mapping[str, str | None], most: int | None = None, kept: Collection[str] = ()
+) -> RowSlices:
     """Divide rows by their values.
 
     If there are too many values, the most frequent ones have slices of their own; of values that are equally frequent,
@@ -94,6 +96,7 @@ def divide_rows(column: str, values: Mapping[str, str | None], most: int | None 
         values: Row -> value; None or a blank text for a row without one.
         most: Maximum number of slices, at least 2, of which OTHER_VALUES is one; rows without a value do not count.
             None for any number.
+        kept: Values that have slices of their own in any case.
 
     >>> divide_rows("topic", {"a": "x", "b": None, "c": "y", "d": "x", "e": "z"}, most=2).values
     {'a': 'x', 'b': '(no value)', 'c': '(other values)', 'd': 'x', 'e': '(other values)'}
@@ -103,11 +106,11 @@ def divide_rows(column: str, values: Mapping[str, str | None], most: int | None 
     counts.pop(NO_VALUE, None)
     if most is None or len(counts) <= most:
         return RowSlices(column, stripped)
-    kept = {NO_VALUE, *rank_values(counts)[: most - 1]}
+    own = {NO_VALUE, *rank_values(counts)[: most - 1], *kept}
     return RowSlices(
         column,
-        {row: value if value in kept else OTHER_VALUES for row, value in stripped.items()},
-        merged=len(counts.keys() - kept),
+        {row: value if value in own else OTHER_VALUES for row, value in stripped.items()},
+        merged=len(counts.keys() - own),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from metric_core.gates.rules import GateResult
 from metric_core.statistics.comparison import MetricComparison
 from metric_core.statistics.resampling import LEVEL, SEED
+from metric_core.statistics.slice_comparison import SliceComparison
 from tasks.comparison.run_differences import RunDifferences
 from tasks.runs.finished_run import FinishedRun
 
@@ -53,6 +54,7 @@ class RunComparison:
         seed: Seed of the resampling.
         match: Column by which rows were matched; None means their ids.
         by: Column by which rows were grouped; None if they were not.
+        slices: Comparisons of these metrics in each slice.
     """
 
     b: Side
@@ -64,6 +66,7 @@ class RunComparison:
     seed: int = SEED
     match: str | None = None
     by: str | None = None
+    slices: tuple[SliceComparison, ...] = field(default=())
 
     @property
     def not_alike(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Pair the scores of two finished runs row by row, for comparisons and gates."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -11,22 +11,31 @@ from metric_core.errors import ConfigError
 from metric_core.records import Direction, Score, Status
 from metric_core.stages import Stage
 from metric_core.statistics.pairs import ScoreColumns
+from metric_core.statistics.slices import RowSlices, divide_rows
+from tasks.options.slicing_options import MAX_SLICES
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.row_grouping import ROW_ID, TextColumn, group_column
+from tasks.runs.row_slicing import SliceColumn
 from tasks.tables.row_changes import RowChanges, find_row_changes
 
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """The columns by which rows are matched and grouped.
+    """The columns by which rows are matched, grouped and sliced.
 
     Args:
         match: Column by which rows of the two runs are matched; None means their ids.
         by: Column by which rows of a run are grouped; None if they are not grouped.
+        slices: Columns that divide the rows into slices.
+        max_slices: Maximum number of slices of a column.
+        kept: Column -> values that are slices of their own, however few rows have them.
     """
 
     match: str | None = None
     by: str | None = None
+    slices: tuple[str, ...] = ()
+    max_slices: int = MAX_SLICES
+    kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +46,22 @@ class RunRows:
         run: Finished run.
         keys: Mapping from row id to the name of the row, which is also the name of the matching row in the other run.
         groups: Mapping from name to the group of the row, for rows that belong to one.
+        slice_values: Mapping from column to a mapping from name to value, None for a row without one.
     """
 
     run: FinishedRun
     keys: Mapping[str, str]
     groups: Mapping[str, str]
+    slice_values: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
 
     @classmethod
-    def from_run(cls, run: FinishedRun, matching: Matching) -> "RunRows":
-        """Read the names and groups of a run's rows.
+    def from_run(cls, run: FinishedRun, matching: Matching, *, is_baseline: bool = False) -> "RunRows":
+        """Read the names, groups and slices of a run's rows.
+
+        Args:
+            run: Finished run.
+            matching: Columns to read.
+            is_baseline: True for a run whose rows are sliced as those of another run, so that it may lack the columns.
 
         Raises:
             ConfigError: The run lacks a column, or the column does not tell its rows apart.
@@ -54,21 +70,27 @@ class RunRows:
         names, by = TextColumn(name, "rows cannot be matched"), group_column(matching.by or ROW_ID)
         keys: dict[str, str] = {}
         groups: dict[str, str] = {}
+        slicing = [SliceColumn(column) for column in matching.slices]
+        values: dict[str, dict[str, str | None]] = {column: {} for column in matching.slices}
         for shard in run.samples():
             row_names = [str(name) for name in names.read(shard)]
             keys.update(zip(shard[ROW_ID].to_pylist(), row_names, strict=True))
+            for column in slicing:
+                values[column.name].update(zip(row_names, column.read(shard), strict=True))
             if matching.by is not None:
                 pairs = zip(row_names, by.read(shard), strict=True)
                 groups.update((name, group) for name, group in pairs if group is not None)
         names.require_values()
         if matching.by is not None:
             by.require_values()
+        for column in () if is_baseline else slicing:
+            column.check()
         if len(set(keys.values())) < len(keys):
             raise ConfigError(
                 f"rows cannot be matched by {matching.match}: two rows of {run.folder} have the same value, or none. "
                 "Name a column that every row has and that tells them apart."
             )
-        return cls(run, keys, groups)
+        return cls(run, keys, groups, values)
 
     @property
     def row_ids(self) -> dict[str, str]:
@@ -105,23 +127,26 @@ class RunPair:
         a: Rows of the baseline.
         b: Rows of the run that is compared with it.
         is_grouped: True if rows belong to groups.
+        slices: Slices of the rows of both runs, by column; a row of both is in the slice of the second.
     """
 
     b: RunRows
     a: RunRows | None = None
     is_grouped: bool = False
+    slices: tuple[RowSlices, ...] = ()
 
     @classmethod
     def from_runs(cls, a: FinishedRun | None, b: FinishedRun, matching: Matching) -> "RunPair":
         """Pair the rows of two runs.
 
         Raises:
-            ConfigError: The rows cannot be matched or grouped by these columns, or the runs have no row in common.
+            ConfigError: The rows cannot be matched, grouped or sliced by these columns, or the runs have no row in
+                common.
         """
         rows = RunRows.from_run(b, matching)
         if a is None:
-            return cls(rows, None, matching.by is not None)
-        before = RunRows.from_run(a, replace(matching, by=None))
+            return cls(rows, None, matching.by is not None, tuple(_divide(matching, rows.slice_values)))
+        before = RunRows.from_run(a, replace(matching, by=None), is_baseline=True)
         if not set(before.keys.values()) & set(rows.keys.values()):
             column = matching.match or "id"
             raise ConfigError(
@@ -129,7 +154,8 @@ class RunPair:
                 "get one from their content, so a row with another answer is another row. Evaluate with "
                 "--id-column, or name a column that stays the same: --match user_input."
             )
-        return cls(rows, before, matching.by is not None)
+        slices = _divide(matching, before.slice_values, rows.slice_values)
+        return cls(rows, before, matching.by is not None, tuple(slices))
 
     def columns(self) -> tuple[ScoreColumns, ...]:
         """Return the cells of every metric that either run has, in the order of the second run, then of the first."""
@@ -152,6 +178,13 @@ class RunPair:
     def changes(self) -> RowChanges:
         """Return the changes of the rows from the first run to the second."""
         return find_row_changes(self.a.samples() if self.a is not None else (), self.b.samples())
+
+
+def _divide(matching: Matching, *runs: Mapping[str, Mapping[str, str | None]]) -> Iterator[RowSlices]:
+    """Yield the slices of the rows of runs, for each column; later runs take precedence."""
+    for column in matching.slices:
+        values = {name: value for run in runs for name, value in run[column].items()}
+        yield divide_rows(column, values, matching.max_slices, matching.kept.get(column, ()))
 
 
 def _entries(run: FinishedRun | None) -> dict[str, Mapping[str, Any]]:

@@ -137,12 +137,14 @@ def _print_gate(console: Console, gate: GateResult) -> None:
         table.add_row(Text(rule, style="italic"))
         for check in checks:
             outcome = Text(check.outcome, style=_OUTCOME_STYLES[check.outcome])
-            table.add_row(Text(f"  {check.metric}"), *check_numbers(check), f"{check.rows:,}", outcome)
+            table.add_row(Text(f"  {check.subject}"), *check_numbers(check), f"{check.rows:,}", outcome)
     console.print()
     print_table(console, table)
     console.print(level_sentence(gate), style="dim")
+    for sentence in gate.left_out:
+        console.print(Text(sentence, style="dim"), soft_wrap=True)
     for check in gate.checks:
         if check.outcome is not Outcome.PASSED:
-            words = f"{check.outcome}: {check.metric}, {check.rule}: {check.reason}"
+            words = f"{check.outcome}: {check.subject}, {check.rule}: {check.reason}"
             console.print(Text(words, style=_OUTCOME_STYLES[check.outcome]), soft_wrap=True)
     console.print(Text(f"gate {gate.outcome}", style=f"bold {_OUTCOME_STYLES[gate.outcome]}"))

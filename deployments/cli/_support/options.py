@@ -6,7 +6,7 @@ after ASSAY_, with two underscores between a table and its field (ASSAY_EMBEDDER
 
 import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, get_args
@@ -19,7 +19,7 @@ from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
 from tasks.options.model_words import parse_model
 from tasks.options.option import Flag, OptionGroup, declarations, facts_of, variable_name
-from tasks.options.text_forms import RepeatedText
+from tasks.options.text_forms import RepeatedText, split_commas
 
 ConfigFile: TypeAlias = Annotated[
     Path | None, typer.Option("--config", "-c", envvar="ASSAY_CONFIG", help="Configuration file (.toml, .yaml).")
@@ -38,6 +38,26 @@ def by_option(variable: str) -> Any:
     return typer.Option(
         "--by", envvar=variable, help="Column that groups rows: rows with equal values are not independent."
     )
+
+
+def slice_option(variable: str) -> Any:
+    """Return the option `--slice`, which can be repeated and which the environment variable sets too."""
+    return typer.Option(
+        "--slice",
+        envvar=variable,
+        metavar="COLUMN,...",
+        help="Column whose values divide the rows into slices, each compared by itself. Can be repeated.",
+        show_default=False,
+    )
+
+
+def split_names(values: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names in the values of a repeated option, each once.
+
+    >>> split_names(["customer,topic", "topic"])
+    ('customer', 'topic')
+    """
+    return tuple(dict.fromkeys(name for value in values or () for name in split_commas(value)))
 
 
 def seed_option(variable: str) -> Any:

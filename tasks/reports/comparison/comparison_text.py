@@ -91,13 +91,16 @@ def _gate(gate: GateResult) -> Iterator[str]:
         yield ""
     yield level_sentence(gate)
     yield ""
+    if gate.left_out:
+        yield from (f"- {code(sentence)}" for sentence in gate.left_out)
+        yield ""
 
 
 def _checks(checks: Iterable[Check]) -> Iterator[str]:
     rows = (
         (
             OUTCOMES[check.outcome],
-            code(check.metric),
+            code(check.subject),
             check.rule,
             *check_numbers(check),
             str(check.rows),

@@ -23,13 +23,15 @@ def gate_junit_xml(gate: GateResult, name: str) -> str:
     suite = ET.Element("testsuite", name=_clean(f"gate: {name}"))
     for check in gate.checks:
         case = ET.SubElement(
-            suite, "testcase", classname=f"gate.{check.kind}", name=_clean(f"{check.metric}: {check.rule}"), time="0"
+            suite, "testcase", classname=f"gate.{check.kind}", name=_clean(f"{check.subject}: {check.rule}"), time="0"
         )
         if check.outcome is Outcome.FAILED or (is_strict and check.outcome is Outcome.INCONCLUSIVE):
             ET.SubElement(case, "failure", message=_clean(check.reason), type=str(check.outcome)).text = _facts(check)
         elif check.outcome is Outcome.INCONCLUSIVE:
             ET.SubElement(case, "skipped", message=_clean(f"inconclusive: {check.reason}"))
         ET.SubElement(case, "system-out").text = _facts(check)
+    if gate.left_out:
+        ET.SubElement(suite, "system-out").text = _clean("\n".join(gate.left_out))
     failures, skipped = (sum(1 for _ in suite.iter(tag)) for tag in ("failure", "skipped"))
     counts = {"tests": len(gate.checks), "failures": failures, "errors": 0, "skipped": skipped}
     for element in (suite, suites := ET.Element("testsuites", name="assay")):
@@ -43,7 +45,7 @@ def gate_junit_xml(gate: GateResult, name: str) -> str:
 def _facts(check: Check) -> str:
     observed, interval = check_numbers(check)
     return _clean(
-        f"{check.outcome}: {check.metric}: {check.rule}; observed {observed}, interval {interval}, {check.rows} rows"
+        f"{check.outcome}: {check.subject}: {check.rule}; observed {observed}, interval {interval}, {check.rows} rows"
     )
 
 

@@ -7,7 +7,16 @@ import pytest
 
 from flows.config.gate_file import GateSettings, load_gate
 from metric_core.errors import ConfigError
-from metric_core.gates.rules import AbsoluteRule, Count, CoverageRule, JudgeRule, RegressionRule, Statistic, Threshold
+from metric_core.gates.rules import (
+    AbsoluteRule,
+    Count,
+    CoverageRule,
+    JudgeRule,
+    RegressionRule,
+    SliceSelection,
+    Statistic,
+    Threshold,
+)
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "gate.toml"
 
@@ -100,3 +109,52 @@ def test_mistakes_are_reported_with_their_location(tmp_path: Path, text: str, me
 def test_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"there is no gate file .*gate\.toml"):
         load_gate(tmp_path / "gate.toml")
+
+
+def test_rules_may_be_about_slices_in_each_form(tmp_path: Path) -> None:
+    gate = load_gate(
+        gate_file(
+            tmp_path,
+            """
+            absolute = [
+                "faithfulness >= 0.8 for each topic",
+                "faithfulness.median <= 0.9 for customer = Blue = Co",
+                { metric = "faithfulness", at_least = 0.7, slices = ["topic", "customer"] },
+                { metric = "faithfulness", at_least = 0.6, slices = { topic = "travel", customer = [7, "b"] } },
+            ]
+            regression = { max_drop = 0.1, slices = "topic" }
+            coverage = { scored_at_least = 0.5, failed_at_most = 0.1, slices = { topic = ["travel"] } }
+            small_slices = "skip"
+            """,
+        )
+    ).gate()
+    selections = [(rule.threshold.value, rule.slices) for rule in gate.absolute]
+    assert selections == [
+        (0.8, SliceSelection("topic")),
+        (0.9, SliceSelection("customer", ("Blue = Co",))),
+        (0.7, SliceSelection("topic")),
+        (0.7, SliceSelection("customer")),
+        (0.6, SliceSelection("topic", ("travel",))),
+        (0.6, SliceSelection("customer", ("7", "b"))),
+    ]
+    assert gate.absolute[1].statistic is Statistic.MEDIAN
+    assert [rule.slices for rule in gate.regression] == [SliceSelection("topic")]
+    assert {rule.slices for rule in gate.coverage} == {SliceSelection("topic", ("travel",))}
+    assert gate.slice_columns == ("topic", "customer")
+    assert gate.slice_values == {"topic": ("travel",), "customer": ("Blue = Co", "7", "b")}
+    assert gate.skips_small_slices
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ('"faithfulness >= 0.8 for topic"', 'may end with "for each column" or "for column = value", got'),
+        ('{ metric = "m", at_least = 1, statistic = "corrected", slices = "topic" }', "leave out slices"),
+        ('{ metric = "m", at_least = 1, slices = { topic = [] } }', "slices need a column, and at least one value"),
+        ('{ metric = "m", at_least = 1, slices = " " }', "slices need a column"),
+        ('{ metric = "m", at_least = 1, slices = 3 }', r"absolute\.0\.slices"),
+    ],
+)
+def test_slices_that_mean_nothing_are_refused(tmp_path: Path, rule: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_gate(gate_file(tmp_path, f"absolute = [{rule}]"))

@@ -5,7 +5,7 @@ import pytest
 
 from metric_core.calibration.judge_error import correct_mean, estimate_judge_error
 from metric_core.calibration.sampled_labels import SampledLabels, estimate_label_mean
-from metric_core.gates.checks import check_gate
+from metric_core.gates.checks import GateFacts, check_gate
 from metric_core.gates.corrected_means import CorrectedMean
 from metric_core.gates.rules import AbsoluteRule, Check, Gate, JudgeRule, Outcome, Statistic, Threshold
 from metric_core.records import Direction, Score
@@ -27,7 +27,7 @@ def check(threshold: Threshold, mean: CorrectedMean | None) -> Check:
     rule = AbsoluteRule("faithfulness", Statistic.CORRECTED, threshold)
     judge = JudgeRule(None, Threshold(0.6), 100)
     corrected = {} if mean is None else {"faithfulness": mean}
-    result = check_gate(Gate(absolute=(rule,), judge=judge), COLUMNS, corrected=corrected)
+    result = check_gate(Gate(absolute=(rule,), judge=judge), COLUMNS, facts=GateFacts(corrected=corrected))
     return next(found for found in result.checks if found.rule.startswith("corrected"))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from metric_core.errors import ConfigError
-from metric_core.gates.checks import check_gate
+from metric_core.gates.checks import GateFacts, check_gate
 from metric_core.gates.rules import (
     AbsoluteRule,
     Check,
@@ -40,7 +40,7 @@ NO_INTERVAL = JudgeAgreement("Cohen's kappa", 0.9, None, 200)
 
 
 def apply_gate(gate: Gate, *known: JudgeAgreement | None) -> GateResult:
-    return check_gate(gate, COLUMNS, agreements={"faithfulness": known})
+    return check_gate(gate, COLUMNS, facts=GateFacts(agreements={"faithfulness": known}))
 
 
 def asking(metrics: tuple[str, ...] | None = None) -> Gate:

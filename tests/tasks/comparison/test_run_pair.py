@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from tests.tasks import compared
 from tests.tasks.reports import folders
 
 
-def pair_of(a: Path, b: Path, **matching: str) -> RunPair:
+def pair_of(a: Path, b: Path, **matching: Any) -> RunPair:
     return RunPair.from_runs(FinishedRun(a), FinishedRun(b), Matching(**matching))
 
 
@@ -75,3 +76,27 @@ def test_changes_are_listed_by_column(tmp_path: Path) -> None:
     assert set(changes.changed.values()) == {("response",)}
     assert len(changes.changed) == compared.ROWS
     json.dumps(dict(changes.changed))
+
+
+def test_rows_of_both_runs_are_in_the_slice_of_the_second(tmp_path: Path) -> None:
+    a, b = compared.write_run(tmp_path / "a", 0.5), compared.write_run(tmp_path / "b", 0.7, first=10)
+    pair = pair_of(a, b, slices=("topic",), max_slices=3, kept={"topic": ("topic 7", "gone")})
+    [sliced] = pair.slices
+    assert (sliced.column, sliced.merged, len(sliced.values)) == ("topic", 7, 50)
+    assert sliced.sizes == {"topic 0": 5, "topic 1": 5, "topic 7": 5, "(other values)": 35}
+    parts = pair.columns()[0].split(sliced)
+    assert {value: (len(part.a), len(part.b)) for value, part in parts.items()} == {
+        "topic 0": (4, 4),
+        "topic 1": (4, 4),
+        "topic 7": (4, 4),
+        "(other values)": (28, 28),
+    }
+
+
+def test_a_baseline_may_lack_the_column_of_the_slices(tmp_path: Path) -> None:
+    a = write_run_with_own_ids(tmp_path / "a")
+    b = write_run_with_own_ids(tmp_path / "b", extras='{"topic": "x"}')
+    pair = pair_of(a, b, match="user_input", slices=("topic",))
+    assert [sliced.sizes for sliced in pair.slices] == [{"x": 2}]
+    with pytest.raises(ConfigError, match="rows cannot be sliced by topic: there is no column 'topic'"):
+        pair_of(b, a, match="user_input", slices=("topic",))

@@ -1,0 +1,153 @@
+"""Drafts of checks: what a rule says of some rows, before it is corrected for the number of rules of the gate."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from metric_core.gates.rules import Check, Gate, Outcome, RuleKind, Statistic, Threshold
+from metric_core.gates.thresholds import Finding, Stream, check_mean, check_median, meets
+from metric_core.statistics.bounded_means import LEAST_UNITS, Bounds
+from metric_core.statistics.missing_scores import MissingScores
+from metric_core.statistics.paired_tests import holm
+from metric_core.statistics.resampling import Floats, Units
+from metric_core.statistics.sample_size import MOST_ROWS, Moments, rows_to_decide
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A check whose outcome may depend on the other checks.
+
+    Args:
+        check: The check, without an outcome if there is a finding.
+        finding: Test result to adjust for the number of tests; None if the check is final.
+        key: Key of the metric if its judge must be trusted, else None.
+        advice: Returns the number of rows that would decide the check, in words, or an empty text if it is not known;
+            called only for a check that too few rows leave undecided.
+        missing: Rows that only one run has scored; None if there are none, or no baseline.
+        is_small: True if there are too few rows for a decision.
+    """
+
+    check: Check
+    finding: Finding | None = None
+    key: str | None = None
+    advice: Callable[[], str] = str
+    missing: MissingScores | None = None
+    is_small: bool = False
+
+
+def settle_all(drafts: Sequence[Draft], level: float) -> list[Check]:
+    """Return the checks of drafts, with p-values corrected for the number of tests.
+
+    Args:
+        drafts: All drafts of a gate.
+        level: Confidence level of the gate.
+    """
+    adjusted = iter(holm([draft.finding.p_met for draft in drafts if draft.finding]))
+    return [
+        _settle(draft, draft.finding, next(adjusted), 1 - level) if draft.finding else draft.check for draft in drafts
+    ]
+
+
+def _settle(draft: Draft, finding: Finding, p: float, alpha: float) -> Check:
+    settled = replace(draft.check, observed=finding.observed, interval=finding.interval, p=p)
+    if draft.missing is not None and (p <= alpha or finding.p_violated <= alpha):
+        return replace(
+            settled,
+            reason="one of the runs lacks scores of more rows than the other, and those scores could decide the rule",
+        )
+    if p <= alpha:
+        return replace(settled, outcome=Outcome.FAILED, reason="violates the threshold by more than chance")
+    if finding.p_violated <= alpha:
+        return replace(settled, outcome=Outcome.PASSED, reason="meets the threshold by more than chance")
+    if finding.p_met <= alpha:
+        return replace(settled, reason="violates the threshold, but with this many rules that may be chance")
+    reason = "the threshold lies within the interval: too few rows to decide"
+    advice = draft.advice()
+    return replace(settled, reason=f"{reason}; {advice}" if advice else reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Values to test against a threshold."""
+
+    values: Floats
+    groups: Sequence[str] | None
+    threshold: Threshold
+    bounds: Bounds | None
+    statistic: Statistic = Statistic.MEAN
+
+
+def draft_test(check: Check, measured: Measured, gate: Gate, seed: int) -> Draft:
+    """Test values against a threshold.
+
+    Args:
+        check: The check, without an outcome.
+        measured: Values and threshold.
+        gate: Gate of the rule, for its level and least number of rows.
+        seed: Seed of resampling.
+    """
+    values, threshold = measured.values, measured.threshold
+    units = Units.from_values(values, measured.groups)
+    if len(values) < gate.min_rows or len(units) < LEAST_UNITS:
+        mean = float(values.mean()) if len(values) else None
+        has_rows = len(values) >= gate.min_rows
+        wanted = f"rows of at least {LEAST_UNITS} groups" if has_rows else f"at least {gate.min_rows} rows"
+        got = "1 row" if len(values) == 1 else f"{len(values)} rows"
+        got = f"{got} of {len(units)} groups" if has_rows and measured.groups is not None else got
+        return Draft(replace(check, observed=mean, reason=f"{got}, wanted {wanted}"), is_small=True)
+    if measured.statistic is Statistic.MEDIAN:
+        met = meets(values, threshold)
+        groups = None if measured.groups is None else Units.from_values(met, measured.groups)
+        return Draft(check, check_median(values, threshold, gate.level, groups, Stream(seed, check.metric)))
+    if measured.bounds is None and not units.influence.any():
+        reason = "all rows are alike, and the metric has no bounds, so nothing is known of other rows"
+        return Draft(replace(check, observed=units.mean, reason=reason))
+    finding = check_mean(units, threshold, gate.level, measured.bounds, Stream(seed, check.metric))
+    return Draft(check, finding, advice=partial(_advise_rows, units, measured, gate.level))
+
+
+def _advise_rows(units: Units, measured: Measured, level: float) -> str:
+    if measured.bounds is None:
+        return ""
+    rows = rows_to_decide(Moments.from_units(units), measured.threshold.value, measured.bounds, level)
+    if rows is None:
+        return f"more than {MOST_ROWS:,} rows would be needed" if units.mean != measured.threshold.value else ""
+    return f"needs about {rows:,} rows if the mean stays at {units.mean:.3f}" if rows > len(measured.values) else ""
+
+
+def decide_fact(check: Check, observed: float | None, threshold: Threshold, reason: str = "") -> Draft:
+    """Decide a rule about a fact, which needs no test.
+
+    Args:
+        check: The check, without an outcome.
+        observed: The fact; None if there are no such rows.
+        threshold: Threshold of the rule.
+        reason: Explanation of the outcome; by default the number of rows.
+    """
+    if observed is None:
+        return Draft(replace(check, reason="there are no such rows"), is_small=True)
+    outcome = Outcome.PASSED if threshold.is_met_by(observed) else Outcome.FAILED
+    reason = reason or f"observed on {check.rows} rows"
+    return Draft(replace(check, observed=observed, outcome=outcome, reason=reason))
+
+
+def open_check(kind: RuleKind, metric: str, rule: str, rows: int) -> Check:
+    """Return a check without an outcome, which counts as inconclusive.
+
+    Args:
+        kind: Subject of the rule.
+        metric: Key of the metric.
+        rule: Description of the rule.
+        rows: Number of rows that it is about.
+    """
+    return Check(
+        kind=kind,
+        metric=metric,
+        rule=rule,
+        outcome=Outcome.INCONCLUSIVE,
+        observed=None,
+        interval=None,
+        p=None,
+        rows=rows,
+        reason="",
+    )

@@ -1,0 +1,158 @@
+"""The slices of a run for its report, for terminals and for notebooks: the worst first, and which are small."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from metric_core.records import Direction
+from metric_core.statistics.slices import NO_VALUE, OTHER_VALUES, SMALL_SLICE, Slice
+from tasks.runs.slice_summaries import SLICES
+
+_SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("column", "value", "metric", "scale")),
+        *((name, pa.float64()) for name in ("mean", "low", "high")),
+        *((name, pa.int64()) for name in ("rows", "scored", "undefined", "failed")),
+        ("is_small", pa.bool_()),
+        ("is_worse", pa.bool_()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SliceLine:
+    """A metric over the rows of a slice.
+
+    Args:
+        slice: The slice.
+        metric: Key of the metric.
+        direction: Direction of improvement.
+        scale: Scale of the values; None if the metric has one scale.
+        rows: Number of rows of the slice.
+        counts: Number of cells scored, undefined and failed.
+        distribution: Distribution of the values, as in summary.json; None without any.
+        is_small: True if the slice has few rows.
+        is_worse: True if it is worse than the other rows by more than chance; None if that was not tested.
+    """
+
+    slice: Slice
+    metric: str
+    direction: Direction
+    scale: str | None
+    rows: int
+    counts: tuple[int, int, int]
+    distribution: Mapping[str, Any] | None
+    is_small: bool
+    is_worse: bool | None
+
+    @property
+    def name(self) -> str:
+        """The metric, with the scale if rows have different ones."""
+        return self.metric if self.scale is None else f"{self.metric} on {self.scale}"
+
+    @property
+    def badness(self) -> float | None:
+        """The mean, with the sign by which more is worse; None without a mean or a direction."""
+        if self.distribution is None or self.direction is Direction.NEITHER:
+            return None
+        mean = float(self.distribution["mean"])
+        return mean if self.direction is Direction.LOWER else -mean
+
+    @property
+    def order(self) -> tuple[bool, bool, float, int]:
+        """Key by which the worst slices of a metric come first, and small ones last."""
+        badness = self.badness
+        return (not self.is_worse, self.is_small, 0.0 if badness is None else -badness, -self.rows)
+
+
+def read_lines(summary: Mapping[str, Any], column: str) -> list[SliceLine]:
+    """Return the metrics of all slices of a column, in the order of the slices and of the metrics.
+
+    Args:
+        summary: Content of summary.json.
+        column: Column that divides the rows.
+    """
+    return [
+        line
+        for entry in summary.get(SLICES, ())
+        if entry["column"] == column
+        for one in entry["slices"]
+        for metric in one["metrics"]
+        for line in _lines(Slice(column, one["value"]), one, metric)
+    ]
+
+
+def worst_first(lines: Sequence[SliceLine]) -> list[SliceLine]:
+    """Return lines of one metric, the worst first.
+
+    Slices that are worse than the other rows by more than chance come first, then the others, then small ones; each by
+    the mean.
+    """
+    return sorted(lines, key=lambda line: line.order)
+
+
+def describe_column(entry: Mapping[str, Any]) -> str:
+    """Return a sentence on the number and the size of the slices of a column.
+
+    Args:
+        entry: Item of `slices` in summary.json.
+
+    >>> describe_column({"column": "topic", "values": 2, "merged": 0, "slices": [{"value": "x", "is_small": True}]})
+    '1 slice by topic, 1 with fewer than 30 rows'
+    """
+    slices = entry["slices"]
+    small = sum(one["is_small"] for one in slices)
+    parts = [f"{len(slices)} slice{'s' * (len(slices) != 1)} by {entry['column']}"]
+    if small:
+        parts.append(f"{small} with fewer than {SMALL_SLICE} rows")
+    if entry["merged"]:
+        parts.append(f"the {entry['merged']:,} rarest values together as {OTHER_VALUES}")
+    missing = next((one["rows"] for one in slices if one["value"] == NO_VALUE), 0)
+    if missing:
+        parts.append(f"{missing:,} row{'s' * (missing != 1)} without a value as {NO_VALUE}")
+    return ", ".join(parts)
+
+
+def slices_table(summary: Mapping[str, Any]) -> pa.Table:
+    """Return a row per slice, metric and scale.
+
+    Args:
+        summary: Content of summary.json.
+    """
+    rows = []
+    for entry in summary.get(SLICES, ()):
+        for line in read_lines(summary, entry["column"]):
+            distribution = line.distribution or {}
+            interval = distribution.get("interval") or {}
+            counts = dict(zip(("scored", "undefined", "failed"), line.counts, strict=True))
+            rows.append(
+                {
+                    "column": line.slice.column,
+                    "value": line.slice.value,
+                    "mean": distribution.get("mean"),
+                    "low": interval.get("low"),
+                    "high": interval.get("high"),
+                    **{name: getattr(line, name) for name in ("metric", "scale", "rows", "is_small", "is_worse")},
+                    **counts,
+                }
+            )
+    return pa.Table.from_pylist(rows, schema=_SCHEMA)
+
+
+def _lines(part: Slice, one: Mapping[str, Any], metric: Mapping[str, Any]) -> Iterator[SliceLine]:
+    rest = metric.get("rest")
+    scales = metric.get("scales") or {}
+    for scale, distribution in scales.items() or [(None, metric["distribution"])]:
+        yield SliceLine(
+            slice=part,
+            metric=metric["metric"],
+            direction=Direction(metric["direction"]),
+            scale=scale,
+            rows=one["rows"],
+            counts=(metric["scored"], metric["undefined"], metric["failed"]),
+            distribution=distribution,
+            is_small=one["is_small"],
+            is_worse=None if rest is None else rest["is_worse"],
+        )
