@@ -2,40 +2,32 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prefect import flow
 
 from flows.config.run_config import RunConfig, tables_root
-from flows.execution.answerable import warn_of_unanswerable
+from flows.execution.anchor_evaluation import anchor_warnings, evaluate_anchor
 from flows.execution.artifacts import publish
 from flows.execution.baseline_changes import compare_with_baseline
 from flows.execution.history_record import record_in_history
 from flows.execution.metrics_file import write_metrics_file
-from flows.execution.plan import Plan
 from flows.execution.run import Run, open_run
 from flows.execution.run_checks import check_run
 from flows.execution.run_record import settings_for_manifest
+from flows.execution.run_stages import read_samples, run_shards
 from flows.execution.run_subject import RunSubject, name_evaluation
-from flows.execution.server_warnings import warn_about_servers
-from flows.execution.shards import Shard, ShardQueue, Submitted
-from flows.execution.stage_settings import metrics_of, retrieval_settings, samples_settings, use_fetched_contexts
-from flows.execution.stage_submitter import StageSubmitter
-from flows.execution.text_warnings import count_languages, text_warnings
+from flows.execution.run_writing import write_run_folder
+from flows.execution.stage_settings import retrieval_settings, use_fetched_contexts
 from metric_core.errors import FailedCellsError
-from metric_core.stages import Stage
 from tasks.prefect_support.patience import crash_without_server
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RunFolder
-from tasks.runtime import progress
 from tasks.sources.in_memory import save_dataset
-from tasks.stages.prefect_task import run_here
-from tasks.stages.reporting import ReportingSettings, reporting
 from tasks.stages.retrieval import retrieval
-from tasks.stages.samples import SamplesResult, samples
+from tasks.stages.samples import SamplesResult
 from tasks.tables.table_store import StageRef
 
 if TYPE_CHECKING:
@@ -121,7 +113,7 @@ def _evaluate(run: Run, baseline: FinishedRun | None) -> Evaluation:
         config = use_fetched_contexts(config, fetched.source)
         read = fetched.add_to(read_samples(config, run.plan))
         findings |= {"config": settings_for_manifest(config), "retrieval": fetched.manifest_entry()}
-    refs = _run_shards(run, read)
+    refs = run_shards(run, read)
     findings["seconds"] = round(time.monotonic() - started, 3)
     if baseline is not None:
         findings["baseline"] = compare_with_baseline(baseline, refs)
@@ -129,7 +121,7 @@ def _evaluate(run: Run, baseline: FinishedRun | None) -> Evaluation:
 
 
 def finish(run: Run, read: SamplesResult, refs: Sequence[StageRef], findings: Mapping[str, Any]) -> Evaluation:
-    """Write the run folder.
+    """Evaluate the anchor, write the run folder and publish the results.
 
     Args:
         run: The run.
@@ -137,30 +129,11 @@ def finish(run: Run, read: SamplesResult, refs: Sequence[StageRef], findings: Ma
         refs: Tables of all stages and shards, including the samples.
         findings: Further content of run.json.
     """
-    server_warnings = (*run.manifest["server_warnings"], *warn_about_servers(refs, run.manifest["foreign_answers"]))
-    unable = warn_of_unanswerable(run.manifest["unanswerable"]) if run.config.metrics is not None else ()
-    warnings = (*read.warnings, *text_warnings(refs, run.manifest), *unable, *server_warnings)
-    manifest = {
-        **run.manifest,
-        **findings,
-        "server_warnings": server_warnings,
-        "status": "completed",
-        "rows_read": read.rows_read,
-        "bad_row_count": read.bad_row_count,
-        "bad_rows": [asdict(bad_row) for bad_row in read.bad_rows],
-        "languages": count_languages(refs),
-        "warnings": warnings,
-    }
-    settings = ReportingSettings(
-        folder=str(run.folder.path),
-        metrics=metrics_of(run.plan),
-        manifest=manifest,
-        by=run.config.by,
-        slices=run.config.slices,
-        max_slices=run.config.max_slices,
-        failed_share=run.config.fail_on_failed,
-    )
-    run_here(reporting, list(refs), settings, partial(progress.advance, Stage.REPORTING))
+    anchor = evaluate_anchor(run)
+    if anchor is not None:
+        findings = {**findings, "anchor": anchor}
+        read = replace(read, warnings=(*read.warnings, *anchor_warnings(anchor)))
+    write_run_folder(run, read, refs, findings)
     unpublished = publish(run.folder, run.subject, run.config.deploy.alerts)
     evaluation = Evaluation.from_folder(run.folder.path)
     unwritten = (*_write_metrics(run), *record_in_history(run.config.history, run.folder.path))
@@ -186,38 +159,3 @@ def run_evaluation(
     if dataset is not None:
         config = config.model_copy(update={"source": save_dataset(dataset, tables_root(config))})
     return evaluate(config, index, version)
-
-
-def read_samples(config: RunConfig, plan: Plan) -> SamplesResult:
-    """Read the source into shards.
-
-    Args:
-        config: Configuration of the run.
-        plan: Plan of the run.
-    """
-    settings, reporter = samples_settings(config, plan), partial(progress.advance, Stage.SAMPLES)
-    read: SamplesResult = run_here(samples, settings, tables_root(config), reporter)
-    return read
-
-
-def _run_shards(run: Run, read: SamplesResult) -> list[StageRef]:
-    submitter = StageSubmitter(run)
-    stages = run.plan.sharded_stages
-    queue = ShardQueue(run.config, [stages], dict.fromkeys(stages, sum(ref.rows for ref in read.refs)))
-    return queue.run(_Shard(number, ref, submitter) for number, ref in enumerate(read.refs))
-
-
-class _Shard(Shard):
-    """A shard whose stages are all submitted at once: Prefect starts each when its inputs are done."""
-
-    def __init__(self, number: int, samples: StageRef, submitter: StageSubmitter) -> None:
-        super().__init__(number, {Stage.SAMPLES: samples})
-        self._submitter = submitter
-
-    def submit(self, level: Sequence[Stage]) -> Mapping[Stage, Submitted]:
-        tables: dict[Stage, Any] = dict(self.tables)
-        submitted: dict[Stage, Submitted] = {}
-        for stage in level:
-            submitted[stage] = self._submitter.submit(stage, tables, self.number, self.tables[Stage.SAMPLES].rows)
-            tables[stage] = submitted[stage].future
-        return submitted

@@ -11,10 +11,11 @@ from dataclasses import replace
 
 from prefect import flow
 
-from flows.evaluate import Evaluation, finish, read_samples
+from flows.evaluate import Evaluation, finish
 from flows.execution.rerun_plan import Rerun, RerunRequest, prepare
 from flows.execution.rerun_warnings import warn_about_reused_rows
 from flows.execution.run import Run, open_run
+from flows.execution.run_stages import read_samples
 from flows.execution.run_subject import name_rerun
 from flows.execution.shards import Shard, ShardQueue, Submitted
 from flows.execution.stage_submitter import StageSubmitter

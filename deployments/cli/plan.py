@@ -42,6 +42,8 @@ From = Annotated[
     ),
 ]
 
+_QUALIFIERS = {"exact": "", "estimated": "about ", "at least": "at least "}
+
 
 @with_config
 def plan(
@@ -60,7 +62,8 @@ def plan(
     if as_json:
         stdout.print_json(json.dumps(_content(config, run_plan, dry_run)))
         return
-    for problem in dry_run.problems:
+    of_anchor = () if dry_run.anchor is None else dry_run.anchor.problems
+    for problem in dict.fromkeys((*dry_run.problems, *of_anchor)):
         stderr.print(f"warning: {problem}", style="yellow", markup=False, soft_wrap=True)
     _show(run_plan)
     if Stage.VERDICTS in run_plan.stages and config.verdict_kind == "probability":
@@ -130,7 +133,14 @@ def _content(config: "RunConfig", run_plan: "Plan", dry_run: "DryRun") -> dict[s
         "judge": {**asdict(dry_run.tally), "certainty": dry_run.certainty},
         "problems": list(dry_run.problems),
         "contexts": _contexts_content(dry_run.contexts),
+        "anchor": None if dry_run.anchor is None else _anchor_content(dry_run.anchor),
     }
+
+
+def _anchor_content(anchor: "DryRun") -> dict[str, Any]:
+    stages = [{"stage": str(stage.stage), **_stage_content(stage)} for stage in anchor.stages]
+    judge = {**asdict(anchor.tally), "certainty": anchor.certainty}
+    return {"rows": anchor.rows, "stages": stages, "judge": judge, "problems": list(anchor.problems)}
 
 
 def _contexts_content(contexts: "PendingContexts | None") -> dict[str, Any] | None:
@@ -195,13 +205,23 @@ def _show_dry_run(dry_run: "DryRun") -> None:
     print_table(stdout, table)
     if any(stage.unknown for stage in dry_run.stages):
         stdout.print("?: not known before the earlier stages have run")
+    if dry_run.anchor is not None:
+        stdout.print(_describe_anchor(dry_run.anchor), soft_wrap=True)
     tally = dry_run.tally
-    qualifier = {"exact": "", "estimated": "about ", "at least": "at least "}[dry_run.certainty]
+    qualifier = _QUALIFIERS[dry_run.certainty]
     stdout.print(
         f"The judge would be asked {qualifier}{tally.asked} questions in {tally.requests} requests: about "
         f"{tally.prompt_tokens} tokens in, {tally.output_tokens} out",
         soft_wrap=True,
     )
+
+
+def _describe_anchor(anchor: "DryRun") -> str:
+    tally, rows = anchor.tally, f"{anchor.rows:,} row{'s' * (anchor.rows != 1)}"
+    if not tally.asked and anchor.certainty == "exact":
+        return f"The anchor has {rows}; all answers about it are cached."
+    qualifier = _QUALIFIERS[anchor.certainty]
+    return f"The anchor has {rows}, about which {qualifier}{tally.asked} questions are to ask, included below."
 
 
 def _counts(stage: "StageDryRun") -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Compose the configuration of a run, which flows receive as their parameter, from its option groups."""
 
+from flows.config.anchor_options import AnchorOptions
 from flows.config.deploy_options import DeployOptions
 from flows.config.history_options import HistoryOptions
 from flows.config.loading_options import LoadingOptions
@@ -15,6 +16,7 @@ class RunConfig(
     LoadingOptions,
     DeployOptions,
     ExecutionOptions,
+    AnchorOptions,
     HistoryOptions,
     OutputOptions,
     TableStoreOptions,

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from flows.config.run_config import RunConfig, tables_root
 from flows.dry_run.dry_run_result import Certainty, DryRun, PendingContexts, StageDryRun, least_certain
+from flows.execution.anchor_plan import plan_anchor
 from flows.execution.plan import Plan
 from flows.execution.stage_settings import (
     retrieval_settings,
@@ -51,6 +52,15 @@ def make_dry_run(config: RunConfig, plan: Plan, *, fetch: bool = False) -> DryRu
         SourceError: The data cannot be read, or has bad rows.
         AssayError: The contexts cannot be fetched.
     """
+    dry_run = _preview_rows(config, plan, fetch=fetch)
+    anchor = plan_anchor(config, plan)
+    if anchor is None:
+        return dry_run
+    return replace(dry_run, anchor=_preview_rows(anchor.config, anchor.plan, fetch=False))
+
+
+def _preview_rows(config: RunConfig, plan: Plan, *, fetch: bool) -> DryRun:
+    """Return the dry run of the rows of a source, without the anchor."""
     if config.retriever is None:
         if fetch:
             raise ConfigError("there are no contexts to fetch: the configuration has no retriever; leave --fetch out")

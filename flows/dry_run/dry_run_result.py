@@ -76,6 +76,7 @@ class DryRun:
         stages: Stages whose tables are cached, in the order of the plan.
         problems: Sentences that say what could not be determined, and why.
         contexts: Contexts that the run would fetch; None if the data has them.
+        anchor: The evaluation of the anchor; None if the run has none.
     """
 
     rows: int
@@ -84,13 +85,16 @@ class DryRun:
     stages: tuple[StageDryRun, ...]
     problems: tuple[str, ...]
     contexts: PendingContexts | None = None
+    anchor: "DryRun | None" = None
 
     @property
     def tally(self) -> Tally:
-        """The questions of all stages."""
-        return sum((stage.tally for stage in self.stages), Tally())
+        """The questions of all stages, and those about the anchor."""
+        of_anchor = Tally() if self.anchor is None else self.anchor.tally
+        return sum((stage.tally for stage in self.stages), of_anchor)
 
     @property
     def certainty(self) -> Certainty:
         """The certainty of the tally: that of the least certain stage."""
-        return least_certain((Certainty.EXACT, *(stage.certainty for stage in self.stages)))
+        of_anchor = Certainty.EXACT if self.anchor is None else self.anchor.certainty
+        return least_certain((of_anchor, *(stage.certainty for stage in self.stages)))

@@ -9,7 +9,8 @@ from metric_core.errors import ConfigError, NotComparableError
 from metric_core.gates.checks import GateFacts, check_gate
 from metric_core.gates.judge_agreement import Agreements
 from metric_core.gates.rules import Gate, GateResult, Outcome, Statistic
-from metric_core.statistics.comparison import compare
+from metric_core.statistics.attribution import Attribution
+from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, compare
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import SEED
 from metric_core.statistics.slice_comparison import compare_slices
@@ -18,6 +19,7 @@ from tasks.calibration.human_agreement import read_agreements
 from tasks.comparison.run_comparison import RunComparison, Side
 from tasks.comparison.run_differences import RunDifferences, find_differences
 from tasks.comparison.run_pair import Matching, RunPair
+from tasks.comparison.score_causes import CauseFinder
 from tasks.runs.finished_run import FinishedRun
 
 
@@ -62,18 +64,26 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
         raise NotComparableError(str(a), str(b), differences.serious)
     columns = pair.columns()
     shared = [column for column in columns if column.a and column.b]
+    metrics = tuple(compare(shared, options.seed, options.top))
     return RunComparison(
         a=Side.from_run(before),
         b=Side.from_run(after),
         differences=differences,
-        metrics=tuple(compare(shared, options.seed, options.top)),
+        metrics=metrics,
         slices=tuple(compare_slices(shared, pair.slices, options.seed)),
         gate=_apply_rules(gate, pair, columns, options, before if _is_judged_differently(differences) else None),
         bias_corrected=correct_differences((before.folder, before.manifest), (after.folder, after.manifest), columns),
+        causes=_find_causes(CauseFinder(before, pair), metrics),
         seed=options.seed,
         match=options.matching.match,
         by=options.matching.by,
     )
+
+
+def _find_causes(finder: CauseFinder, metrics: Sequence[MetricComparison]) -> dict[str, Attribution]:
+    """Return what moved each metric that is better or worse, if the runs tell."""
+    moved = [metric.metric for metric in metrics if metric.verdict in (ChangeOutcome.BETTER, ChangeOutcome.WORSE)]
+    return {metric: finder.find(metric) for metric in moved} if moved and finder.has_evidence else {}
 
 
 def apply_gate(run: Path, options: CompareOptions) -> RunComparison:

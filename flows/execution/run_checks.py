@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.config.run_config import RunConfig
+from flows.execution.anchor_plan import check_anchor
 from flows.execution.plan import Plan, plan_run
 from metric_core.errors import BadRowsError, ConfigError, MissingDependencyError, RunFolderError
 from tasks.calibration import calibration_files
@@ -87,6 +88,8 @@ def run_checks(config: RunConfig, plan: Plan | None = None) -> Iterator[RunCheck
         yield RunCheck("runner", lambda: _check_runner(config.runner.engine), "install the extra, or correct `runner`")
     if config.cache is not None:
         yield RunCheck("cache", lambda: _check_cache(config), "correct `cache` (--cache)")
+    if plan is not None and config.anchor is not None:
+        yield RunCheck("anchor", lambda: check_anchor(config, plan), "correct [anchor]")
     if plan is not None:
         yield RunCheck("first rows", lambda: _check_rows(config, plan), "correct the data, or `on_bad_row`")
 

@@ -166,10 +166,18 @@ def settings_for_manifest(config: RunConfig) -> dict[str, Any]:
     verdicts count as in this run, so a rerun with another judge counts them in the same way.
     """
     config = config.model_copy(update={"verdict": config.verdict_kind})
-    source = config.source
-    if source is not None and "://" not in source and not source.startswith(HUB):
-        config = config.model_copy(update={"source": str(Path(source).expanduser().absolute())})
+    config = config.model_copy(update={"source": _locate(config.source)})
+    if config.anchor is not None:
+        anchor = config.anchor.model_copy(update={"source": _locate(config.anchor.source)})
+        config = config.model_copy(update={"anchor": anchor})
     return config.model_dump(mode="json", exclude={"deploy"})
+
+
+def _locate(source: str | None) -> str | None:
+    """Return a source with its absolute path, if it is on this machine."""
+    if source is None or "://" in source or source.startswith(HUB):
+        return source
+    return str(Path(source).expanduser().absolute())
 
 
 def _fields(identity: Any) -> dict[str, Any]:

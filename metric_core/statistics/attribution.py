@@ -49,6 +49,14 @@ class Cause(StrEnum):
     UNKNOWN = "unknown"
 
 
+_SENTENCES = {
+    Cause.SYSTEM: "The system changed",
+    Cause.JUDGE: "The judge changed",
+    Cause.BOTH: "System and judge changed",
+    Cause.UNKNOWN: "It cannot be told whether the system or the judge changed",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class ScoreChanges:
     """Changes of the scores of rows from one run to another.
@@ -58,6 +66,7 @@ class ScoreChanges:
         before: Score before of each row, with the same sign convention; None if not known, and then the judge's effect
             is taken to be the same at all scores.
         groups: Name of the group of each row; None if rows are independent.
+        name: Plural for the rows in a sentence.
 
     Raises:
         ValueError: The numbers of changes, scores and groups differ.
@@ -66,6 +75,7 @@ class ScoreChanges:
     changes: Floats
     before: Floats | None = None
     groups: Sequence[str] | None = None
+    name: str = "anchor rows"
 
     @classmethod
     def from_scores(cls, before: Mapping[str, float], after: Mapping[str, float], sign: float = 1.0) -> "ScoreChanges":
@@ -123,6 +133,15 @@ class Attribution:
     anchor_rows: int = 0
     anchor_changed: int = 0
 
+    @property
+    def sentence(self) -> str:
+        """The cause and why, as a sentence without its full stop.
+
+        >>> Attribution(Cause.SYSTEM, "the judge needs no server", {}).sentence
+        'The system changed: the judge needs no server'
+        """
+        return f"{_SENTENCES[self.cause]}: {self.reason}"
+
 
 def attribute_change(
     rows: ScoreChanges,
@@ -153,7 +172,7 @@ def attribute_change(
     >>> attribute_change(stricter, ScoreChanges(np.zeros(100), before), judge_differs=False).cause
     <Cause.SYSTEM: 'system'>
     >>> attribute_change(stricter, None, judge_differs=True).reason
-    "the judge changed, and there is no anchor to tell its part from the system's"
+    "the judge has another fingerprint, and there is no anchor to tell its part from the system's"
     """
     if not len(rows):
         raise ValueError("got no rows, wanted the changes of at least one row that both runs scored")
@@ -164,21 +183,21 @@ def attribute_change(
     if anchor is None or not len(anchor):
         return _unknown(_describe_missing_anchor(judge_differs, anchor), anchor)
     if judge_differs is False and not _has_changed(anchor):
-        same = f"the judge has the same fingerprint and gives all {len(anchor)} anchor rows the same scores"
+        same = f"the judge has the same fingerprint and gives all {len(anchor)} {anchor.name} the same scores"
         return _system(rows, anchor, same)
     if len(anchor) < LEAST_ANCHOR_ROWS:
-        few = f"the anchor has only {len(anchor)} scored rows, at least {LEAST_ANCHOR_ROWS} are needed"
+        few = f"only {len(anchor)} {anchor.name} have a score in both runs; {LEAST_ANCHOR_ROWS} are needed"
         return _unknown(f"{_describe_judge(judge_differs)}, and {few}", anchor)
-    return _weigh(rows, anchor, judge_differs, width)
+    return _weigh(rows, anchor, width, _describe_judge(judge_differs))
 
 
-def _weigh(rows: ScoreChanges, anchor: ScoreChanges, judge_differs: bool | None, width: float | None) -> Attribution:
+def _weigh(rows: ScoreChanges, anchor: ScoreChanges, width: float | None, judge: str) -> Attribution:
     parts = _split(rows, anchor, width)
     probabilities = _weigh_causes(parts)
     cause = max(probabilities, key=lambda each: probabilities[each])
-    found = f"{_describe_judge(judge_differs)}; {_describe_parts(parts, anchor)}"
+    found = f"{judge}, and {_describe_parts(parts, anchor)}"
     if probabilities[cause] < LEAST_PROBABILITY:
-        cause, found = Cause.UNKNOWN, f"{found}. That does not decide between system and judge"
+        cause, found = Cause.UNKNOWN, f"{found}, which does not decide"
     return Attribution(
         cause,
         found,
@@ -323,8 +342,8 @@ def _size(anchor: ScoreChanges | None) -> int:
 
 def _describe_judge(judge_differs: bool | None) -> str:
     if judge_differs is None:
-        return "it is not known whether the judge changed"
-    return "the judge changed" if judge_differs else "the judge has the same fingerprint"
+        return "whether the judge has the same fingerprint is not known"
+    return f"the judge has {'another' if judge_differs else 'the same'} fingerprint"
 
 
 def _describe_missing_anchor(judge_differs: bool | None, anchor: ScoreChanges | None) -> str:
@@ -336,7 +355,7 @@ def _describe_missing_anchor(judge_differs: bool | None, anchor: ScoreChanges | 
 
 def _describe_parts(parts: _Parts, anchor: ScoreChanges) -> str:
     system, judge = _part(parts.system, parts.system_error), _part(parts.judge, parts.judge_error)
-    changed = f"{_count_changed(anchor)} of {len(anchor)} anchor rows have another score"
+    changed = f"{_count_changed(anchor)} of {len(anchor)} {anchor.name} have another score"
     return (
         f"{changed}. Of the change of {parts.observed:+.3f}, {_describe_part(judge)} is the judge's and "
         f"{_describe_part(system)} the system's"

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from metric_core.gates.rules import GateResult
+from metric_core.statistics.attribution import Attribution
 from metric_core.statistics.comparison import MetricComparison
 from metric_core.statistics.resampling import LEVEL, SEED
 from metric_core.statistics.slice_comparison import SliceComparison
@@ -51,6 +52,7 @@ class RunComparison:
         metrics: Comparisons of the metrics that both runs have.
         gate: Result of the gate; None without one.
         bias_corrected: Differences of the bias-corrected means, as `correct_differences` returns them.
+        causes: What moved the mean of a metric that is better or worse: system or judge; by metric.
         seed: Seed of the resampling.
         match: Column by which rows were matched; None means their ids.
         by: Column by which rows were grouped; None if they were not.
@@ -63,6 +65,7 @@ class RunComparison:
     metrics: tuple[MetricComparison, ...] = field(default=())
     gate: GateResult | None = None
     bias_corrected: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    causes: Mapping[str, Attribution] = field(default_factory=dict)
     seed: int = SEED
     match: str | None = None
     by: str | None = None

@@ -5,7 +5,7 @@ metric, another question or reference. Runs with such a difference are not like 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,6 +105,21 @@ def find_differences(pair: RunPair) -> RunDifferences:
     return RunDifferences(tuple(sorted(settings, key=lambda item: not item.is_serious)), rows)
 
 
+def find_measurement_changes(a: FinishedRun, b: FinishedRun) -> tuple[str, ...]:
+    """Return sentences on what changed in the measurement from one run to another: judge, prompts, settings, metrics.
+
+    The rows of the runs are not read.
+
+    Args:
+        a: The earlier run.
+        b: The later run.
+
+    Returns:
+        A sentence for each change that makes the runs not like for like, such as "judge model: a is now b".
+    """
+    return tuple(f"{item.name}: {item.a} is now {item.b}" for item in _compare_settings(a, b) if item.is_serious)
+
+
 def _compare_settings(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDifference]:
     before, after = a.manifest, b.manifest
     for model, fields in _MODELS.items():
@@ -142,9 +157,35 @@ def _compare_request_modes(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDi
     settings = list(_differing_fields("judge", _server_settings(a), _server_settings(b), bool(kinds) or not both))
     same_judge = _select(before.get("judge"), _MODELS["judge"]) == _select(after.get("judge"), _MODELS["judge"])
     if kinds and same_judge and not settings:
-        affected = "all questions" if len(kinds) == len(both) else ", ".join(kinds)
-        yield SettingDifference("how the judge is asked", f"one way ({affected})", "another way", True)
+        yield from _name_request_difference(before, after, kinds, "all questions" if len(kinds) == len(both) else "")
     yield from settings
+
+
+def _name_request_difference(
+    before: Mapping[str, Any], after: Mapping[str, Any], kinds: Sequence[str], summary: str
+) -> Iterator[SettingDifference]:
+    """Yield what changed in the answers of a judge of the same name: its prompts, the model behind the name, or both.
+
+    Args:
+        before: Content of run.json of the first run.
+        after: Content of run.json of the second run.
+        kinds: Kinds of questions whose fingerprints differ.
+        summary: Text in place of the kinds; empty to name them.
+    """
+    affected = summary or ", ".join(kinds)
+    models = [{"": _short_digest(manifest["judge"].get("served"))} for manifest in (before, after)]
+    served = _differing_fields("model behind the judge's name", models[0], models[1], True)
+    named = list(served)
+    old, new = before.get("prompts") or {}, after.get("prompts") or {}
+    prompts = [kind for kind in kinds if old.get(kind) != new.get(kind)] if old and new else []
+    if prompts:
+        of_kinds = summary if len(prompts) == len(kinds) and summary else ", ".join(prompts)
+        named.append(SettingDifference("prompts", f"one text ({of_kinds})", "another text", True))
+    yield from named or [SettingDifference("how the judge is asked", f"one way ({affected})", "another way", True)]
+
+
+def _short_digest(digest: Any) -> str | None:
+    return str(digest)[:8] if digest else None
 
 
 def _server_settings(run: FinishedRun) -> dict[str, Any]:

@@ -16,7 +16,7 @@ _MISSING_TEXTS = ("nan", "NaN", "None", "null", "NULL", "NA", "N/A", "n/a", "<NA
 """Texts that pandas and spreadsheets write for a missing value."""
 
 
-def _split_pairs(text: str) -> list[tuple[str, str]]:
+def split_pairs(text: str) -> list[tuple[str, str]]:
     """Return the pairs of `a=b,c=d`."""
     pairs = [part.partition("=") for part in split_commas(text)]
     if any(not equals for _, equals, _ in pairs):
@@ -31,7 +31,7 @@ class RowOptions(OptionGroup):
     """Options that say how the rows of the data are read."""
 
     column_map: Annotated[
-        Annotated[dict[str, str], BeforeValidator(table_from_text(_split_pairs))],
+        Annotated[dict[str, str], BeforeValidator(table_from_text(split_pairs))],
         Option(
             "Column of the data = column of a sample, where the names differ.",
             path=False,

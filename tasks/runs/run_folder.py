@@ -5,6 +5,7 @@
 """
 
 import json
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
@@ -39,10 +40,12 @@ OUTCOME = "outcome.json"
 """Outcome of a monitored run: gate, alarms, incidents."""
 COMPARISON = "comparison.html"
 """Page that shows what has changed since the accepted baseline, if the run was monitored."""
+ANCHOR = "anchor"
+"""Folder with the run folder of the anchor, if the run has one."""
 LOCK = ".lock"
 RUNS = "runs"
 """Folder of new run folders, in the working folder."""
-_RUN_FILES = {MANIFEST, SUMMARY, SCORES, STAGES, REPORT, CALIBRATION, LABELS, OUTCOME, COMPARISON, LOCK}
+_RUN_FILES = {MANIFEST, SUMMARY, SCORES, STAGES, REPORT, CALIBRATION, LABELS, OUTCOME, COMPARISON, ANCHOR, LOCK}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,8 @@ class RunFolder:
             with self.translate_write_errors():
                 for name in (CALIBRATION, LABELS, OUTCOME, COMPARISON):
                     (self.path / name).unlink(missing_ok=True)
+                if (self.path / ANCHOR / MANIFEST).is_file():
+                    shutil.rmtree(self.path / ANCHOR)
             yield
         finally:
             lock.release()

@@ -38,6 +38,7 @@ PLANTED = f"me:{SECRET}@host"
 SECRETS = [each for each in OPTIONS if each.facts.may_hold_secret]
 GROUP_FILES = [path for path in modules("tasks", "flows") if "Option(" in text_of(path)]
 NEEDED: dict[tuple[str, ...], dict[str, Any]] = {
+    ("anchor",): {"source": "a.jsonl"},
     ("retriever",): {"index": "m:a"},
     ("judge", "server"): {"urls": ["http://h"]},
     ("panel", "server"): {"urls": ["http://h"]},

@@ -16,6 +16,7 @@ from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, R
 from tasks.comparison.run_comparison import RunComparison
 from tasks.reports.comparison.comparison_words import (
     category_sentences,
+    cause_sentences,
     check_numbers,
     correction_sentences,
     detectable_sentences,
@@ -98,6 +99,7 @@ def _print_metrics(console: Console, comparison: RunComparison) -> None:
         words = "p after Holm's correction over all metrics; effect: mean difference over its standard deviation"
         console.print(words, style="dim")
     for sentence in (
+        *cause_sentences(comparison),
         *correction_sentences(comparison),
         *lost_sentences(comparison),
         *detectable_sentences(comparison),

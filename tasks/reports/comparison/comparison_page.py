@@ -7,6 +7,7 @@ from tasks.comparison.run_comparison import RunComparison
 from tasks.reports.comparison.comparison_rows import changed_rows
 from tasks.reports.comparison.comparison_view import WIDTH, metric_views
 from tasks.reports.comparison.comparison_words import (
+    cause_sentences,
     check_numbers,
     correction_sentences,
     folder_text,
@@ -38,7 +39,7 @@ def comparison_page(comparison: RunComparison) -> str:
         "names": [PurePath(side.folder).name for side in (comparison.a, comparison.b) if side],
         "headline": headline(comparison.metrics),
         "sentences": list(row_sentences(comparison)),
-        "corrections": list(correction_sentences(comparison)),
+        "corrections": [*cause_sentences(comparison), *correction_sentences(comparison)],
         "metrics": metric_views(comparison.metrics, spans),
         "rows": rows,
         "too_many": too_many,

@@ -11,6 +11,7 @@ from metric_core.statistics.comparison import ChangeOutcome
 from tasks.comparison.run_comparison import RunComparison, Side
 from tasks.reports.comparison.comparison_words import (
     category_sentences,
+    cause_sentences,
     check_numbers,
     correction_sentences,
     detectable_sentences,
@@ -136,6 +137,7 @@ def _metrics(comparison: RunComparison) -> Iterator[str]:
     )
     yield ""
     sentences = [
+        *cause_sentences(comparison),
         *correction_sentences(comparison),
         *lost_sentences(comparison),
         *detectable_sentences(comparison),

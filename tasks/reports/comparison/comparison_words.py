@@ -136,6 +136,13 @@ def row_sentences(comparison: RunComparison) -> Iterator[str]:
         yield f"rows with the same {comparison.by} are resampled together"
 
 
+def cause_sentences(comparison: RunComparison) -> Iterator[str]:
+    """Yield a sentence per metric that is better or worse on what moved it: the system, the judge, or both."""
+    for metric in comparison.metrics:
+        if (cause := comparison.causes.get(metric.metric)) is not None:
+            yield f"{title(metric)}: {cause.sentence[0].lower()}{cause.sentence[1:]}"
+
+
 def lost_sentences(comparison: RunComparison) -> Iterator[str]:
     """Yield a sentence per metric on rows without a difference: scored in one run only, or on different scales."""
     for metric in comparison.metrics:

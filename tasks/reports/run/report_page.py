@@ -17,6 +17,7 @@ from metric_core.errors import ConfigError, RunFolderError
 from metric_core.stages import EVIDENCE_STAGES, Stage
 from tasks.calibration.bias_correction import read_corrected_means
 from tasks.reports.page import render_page
+from tasks.reports.run.anchor_view import anchor_view
 from tasks.reports.run.evidence_view import row_view
 from tasks.reports.run.judge_view import judge_view
 from tasks.reports.run.language_view import language_view
@@ -87,7 +88,8 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
         for entry, numbers in zip(manifest["metrics"], summaries, strict=True)
     ]
     rows = _rows(folder, manifest, yardsticks, worst_first(cells, yardsticks), worst_rows)
-    page = _page({"run": _run_view(manifest, summary.get("agreement") or {}), "metrics": metrics, "rows": rows})
+    run = _run_view(manifest, summary.get("agreement") or {})
+    page = _page({"run": run, "anchor": anchor_view(manifest), "metrics": metrics, "rows": rows})
     return _write(page, folder / REPORT if out is None else out)
 
 

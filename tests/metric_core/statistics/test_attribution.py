@@ -148,12 +148,16 @@ _SAME = ScoreChanges(np.zeros(100))
 @pytest.mark.parametrize(
     ("anchor", "differs", "reason"),
     [
-        (None, True, "the judge changed, and there is no anchor"),
-        (None, None, "it is not known whether the judge changed, and there is no anchor"),
+        (None, True, "the judge has another fingerprint, and there is no anchor"),
+        (None, None, "whether the judge has the same fingerprint is not known, and there is no anchor"),
         (None, False, "same fingerprint, but there is no anchor to show that its server still answers the same"),
         (ScoreChanges(np.empty(0)), True, "no anchor row has a score in both runs"),
-        (ScoreChanges(np.zeros(19)), True, f"only 19 scored rows, at least {LEAST_ANCHOR_ROWS} are needed"),
-        (ScoreChanges(np.repeat([-1.0, 1.0, 0.0], 8)), True, "does not decide between system and judge"),
+        (
+            ScoreChanges(np.zeros(19)),
+            True,
+            f"score in both runs; {LEAST_ANCHOR_ROWS} are needed",
+        ),
+        (ScoreChanges(np.repeat([-1.0, 1.0, 0.0], 8)), True, "which does not decide"),
     ],
 )
 def test_an_unknown_cause_says_why(anchor: ScoreChanges | None, differs: bool | None, reason: str) -> None:

@@ -1,0 +1,92 @@
+"""Declare the options of the anchor: rows that every run judges, so that a change of the judge shows."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from tasks.options.option import Option, OptionGroup
+from tasks.options.source_options import split_pairs
+from tasks.options.text_forms import table_from_text
+from tasks.runtime.credentials import refuse_secrets
+
+
+class AnchorSettings(OptionGroup):
+    """The rows of the anchor, and the labels that people gave them."""
+
+    source: Annotated[
+        Annotated[str, AfterValidator(refuse_secrets)],
+        Option(
+            "The anchor: data with responses that never change, as a file, folder or URL like the source of a run.",
+            path=True,
+            may_hold_secret=True,
+            affects_scores=False,
+            examples=["anchor.jsonl"],
+        ),
+    ]
+    column_map: Annotated[
+        Annotated[dict[str, str], BeforeValidator(table_from_text(split_pairs))],
+        Option(
+            "Column of the anchor = column of a sample, where the names differ.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            examples=[{"prompt": "user_input"}],
+        ),
+    ] = Field(default_factory=dict)
+    id_column: Annotated[
+        str | None,
+        Option(
+            "Column with the ids of the rows. Default: row_id or id, else a digest of the content.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            examples=["ticket"],
+        ),
+    ] = None
+    labels: Annotated[
+        Annotated[dict[str, str], BeforeValidator(table_from_text(split_pairs))],
+        Option(
+            "Metric = column of the anchor with the labels of people for it. Every run then says how far its judge "
+            "agrees with them.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            examples=[{"faithfulness": "faithful"}],
+        ),
+    ] = Field(default_factory=dict)
+    positive: Annotated[
+        str | None,
+        Option(
+            "Label that means yes. Default: 1, yes or true.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            examples=["supported"],
+        ),
+    ] = None
+    span: Annotated[
+        tuple[float, float] | None,
+        Option(
+            "Lowest and highest grade, where labels are grades. Default: the range of the metric.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            examples=[[1, 5]],
+        ),
+    ] = None
+
+
+class AnchorOptions(OptionGroup):
+    """The option for rows that every run judges."""
+
+    anchor: Annotated[
+        AnchorSettings | None,
+        Option(
+            "Rows that never change, which every run judges too: if their scores change, the judge did. Their answers "
+            "are cached, so they cost nothing until then.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+            examples=[{"source": "anchor.jsonl"}],
+        ),
+    ] = None

@@ -1,0 +1,129 @@
+"""Evaluate the anchor of a run into its folder: rows that never change, judged by the judge of the day.
+
+Answers about the anchor are cached, so an unchanged judge is asked nothing. A judge that cannot answer about the anchor
+does not take the results of the run away: the anchor's entry then says why it has none.
+"""
+
+import hashlib
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from flows.execution.anchor_plan import AnchorPlan, plan_anchor
+from flows.execution.run import Run
+from flows.execution.run_record import build_manifest
+from flows.execution.run_stages import read_samples, run_shards
+from flows.execution.run_writing import write_run_folder
+from metric_core.calibration.calibrate import measure_agreement
+from metric_core.errors import AssayError
+from metric_core.statistics.resampling import SEED
+from tasks.calibration.calibration_files import figure_to_dict
+from tasks.calibration.label_pairing import pair_labels
+from tasks.runs.finished_run import FinishedRun
+from tasks.runs.run_folder import ANCHOR, SUMMARY, RunFolder
+
+
+def evaluate_anchor(run: Run) -> dict[str, Any] | None:
+    """Evaluate the anchor of a run, write its run folder below that of the run, and return its entry in run.json.
+
+    Args:
+        run: The run, whose stages are computed.
+
+    Returns:
+        The entry; None for a run without an anchor. With `reason` in it, the anchor has no scores.
+    """
+    if run.config.anchor is None:
+        return None
+    try:
+        anchor = plan_anchor(run.config, run.plan)
+        return None if anchor is None else _evaluate(run, anchor)
+    except AssayError as error:
+        return {"source": run.config.anchor.source, "reason": str(error)}
+
+
+def anchor_warnings(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the warnings of a run about its anchor.
+
+    Args:
+        entry: Entry of the anchor in run.json.
+    """
+    if "reason" in entry:
+        return (f"the anchor has no scores, so a change of the judge will not show: {entry['reason']}",)
+    unlabelled = {key: found["reason"] for key, found in entry["agreement"].items() if "reason" in found}
+    return tuple(
+        f"the judge is not compared with the labels of {key} in the anchor: {reason}"
+        for key, reason in unlabelled.items()
+    )
+
+
+def _evaluate(run: Run, anchor: AnchorPlan) -> dict[str, Any]:
+    started = time.monotonic()
+    folder = RunFolder(run.folder.path / ANCHOR)
+    of_run = {"run_id": run.manifest["run_id"], "folder": str(run.folder.path)}
+    manifest = {
+        **run.manifest,
+        **build_manifest(anchor.config, anchor.plan, run.models),
+        "run_id": f"{run.manifest['run_id']}-{ANCHOR}",
+        "anchor_of": of_run,
+    }
+    own = replace(run, config=anchor.config, plan=anchor.plan, folder=folder, manifest=manifest)
+    with folder.lock():
+        read = read_samples(anchor.config, anchor.plan)
+        refs = run_shards(own, read)
+        write_run_folder(own, read, refs, {"seconds": round(time.monotonic() - started, 3)})
+    finished = FinishedRun(folder.path)
+    return {
+        "source": anchor.settings.source,
+        "folder": ANCHOR,
+        "rows": finished.manifest["rows"],
+        "digest": _digest(finished),
+        "seconds": round(time.monotonic() - started, 3),
+        "usage": _usage(finished.manifest["usage"]),
+        "metrics": _means(folder.read_json(SUMMARY)),
+        "left_out": {metric: list(columns) for metric, columns in anchor.plan.left_out.items()},
+        "agreement": _agreements(finished, anchor),
+    }
+
+
+def _digest(anchor: FinishedRun) -> str:
+    """Return the digest of the rows; anchors with the same digest are the same."""
+    digests = anchor.manifest["stages"]["samples"]["digests"]
+    return hashlib.sha256("\n".join(digests).encode()).hexdigest()
+
+
+def _usage(usage: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("questions", "stored", "requests", "prompt_tokens", "output_tokens")
+    return {"asked": usage["questions"] - usage["stored"]} | {name: usage[name] for name in names}
+
+
+def _means(summary: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    means = {}
+    for metric in summary["metrics"]:
+        found = metric["distribution"] or {}
+        interval = found.get("interval") or {}
+        means[metric["metric"]] = {
+            "mean": found.get("mean"),
+            "low": interval.get("low"),
+            "high": interval.get("high"),
+            **{name: metric[name] for name in ("scored", "undefined", "failed")},
+        }
+    return means
+
+
+def _agreements(finished: FinishedRun, anchor: AnchorPlan) -> dict[str, dict[str, Any]]:
+    """Return the agreement of the judge with the labels of the anchor, by metric."""
+    found: dict[str, dict[str, Any]] = {}
+    for column, request in anchor.labelled.items():
+        try:
+            rows = pair_labels(finished, request, anchor.read_labels(column), anchor.rules(column))
+        except AssayError as error:
+            found[request.key] = {"label": column, "reason": str(error)}
+            continue
+        figures = measure_agreement(rows.judged, SEED).figures
+        found[request.key] = {
+            "label": column,
+            "compared": rows.counts.compared,
+            "figures": {name: figure_to_dict(figure) for name, figure in figures.items()},
+        }
+    return found

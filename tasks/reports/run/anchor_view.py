@@ -1,0 +1,81 @@
+"""Describe the anchor of a run for the report: its scores, their cost, and the judge's agreement with its labels."""
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from metric_core.calibration.calibrate import FIGURES
+from tasks.reports.run.summary_view import format_fixed, split_key
+from tasks.runs.run_folder import REPORT
+
+_SHOWN = ("kappa", "spearman", "mae")
+"""Figures of agreement that a row shows: the first of them that the labels have."""
+
+
+def anchor_view(manifest: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the anchor for the page; None for a run without one.
+
+    Args:
+        manifest: Content of run.json.
+    """
+    entry = manifest.get("anchor")
+    if entry is None:
+        return None
+    name = PurePosixPath(str(entry["source"])).name
+    if "reason" in entry:
+        return {"source": name, "reason": entry["reason"]}
+    agreement = entry.get("agreement") or {}
+    return {
+        "source": name,
+        "reason": None,
+        "rows": f"{entry['rows']:,} row{'s' * (entry['rows'] != 1)}",
+        "cost": _cost(entry["usage"]),
+        "report": f"{entry['folder']}/{REPORT}",
+        "is_labelled": bool(agreement),
+        "metrics": [
+            {
+                "key": key,
+                "key_parts": split_key(key),
+                "mean": "-" if found["mean"] is None else format_fixed(found["mean"]),
+                "interval": _interval(found),
+                "scored": f"{found['scored']:,}",
+                "agreement": _agreement(agreement.get(key)),
+            }
+            for key, found in entry["metrics"].items()
+        ],
+        "left_out": [f"{metric} (no {', '.join(columns)})" for metric, columns in entry["left_out"].items()],
+    }
+
+
+def _cost(usage: Mapping[str, Any]) -> str:
+    """Return what the anchor cost.
+
+    >>> _cost({"questions": 40, "asked": 0}), _cost({"questions": 40, "asked": 12}), _cost({"questions": 0, "asked": 0})
+    ('All 40 answers were cached.', '12 of 40 questions were asked; the other answers were cached.', '')
+    """
+    questions, asked = usage["questions"], usage["asked"]
+    if not questions:
+        return ""
+    if not asked:
+        return f"All {questions:,} answers were cached."
+    if asked == questions:
+        return f"All {questions:,} questions were asked: this judge had not seen the anchor."
+    return f"{asked:,} of {questions:,} questions were asked; the other answers were cached."
+
+
+def _interval(found: Mapping[str, Any]) -> str:
+    return "" if found["low"] is None else f"{format_fixed(found['low'])} to {format_fixed(found['high'])}"
+
+
+def _agreement(found: Mapping[str, Any] | None) -> str:
+    if found is None:
+        return "not labelled"
+    if "reason" in found:
+        return str(found["reason"])
+    name = next((name for name in _SHOWN if name in found["figures"]), None)
+    if name is None:
+        return f"not determined by {found['compared']:,} rows"
+    figure = found["figures"][name]
+    value = f"{FIGURES[name]} {format_fixed(figure['value'])}"
+    interval = f" ({_interval(figure)})" if figure["low"] is not None else ""
+    return f"{value}{interval}, {found['compared']:,} rows"

@@ -1,0 +1,208 @@
+"""The anchor of a run on a real Prefect server: asked about once per judge, and what it says of a change."""
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.config.run_config import RunConfig
+from flows.dry_run.dry_run import make_dry_run
+from flows.evaluate import run_evaluation
+from flows.execution import anchor_evaluation
+from flows.execution.plan import plan_run
+from flows.execution.rerun_plan import parse_request
+from flows.rerun import run_rerun
+from metric_core.errors import JudgeError
+from metric_core.judge_questions import JudgeQuestion
+from metric_core.statistics.attribution import Attribution, Cause
+from tasks.comparison.score_causes import CauseFinder
+from tasks.judges.scripted import ScriptedJudge
+from tasks.runs.finished_run import FinishedRun
+from tests.tasks.builders import says, script
+
+pytestmark = [pytest.mark.prefect, pytest.mark.models]
+
+ANCHOR_WORDS = ["easy"] * 12 + ["hard"] * 12 + ["broken"] * 12
+KINDS = ("anchor", "first", "second", "same")
+
+
+def judge_that_refuses(*words: str) -> tuple[dict[str, Any], ...]:
+    """Return the script of a judge that supports claims unless the passage has one of these words."""
+    refused = [
+        says("verdict", passage(word, kind, number), answer={"yes": 0.1, "no": 0.9})
+        for word in words
+        for kind in KINDS
+        for number in range(len(ANCHOR_WORDS))
+    ]
+    claims = says("claims", answer={"claims": ["Hall 1 repairs bikes."]})
+    return (claims, *refused, says("verdict", answer={"yes": 0.9, "no": 0.1}))
+
+
+def passage(word: str, kind: str, number: int) -> str:
+    return f"The {word} passage of {kind} {number}."
+
+
+GOOD = ["easy"] * 6 + ["hard"] * 12 + ["broken"] * 6
+JUDGE, STRICTER = judge_that_refuses("broken"), judge_that_refuses("broken", "hard")
+
+
+def rows(kind: str, words: Sequence[str]) -> list[dict[str, Any]]:
+    """Return a row per word, which says how a judge finds its claim."""
+    return [
+        {
+            "id": f"{kind}{number}",
+            "user_input": "Where are bikes repaired?",
+            "response": f"Hall 1 repairs bikes, says {kind} {number}.",
+            "retrieved_contexts": [passage(word, kind, number)],
+            "faithful": int(word != "broken"),
+        }
+        for number, word in enumerate(words)
+    ]
+
+
+class Nights:
+    """Runs that share stores and an anchor, and the questions that the judge was asked."""
+
+    def __init__(self, folder: Path, asked: list[JudgeQuestion]) -> None:
+        self.folder = folder
+        self.asked = asked
+        self.write("anchor.jsonl", rows("anchor", ANCHOR_WORDS))
+
+    def write(self, name: str, content: Sequence[Mapping[str, Any]]) -> str:
+        path = self.folder / name
+        path.write_text("\n".join(map(json.dumps, content)), encoding="utf-8")
+        return str(path)
+
+    def config(
+        self, name: str, words: Sequence[str] = GOOD, judge: Sequence[Mapping[str, Any]] = JUDGE, **more: Any
+    ) -> RunConfig:
+        options = {
+            "source": self.write("rows.jsonl", rows(name, words)),
+            "anchor": {"source": str(self.folder / "anchor.jsonl"), "labels": {"faithfulness": "faithful"}},
+            "metrics": ["faithfulness"],
+            "judge": script(self.folder, *judge).model_dump(),
+            "out": str(self.folder / name),
+            "tables": str(self.folder / "tables"),
+            "cache": str(self.folder / "answers.db"),
+        }
+        return RunConfig.model_validate(options | more)
+
+    def run(self, name: str, *arguments: Any, **more: Any) -> Path:
+        self.asked.clear()
+        return Path(run_evaluation(self.config(name, *arguments, **more)).folder)
+
+    def asked_about_anchor(self) -> int:
+        return sum("anchor" in str(question) for question in self.asked)
+
+
+@pytest.fixture
+def nights(prefect_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:  # noqa: ARG001
+    asked: list[JudgeQuestion] = []
+    answer = ScriptedJudge._answer
+
+    def record(judge: ScriptedJudge, question: JudgeQuestion) -> Any:
+        asked.append(question)
+        return answer(judge, question)
+
+    monkeypatch.setattr(ScriptedJudge, "_answer", record)
+    return Nights(tmp_path, asked)
+
+
+def entry(run: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((run / "run.json").read_text())["anchor"]
+    return found
+
+
+def cause(baseline: Path, run: Path) -> Attribution:
+    return CauseFinder.from_runs(FinishedRun(baseline), FinishedRun(run)).find("faithfulness")
+
+
+def test_an_unchanged_judge_is_asked_about_the_anchor_once(nights: Nights) -> None:
+    first = nights.run("first")
+    about_anchor = nights.asked_about_anchor()
+    found = entry(first)
+    second = nights.run("second")
+
+    assert about_anchor == found["usage"]["asked"] == 2 * len(ANCHOR_WORDS)
+    assert nights.asked_about_anchor() == entry(second)["usage"]["asked"] == 0
+    assert nights.asked, "the rows of the second night are others"
+    assert found["rows"] == len(ANCHOR_WORDS)
+    assert found["metrics"]["faithfulness"]["mean"] == pytest.approx(2 / 3)
+    assert entry(second)["digest"] == found["digest"]
+    assert FinishedRun(first / "anchor").manifest["anchor_of"]["run_id"] == FinishedRun(first).run_id
+    assert found["agreement"]["faithfulness"]["figures"]["kappa"]["value"] == 1
+    assert "anchor" in (first / "report.html").read_text()
+
+    again = Path(run_rerun(parse_request(run=str(second), rows="all", out=str(nights.folder / "again"))).folder)
+
+    assert entry(again)["usage"]["asked"] == 0
+    assert (again / "anchor" / "scores.parquet").is_file()
+
+
+def test_a_change_is_named_as_the_judges_or_the_systems(nights: Nights) -> None:
+    before = nights.run("same", GOOD, JUDGE)
+    shutil.copytree(before, nights.folder / "baseline")
+    baseline = nights.folder / "baseline"
+
+    swapped = nights.run("same", GOOD, STRICTER)
+    assert nights.asked_about_anchor() == 2 * len(ANCHOR_WORDS)
+    by_judge = cause(baseline, swapped)
+    changes = CauseFinder.from_runs(FinishedRun(baseline), FinishedRun(swapped)).changes
+    revisions = [FinishedRun(run).manifest["judge"]["revision"] for run in (baseline, swapped)]
+    worse = nights.run("same", ["broken"] * len(GOOD), JUDGE)
+    by_system = cause(baseline, worse)
+
+    assert by_judge.cause is Cause.JUDGE
+    assert by_judge.sentence.startswith("The judge changed: the judge has another fingerprint")
+    assert by_system.cause is Cause.SYSTEM
+    assert changes == (f"judge revision: {revisions[0]} is now {revisions[1]}",)
+
+
+def test_a_run_that_crashed_at_its_anchor_asks_nothing_again(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(anchor_evaluation, "write_run_folder", _crash)
+        with pytest.raises(RuntimeError, match="the machine is gone"):
+            nights.run("first")
+    assert nights.asked_about_anchor() == 2 * len(ANCHOR_WORDS)
+
+    resumed = nights.run("first")
+
+    assert nights.asked == []
+    assert entry(resumed)["usage"]["asked"] == 0
+
+
+def test_a_judge_that_cannot_answer_about_the_anchor_costs_no_result(
+    nights: Nights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> Any:
+        raise JudgeError("the judge is lost")
+
+    monkeypatch.setattr(anchor_evaluation, "run_shards", refuse)
+
+    run = nights.run("first")
+
+    manifest = FinishedRun(run).manifest
+    assert entry(run)["reason"] == "the judge is lost"
+    assert manifest["status"] == "completed"
+    assert any("the anchor has no scores" in warning for warning in manifest["warnings"])
+    assert cause(run, run).cause is Cause.UNKNOWN
+
+
+def test_a_dry_run_counts_the_questions_about_the_anchor(nights: Nights) -> None:
+    config = nights.config("first")
+    before = make_dry_run(config, plan_run(config))
+    nights.run("first")
+    after = make_dry_run(config, plan_run(config))
+
+    assert before.anchor is not None
+    assert before.anchor.tally.asked == 2 * len(ANCHOR_WORDS)
+    assert before.tally.asked == 2 * len(ANCHOR_WORDS) + 2 * len(GOOD)
+    assert after.anchor is not None
+    assert (after.anchor.tally.asked, after.tally.asked) == (0, 0)
+
+
+def _crash(*_: Any) -> Any:
+    raise RuntimeError("the machine is gone")
