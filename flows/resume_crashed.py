@@ -1,7 +1,7 @@
 """The flow `rerun-crashed`: resume a flow run whose process died, with all that it had finished.
 
 The same flow run runs again, in the work pool of its deployment. A run that has crashed repeatedly is not resumed,
-because the next attempt would probably crash too.
+because the next attempt would probably crash too: it has failed.
 """
 
 from collections.abc import Sequence
@@ -42,6 +42,8 @@ def rerun_crashed(flow_run_id: UUID, most_crashes: int = MOST_CRASHES) -> State[
         crashes = _crashes(client.read_flow_run_states(flow_run_id))
         if crashes >= most_crashes:
             message = f"flow run {run.name} has crashed {crashes} times and is not resumed; see its log"
+            given_up: State[None] = Failed(message=message)  # the server reports a scheduled run that failed
+            client.set_flow_run_state(flow_run_id, given_up, force=True)
             return Failed(message=message)
         when = datetime.now(UTC) + PAUSE
         again: State[None] = Scheduled(scheduled_time=when, message=f"runs again after crash {crashes}")

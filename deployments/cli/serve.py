@@ -82,19 +82,23 @@ def serve(
 def _running_schedules(done: "Sequence[AppliedChanges]") -> Iterator[None]:
     """Run the schedules until the block ends; pause them then, so that runs without a worker do not pile up.
 
-    A process that was killed could not pause them, so overdue runs are deleted first.
+    A process that was killed could not pause them, so overdue runs are deleted first. Runs that are missing are not
+    reported while nothing is to run.
     """
     from prefect.client.orchestration import get_client  # noqa: PLC0415
 
+    from deployments.registry.automations import pause_reports  # noqa: PLC0415 loads Prefect
+
     scheduled = [each.name for each in done if each.kind == "deployment" and each.detail.startswith("cron")]
     with get_client(sync_client=True) as client:
-        ids = [client.read_deployment_by_name(name).id for name in scheduled]
-        _delete_missed_runs(client, ids)
+        deployments = [client.read_deployment_by_name(name) for name in scheduled]
+        _delete_missed_runs(client, [each.id for each in deployments])
         try:
             yield
         finally:
-            for deployment_id in ids:
-                client.pause_deployment(deployment_id)
+            for each in deployments:
+                pause_reports(client, each.name)
+                client.pause_deployment(each.id)
 
 
 def _delete_missed_runs(client: "SyncPrefectClient", deployments: "Sequence[UUID]") -> None:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +22,7 @@ from prefect.utilities.callables import parameter_schema
 from prefect.workers.utilities import get_default_base_job_template_for_infrastructure_type
 
 from deployments.registry.automations import (
+    PREFIX,
     apply_automation,
     apply_refusal,
     automations_of,
@@ -31,10 +33,14 @@ from deployments.registry.automations import (
 )
 from deployments.registry.changes import AppliedChanges, Change
 from deployments.registry.checks import server_checks
+from deployments.registry.recipients import apply_recipients, remove_recipients
+from deployments.registry.schedules import find_gaps
 from deployments.registry.specs import SLUG, DeploymentSpec, build_specs, environment
 from deployments.registry.triggers import RUNS_AGAIN, on_silence
+from deployments.registry.watch import WatchedDeployment, watch_automations, watched_event
 from flows.config.run_config import RunConfig
 from metric_core.errors import AssayError, ConfigError
+from tasks.history.run_entry import evaluation_name
 from tasks.prefect_support.concurrency_limits import create_limits
 
 POOL_TYPES = ("process", "docker", "kubernetes")
@@ -95,6 +101,8 @@ def apply(config: RunConfig, place: Place) -> list[AppliedChanges]:
             deployment_id, change = _deployment(client, each, place)
             done.append(AppliedChanges("deployment", each.full_name, change, _when(each)))
             done += _automations(client, each, place, deployment_id)
+            if each.is_watched:
+                done += _watch(client, config, each, (deployment_id, place.pool))
         done += apply_refusal(client)
         wanted = {each.name for each in done if each.kind == "automation"}
         names = {each.name for each in deployed}
@@ -129,6 +137,8 @@ def remove(suffix: str, *, dry_run: bool) -> list[AppliedChanges]:
         else:
             done += remove_automations(client, unique)
         for spec in specs:
+            if spec.is_watched:
+                done += remove_recipients(client, spec.name, dry_run=dry_run)
             if (existing := found.get(spec.name)) is not None:
                 if not dry_run:
                     client.delete_deployment(existing.id)
@@ -242,6 +252,33 @@ def _automations(
             tag = f"{RUNS_AGAIN}{place.suffix}"
             wanted.append(on_silence(f"{each['name']}: silence", tag, f"prefect.deployment.{deployment_id}"))
     return [AppliedChanges("automation", each.name, apply_automation(client, each)) for each in wanted]
+
+
+def _watch(
+    client: SyncPrefectClient, config: RunConfig, deployed: DeploymentSpec, place: tuple[UUID, str]
+) -> Iterator[AppliedChanges]:
+    """Have the server report the scheduled runs of a deployment that do not start or end as they should."""
+    if deployed.schedule is None:
+        yield from remove_recipients(client, deployed.name)
+        return
+    deployment_id, pool = place
+    recipients, changes = apply_recipients(client, deployed.name, config.deploy.alerts)
+    yield from changes
+    watched = WatchedDeployment(
+        id=deployment_id,
+        name=deployed.name,
+        evaluation=evaluation_name(config.name, deployed.name, config.source),
+        pool=pool,
+        gaps=find_gaps(deployed.schedule),
+        patience=timedelta(minutes=config.deploy.late_minutes),
+    )
+    done = [
+        AppliedChanges("automation", each.name, apply_automation(client, each))
+        for each in watch_automations(f"{PREFIX}{deployed.name}", watched, recipients)
+    ]
+    if any(each.change is not Change.UNCHANGED for each in done):
+        client.request("POST", "/events", json=[watched_event(watched).model_dump(mode="json")])
+    yield from done
 
 
 def _when(deployed: DeploymentSpec) -> str:

@@ -24,6 +24,9 @@ PREFIX = "rag-assay: "
 UNHEARD = f"{PREFIX}events that no deployment listens to"
 """Name of the automation that all configurations on a server share."""
 
+WATCH = ": late"
+"""End of the name of the automation that reports runs which have not started."""
+
 _PAGE = 200
 _SEPARATOR = ": "
 
@@ -77,6 +80,31 @@ def remove_automations(client: SyncPrefectClient, automations: Iterable[Automati
     for each in automations:
         client.delete_automation(each.id)
         yield AppliedChanges("automation", each.name, Change.REMOVED)
+
+
+def find_unwatched(client: SyncPrefectClient) -> list[str]:
+    """Return the scheduled deployments of evaluations of which nobody is told that a run is missing."""
+    automations = _read_automations(client)
+    watched = {_deployment_of(each.name) for each in automations if each.enabled and each.name.endswith(WATCH)}
+    return [
+        each.name
+        for each in read_deployments(client)
+        if any(schedule.active for schedule in each.schedules)
+        and not each.paused
+        and each.name not in watched
+        and not each.name.startswith("prune")
+    ]
+
+
+def pause_reports(client: SyncPrefectClient, deployment: str) -> None:
+    """Pause the automations that report missing runs of a deployment; applying its configuration resumes them.
+
+    Args:
+        client: Client of the server.
+        deployment: Name of the deployment.
+    """
+    for each in automations_of(client, [deployment]):
+        client.pause_automation(each.id)
 
 
 def apply_refusal(client: SyncPrefectClient) -> Iterator[AppliedChanges]:

@@ -5,6 +5,9 @@ and a sixth field means seconds.
 """
 
 import asyncio
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import pairwise
 from typing import TypedDict
 
 from prefect.server.schemas.schedules import CronSchedule
@@ -12,6 +15,8 @@ from prefect.server.schemas.schedules import CronSchedule
 from metric_core.errors import ConfigError
 
 _FIELDS = 5
+_DATES = 400
+"""Dates that are looked at to find how far apart those of a schedule are: a year of nights."""
 
 
 class Schedule(TypedDict):
@@ -45,3 +50,31 @@ def parse_schedule(cron: str, timezone: str) -> Schedule:
     except ValueError as error:
         raise ConfigError(f"the schedule {cron!r} has no date: there is no such day") from error
     return {"cron": cron, "timezone": timezone}
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """The times between two successive dates of a schedule.
+
+    Args:
+        shortest: Shortest time.
+        longest: Longest time.
+    """
+
+    shortest: timedelta
+    longest: timedelta
+
+
+def find_gaps(schedule: Schedule) -> Gaps:
+    """Return the times between two dates of a schedule, over the next 400 of them.
+
+    Args:
+        schedule: Schedule to look at.
+
+    >>> gaps = find_gaps({"cron": "0 6 * * 1-5", "timezone": "UTC"})
+    >>> str(gaps.shortest), str(gaps.longest)
+    ('1 day, 0:00:00', '3 days, 0:00:00')
+    """
+    dates = asyncio.run(CronSchedule(**schedule).get_dates(_DATES))
+    found = [later - earlier for earlier, later in pairwise(dates)]
+    return Gaps(min(found), max(found))

@@ -51,6 +51,7 @@ class DeploymentSpec:
         triggers: Events that start its runs.
         at_once: Maximum number of concurrent runs; further runs wait. None for no limit.
         runs_again: Tag of deployments whose runs are resumed automatically after a crash; None for other deployments.
+        is_watched: True if the server reports scheduled runs that do not start or end as they should.
     """
 
     name: str
@@ -62,6 +63,7 @@ class DeploymentSpec:
     triggers: tuple[Trigger, ...] = ()
     at_once: int | None = None
     runs_again: str | None = None
+    is_watched: bool = False
 
     @property
     def full_name(self) -> str:
@@ -124,6 +126,7 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
             schedule=timed["evaluate"],
             at_once=1,
             runs_again=again,
+            is_watched=True,
         ),
         DeploymentSpec(
             name=f"index-rebuilt{suffix}",

@@ -143,6 +143,28 @@ class DeploySettings(OptionGroup):
             examples=["0 6 * * *"],
         ),
     ] = None
+    late_minutes: Annotated[
+        float,
+        Option(
+            "Minutes after which the Prefect server reports a scheduled run that has not started or was not resumed.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=0.2,
+            le=1440,
+        ),
+    ] = 15.0
+    stale_days: Annotated[
+        float,
+        Option(
+            "Days after which responses and contexts that have not changed are reported; 0 never reports them.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=0,
+            allow_inf_nan=False,
+        ),
+    ] = 14.0
     prune_cron: Annotated[
         str | None,
         Option(

@@ -152,16 +152,24 @@ def _check_automations(url: str) -> Iterator[Check]:
     from prefect.client.orchestration import get_client  # noqa: PLC0415 loads Prefect
 
     from deployments.local_server import use_server  # noqa: PLC0415 keeps `assay --help` quick
-    from deployments.registry.automations import find_overlaps, stale_automations  # noqa: PLC0415 loads Prefect
+    from deployments.registry.automations import (  # noqa: PLC0415 loads Prefect
+        find_overlaps,
+        find_unwatched,
+        stale_automations,
+    )
 
     with use_server(url), get_client(sync_client=True) as client:
-        stale, overlaps = stale_automations(client), list(find_overlaps(client))
+        stale, overlaps, unwatched = stale_automations(client), list(find_overlaps(client)), find_unwatched(client)
     if stale:
         names = ", ".join(each.name for each in stale)
         advice = "the next `assay deploy` or `assay undeploy` removes them"
         yield Check("automations", Level.WARNING, f"their deployment is gone: {names}", advice)
     for each in overlaps:
         yield Check("deployments", Level.WARNING, f"{each.name}: {each.detail}")
+    if unwatched:
+        found = f"nobody is told if their scheduled runs are missing: {', '.join(unwatched)}"
+        advice = "set webhook, email or block in [deploy.alerts], and deploy again where its variables are set"
+        yield Check("missing runs", Level.WARNING, found, advice)
 
 
 def check_judge(config: "RunConfig | None") -> Iterator[Check]:

@@ -3,15 +3,16 @@
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterName
-from prefect.client.schemas.objects import FlowRun
+from prefect.client.schemas.objects import FlowRun, State
 from prefect.logging.handlers import APILogWorker
+from prefect.states import Crashed, Failed, Running
 
 from deployments.local_server import use_server
 from deployments.registry.apply import Place, apply
@@ -21,6 +22,7 @@ from tests.deployments.cli.conftest import assay as assay  # noqa: PLC0414 a fix
 from tests.deployments.public.foreign import write_modules
 from tests.json_endpoint import JsonEndpoint
 from tests.prefect_servers import worker
+from tests.smtp_receiver import SmtpReceiver
 
 POOL = "evaluations"
 TIMEOUT_SECONDS = 240.0
@@ -102,11 +104,68 @@ def webhook() -> Iterator[JsonEndpoint]:
         yield running
 
 
+@dataclass
+class Unattended:
+    """Deployments whose work pool has no worker, and what the server sent about them.
+
+    Args:
+        folder: Working folder of the runs.
+        webhook: Endpoint that receives the messages.
+        mailbox: SMTP server that receives them too.
+        first: Changes of the first deployment.
+    """
+
+    folder: Path
+    webhook: JsonEndpoint
+    mailbox: SmtpReceiver
+    first: list[AppliedChanges] = field(default_factory=list)
+
+    def deploy(self, name: str, env: Mapping[str, str] | None = None) -> list[AppliedChanges]:
+        """Deploy a configuration under a name, and return the changes."""
+        email = {"server": "env:WATCH_MAIL", "to": ["team@example.com"], "sender": "assay@example.com"}
+        deploy = {
+            "cron": "0 0 1 1 *",
+            "index": name,
+            "late_minutes": 0.2,
+            "alerts": {"webhook": "env:WATCH_HOOK", "email": email},
+        }
+        config = {"name": name, "source": "nowhere.jsonl", "metrics": ["faithfulness"], "deploy": deploy}
+        place = Place(pool="nobody", job_variables={"working_dir": str(self.folder)}, suffix=f"-{name}")
+        variables = {"WATCH_HOOK": self.webhook.url, "WATCH_MAIL": self.mailbox.url} if env is None else env
+        with pytest.MonkeyPatch.context() as patch:
+            for variable, value in variables.items():
+                patch.setenv(variable, value)
+            return apply(RunConfig.model_validate(config), place)
+
+    def of(self, evaluation: str) -> list[dict[str, Any]]:
+        """Return the messages about an evaluation that the webhook received."""
+        return [each for each in self.webhook.received if each["name"] == evaluation]
+
+
+@pytest.fixture(scope="session")
+def unattended(whole_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Unattended]:
+    """Deployments without a worker: `asleep` with two runs that are due, `broken` with one that failed and crashed."""
+    with JsonEndpoint() as webhook, SmtpReceiver() as mailbox:
+        made = Unattended(tmp_path_factory.mktemp("unattended"), webhook, mailbox)
+        with use_server(whole_server), get_client(sync_client=True) as client:
+            made.first = made.deploy("asleep")
+            made.deploy("broken")
+            for name, count in (("asleep", 2), ("broken", 1)):
+                deployment = client.read_deployment_by_name(f"evaluate/evaluate-{name}")
+                runs = [client.create_flow_run_from_deployment(deployment.id) for _ in range(count)]
+                if name == "broken":
+                    states: list[State[Any]] = [Running(), Failed(), Running(), Crashed()]
+                    for state in states:
+                        client.set_flow_run_state(runs[0].id, state, force=True)
+        yield made
+
+
 @pytest.fixture(scope="session")
 def whole_ground(
-    whole_server: str, tmp_path_factory: pytest.TempPathFactory, webhook: JsonEndpoint
+    whole_server: str, tmp_path_factory: pytest.TempPathFactory, webhook: JsonEndpoint, unattended: Unattended
 ) -> Iterator[Ground]:
     """A server and a worker."""
+    del unattended  # is deployed first, so that its runs are late by the time they are looked at
     folder = write_modules(tmp_path_factory.mktemp("ground"))  # the working folder of runs has modules of a user
     variables = {"ASSAY_HOME": str(folder / "home"), "ALERTS": webhook.url}
     with worker(whole_server, POOL, folder, variables):

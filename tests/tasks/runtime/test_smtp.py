@@ -55,7 +55,6 @@ def test_refused_recipient_is_named() -> None:
     assert mailbox.received[0].recipients == ["team@example.com"]
 
 
-@pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")  # apprise imports it
 @pytest.mark.parametrize(
     ("url", "host", "port", "security"),
     [

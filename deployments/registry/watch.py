@@ -1,0 +1,302 @@
+"""Watch scheduled runs from the Prefect server: automations that report what a run cannot report itself.
+
+A run that never started cannot send an alert, and neither can one whose process died. The server can, without any
+worker: it calls a webhook and sends notifications itself. Four things are reported, each once until it is over:
+
+- late: a run was due, and no worker has started it; or it crashed, and nothing has resumed it
+- missing: no run was even due, because the schedule is paused or the server's scheduler is down
+- stuck: a run was still going on when the next was due
+- failed: a run failed before it could report anything, such as one with parameters that are not valid, or one that
+  crashed too often to be resumed
+
+A sequence of triggers makes it once: a run must have started (ended, for `failed`) between two reports. Deploying
+counts as that, by the event `rag.deployment.watched`, so that a first run that never starts is reported too.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from prefect.events.actions import ActionTypes, CallWebhook, SendNotification
+from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture, SequenceTrigger
+from prefect.events.schemas.events import Event
+
+from deployments.registry.schedules import Gaps
+
+WATCHED = "rag.deployment.watched"
+"""The event that a deployment is watched from now on."""
+
+_RUN = "prefect.flow-run."
+_STARTED = f"{_RUN}Running"
+_REPORTED_ENDS = ("Completed", "Accepted", "Passed", "Inconclusive", "Superseded", "Gate failed", "Worse", "Error")
+"""Names of the final states of runs that have reported themselves, or had nothing to report."""
+_ENDS = (*_REPORTED_ENDS, "Failed", "Crashed", "Cancelled")
+_DEPLOYMENT = "related:deployment:prefect.resource.id"
+_LEAST = timedelta(seconds=10)
+"""Shortest time that a proactive trigger of Prefect may wait."""
+
+_DUE = (
+    "{% if flow_run and flow_run.expected_start_time %}"
+    "the run of {{ flow_run.expected_start_time.strftime('%Y-%m-%d %H:%M %Z') }}"
+    "{% else %}the run {{ event.resource.name }}{% endif %}"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedDeployment:
+    """A deployment whose scheduled runs are watched.
+
+    Args:
+        id: Id of the deployment.
+        name: Its name.
+        evaluation: Name of the evaluation, as messages say it.
+        pool: Name of its work pool.
+        gaps: Times between two of its runs.
+        patience: Time after which a run that has not started is reported.
+    """
+
+    id: UUID
+    name: str
+    evaluation: str
+    pool: str
+    gaps: Gaps
+    patience: timedelta
+
+    @property
+    def resource(self) -> str:
+        """The deployment as events name it."""
+        return f"prefect.deployment.{self.id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A message of the server, as templates that the event fills in.
+
+    Args:
+        kind: Kind of the problem.
+        title: The message in one line.
+        text: Advice on how to solve it.
+    """
+
+    kind: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recipients:
+    """Blocks on the server that messages are sent to.
+
+    Args:
+        webhooks: Ids of webhook blocks.
+        notifications: Ids of notification blocks.
+    """
+
+    webhooks: tuple[UUID, ...] = ()
+    notifications: tuple[UUID, ...] = ()
+
+    def actions(self, deployment: WatchedDeployment, report: Report) -> list[ActionTypes]:
+        """Return the actions that send a report to all recipients."""
+        payload = _payload(deployment, report)
+        calls: list[ActionTypes] = [CallWebhook(block_document_id=each, payload=payload) for each in self.webhooks]
+        notes = [
+            SendNotification(block_document_id=each, subject=report.title, body=f"{report.title}\n{report.text}")
+            for each in self.notifications
+        ]
+        return [*calls, *notes]
+
+
+def watch_automations(prefix: str, deployment: WatchedDeployment, recipients: Recipients) -> Iterator[AutomationCore]:
+    """Yield the automations that report scheduled runs which did not start or end as they should.
+
+    Args:
+        prefix: Start of the automations' names, to which the kind is added.
+        deployment: Deployment to watch.
+        recipients: Recipients of the reports; without one, nothing is reported.
+    """
+    for report, trigger in _watches(deployment):
+        actions = recipients.actions(deployment, report)
+        if actions:
+            yield AutomationCore(
+                name=f"{prefix}: {report.kind}",
+                description="Report a scheduled run of rag-assay that cannot report itself.",
+                enabled=True,
+                trigger=trigger,
+                actions=actions,
+                owner_resource=deployment.resource,
+            )
+
+
+def watched_event(deployment: WatchedDeployment) -> Event:
+    """Return the event that the next report about a deployment may be sent."""
+    related = {"prefect.resource.role": "deployment", "prefect.resource.id": deployment.resource}
+    return Event.model_validate(
+        {
+            "event": WATCHED,
+            "resource": {"prefect.resource.id": f"{WATCHED}.{deployment.name}"},
+            "related": [related],
+            "payload": {"evaluation": deployment.evaluation},
+        }
+    )
+
+
+def _watches(deployment: WatchedDeployment) -> Iterator[tuple[Report, EventTrigger | SequenceTrigger]]:
+    """Yield the problems of a deployment's runs, each with the trigger that finds it."""
+    patience = max(deployment.patience, _LEAST)
+    evaluation, waited = _literal(deployment.evaluation), describe(patience)
+    start = f"prefect worker start --pool {deployment.pool}"
+    once = "There is no further message until a run has started."
+    yield (
+        Report(
+            kind="late",
+            title=f"evaluation {evaluation} has not run: {_DUE} "
+            "{% if event.resource['prefect.state-name'] == 'Crashed' %}crashed and was not resumed"
+            "{% else %}has not started{% endif %}",
+            text=f"No worker has taken it for {waited}: start one ({start}), or resume the work pool or its queue. "
+            f"{once}",
+        ),
+        SequenceTrigger(
+            triggers=[
+                _seen(deployment, (_STARTED, WATCHED)),
+                _absent(deployment, (f"{_RUN}Late", f"{_RUN}Crashed"), (_STARTED, f"{_RUN}Failed"), patience),
+            ],
+            within=None,
+        ),
+    )
+    longest = deployment.gaps.longest + patience
+    signs = (_STARTED, f"{_RUN}Late")
+    yield (
+        Report(
+            kind="missing",
+            title=f"evaluation {evaluation} has not run: no run was due for {describe(longest)}",
+            text=f"The deployment {deployment.name} or its schedule is paused or removed, or the scheduler of the "
+            f"Prefect server is down. {once}",
+        ),
+        _absent(deployment, (WATCHED, *signs), signs, longest),
+    )
+    period = max(deployment.gaps.shortest, _LEAST) + patience
+    yield (
+        Report(
+            kind="stuck",
+            title=f"evaluation {evaluation} has not finished: {_DUE} has been running for {describe(period)}",
+            text="The next run was due, and waits for it. Look at its log; end it with prefect flow-run cancel "
+            "{{ event.resource.id | replace('prefect.flow-run.', '') }} if it does nothing.",
+        ),
+        _absent(
+            deployment,
+            (_STARTED,),
+            tuple(f"{_RUN}{end}" for end in _ENDS),
+            period,
+            for_each="prefect.resource.id",
+        ),
+    )
+    yield (
+        Report(
+            kind="failed",
+            title=f"evaluation {evaluation} could not be finished: {_DUE} failed before it could report",
+            text="The log of the flow run {{ event.resource.name }} says why: prefect flow-run logs "
+            "{{ event.resource.id | replace('prefect.flow-run.', '') }}. There is no further message until a run has "
+            "ended.",
+        ),
+        SequenceTrigger(
+            triggers=[
+                _seen(deployment, (WATCHED, *(f"{_RUN}{end}" for end in _REPORTED_ENDS))),
+                _seen(deployment, (f"{_RUN}Failed",)),
+            ],
+            within=None,
+        ),
+    )
+
+
+def describe(duration: timedelta) -> str:
+    """Return a duration in words.
+
+    >>> describe(timedelta(minutes=15)), describe(timedelta(hours=24, minutes=15)), describe(timedelta(seconds=90))
+    ('15 minutes', '24 h 15 min', '90 s')
+    """
+    seconds = round(duration.total_seconds())
+    minutes = seconds // 60
+    if minutes < 2 or (seconds % 60 and minutes < 10):
+        return f"{seconds} s"
+    if minutes < 60:
+        return f"{minutes} minutes"
+    return f"{minutes // 60} h" + (f" {minutes % 60} min" if minutes % 60 else "")
+
+
+def _seen(deployment: WatchedDeployment, expected: tuple[str, ...]) -> EventTrigger:
+    """Return a trigger that fires for each of these events."""
+    return EventTrigger(
+        match={"prefect.resource.id": [f"{_RUN}*", f"{WATCHED}.*"]},
+        match_related=_related(deployment),
+        expect=set(expected),
+        posture=Posture.Reactive,
+        threshold=1,
+        within=timedelta(0),
+    )
+
+
+def _absent(
+    deployment: WatchedDeployment,
+    after: tuple[str, ...],
+    expected: tuple[str, ...],
+    within: timedelta,
+    for_each: str = _DEPLOYMENT,
+) -> EventTrigger:
+    """Return a trigger that fires if no expected event follows one of some events in time.
+
+    Without `for_each`, Prefect would fire in every period without such an event, whatever came before.
+    """
+    return EventTrigger(
+        match={"prefect.resource.id": [f"{_RUN}*", f"{WATCHED}.*"]},
+        match_related=_related(deployment),
+        after=set(after),
+        expect=set(expected),
+        for_each={for_each},
+        posture=Posture.Proactive,
+        threshold=1,
+        within=within,
+    )
+
+
+def _related(deployment: WatchedDeployment) -> dict[str, Any]:
+    return {"prefect.resource.role": "deployment", "prefect.resource.id": deployment.resource}
+
+
+def _payload(deployment: WatchedDeployment, report: Report) -> str:
+    """Return a template of the JSON that alerts of runs have too."""
+    fixed: dict[str, Any] = {
+        "name": deployment.evaluation,
+        "index": "",
+        "version": "",
+        "outcome": "missed",
+        "kind": report.kind,
+        "recovered": [],
+        "continuing": [],
+        "baseline": None,
+        "folder": None,
+        "report": None,
+    }
+    constants = ", ".join(f"{json.dumps(name)}: {_json(value)}" for name, value in fixed.items())
+    return (
+        f"{{% set title %}}{report.title}{{% endset %}}{{% set text %}}{report.text}{{% endset %}}"
+        '{"title": {{ title | tojson }}, "text": {{ (title ~ "\\n" ~ text) | tojson }}, '
+        '"worse": [{{ text | tojson }}], '
+        '"flow_run": {{ (event.resource.id | replace("prefect.flow-run.", "")) | tojson }}, '
+        f"{constants}}}"
+    )
+
+
+def _json(value: Any) -> str:
+    return _literal(json.dumps(value)) if isinstance(value, str) else json.dumps(value)
+
+
+def _literal(text: str) -> str:
+    """Return a template that renders as a text which people chose, whatever is in it.
+
+    >>> _literal("plain"), _literal("{{ 7 * 7 }}")
+    ('plain', '{{ "{{ 7 * 7 }}" }}')
+    """
+    return text if not {"{", "}", "%", "#"} & set(text) else f"{{{{ {json.dumps(text, ensure_ascii=False)} }}}}"

@@ -1,0 +1,80 @@
+"""Runs that cannot report themselves, on a pool without a worker: the server sends messages by HTTP and by SMTP.
+
+The runs are due when the server and the worker of the other tests start, so that nothing is waited for here.
+"""
+
+import pytest
+from prefect.client.orchestration import get_client
+
+from deployments.cli._support.doctor_checks import _check_automations
+from deployments.registry.apply import remove
+from deployments.registry.automations import automations_of, pause_reports, stale_automations
+from deployments.registry.changes import Change
+from tests.deployments.served.conftest import Ground, Unattended, until
+
+pytestmark = [pytest.mark.prefect]
+
+
+def test_run_without_a_worker_is_reported_once_by_http_and_mail(ground: Ground, unattended: Unattended) -> None:
+    del ground
+    until(lambda: unattended.of("asleep"), "the report about a run that no worker has started")
+    (alert,) = unattended.of("asleep")
+    assert alert["title"].startswith("evaluation asleep has not run: the run of 20")
+    assert alert["title"].endswith(" UTC has not started")
+    assert "prefect worker start --pool nobody" in alert["text"]
+    mails = until(lambda: [each for each in unattended.mailbox.received if "asleep" in each.subject], "the mail")
+    assert {tuple(each.recipients) for each in mails} == {("team@example.com",)}
+    assert {each.subject for each in mails} == {alert["title"]}
+    assert mails[0].text.splitlines() == alert["text"].splitlines()
+
+
+def test_crash_that_nothing_resumes_and_failure_before_the_flow_are_reported(
+    ground: Ground, unattended: Unattended
+) -> None:
+    del ground
+    until(lambda: len(unattended.of("broken")) == 2, "the reports about a crash and a failure")
+    failed, crashed = sorted((each["title"] for each in unattended.of("broken")), key=len, reverse=True)
+    assert crashed.endswith(" UTC crashed and was not resumed")
+    assert failed.endswith(" UTC failed before it could report")
+
+
+def test_deploying_again_resumes_paused_reports_and_changes_nothing_else(
+    ground: Ground, unattended: Unattended
+) -> None:
+    del ground
+    assert {each.change for each in unattended.first if each.kind == "block"} == {Change.CREATED}
+    with get_client(sync_client=True) as client:
+        names = {each.name: each.enabled for each in automations_of(client, ["evaluate-asleep"])}
+        assert names == {f"rag-assay: evaluate-asleep: {kind}": True for kind in ("late", "missing", "stuck", "failed")}
+        pause_reports(client, "evaluate-asleep")
+    again = unattended.deploy("asleep")
+    assert {each.name: each.change for each in again if each.change is not Change.UNCHANGED} == dict.fromkeys(
+        names, Change.UPDATED
+    )
+
+
+def test_recipients_whose_variables_are_not_set_are_named(ground: Ground, unattended: Unattended) -> None:
+    lacking = unattended.deploy("broken", env={})
+    (hook, mail) = (each.detail for each in lacking if each.kind == "unreported")
+    assert "the webhook gets no message about runs that are missing: env:WATCH_HOOK names an env" in hook
+    assert "the email gets no message about runs that are missing: env:WATCH_MAIL names an env" in mail
+    removed = {each.name for each in lacking if each.change is Change.REMOVED}
+    blocks = {"webhook/rag-assay-evaluate-broken-webhook", "slack-webhook/rag-assay-evaluate-broken-email"}
+    assert removed == blocks | {
+        f"rag-assay: evaluate-broken: {kind}" for kind in ("late", "missing", "stuck", "failed")
+    }
+    (found,) = (each.found for each in _check_automations(ground.url) if each.name == "missing runs")
+    assert "evaluate-broken" in found.rpartition(": ")[2].split(", ")
+    assert "evaluate-asleep" not in found
+
+
+def test_undeploying_removes_blocks_and_automations(ground: Ground, unattended: Unattended) -> None:
+    del ground, unattended
+    shown = remove("-asleep", dry_run=True)
+    done = remove("-asleep", dry_run=False)
+    assert [(each.kind, each.name) for each in shown] == [(each.kind, each.name) for each in done]
+    kinds = [each.kind for each in done if "evaluate-asleep" in each.name]
+    assert kinds == ["automation"] * 4 + ["block"] * 2 + ["deployment"]
+    with get_client(sync_client=True) as client:
+        assert [each.name for each in stale_automations(client) if "asleep" in each.name] == []
+        assert [each.name for each in client.read_block_documents() if "asleep" in (each.name or "")] == []

@@ -1,0 +1,58 @@
+"""Data with no rows, and data that have not changed for long."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.config.run_config import RunConfig
+from flows.monitoring.source_checks import find_source_incidents
+from tasks.history.run_entry import read_run
+from tests.tasks.history.run_folders import START, write_run
+
+
+def sentences(tmp_path: Path, answers: str, deploy: dict[str, Any] | None = None, **tonight: Any) -> list[str]:
+    """Return what is said about the last of the nights whose answers have these digests; `-` is a night that failed."""
+    runs = []
+    for night, digest in enumerate(answers):
+        run: dict[str, Any] = {"stages": {"samples": {"digests": [digest]}}, "bad_row_count": 0}
+        run |= {"status": "failed"} if digest == "-" else {}
+        folder = write_run(tmp_path / f"{night}", night, **run | (tonight if night == len(answers) - 1 else {}))
+        runs.append(read_run(folder))
+    config = RunConfig.model_validate({"deploy": {"stale_days": 3, **(deploy or {})}})
+    found = find_source_incidents(config, folder, runs, START + timedelta(days=night, minutes=1))
+    assert {each.kind for each in found} <= {"source"}
+    return [each.sentence for each in found]
+
+
+@pytest.mark.parametrize(
+    ("answers", "since"),
+    [
+        ("aaaa", "2026-03-01 06:00 UTC, in 4 runs"),
+        ("aaa", None),  # less than three days and a minute
+        ("baaaa", "2026-03-02 06:00 UTC, in 4 runs"),
+        ("aaba", None),
+        ("aaa-a", "2026-03-01 06:00 UTC, in 4 runs"),
+        ("a---a", None),  # two runs are too few to say so
+    ],
+)
+def test_answers_that_stay_the_same_are_reported_with_the_time_since_when(
+    tmp_path: Path, answers: str, since: str | None
+) -> None:
+    found = sentences(tmp_path, answers)
+    if since is None:
+        assert found == []
+    else:
+        (sentence,) = found
+        assert sentence.startswith(f"data/answers.jsonl has had the same responses and contexts since {since}: ")
+
+
+def test_unchanged_answers_are_not_reported_where_nobody_wants_it(tmp_path: Path) -> None:
+    assert sentences(tmp_path, "aaaaaaaa", {"stale_days": 0}) == []
+
+
+def test_run_without_rows_is_reported(tmp_path: Path) -> None:
+    assert sentences(tmp_path / "a", "ab", rows=0) == ["data/answers.jsonl has no rows to evaluate"]
+    found = sentences(tmp_path / "b", "ab", rows=0, bad_row_count=7)
+    assert found == ["data/answers.jsonl has no rows to evaluate; 7 bad rows were left out"]
