@@ -1,0 +1,213 @@
+"""The classes of a diagnosis, each declared once, in the order in which they are tried.
+
+The order follows the pipeline: a refusal first, then what retrieval did, then what the generator did with it. A row
+belongs to the first class whose condition holds. A condition that needs verdicts which the run has not asked for does
+not hold; the diagnosis names what it lacked.
+
+Sources: the failure points of Barnett et al., "Seven Failure Points When Engineering a Retrieval Augmented Generation
+System" (2024), and the checks of claims of Ru et al., "RAGChecker" (2024).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from metric_core import reasons
+from metric_core.columns import RESPONSE
+from metric_core.diagnosis.row_facts import Fact, RowFacts, both, negate
+from metric_core.evidence import Evidence
+from metric_core.stages import Product
+
+
+class Part(StrEnum):
+    """Part of a RAG system that a fault is due to."""
+
+    INDEX = "index"
+    GENERATOR = "generator"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiagnosisClass:
+    """A class of rows.
+
+    Args:
+        name: Name in tables, reports and messages.
+        meaning: Definition in one sentence.
+        applies: Condition on the facts of a row.
+        reads: Products that the condition reads.
+        part: Part of the system that the fault is due to; None for rows without a fault of the answer.
+        is_lost: True if the user has no good answer.
+    """
+
+    name: str
+    meaning: str
+    applies: Callable[[RowFacts], Fact]
+    reads: tuple[Product, ...] = ()
+    part: Part | None = None
+    is_lost: bool = False
+
+
+RIGHTLY_REFUSED = DiagnosisClass(
+    name="rightly refused",
+    meaning="The response declines to answer, and there is no answer: the reference says so, or, without a reference, "
+    "no sentence of the passages helps.",
+    applies=lambda facts: both(
+        facts.declines, facts.reference_declines if facts.has_reference else negate(facts.has_answer)
+    ),
+    reads=(Product.SENTENCE_RELEVANCE,),
+)
+OVER_REFUSED = DiagnosisClass(
+    name="over-refused",
+    meaning="The response declines to answer, although the passages support a claim of the reference or, without a "
+    "reference, a sentence of theirs helps.",
+    applies=lambda facts: both(facts.declines, facts.has_answer),
+    reads=(Product.REFERENCE_CLAIMS_BY_CONTEXTS, Product.SENTENCE_RELEVANCE),
+    part=Part.GENERATOR,
+    is_lost=True,
+)
+PASSAGE_MISSING = DiagnosisClass(
+    name="passage missing",
+    meaning="The passages do not support a claim of the reference, and the response declines, lacks the same claim, or "
+    "makes a claim that the passages do not support; or nothing was retrieved.",
+    applies=lambda facts: negate(facts.has_answer) if facts.declines else facts.missing_points,
+    reads=(
+        *(Product.REFERENCE_CLAIMS_BY_CONTEXTS, Product.REFERENCE_CLAIMS_BY_RESPONSE),
+        Product.RESPONSE_CLAIMS_BY_CONTEXTS,
+    ),
+    part=Part.INDEX,
+    is_lost=True,
+)
+MISLED = DiagnosisClass(
+    name="misled by a passage",
+    meaning="The response lacks a claim of the reference, and makes a claim about the question that the reference does "
+    "not support, but a passage does which supports no claim of the reference.",
+    applies=lambda facts: facts.misleading_claims,
+    reads=(
+        *(Product.RESPONSE_CLAIMS_BY_REFERENCE, Product.CLAIMS_BY_EACH_CONTEXT),
+        Product.REFERENCE_CLAIMS_BY_RESPONSE,
+    ),
+    part=Part.INDEX,
+    is_lost=True,
+)
+CONTRADICTED = DiagnosisClass(
+    name="contradicted",
+    meaning="The response makes claims that neither passages nor reference support, and most of them are about a matter "
+    "on which a sentence of the passages or of the reference says otherwise.",
+    applies=lambda facts: facts.contrary_claims,
+    reads=(
+        *(Product.RESPONSE_CLAIMS_BY_CONTEXTS, Product.RESPONSE_CLAIMS_BY_REFERENCE),
+        Product.REFERENCE_CLAIMS_BY_RESPONSE,
+    ),
+    part=Part.GENERATOR,
+    is_lost=True,
+)
+UNSUPPORTED = DiagnosisClass(
+    name="unsupported",
+    meaning="The response makes a claim that the passages do not support, on a matter of which they say nothing.",
+    applies=lambda facts: facts.unsupported_claims,
+    reads=(Product.RESPONSE_CLAIMS_BY_CONTEXTS,),
+    part=Part.GENERATOR,
+    is_lost=True,
+)
+PASSAGE_IGNORED = DiagnosisClass(
+    name="passage ignored",
+    meaning="The passages support a claim of the reference that the response lacks.",
+    applies=lambda facts: facts.ignored_points,
+    reads=(Product.REFERENCE_CLAIMS_BY_CONTEXTS, Product.REFERENCE_CLAIMS_BY_RESPONSE),
+    part=Part.GENERATOR,
+    is_lost=True,
+)
+BADLY_RANKED = DiagnosisClass(
+    name="badly ranked",
+    meaning="Nothing is wrong with the answer, but the first passage is useless and a later one is useful.",
+    applies=lambda facts: both(facts.is_known_good, facts.useful_passage_is_lower),
+    reads=(Product.USEFULNESS_FOR_REFERENCE, Product.USEFULNESS_FOR_RESPONSE),
+    part=Part.INDEX,
+)
+ANSWERED = DiagnosisClass(
+    name="answered",
+    meaning="The response has all claims of the reference, its own claims have support, or both, and no other class "
+    "applies.",
+    applies=lambda facts: facts.is_known_good,
+    reads=(Product.RESPONSE_CLAIMS_BY_CONTEXTS, Product.REFERENCE_CLAIMS_BY_RESPONSE),
+)
+
+CLASSES = (
+    *(RIGHTLY_REFUSED, OVER_REFUSED, PASSAGE_MISSING, MISLED, CONTRADICTED, UNSUPPORTED, PASSAGE_IGNORED),
+    *(BADLY_RANKED, ANSWERED),
+)
+"""All classes, in the order in which they are tried."""
+
+BY_NAME = {each.name: each for each in CLASSES}
+
+UNDIAGNOSED = "undiagnosed"
+"""Name of the rows without a class in counts and tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """The diagnosis of a row.
+
+    Args:
+        name: Name of the class; None if the row cannot be diagnosed.
+        reason: Reason why it cannot; None otherwise.
+        lacking: Products that could have shown another fault and that the run has not asked for.
+        declines: True if the response declines to answer.
+        is_judged_refusal: True if the judge's answer says whether it declines, and not the forms of refusals.
+    """
+
+    name: str | None
+    reason: str | None = None
+    lacking: tuple[Product, ...] = ()
+    declines: bool = False
+    is_judged_refusal: bool = False
+
+
+def diagnose(evidence: Evidence, products: frozenset[Product]) -> Diagnosis:
+    """Return the diagnosis of a row.
+
+    Args:
+        evidence: Products of the row.
+        products: Products that the run has asked for, with those that they are computed from.
+
+    >>> from metric_core.guides.guide import judge
+    >>> from metric_core.records import Sample, Side
+    >>> row = Sample(response="It opens at ten.", retrieved_contexts=("It opens at nine.",), reference="At nine.")
+    >>> evidence = judge(row, {Side.RESPONSE: {"It opens at ten.": {"contexts": 0.0}}})
+    >>> diagnose(evidence, frozenset({Product.RESPONSE_CLAIMS, Product.RESPONSE_CLAIMS_BY_CONTEXTS})).name
+    'contradicted'
+    >>> diagnose(evidence, frozenset()).reason
+    'lacks verdicts: response claims by all contexts, reference claims by response'
+    """
+    response = evidence.sample.response
+    if response is None or not response.strip():
+        return Diagnosis(None, reasons.missing_column(RESPONSE) if response is None else reasons.empty_column(RESPONSE))
+    facts = RowFacts(evidence, products)
+    found = _first(facts)
+    known = {"declines": facts.declines, "is_judged_refusal": facts.is_judged_refusal}
+    if found is not None:
+        return Diagnosis(found.name, None, tuple(facts.lacking), **known)
+    return Diagnosis(None, _explain(facts), tuple(facts.lacking), **known)
+
+
+def _first(facts: RowFacts) -> DiagnosisClass | None:
+    for each in CLASSES:
+        is_good = not each.is_lost and each is not RIGHTLY_REFUSED
+        if is_good and (facts.declines or facts.failed or facts.lost_points):
+            return None  # a fault that is not known cannot be excluded
+        if each.applies(facts):
+            return each
+    return None
+
+
+def _explain(facts: RowFacts) -> str:
+    """Return why a row has no class."""
+    if facts.failed:
+        return reasons.NO_USABLE_VERDICT
+    if facts.makes_claims is False and not facts.declines and not facts.lost_points:
+        return reasons.NO_RESPONSE_CLAIMS
+    wanted: tuple[Product, ...] = (Product.RESPONSE_CLAIMS_BY_CONTEXTS, Product.REFERENCE_CLAIMS_BY_RESPONSE)
+    if facts.declines or facts.lost_points:
+        wanted = (Product.REFERENCE_CLAIMS_BY_CONTEXTS if facts.has_reference else Product.SENTENCE_RELEVANCE,)
+    lacking = [product for product in wanted if product in facts.lacking]
+    return f"lacks verdicts: {', '.join(lacking or wanted)}"

@@ -1,0 +1,361 @@
+"""Facts about one row that its diagnosis is decided by, each true, false, or unknown.
+
+A fact is unknown where the run has not asked for the verdicts that it needs, or where the judge gave no usable one. A
+verdict given as a probability counts as yes from 0.5 on.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
+
+from metric_core.diagnosis.overlap import SAME_MATTER, covered, trigrams
+from metric_core.diagnosis.refusal_forms import declines, split_sentences
+from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, Evidence, context_premise
+from metric_core.judge_questions import NO, YES
+from metric_core.records import Side, Support, VerdictKind
+from metric_core.stages import Product, closure
+
+Fact: TypeAlias = bool | None
+"""True, false, or None if unknown."""
+
+RESPONSE_REFUSAL, REFERENCE_REFUSAL = "refusal", "refusal_of_reference"
+"""Names of the rating questions whether response and reference decline to answer."""
+
+_YES = 0.5
+_CLOSURES = {product: closure([product]) for product in Product}
+
+
+def any_fact(facts: Iterable[Fact]) -> Fact:
+    """Return whether any fact is true; unknown if none is and one is unknown.
+
+    >>> any_fact([False, None]), any_fact([True, None]), any_fact([])
+    (None, True, False)
+    """
+    known = list(facts)
+    return True if True in known else None if None in known else False
+
+
+def both(first: Fact, second: Fact) -> Fact:
+    """Return whether both facts are true; unknown if neither is false and one is unknown.
+
+    >>> both(True, None), both(False, None), both(True, True)
+    (None, False, True)
+    """
+    if first is False or second is False:
+        return False
+    return None if first is None or second is None else True
+
+
+def negate(fact: Fact) -> Fact:
+    """Return the opposite of a fact; an unknown one stays unknown.
+
+    >>> negate(True), negate(None)
+    (False, None)
+    """
+    return None if fact is None else not fact
+
+
+@dataclass(eq=False)
+class RowFacts:
+    """The facts about one row; each is computed when it is first read.
+
+    Args:
+        evidence: Products of the row, with the verdicts as labels or as probabilities.
+        products: Products that the run has asked for.
+        lacking: Products that a fact needed and the run has not asked for; filled as facts are read.
+        failed: Products that a fact needed and the judge gave no usable answer for; filled as facts are read.
+    """
+
+    evidence: Evidence
+    products: frozenset[Product]
+    lacking: dict[Product, None] = field(default_factory=dict)
+    failed: dict[Product, None] = field(default_factory=dict)
+
+    @property
+    def has_reference(self) -> bool:
+        """Whether the row has a reference that is not blank."""
+        return bool((self.evidence.sample.reference or "").strip())
+
+    @cached_property
+    def declines(self) -> bool:
+        """Whether the response declines to answer.
+
+        The judge's answer counts if a metric has asked for it, or if the judge finds no claim in the response and
+        calls every question regenerated from it noncommittal. Otherwise the forms of refusals decide.
+        """
+        rated = self._rating(RESPONSE_REFUSAL)
+        return self._avoids_an_answer if rated is None else rated
+
+    @cached_property
+    def reference_declines(self) -> bool:
+        """Whether the reference says that the question has no answer."""
+        rated = self._rating(REFERENCE_REFUSAL)
+        return declines(self.evidence.sample.reference or "") if rated is None else rated
+
+    @property
+    def is_judged_refusal(self) -> bool:
+        """Whether a rating of the judge decided if the response declines."""
+        return self._rating(RESPONSE_REFUSAL) is not None
+
+    @cached_property
+    def makes_claims(self) -> Fact:
+        """Whether the response makes claims."""
+        if not self._was_asked(Product.RESPONSE_CLAIMS):
+            return None
+        return self._read(Product.RESPONSE_CLAIMS) and bool(self.evidence.claims.get(Side.RESPONSE))
+
+    @cached_property
+    def nothing_retrieved(self) -> Fact:
+        """Whether the row has no passages; unknown if the data has no column for them."""
+        contexts = self.evidence.sample.retrieved_contexts
+        return None if contexts is None else not any(text.strip() for text in contexts)
+
+    @cached_property
+    def claims_in_passages(self) -> Sequence[Fact] | None:
+        """Whether the passages support each claim of the response."""
+        return self._supports(Side.RESPONSE, ALL_CONTEXTS, Product.RESPONSE_CLAIMS_BY_CONTEXTS)
+
+    @cached_property
+    def claims_in_reference(self) -> Sequence[Fact] | None:
+        """Whether the reference supports each claim of the response."""
+        return self._supports(Side.RESPONSE, BY_REFERENCE, Product.RESPONSE_CLAIMS_BY_REFERENCE)
+
+    @cached_property
+    def points_in_passages(self) -> Sequence[Fact] | None:
+        """Whether the passages support each claim of the reference."""
+        if self.nothing_retrieved and Product.REFERENCE_CLAIMS_BY_CONTEXTS not in self.products:
+            return (False,) if self.has_reference else None
+        return self._supports(Side.REFERENCE, ALL_CONTEXTS, Product.REFERENCE_CLAIMS_BY_CONTEXTS)
+
+    @cached_property
+    def points_in_response(self) -> Sequence[Fact] | None:
+        """Whether the response supports each claim of the reference."""
+        return self._supports(Side.REFERENCE, BY_RESPONSE, Product.REFERENCE_CLAIMS_BY_RESPONSE)
+
+    @cached_property
+    def passages_help(self) -> Fact:
+        """Whether a sentence of the passages helps to answer the user question."""
+        if self.nothing_retrieved:
+            return False
+        if not self._was_asked(Product.SENTENCE_RELEVANCE):
+            return None
+        if not self._read(Product.SENTENCE_RELEVANCE):
+            return None
+        return any_fact(_is_yes(support) for support in self.evidence.relevance())
+
+    @cached_property
+    def has_answer(self) -> Fact:
+        """Whether the passages hold an answer: a claim of the reference, or without one a sentence that helps."""
+        if not self.has_reference:
+            return self.passages_help
+        if self.reference_declines:
+            return False
+        points = self.points_in_passages
+        return None if points is None else any_fact(points)
+
+    @cached_property
+    def lost_points(self) -> Fact:
+        """Whether the response lacks a claim of the reference."""
+        if not self.has_reference or self.reference_declines:
+            return False
+        points = self.points_in_response
+        return None if points is None else any_fact(map(negate, points))
+
+    @cached_property
+    def unsupported_claims(self) -> Fact:
+        """Whether the passages do not support a claim of the response."""
+        claims = self.claims_in_passages
+        return None if claims is None else any_fact(map(negate, claims))
+
+    @cached_property
+    def missing_points(self) -> Fact:
+        """Whether the passages lack a claim of the reference, and the answer suffers from it.
+
+        It suffers if the response lacks the same claim, or makes a claim that the passages do not support. If the run
+        has not asked for that, what the passages lack is all that is known, and counts. Without a reference, only a row
+        without passages is known to lack one.
+        """
+        if not self.has_reference:
+            return self.nothing_retrieved
+        if self.reference_declines:
+            return False
+        passages, response = self.points_in_passages, self.points_in_response
+        missing = None if passages is None else any_fact(map(negate, passages))
+        if missing is not True or passages is None:
+            return missing
+        if response is None and Product.REFERENCE_CLAIMS_BY_RESPONSE not in self.products:
+            return True
+        if response is not None and len(response) == len(passages):
+            lost = any_fact(both(negate(p), negate(r)) for p, r in zip(passages, response, strict=True))
+        else:
+            lost = self.lost_points
+        return any_fact([lost, self.unsupported_claims])
+
+    @cached_property
+    def misleading_claims(self) -> Fact:
+        """Whether a passage without any claim of the reference supports a claim that the reference does not support.
+
+        The claim must be about the question: a claim about another matter is not a wrong answer to it.
+        """
+        contexts = self.evidence.sample.retrieved_contexts or ()
+        wrong = self.claims_in_reference
+        if not self.has_reference or self.reference_declines or not contexts:
+            return False
+        each = self._each_context
+        if wrong is None or each is None:
+            return None
+        by_context, relevant = each
+        matter = trigrams(f"{self.evidence.sample.user_input or ''} {self.evidence.sample.reference or ''}")
+        found = [
+            any_fact(both(supports[number], negate(relevant[i])) for i, supports in enumerate(by_context))
+            for number, (claim, in_reference) in enumerate(zip(self._claims, wrong, strict=True))
+            if in_reference is False and covered(trigrams(claim), matter) >= SAME_MATTER
+        ]
+        return both(any_fact(found), True if self.lost_points is None else self.lost_points)
+
+    @cached_property
+    def contrary_claims(self) -> Fact:
+        """Whether the response says otherwise than passages or reference: most of its unsupported claims do.
+
+        A claim says otherwise if it has no support and a sentence of the passages or of the reference is about the
+        same matter.
+        """
+        in_passages, in_reference = self.claims_in_passages, self.claims_in_reference
+        if in_passages is None and (in_reference is None or self.lost_points is not True):
+            return None
+        passages = in_reference if in_passages is None else in_passages
+        references = [None] * len(passages or ()) if in_reference is None else in_reference
+        texts = (self.evidence.sample.reference or "", *(self.evidence.sample.retrieved_contexts or ()))
+        sentences = [trigrams(sentence) for text in texts for sentence in split_sentences(text)]
+        contrary = other = 0
+        for claim, passage, reference in zip(self._claims, passages or (), references, strict=True):
+            if passage is False and reference is not True:
+                grams = trigrams(claim)
+                if any(covered(grams, sentence) >= SAME_MATTER for sentence in sentences):
+                    contrary += 1
+                else:
+                    other += 1
+        return contrary > other
+
+    @cached_property
+    def ignored_points(self) -> Fact:
+        """Whether the passages support a claim of the reference that the response lacks."""
+        if self.lost_points is False:
+            return False
+        response, passages = self.points_in_response, self.points_in_passages
+        if response is None or passages is None or len(response) != len(passages):
+            return None
+        return any_fact(both(p, negate(r)) for p, r in zip(passages, response, strict=True))
+
+    @cached_property
+    def useful_passage_is_lower(self) -> Fact:
+        """Whether the first passage is useless and a later one is useful."""
+        useful = self._usefulness
+        if useful is None:
+            return None
+        return both(negate(useful[0]), any_fact(useful[1:])) if useful else False
+
+    @property
+    def is_known_good(self) -> bool:
+        """Whether enough is known to call an answer good: its claims have support, or it has those of the reference."""
+        has_support = self.unsupported_claims is False and self.makes_claims is True
+        has_points = self.has_reference and not self.reference_declines and self.lost_points is False
+        return has_support or has_points
+
+    @property
+    def _claims(self) -> Sequence[str]:
+        return tuple(self.evidence.claims.get(Side.RESPONSE, {}).values())
+
+    @cached_property
+    def _avoids_an_answer(self) -> bool:
+        questions = self.evidence.questions or ()
+        if self.makes_claims is False and questions and all(question.noncommittal for question in questions):
+            return True
+        return declines(self.evidence.sample.response or "")
+
+    @cached_property
+    def _each_context(self) -> tuple[Sequence[Sequence[Fact]], Sequence[Fact]] | None:
+        """The support of each claim of the response by each passage, and whether each passage supports the reference.
+
+        A verdict that noise sensitivity did not need is unknown; a passage without any counts as one that does.
+        """
+        sides = (
+            (Side.RESPONSE, Product.RESPONSE_CLAIMS_BY_EACH_CONTEXT),
+            (Side.REFERENCE, Product.REFERENCE_CLAIMS_BY_EACH_CONTEXT),
+        )
+        if Product.CLAIMS_BY_EACH_CONTEXT not in self.products and not all(p in self.products for _, p in sides):
+            self.lacking[Product.CLAIMS_BY_EACH_CONTEXT] = None
+            return None
+        count = len(self.evidence.sample.retrieved_contexts or ())
+        response, reference = (
+            [
+                [
+                    _is_yes(self.evidence.verdicts.get((VerdictKind.SUPPORT, claim, context_premise(i))))
+                    for claim in self.evidence.claims.get(side, {})
+                ]
+                for i in range(count)
+            ]
+            for side, _ in sides
+        )
+        return response, [any_fact(verdicts) if any_known(verdicts) else True for verdicts in reference]
+
+    @cached_property
+    def _usefulness(self) -> Sequence[Fact] | None:
+        kinds = {
+            VerdictKind.USEFULNESS_FOR_REFERENCE: Product.USEFULNESS_FOR_REFERENCE,
+            VerdictKind.USEFULNESS_FOR_RESPONSE: Product.USEFULNESS_FOR_RESPONSE,
+        }
+        if self.evidence.sample.retrieved_contexts is None:
+            return None
+        for kind, product in kinds.items():
+            if product in self.products and self._read(product):
+                return [_is_yes(support) for support in self.evidence.usefulness(kind)]
+        self._was_asked(Product.USEFULNESS_FOR_REFERENCE)
+        return None
+
+    def _supports(self, side: Side, premise: str, product: Product) -> Sequence[Fact] | None:
+        sample = self.evidence.sample
+        column = {ALL_CONTEXTS: sample.retrieved_contexts, BY_REFERENCE: sample.reference, BY_RESPONSE: sample.response}
+        if side is Side.REFERENCE and not self.has_reference:
+            return None
+        if column[premise] is None or (premise == BY_REFERENCE and not self.has_reference):
+            return None
+        if not self._was_asked(product) or not self._read(product):
+            return None
+        facts = [_is_yes(support) for support in self.evidence.supports(side, premise, product)]
+        if None in facts:
+            self.failed[product] = None
+        return facts
+
+    def _was_asked(self, product: Product) -> bool:
+        if product not in self.products:
+            self.lacking[product] = None
+        return product in self.products
+
+    def _read(self, product: Product) -> bool:
+        """Return whether the row has a product that the run has asked for."""
+        if any(part in _CLOSURES[product] for part in self.evidence.gaps):
+            self.failed[product] = None
+            return False
+        return True
+
+    def _rating(self, template: str) -> bool | None:
+        values = {
+            rating.value for ratings in self.evidence.ratings.values() for rating in ratings if rating.template == template
+        }
+        labels = values & {YES, NO}
+        return None if len(labels) != 1 else labels == {YES}
+
+
+def any_known(facts: Iterable[Fact]) -> bool:
+    """Return whether any fact is known.
+
+    >>> any_known([None, False]), any_known([None])
+    (True, False)
+    """
+    return any(fact is not None for fact in facts)
+
+
+def _is_yes(support: Support) -> Fact:
+    return None if support is None else support >= _YES
