@@ -78,6 +78,7 @@ class QuestionKind(StrEnum):
     CRITERIA_NUMBER = "criteria_number"
     RUBRIC = "rubric"
     INSTANCE_RUBRIC = "instance_rubric"
+    REFUSAL = "refusal"
     EXPLANATION = "explanation"
     RATING_EXPLANATION = "rating_explanation"
 
@@ -95,6 +96,7 @@ RATING_KINDS = (
     QuestionKind.CRITERIA_NUMBER,
     QuestionKind.RUBRIC,
     QuestionKind.INSTANCE_RUBRIC,
+    QuestionKind.REFUSAL,
 )
 """Kinds of question that a metric can ask about a sample as a whole."""
 
@@ -286,6 +288,7 @@ _SUBJECTS: dict[str, str] = {
     QuestionKind.CONTEXT_RELEVANCE_2: "how relevant the context is to the question",
     QuestionKind.GROUNDEDNESS_1: "how well the response is grounded in the context",
     QuestionKind.GROUNDEDNESS_2: "how well the response is grounded in the context",
+    QuestionKind.REFUSAL: "whether the response declines to answer the question",
 }
 """Subjects of the ratings whose prompt alone says what is rated."""
 
@@ -326,6 +329,11 @@ def ask_usefulness_for_response(context: str, user_input: str, response: str) ->
     """Ask whether the passage is useful for arriving at the response: yes or no."""
     texts = {CONTEXT: context, USER_INPUT: user_input, RESPONSE: response}
     return ChoiceQuestion(QuestionKind.USEFULNESS_FOR_RESPONSE, texts, YES_NO)
+
+
+def ask_refusal(user_input: str, response: str) -> ChoiceQuestion:
+    """Ask whether a response (or a reference) declines to answer the user question: yes or no."""
+    return ChoiceQuestion(QuestionKind.REFUSAL, {USER_INPUT: user_input, RESPONSE: response}, YES_NO)
 
 
 def ask_relevant_sentences(sentences: Sequence[str], user_input: str) -> GenerateQuestion:

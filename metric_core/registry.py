@@ -24,6 +24,7 @@ from metric_core.metrics.reference_contexts import (
     NON_LLM_CONTEXT_PRECISION,
     NON_LLM_CONTEXT_RECALL,
 )
+from metric_core.metrics.refusals import ABSTENTION_ACCURACY, OVER_REFUSAL
 from metric_core.metrics.rubrics import INSTANCE_RUBRICS, RUBRICS
 from metric_core.metrics.string_similarity import STRING_SIMILARITY
 from metric_core.parsing.metric_text import parse_metrics
@@ -47,6 +48,8 @@ METRICS: dict[str, Metric] = {
         ANSWER_CORRECTNESS,
         FACTUAL_CORRECTNESS,
         NOISE_SENSITIVITY,
+        ABSTENTION_ACCURACY,
+        OVER_REFUSAL,
         NV_ACCURACY,
         NV_CONTEXT_RELEVANCE,
         NV_RESPONSE_GROUNDEDNESS,

@@ -91,8 +91,8 @@ MISLED = DiagnosisClass(
 )
 CONTRADICTED = DiagnosisClass(
     name="contradicted",
-    meaning="The response makes claims that neither passages nor reference support, and most of them are about a matter "
-    "on which a sentence of the passages or of the reference says otherwise.",
+    meaning="The response makes claims that neither passages nor reference support, and most of them are about a "
+    "matter on which a sentence of the passages or of the reference says otherwise.",
     applies=lambda facts: facts.contrary_claims,
     reads=(
         *(Product.RESPONSE_CLAIMS_BY_CONTEXTS, Product.RESPONSE_CLAIMS_BY_REFERENCE),

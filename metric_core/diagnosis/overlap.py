@@ -23,12 +23,12 @@ def trigrams(text: str) -> frozenset[str]:
     return frozenset(line[i : i + 3] for i in range(len(line) - 2))
 
 
-def covered(claim: Collection[str], text: Collection[str]) -> float:
+def coverage(claim: Collection[str], text: Collection[str]) -> float:
     """Return the share of a claim's trigrams that a text has; 0 for a claim without any.
 
-    >>> covered(trigrams("The fee is 40 euros."), trigrams("The fee is 60 euros a year.")) > SAME_MATTER
+    >>> coverage(trigrams("The fee is 40 euros."), trigrams("The fee is 60 euros a year.")) > SAME_MATTER
     True
-    >>> covered(trigrams("Lunch is free on Mondays."), trigrams("The fee is 60 euros a year.")) < SAME_MATTER
+    >>> coverage(trigrams("Lunch is free on Mondays."), trigrams("The fee is 60 euros a year.")) < SAME_MATTER
     True
     """
     return sum(gram in text for gram in claim) / len(claim) if claim else 0.0

@@ -9,18 +9,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
-from metric_core.diagnosis.overlap import SAME_MATTER, covered, trigrams
+from metric_core.diagnosis.overlap import SAME_MATTER, coverage, trigrams
 from metric_core.diagnosis.refusal_forms import declines, split_sentences
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, Evidence, context_premise
 from metric_core.judge_questions import NO, YES
+from metric_core.metrics.refusals import OF_REFERENCE, OF_RESPONSE
 from metric_core.records import Side, Support, VerdictKind
 from metric_core.stages import Product, closure
 
 Fact: TypeAlias = bool | None
 """True, false, or None if unknown."""
-
-RESPONSE_REFUSAL, REFERENCE_REFUSAL = "refusal", "refusal_of_reference"
-"""Names of the rating questions whether response and reference decline to answer."""
 
 _YES = 0.5
 _CLOSURES = {product: closure([product]) for product in Product}
@@ -84,19 +82,19 @@ class RowFacts:
         The judge's answer counts if a metric has asked for it, or if the judge finds no claim in the response and
         calls every question regenerated from it noncommittal. Otherwise the forms of refusals decide.
         """
-        rated = self._rating(RESPONSE_REFUSAL)
+        rated = self._rating(OF_RESPONSE)
         return self._avoids_an_answer if rated is None else rated
 
     @cached_property
     def reference_declines(self) -> bool:
         """Whether the reference says that the question has no answer."""
-        rated = self._rating(REFERENCE_REFUSAL)
+        rated = self._rating(OF_REFERENCE)
         return declines(self.evidence.sample.reference or "") if rated is None else rated
 
     @property
     def is_judged_refusal(self) -> bool:
         """Whether a rating of the judge decided if the response declines."""
-        return self._rating(RESPONSE_REFUSAL) is not None
+        return self._rating(OF_RESPONSE) is not None
 
     @cached_property
     def makes_claims(self) -> Fact:
@@ -210,7 +208,7 @@ class RowFacts:
         found = [
             any_fact(both(supports[number], negate(relevant[i])) for i, supports in enumerate(by_context))
             for number, (claim, in_reference) in enumerate(zip(self._claims, wrong, strict=True))
-            if in_reference is False and covered(trigrams(claim), matter) >= SAME_MATTER
+            if in_reference is False and coverage(trigrams(claim), matter) >= SAME_MATTER
         ]
         return both(any_fact(found), True if self.lost_points is None else self.lost_points)
 
@@ -232,7 +230,7 @@ class RowFacts:
         for claim, passage, reference in zip(self._claims, passages or (), references, strict=True):
             if passage is False and reference is not True:
                 grams = trigrams(claim)
-                if any(covered(grams, sentence) >= SAME_MATTER for sentence in sentences):
+                if any(coverage(grams, sentence) >= SAME_MATTER for sentence in sentences):
                     contrary += 1
                 else:
                     other += 1
@@ -341,10 +339,8 @@ class RowFacts:
         return True
 
     def _rating(self, template: str) -> bool | None:
-        values = {
-            rating.value for ratings in self.evidence.ratings.values() for rating in ratings if rating.template == template
-        }
-        labels = values & {YES, NO}
+        ratings = (rating for given in self.evidence.ratings.values() for rating in given)
+        labels = {rating.value for rating in ratings if rating.template == template} & {YES, NO}
         return None if len(labels) != 1 else labels == {YES}
 
 

@@ -2,8 +2,13 @@
 
 from collections.abc import Mapping
 
-from metric_core.guides import claim_guides, rating_guides, text_guides
+from metric_core.guides import claim_guides, rating_guides, refusal_guides, text_guides
 from metric_core.guides.guide import Guide
 
-GUIDES: Mapping[str, Guide] = {**claim_guides.GUIDES, **text_guides.GUIDES, **rating_guides.GUIDES}
+GUIDES: Mapping[str, Guide] = {
+    **claim_guides.GUIDES,
+    **text_guides.GUIDES,
+    **rating_guides.GUIDES,
+    **refusal_guides.GUIDES,
+}
 """Name of a metric -> its guide."""

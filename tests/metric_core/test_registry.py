@@ -4,6 +4,7 @@ import pytest
 
 from metric_core.columns import COLUMNS
 from metric_core.errors import MetricParameterError, UnknownMetricError
+from metric_core.judge_questions import QuestionKind
 from metric_core.metric import Metric
 from metric_core.registry import METRICS, default_suite, parse_request, resolve
 from metric_core.stages import PRODUCTS, Product, closure
@@ -100,7 +101,8 @@ def test_text_that_cannot_be_used_is_refused(text: str, message: str) -> None:
 def test_the_default_suite_asks_for_nothing_but_columns() -> None:
     names = [request.metric.name for request in default_suite(set(COLUMNS))]
     user_defined = {"aspect_critic", "discrete_criteria", "numeric_criteria", "rubrics", "string_similarity"}
-    assert names == [name for name in METRICS if name not in user_defined]
+    on_request = user_defined | {"abstention_accuracy", "over_refusal"}  # two more questions per row
+    assert names == [name for name in METRICS if name not in on_request]
 
 
 def test_the_default_suite_leaves_out_what_lacks_a_column() -> None:
@@ -115,7 +117,9 @@ def test_declarations_hold_together(metric: Metric) -> None:
     request = metric.request(parameters_for(metric))
     made_from = {column for product in closure(request.products) for column in PRODUCTS[product].columns}
     assert made_from <= set(request.columns) <= set(COLUMNS)
-    assert (metric.ratings is not None) == (Product.RATINGS in request.products) == metric.language_model
+    assert (metric.ratings is not None) == (Product.RATINGS in request.products)
+    by_forms = metric.question_kinds == (QuestionKind.REFUSAL,)  # the one rating that needs no language model
+    assert metric.language_model == (metric.ratings is not None and not by_forms)
     assert metric.summary.endswith(".")
     assert metric.name == metric.name.casefold()
 

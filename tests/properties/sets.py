@@ -46,7 +46,7 @@ REQUESTS: dict[str, list[MetricRequest]] = {
 UNORDERED = {
     "faithfulness", "answer_relevancy", "context_recall", "non_llm_context_recall", "id_context_precision",
     "id_context_recall", "context_relevancy", "context_entity_recall", "answer_correctness", "factual_correctness",
-    "noise_sensitivity",
+    "noise_sensitivity", "abstention_accuracy", "over_refusal",
 }  # fmt: skip
 """The order of claims, sentences, questions, entities and reference contexts does not matter."""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from metric_core import judge_questions, reasons
+from metric_core.diagnosis.refusal_forms import declines
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.embedders.protocol import Embedder
@@ -26,7 +27,7 @@ from tasks.languages.scripts import is_mostly_latin
 from tasks.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.runtime.usage import Usage
 
-VERSION = 2
+VERSION = 3
 """Increase it whenever the rules would give another answer to the same question."""
 
 _NOTE = (
@@ -53,6 +54,8 @@ _GENERATED = frozenset({QuestionKind.CLAIMS, QuestionKind.QUESTIONS, QuestionKin
 class BuiltinJudge:
     """A judge for claims, verdicts, usefulness and relevance; all other questions need a language model.
 
+    Refusals are recognized by a short list of forms: see `metric_core.diagnosis.refusal_forms`.
+
     Deterministic and thread-safe.
 
     Args:
@@ -75,7 +78,7 @@ class BuiltinJudge:
 
     def can_answer(self, kind: Kind) -> bool:
         """Return whether the judge can answer questions of this kind."""
-        return kind in _CHOICES or kind in _GENERATED
+        return kind in _CHOICES or kind in _GENERATED or kind is QuestionKind.REFUSAL
 
     def fingerprint(self, kind: Kind) -> str:
         """Return a digest of the weights, the version of the rules, the embedder and the pipeline."""
@@ -157,7 +160,12 @@ class BuiltinJudge:
 
 
 def _answer_unread(question: ChoiceQuestion) -> float | str:
-    """Return the probability of yes for a text that stands in the context verbatim, else why there is none."""
+    """Return the probability of yes for a text that needs no model, else why there is none.
+
+    Refusals are recognized by their forms; of other texts in other scripts, one that stands in the context verbatim.
+    """
+    if question.kind is QuestionKind.REFUSAL:
+        return float(declines(question.texts[judge_questions.RESPONSE]))
     if question.kind not in _CHOICES:
         return reasons.NEEDS_LANGUAGE_MODEL
     return _VERBATIM if stands_verbatim(question) else reasons.UNKNOWN_SCRIPT_TO_JUDGE

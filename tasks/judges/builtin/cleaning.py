@@ -2,6 +2,7 @@
 
 import re
 
+from metric_core.diagnosis.refusal_forms import is_refusal
 from tasks.recognizers.text_layout import CITATION
 
 
@@ -29,23 +30,6 @@ _COURTESY = _any(
     r"\b(?:let me know|feel free to ask|happy to help|glad to help|is there anything else)\b",
     r"^here(?: is|'s| are) (?:the|a|an|some|what|your)\b[^.]*:$",
 )
-_EVASION = _any(
-    r"\b(?:i|we)(?:'m| am| are|'re)? (?:do not|don't|did not|didn't|can ?not|can't|could not|couldn't|not|unable to)"
-    r"(?: \w+)? (?:know|sure|certain|find|answer|determine|have|aware|provide|give|tell|say|locate|able|see|help)\b",
-    r"\b(?:i|we)(?:'m| am| are|'re) (?:unable|unsure|uncertain)\b",
-    rf"\b{_SOURCE}\b[^.;]{{0,40}}? (?:do|does|did|is|are|was|were)(?: not|n't) (?:\w+ )?(?:contain|provide|mention"
-    r"|include|specif|state|say|address|give|discuss|enough|sufficient|available|have|indicate|clear|explicit)",
-    r"\bthere(?: is|'s| are| was) (?:no|not enough|not any|insufficient)(?: \w+){0,3}? "
-    rf"(?:{_SOURCE}|mention|details?|evidence|answer)\b",
-    r"\bthere(?: is|'s) no [^.;]{0,60} (?:mentioned|specified|stated|provided)\b",
-    r"\bno (?:\w+ ){0,2}(?:information|mention|details?|answer)(?: \w+){0,4} (?:provided|given|available|found)\b",
-    r"\bnot (?:\w+ )?(?:mentioned|specified|stated|provided|given|available|found|discussed|included|addressed|clear)"
-    r" (?:in|by|from) (?:the|this|these|any)\b",
-    r"\b(?:can ?not|could not|can't|couldn't) be (?:determined|answered|found|inferred|verified)\b",
-    r"\binsufficient (?:information|context|data)\b",
-    r"^(?:it is|it's|that is|this is) (?:unclear|unknown|not known|not clear)\b",
-    r"^(?:unknown|n/?a|not sure|no answer|none|no idea|no information)\W*$",
-)
 
 
 def clean(sentence: str) -> str:
@@ -68,13 +52,4 @@ def makes_no_claim(sentence: str) -> bool:
     """
     if not any(character.isalnum() for character in sentence):
         return True
-    return sentence.endswith(_QUESTION_MARKS) or _COURTESY.search(sentence) is not None or is_evasive(sentence)
-
-
-def is_evasive(sentence: str) -> bool:
-    """Return whether a cleaned sentence avoids an answer.
-
-    >>> is_evasive("The provided documents do not contain the answer.")
-    True
-    """
-    return _EVASION.search(sentence.replace("\u2019", "'")) is not None
+    return sentence.endswith(_QUESTION_MARKS) or _COURTESY.search(sentence) is not None or is_refusal(sentence)

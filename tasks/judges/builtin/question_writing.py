@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 
-from tasks.judges.builtin.cleaning import clean, is_evasive, makes_no_claim
+from metric_core.diagnosis.refusal_forms import is_refusal
+from tasks.judges.builtin.cleaning import clean, makes_no_claim
 from tasks.recognizers.spacy_pipeline import Parse, ParsedWord, SpacyPipeline
 
 _SUBJECTS = frozenset({"nsubj", "nsubjpass", "csubj", "csubjpass", "expl"})
@@ -115,6 +116,6 @@ def _ask(*parts: str) -> str:
 
 def _is_noncommittal(sentences: Sequence[str]) -> bool:
     """Return whether at least half of a response's content, by length, avoids an answer."""
-    relevant = [sentence for sentence in sentences if is_evasive(sentence) or not makes_no_claim(sentence)]
-    evasive = sum(len(sentence) for sentence in relevant if is_evasive(sentence))
+    relevant = [sentence for sentence in sentences if is_refusal(sentence) or not makes_no_claim(sentence)]
+    evasive = sum(len(sentence) for sentence in relevant if is_refusal(sentence))
     return evasive > 0 and evasive >= _EVASIVE_SHARE * sum(map(len, relevant))

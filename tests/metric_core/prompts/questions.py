@@ -49,6 +49,7 @@ QUESTIONS: dict[str, JudgeQuestion] = {
         ),
         GenerateQuestion(Kind.RUBRIC, SAMPLE, _SCORE, {"score1_description": "wrong", "score2_description": "right"}),
         GenerateQuestion(Kind.INSTANCE_RUBRIC, {**SAMPLE, "rubric": _RUBRIC}, _SCORE),
+        q.ask_refusal(USER_INPUT, RESPONSE),
         q.ask_explanation("It takes 40 minutes.", CONTEXT, "yes"),
         q.ask_rating_explanation(_ASPECT, "0"),
     )

@@ -26,6 +26,7 @@ LABELS = {
     QuestionKind.CONTEXT_RELEVANCE_2: ["context", "question"],
     QuestionKind.GROUNDEDNESS_1: ["context", "response"],
     QuestionKind.GROUNDEDNESS_2: ["context", "response"],
+    QuestionKind.REFUSAL: ["question", "response"],
     QuestionKind.EXPLANATION: ["context", "claim"],
     QuestionKind.INSTANCE_RUBRIC: ["context", "reference_contexts", "question", "response", "reference", "rubric"],
 }

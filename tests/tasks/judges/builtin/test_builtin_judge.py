@@ -13,6 +13,7 @@ from metric_core.judge_questions import (
     QuestionKind,
     ask_claims,
     ask_questions,
+    ask_refusal,
     ask_relevant_sentences,
     ask_usefulness_for_reference,
     ask_usefulness_for_response,
@@ -45,6 +46,7 @@ ANSWERABLE = {
     QuestionKind.USEFULNESS_FOR_REFERENCE,
     QuestionKind.USEFULNESS_FOR_RESPONSE,
     QuestionKind.RELEVANT_SENTENCES,
+    QuestionKind.REFUSAL,
 }
 
 
@@ -63,6 +65,13 @@ def test_identity(judge: Judge) -> None:
 @pytest.mark.parametrize("kind", QuestionKind)
 def test_can_answer(judge: Judge, kind: Kind) -> None:
     assert judge.can_answer(kind) is (kind in ANSWERABLE)
+
+
+def test_refusals_are_recognized_by_their_forms_in_any_script(judge: Judge) -> None:
+    declining = ("I could not find that.", "Das weiß ich leider nicht.", "我不知道。")
+    texts = (*declining, "The shop opens at nine.", "商店九点开门。")
+    answers = judge.choose([ask_refusal("When does the shop open?", text) for text in texts])
+    assert [answer.label for answer in answers] == ["yes", "yes", "yes", "no", "no"]
 
 
 def test_choices(judge: Judge) -> None:

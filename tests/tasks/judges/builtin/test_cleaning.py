@@ -2,7 +2,8 @@
 
 import pytest
 
-from tasks.judges.builtin.cleaning import clean, is_evasive, makes_no_claim
+from metric_core.diagnosis.refusal_forms import is_refusal
+from tasks.judges.builtin.cleaning import clean, makes_no_claim
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,7 @@ def test_clean(sentence: str, expected: str) -> None:
     ],
 )
 def test_evasions(sentence: str) -> None:
-    assert is_evasive(sentence)
+    assert is_refusal(sentence)
     assert makes_no_claim(sentence)
 
 
@@ -55,7 +56,7 @@ def test_evasions(sentence: str) -> None:
     ],
 )
 def test_statements_are_not_evasions(sentence: str) -> None:
-    assert not is_evasive(sentence)
+    assert not is_refusal(sentence)
     assert not makes_no_claim(sentence)
 
 

@@ -1,0 +1,199 @@
+"""The diagnosis of rows: every class, subsets of verdicts, failed verdicts."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from metric_core import reasons
+from metric_core.diagnosis.classes import BY_NAME, CLASSES, Part, diagnose
+from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, Evidence, context_premise
+from metric_core.guides.guide import judge
+from metric_core.metrics.refusals import OF_REFERENCE, OF_RESPONSE
+from metric_core.records import Question, Rating, Sample, Score, Side, Support, VerdictKind
+from metric_core.stages import Product, closure
+
+FIRST, SECOND = context_premise(0), context_premise(1)
+EVERYTHING = closure(
+    [
+        *(Product.RESPONSE_CLAIMS_BY_CONTEXTS, Product.RESPONSE_CLAIMS_BY_REFERENCE),
+        *(Product.REFERENCE_CLAIMS_BY_CONTEXTS, Product.REFERENCE_CLAIMS_BY_RESPONSE),
+        *(Product.CLAIMS_BY_EACH_CONTEXT, Product.USEFULNESS_FOR_REFERENCE),
+    ]
+)
+Supports = dict[str, Support]
+ROW = Sample(
+    user_input="When does the shop open?",
+    response="The shop opens at nine.",
+    retrieved_contexts=("The shop in Delft opens at nine.", "The shop in Breda opens at eleven."),
+    reference="The shop opens at nine.",
+)
+RIGHT: Supports = {ALL_CONTEXTS: 1.0, BY_REFERENCE: 1.0}
+STATED: Supports = {ALL_CONTEXTS: 1.0, BY_RESPONSE: 1.0}
+
+
+def evidence_of(
+    sample: Sample = ROW,
+    response: dict[str, Supports] | None = None,
+    reference: dict[str, Supports] | None = None,
+    useful: tuple[Support, ...] = (1.0, 0.0),
+    **more: Any,
+) -> Evidence:
+    """The evidence of a row that is answered well, except for what is given."""
+    claims = {
+        Side.RESPONSE: {"The shop opens at nine.": RIGHT} if response is None else response,
+        Side.REFERENCE: {"The shop opens at nine.": STATED} if reference is None else reference,
+    }
+    found = judge(sample, claims, **more)
+    ranks = {
+        (VerdictKind.USEFULNESS_FOR_REFERENCE, "", context_premise(i)): value
+        for i, value in enumerate(useful[: len(sample.retrieved_contexts or ())])
+    }
+    return replace(found, verdicts={**found.verdicts, **ranks})
+
+
+def declining(reference: str = ROW.reference or "", text: str = "I could not find that.") -> Sample:
+    return replace(ROW, response=text, reference=reference)
+
+
+AT_ELEVEN = "The shop opens at eleven."
+LOST: Supports = {ALL_CONTEXTS: 1.0, BY_RESPONSE: 0.0}
+NOT_THERE: Supports = {ALL_CONTEXTS: 0.0, BY_RESPONSE: 0.0}
+NOWHERE: Supports = {ALL_CONTEXTS: 0.0, BY_REFERENCE: 0.0}
+IN_SECOND: Supports = {ALL_CONTEXTS: 1.0, BY_REFERENCE: 0.0, FIRST: 0.0, SECOND: 1.0}
+ASIDE: Supports = {ALL_CONTEXTS: 1.0, BY_REFERENCE: 0.0}
+POINT = "The shop opens at nine."
+
+EXAMPLES: dict[str, Evidence] = {
+    "answered": evidence_of(),
+    "badly ranked": evidence_of(useful=(0.0, 1.0)),
+    "rightly refused": evidence_of(declining("The handbook does not mention opening hours."), {}, {POINT: NOT_THERE}),
+    "over-refused": evidence_of(declining(), {}, {POINT: LOST}),
+    "passage missing": evidence_of(response={AT_ELEVEN: NOWHERE}, reference={POINT: NOT_THERE}),
+    "misled by a passage": evidence_of(
+        response={AT_ELEVEN: IN_SECOND}, reference={POINT: {**LOST, FIRST: 1.0, SECOND: 0.0}}
+    ),
+    "contradicted": evidence_of(response={"The shop opens at ten.": NOWHERE}, reference={POINT: LOST}),
+    "unsupported": evidence_of(response={"Dogs must wear a muzzle indoors.": NOWHERE, POINT: RIGHT}),
+    "passage ignored": evidence_of(response={"Delft has canals.": ASIDE}, reference={POINT: LOST}),
+}
+
+
+@pytest.mark.parametrize("name", [each.name for each in CLASSES])
+def test_each_class_has_a_row(name: str) -> None:
+    found = diagnose(EXAMPLES[name], EVERYTHING)
+    assert (found.name, found.reason) == (name, None)
+
+
+def test_a_refusal_where_nothing_was_found_is_due_to_the_index() -> None:
+    missing = evidence_of(declining(), {}, {POINT: NOT_THERE})
+    assert diagnose(missing, EVERYTHING).name == "passage missing"
+    nothing = evidence_of(replace(declining(), retrieved_contexts=()), {}, {POINT: NOT_THERE})
+    assert diagnose(nothing, EVERYTHING).name == "passage missing"
+    assert BY_NAME["passage missing"].part is Part.INDEX
+
+
+def test_a_right_answer_without_its_passage_is_due_to_the_index() -> None:
+    known_by_heart = evidence_of(
+        response={POINT: {ALL_CONTEXTS: 0.0, BY_REFERENCE: 1.0}},
+        reference={POINT: {ALL_CONTEXTS: 0.0, BY_RESPONSE: 1.0}},
+    )
+    assert diagnose(known_by_heart, EVERYTHING).name == "passage missing"
+
+
+def test_a_reference_beyond_the_passages_is_no_fault_of_a_whole_answer() -> None:
+    whole = evidence_of(reference={POINT: {ALL_CONTEXTS: 0.0, BY_RESPONSE: 1.0}})
+    assert diagnose(whole, EVERYTHING).name == "answered"
+
+
+def test_a_claim_on_another_matter_misleads_nobody() -> None:
+    aside = evidence_of(
+        response={"Breda has a cathedral with a tall tower.": IN_SECOND},
+        reference={POINT: {**LOST, FIRST: 1.0, SECOND: 0.0}},
+    )
+    assert diagnose(aside, EVERYTHING).name == "passage ignored"
+
+
+def test_the_judge_is_asked_before_the_forms() -> None:
+    evasive = declining(text="That is for someone else to say.")
+    ratings = {"over_refusal": [Rating(OF_RESPONSE, "yes"), Rating(OF_REFERENCE, "no")]}
+    by_judge = diagnose(evidence_of(evasive, {}, {POINT: LOST}, ratings=ratings), EVERYTHING)
+    assert (by_judge.name, by_judge.is_judged_refusal) == ("over-refused", True)
+    by_forms = diagnose(evidence_of(evasive, {}, {POINT: LOST}), EVERYTHING)
+    assert (by_forms.name, by_forms.is_judged_refusal) == ("passage ignored", False)
+    noncommittal = evidence_of(evasive, {}, {POINT: LOST}, questions=[Question("When?", noncommittal=True)])
+    assert diagnose(noncommittal, EVERYTHING).name == "over-refused"
+
+
+def test_an_unusable_rating_leaves_it_to_the_forms() -> None:
+    ratings = {"over_refusal": [Rating(OF_RESPONSE, None)]}
+    assert diagnose(evidence_of(declining(), {}, {POINT: LOST}, ratings=ratings), EVERYTHING).name == "over-refused"
+
+
+@pytest.mark.parametrize(
+    ("products", "name"),
+    [
+        ({Product.RESPONSE_CLAIMS_BY_CONTEXTS}, "contradicted"),
+        ({Product.REFERENCE_CLAIMS_BY_CONTEXTS, Product.REFERENCE_CLAIMS_BY_RESPONSE}, "passage ignored"),
+        ({Product.RESPONSE_CLAIMS_BY_REFERENCE, Product.REFERENCE_CLAIMS_BY_RESPONSE}, "contradicted"),
+        ({Product.REFERENCE_CLAIMS_BY_RESPONSE}, None),
+        ({Product.USEFULNESS_FOR_REFERENCE}, None),
+        (set(), None),
+    ],
+)
+def test_verdicts_that_a_run_lacks_are_named(products: set[Product], name: str | None) -> None:
+    found = diagnose(EXAMPLES["contradicted"], closure(products))
+    assert found.name == name
+    assert (found.reason is None) == (name is not None)
+    assert set(found.lacking).isdisjoint(products)
+    if name is None:
+        assert found.reason is not None
+        assert found.reason.startswith("lacks verdicts: ")
+
+
+def test_a_row_without_reference_is_diagnosed_by_its_passages() -> None:
+    plain = replace(ROW, reference=None)
+    faithful = closure([Product.RESPONSE_CLAIMS_BY_CONTEXTS])
+    assert diagnose(judge(plain, {Side.RESPONSE: {POINT: {ALL_CONTEXTS: 1.0}}}), faithful).name == "answered"
+    assert diagnose(judge(plain, {Side.RESPONSE: {AT_ELEVEN: {ALL_CONTEXTS: 0.0}}}), faithful).name == "contradicted"
+    nothing = replace(plain, retrieved_contexts=())
+    assert diagnose(judge(nothing, {Side.RESPONSE: {POINT: {ALL_CONTEXTS: 0.0}}}), faithful).name == "passage missing"
+
+
+@pytest.mark.parametrize(("relevant", "name"), [(1.0, "over-refused"), (0.0, "rightly refused")])
+def test_without_reference_a_sentence_that_helps_makes_a_refusal_wrong(relevant: float, name: str) -> None:
+    sentences = {Side.CONTEXT_SENTENCE: {"The shop opens at nine.": {"user_input": relevant}}}
+    row = replace(ROW, reference=None, response="I do not know.")
+    found = diagnose(judge(row, sentences, VerdictKind.RELEVANCE), closure([Product.SENTENCE_RELEVANCE]))
+    assert found.name == name
+    unknown = diagnose(judge(row, {}), closure([Product.RESPONSE_CLAIMS_BY_CONTEXTS]))
+    assert unknown.reason == "lacks verdicts: relevance of context sentences"
+
+
+def test_a_failed_verdict_calls_nothing_good() -> None:
+    open_question = evidence_of(response={POINT: {ALL_CONTEXTS: None, BY_REFERENCE: 1.0}})
+    assert diagnose(open_question, EVERYTHING).reason == reasons.NO_USABLE_VERDICT
+    certain = evidence_of(response={POINT: {ALL_CONTEXTS: None, BY_REFERENCE: 1.0}}, reference={POINT: LOST})
+    assert diagnose(certain, EVERYTHING).name == "passage ignored"
+    gap = evidence_of(gaps={Product.RESPONSE_CLAIMS: Score.failed("cut off")})
+    assert diagnose(gap, EVERYTHING).reason == reasons.NO_USABLE_VERDICT
+
+
+@pytest.mark.parametrize(
+    ("response", "reason"), [(None, "no response"), (" ", "empty response"), ("Ah.", reasons.NO_RESPONSE_CLAIMS)]
+)
+def test_rows_without_a_statement_have_a_reason(response: str | None, reason: str) -> None:
+    row = replace(ROW, response=response, reference=None)
+    assert diagnose(judge(row, {}), closure([Product.RESPONSE_CLAIMS_BY_CONTEXTS])).reason == reason
+
+
+def test_a_probability_counts_as_yes_from_one_half_on() -> None:
+    likely = evidence_of(response={POINT: {ALL_CONTEXTS: 0.5, BY_REFERENCE: 0.9}})
+    assert diagnose(likely, EVERYTHING).name == "answered"
+    unlikely = evidence_of(response={POINT: {ALL_CONTEXTS: 0.49, BY_REFERENCE: 0.1}})
+    assert diagnose(unlikely, EVERYTHING).name == "contradicted"
+
+
+def test_lost_answers_have_a_part_and_kept_ones_do_not() -> None:
+    for each in CLASSES:
+        assert each.is_lost == (each.part is not None and each.name != "badly ranked"), each.name
