@@ -167,7 +167,8 @@ def _watches(deployment: WatchedDeployment) -> Iterator[tuple[Report, EventTrigg
         ),
     )
     longest = deployment.gaps.longest + patience
-    signs = (_STARTED, f"{_RUN}Late")
+    # A run that waits for another to end is not missing; the other is reported as stuck.
+    signs = (_STARTED, f"{_RUN}Late", f"{_RUN}AwaitingConcurrencySlot")
     yield (
         Report(
             kind="missing",

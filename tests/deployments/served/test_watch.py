@@ -72,9 +72,9 @@ def test_undeploying_removes_blocks_and_automations(ground: Ground, unattended: 
     del ground, unattended
     shown = remove("-asleep", dry_run=True)
     done = remove("-asleep", dry_run=False)
-    assert [(each.kind, each.name) for each in shown] == [(each.kind, each.name) for each in done]
-    kinds = [each.kind for each in done if "evaluate-asleep" in each.name]
-    assert kinds == ["automation"] * 4 + ["block"] * 2 + ["deployment"]
+    told = [[(each.kind, each.name) for each in changes if "evaluate-asleep" in each.name] for changes in (shown, done)]
+    assert told[0] == told[1]
+    assert [kind for kind, _ in told[1]] == ["automation"] * 4 + ["block"] * 2 + ["deployment"]
     with get_client(sync_client=True) as client:
         assert [each.name for each in stale_automations(client) if "asleep" in each.name] == []
         assert [each.name for each in client.read_block_documents() if "asleep" in (each.name or "")] == []
