@@ -119,7 +119,8 @@ class NotComparableError(AssayError):
     """
 
     def __init__(self, a: str, b: str, reasons: Iterable[str]) -> None:
-        listed = "\n".join(f"  {reason}" for reason in reasons)
+        self.reasons = tuple(reasons)
+        listed = "\n".join(f"  {reason}" for reason in self.reasons)
         super().__init__(
             f"{a} and {b} are not comparable, so the gate was not applied:\n{listed}\n"
             "Evaluate both with the same settings, or apply the gate anyway with --allow-different."

@@ -37,6 +37,10 @@ Suffix = Annotated[
 Cron = Annotated[
     str | None, typer.Option("--cron", help="Schedule of the evaluation. Default: deploy.cron of the configuration.")
 ]
+Interval = Annotated[
+    str | None,
+    typer.Option("--interval", metavar="30m|4h|1d", help="Interval of the evaluation, instead of a cron expression."),
+]
 Variables = Annotated[
     list[str] | None, typer.Option("--job-variable", help="Variable of the pool's jobs, as NAME=JSON; can be repeated.")
 ]
@@ -61,11 +65,12 @@ def deploy(
     working_dir: WorkingDir = None,
     name: Suffix = "",
     cron: Cron = None,
+    interval: Interval = None,
     as_yaml: Annotated[bool, typer.Option("--yaml", help="Print prefect.yaml instead of deploying.")] = False,
     as_json: Json = False,
 ) -> None:
     """Deploy evaluations to a Prefect work pool."""
-    scheduled = with_cron(config, cron)
+    scheduled = with_schedule(config, cron, interval)
     if not as_yaml and find_configured_url() is None:
         raise ConfigError(
             "no Prefect server is configured: set PREFECT_API_URL (`prefect config set PREFECT_API_URL=...`). "
@@ -97,15 +102,18 @@ def deploy(
         )
 
 
-def with_cron(config: "RunConfig", cron: str | None) -> "RunConfig":
+def with_schedule(config: "RunConfig", cron: str | None, interval: str | None) -> "RunConfig":
     """Return the configuration with a schedule from the command line.
 
     Raises:
-        ConfigError: There is a schedule but no source.
+        ConfigError: There are two schedules, or there is a schedule but no source.
     """
-    if cron is not None:
-        config = config.model_copy(update={"deploy": config.deploy.model_copy(update={"cron": cron})})
-    if config.deploy.cron is not None and config.source is None:
+    if cron is not None and interval is not None:
+        raise ConfigError("--cron and --interval are two schedules; keep one")
+    if cron is not None or interval is not None:
+        schedule = {"cron": cron, "interval": interval}
+        config = config.model_copy(update={"deploy": config.deploy.model_copy(update=schedule)})
+    if (config.deploy.cron is not None or config.deploy.interval is not None) and config.source is None:
         raise ConfigError("a schedule needs data to evaluate: name a source in the configuration")
     return config
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from deployments.cli import (
+    accept,
     alert,
     calibrate,
     compare,
@@ -21,6 +22,7 @@ from deployments.cli import (
     judge,
     label_sample,
     metrics,
+    monitor,
     plan,
     prompts,
     prune,
@@ -96,6 +98,8 @@ app = VerbGroup(
 app.command("run", epilog=_RUN_EXAMPLES)(run.run)
 app.command("rerun")(rerun.rerun)
 app.command("compare", epilog=_COMPARE_EXAMPLES)(compare.compare)
+app.command("monitor")(monitor.monitor)
+app.command("accept")(accept.accept)
 app.command("calibrate")(calibrate.calibrate)
 app.command("label-sample")(label_sample.label_sample)
 app.command("plan")(plan.plan)

@@ -16,7 +16,7 @@ import typer
 
 from deployments.cli._support.console import stderr
 from deployments.cli._support.options import with_config_except
-from deployments.cli.deploy import Cron, Suffix, print_changes, with_cron
+from deployments.cli.deploy import Cron, Interval, Suffix, print_changes, with_schedule
 from deployments.local_server import mask_url, start_server, use_server
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ _STOP_SECONDS = 20.0
 def serve(
     config: "RunConfig",
     cron: Cron = None,
+    interval: Interval = None,
     name: Suffix = "",
     concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Maximum number of concurrent runs.")] = 2,
 ) -> None:
@@ -45,7 +46,7 @@ def serve(
 
     interrupts = Interrupts()
     interrupts.install()
-    scheduled = with_cron(config, cron)
+    scheduled = with_schedule(config, cron, interval)
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "WARNING")
     for check in run_checks(scheduled):
         check.check()
@@ -89,7 +90,7 @@ def _running_schedules(done: "Sequence[AppliedChanges]") -> Iterator[None]:
 
     from deployments.registry.automations import pause_reports  # noqa: PLC0415 loads Prefect
 
-    scheduled = [each.name for each in done if each.kind == "deployment" and each.detail.startswith("cron")]
+    scheduled = [each.name for each in done if each.kind == "deployment" and each.detail.startswith(("cron", "every"))]
     with get_client(sync_client=True) as client:
         deployments = [client.read_deployment_by_name(name) for name in scheduled]
         _delete_missed_runs(client, [each.id for each in deployments])

@@ -13,7 +13,6 @@ from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate, WorkPoolCreate
 from prefect.client.schemas.objects import ConcurrencyLimitStrategy, ConcurrencyOptions
 from prefect.client.schemas.responses import DeploymentResponse
-from prefect.client.schemas.schedules import CronSchedule
 from prefect.events.schemas.automations import AutomationCore
 from prefect.events.schemas.deployment_triggers import DeploymentEventTrigger
 from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
@@ -34,8 +33,8 @@ from deployments.registry.automations import (
 from deployments.registry.changes import AppliedChanges, Change
 from deployments.registry.checks import server_checks
 from deployments.registry.recipients import apply_recipients, remove_recipients
-from deployments.registry.schedules import find_gaps
-from deployments.registry.specs import SLUG, DeploymentSpec, build_specs, environment
+from deployments.registry.schedules import describe_schedule, find_gaps, prefect_schedule
+from deployments.registry.specs import SLUG, DeploymentSpec, build_specs, environment, with_name
 from deployments.registry.triggers import RUNS_AGAIN, on_silence
 from deployments.registry.watch import WatchedDeployment, watch_automations, watched_event
 from flows.config.run_config import RunConfig
@@ -92,6 +91,7 @@ def apply(config: RunConfig, place: Place) -> list[AppliedChanges]:
             the configuration names does not exist.
         AssayError: The server cannot be reached, or refuses a request.
     """
+    config = with_name(config, place.suffix)
     deployed = build_specs(config, place.suffix)
     with _translate_server_errors(), get_client(sync_client=True) as client:
         for check in server_checks(client, config):
@@ -149,8 +149,7 @@ def remove(suffix: str, *, dry_run: bool) -> list[AppliedChanges]:
 
 
 def _schedules(found: DeploymentResponse) -> str:
-    crons = (each.schedule for each in found.schedules)
-    return ", ".join(f"cron {each.cron} {each.timezone}" for each in crons if isinstance(each, CronSchedule))
+    return ", ".join(filter(None, (describe_schedule(each.schedule) for each in found.schedules)))
 
 
 def _pool(client: SyncPrefectClient, place: Place) -> AppliedChanges:
@@ -219,14 +218,10 @@ def _deployment(client: SyncPrefectClient, deployed: DeploymentSpec, place: Plac
 def _is_current(found: DeploymentResponse, wanted: Mapping[str, Any], deployed: DeploymentSpec) -> bool:
     limit = found.global_concurrency_limit.limit if found.global_concurrency_limit is not None else None
     have = found.model_dump(mode="json", include={*wanted} - {"pull_steps"})
-    crons = [
-        (each.schedule.cron, each.schedule.timezone)
-        for each in found.schedules
-        if isinstance(each.schedule, CronSchedule) and each.active
-    ]
-    wanted_crons = [] if deployed.schedule is None else [(deployed.schedule["cron"], deployed.schedule["timezone"])]
+    active = [each.schedule for each in found.schedules if each.active]
+    wanted_schedules = [] if deployed.schedule is None else [prefect_schedule(deployed.schedule)]
     is_same = all(have[name] == value for name, value in wanted.items() if name != "pull_steps")
-    return is_same and limit == deployed.at_once and crons == wanted_crons and len(found.schedules) == len(crons)
+    return is_same and limit == deployed.at_once and active == wanted_schedules and len(found.schedules) == len(active)
 
 
 def _schema(deployed: DeploymentSpec) -> dict[str, Any]:
@@ -237,7 +232,7 @@ def _schema(deployed: DeploymentSpec) -> dict[str, Any]:
 
 def _schedule(deployed: DeploymentSpec) -> DeploymentScheduleCreate:
     assert deployed.schedule is not None  # noqa: S101 checked by the caller
-    return DeploymentScheduleCreate(schedule=CronSchedule(**deployed.schedule), active=True, slug=SLUG)
+    return DeploymentScheduleCreate(schedule=prefect_schedule(deployed.schedule), active=True, slug=SLUG)
 
 
 def _automations(
@@ -267,7 +262,7 @@ def _watch(
     watched = WatchedDeployment(
         id=deployment_id,
         name=deployed.name,
-        evaluation=evaluation_name(config.name, deployed.name, config.source),
+        evaluation=evaluation_name(config.name, "", config.source),
         pool=pool,
         gaps=find_gaps(deployed.schedule),
         patience=timedelta(minutes=config.deploy.late_minutes),
@@ -283,7 +278,7 @@ def _watch(
 
 def _when(deployed: DeploymentSpec) -> str:
     if deployed.schedule is not None:
-        return f"cron {deployed.schedule['cron']} {deployed.schedule['timezone']}"
+        return describe_schedule(prefect_schedule(deployed.schedule))
     return f"on {', '.join(deployed.triggers[0]['expect'])}" if deployed.triggers else "on request"
 
 

@@ -1,15 +1,18 @@
-"""Validate the cron expressions of deployments before they reach a server.
+"""Validate the schedules of deployments before they reach a server: cron expressions and intervals.
 
-Prefect accepts some that it cannot, or should not, run: one without any date stops its scheduler for all deployments,
-and a sixth field means seconds.
+Prefect accepts some cron expressions that it cannot, or should not, run: one without any date stops its scheduler for
+all deployments, and a sixth field means seconds.
 """
 
 import asyncio
+import re
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import TypedDict
+from typing import TypeAlias, TypedDict, final
 
+from prefect.client.schemas.schedules import CronSchedule as ClientCronSchedule
+from prefect.client.schemas.schedules import IntervalSchedule
 from prefect.server.schemas.schedules import CronSchedule
 
 from metric_core.errors import ConfigError
@@ -17,16 +20,98 @@ from metric_core.errors import ConfigError
 _FIELDS = 5
 _DATES = 400
 """Dates that are looked at to find how far apart those of a schedule are: a year of nights."""
+_MOST = 10**6
 
 
-class Schedule(TypedDict):
-    """A schedule in the form of `prefect.yaml`."""
+_INTERVAL = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?")
+_SHORTEST, _LONGEST = timedelta(minutes=1), timedelta(days=366)
+_ANCHOR = datetime(2026, 1, 1, tzinfo=UTC)
+"""Time from which intervals are counted; fixed, so that deploying again moves no run."""
+
+
+@final
+class CronTable(TypedDict):
+    """A cron schedule in the form of `prefect.yaml`."""
 
     cron: str
     timezone: str
 
 
-def parse_schedule(cron: str, timezone: str) -> Schedule:
+@final
+class IntervalTable(TypedDict):
+    """An interval schedule in the form of `prefect.yaml`: seconds from an anchor date."""
+
+    interval: float
+    anchor_date: str
+    timezone: str
+
+
+Schedule: TypeAlias = CronTable | IntervalTable
+
+
+def schedule_of(cron: str | None, interval: str | None, timezone: str) -> Schedule | None:
+    """Return the schedule that a configuration asks for; None for none.
+
+    Raises:
+        ConfigError: The schedule is invalid.
+    """
+    if interval is not None:
+        return parse_interval(interval, timezone)
+    return None if cron is None else parse_schedule(cron, timezone)
+
+
+def prefect_schedule(schedule: Schedule) -> ClientCronSchedule | IntervalSchedule:
+    """Return a schedule as Prefect's client takes it."""
+    kind = ClientCronSchedule if "cron" in schedule else IntervalSchedule
+    return kind.model_validate(schedule)
+
+
+def describe_schedule(schedule: object) -> str:
+    """Return a schedule of Prefect's client in words; empty for a kind that `assay deploy` does not make.
+
+    >>> describe_schedule(prefect_schedule(parse_interval("1h30m", "UTC")))
+    'every 1:30:00 UTC'
+    >>> describe_schedule(prefect_schedule(parse_schedule("0 6 * * *", "UTC")))
+    'cron 0 6 * * * UTC'
+    """
+    if isinstance(schedule, ClientCronSchedule):
+        return f"cron {schedule.cron} {schedule.timezone}"
+    return f"every {schedule.interval} {schedule.timezone}" if isinstance(schedule, IntervalSchedule) else ""
+
+
+def parse_interval(interval: str, timezone: str) -> IntervalTable:
+    """Return the schedule of an interval.
+
+    Args:
+        interval: Days, hours and minutes, such as `4h` or `1d12h`.
+        timezone: Time zone of the schedule.
+
+    Raises:
+        ConfigError: The interval or the time zone is invalid.
+
+    >>> parse_interval("4h", "UTC")["interval"]
+    14400.0
+    """
+    match = _INTERVAL.fullmatch(interval)
+    days, hours, minutes = (int(number or 0) for number in (match.groups() if match else (0, 0, 0)))
+    if match is None or max(days, hours, minutes) > _MOST:
+        length = timedelta()
+    else:
+        length = timedelta(days=days, hours=hours, minutes=minutes)
+    if not _SHORTEST <= length <= _LONGEST:
+        raise ConfigError(
+            "an interval must be days, hours and minutes, such as 30m, 4h, 1d or 1h30m, between a minute and 366 days, "
+            f"got {interval!r}"
+        )
+    table = IntervalTable(interval=length.total_seconds(), anchor_date=_ANCHOR.isoformat(), timezone=timezone)
+    try:
+        prefect_schedule(table)
+    except ValueError as error:
+        raise ConfigError(f"an interval needs a time zone such as Europe/Berlin, got {timezone!r}") from error
+    return table
+
+
+def parse_schedule(cron: str, timezone: str) -> CronTable:
     """Return the schedule of a cron expression.
 
     Raises:
@@ -75,6 +160,9 @@ def find_gaps(schedule: Schedule) -> Gaps:
     >>> str(gaps.shortest), str(gaps.longest)
     ('1 day, 0:00:00', '3 days, 0:00:00')
     """
+    if "interval" in schedule:
+        length = timedelta(seconds=schedule["interval"])
+        return Gaps(length, length)
     dates = asyncio.run(CronSchedule(**schedule).get_dates(_DATES))
     found = [later - earlier for earlier, later in pairwise(dates)]
     return Gaps(min(found), max(found))

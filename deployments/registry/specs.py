@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from deployments.registry.schedules import Schedule, parse_schedule
+from deployments.registry.schedules import Schedule, schedule_of
 from deployments.registry.triggers import (
     HEARTBEAT_SECONDS,
     RUNS_AGAIN,
@@ -106,16 +106,14 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
     Raises:
         ConfigError: A schedule is invalid, or the launched judge has environment variables.
     """
+    config = with_name(config, suffix)
     settings, written = config.deploy, as_parameter(config)
     evaluated = {name: value for name, value in written.items() if name != "deploy"}
     if settings.alerts.link is not None:
         evaluated["deploy"] = {"alerts": {"link": settings.alerts.link}}  # for the links of artifacts
     again = f"{RUNS_AGAIN}{suffix}"
     stores = {name: written[name] for name in ("tables", "cache") if name in written}
-    timed = {
-        name: None if cron is None else parse_schedule(cron, settings.timezone)
-        for name, cron in (("evaluate", settings.cron), ("prune", settings.prune_cron))
-    }
+    pruned = schedule_of(settings.prune_cron, None, settings.timezone)
     return (
         DeploymentSpec(
             name=f"evaluate{suffix}",
@@ -123,7 +121,16 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
             entrypoint="rag_assay.prefect_flows.evaluate",
             description="Evaluate the source of the configuration.",
             parameters={"config": evaluated},
-            schedule=timed["evaluate"],
+            at_once=1,
+            runs_again=again,
+        ),
+        DeploymentSpec(
+            name=f"monitor{suffix}",
+            flow="monitor",
+            entrypoint="rag_assay.prefect_flows.monitor",
+            description="Evaluate the source, compare with the baseline, apply the gate, and accept the run or alert.",
+            parameters={"config": written},
+            schedule=schedule_of(settings.cron, settings.interval, settings.timezone),
             at_once=1,
             runs_again=again,
             is_watched=True,
@@ -166,7 +173,7 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
             entrypoint="rag_assay.prefect_flows.prune",
             description="Remove stage tables and cached answers that have not been used for long, and old run folders.",
             parameters={"settings": {**stores, **_retention(settings), "dry_run": settings.prune_cron is None}},
-            schedule=timed["prune"],
+            schedule=pruned,
             at_once=1,
         ),
         DeploymentSpec(
@@ -185,6 +192,17 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
             runs_again=again,
         ),
     )
+
+
+def with_name(config: RunConfig, suffix: str) -> RunConfig:
+    """Return the configuration with the name of its evaluation, which schedules, events and people then share.
+
+    >>> with_name(RunConfig(source="answers.csv"), "-handbook").name, with_name(RunConfig(name="a"), "-b").name
+    ('handbook', 'a')
+    """
+    if config.name is not None or not suffix:
+        return config
+    return config.model_copy(update={"name": suffix.removeprefix("-")})
 
 
 def _retention(settings: DeploySettings) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, model_validator
 
@@ -72,7 +72,7 @@ class EmailSettings(OptionGroup):
 
 
 class AlertSettings(OptionGroup):
-    """Recipients of alerts about versions of an index that were not accepted or could not be evaluated."""
+    """Recipients of alerts about runs that were not accepted, that got worse, or that could not be finished."""
 
     webhook: Annotated[
         Annotated[str, AfterValidator(check_reference)] | None,
@@ -136,11 +136,41 @@ class DeploySettings(OptionGroup):
     cron: Annotated[
         str | None,
         Option(
-            "Cron expression for the evaluations. Default: no schedule.",
+            "Cron expression for the monitored evaluations. Default: no schedule.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,
             examples=["0 6 * * *"],
+        ),
+    ] = None
+    interval: Annotated[
+        str | None,
+        Option(
+            "Interval between monitored evaluations, instead of cron: 30m, 4h, 1d, or 1h30m; at least a minute.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            examples=["4h"],
+        ),
+    ] = None
+    accept: Annotated[
+        Literal["first", "passed"],
+        Option(
+            "Runs about no index that become the baseline: the first, which stays it until you accept another with "
+            "`assay accept`, or each that passed. A baseline that moves hides a slow decline.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+        ),
+    ] = "first"
+    match: Annotated[
+        str | None,
+        Option(
+            "Column by which rows of a run and of its baseline are matched. Default: their ids.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            examples=["user_input"],
         ),
     ] = None
     late_minutes: Annotated[
@@ -245,7 +275,7 @@ class DeploySettings(OptionGroup):
     gate: Annotated[
         Annotated[GateSettings, BeforeValidator(_read_gate)] | None,
         Option(
-            "Rules that a version must pass to be accepted: a gate file, or its content.",
+            "Rules that a run must pass, or people are told: a gate file, or its content.",
             path=True,
             may_hold_secret=False,
             affects_scores=False,
@@ -265,7 +295,7 @@ class DeploySettings(OptionGroup):
     alerts: Annotated[
         AlertSettings,
         Option(
-            "Recipients of alerts about versions that were not accepted.",
+            "Recipients of alerts.",
             path=False,
             may_hold_secret=True,
             affects_scores=False,
@@ -283,6 +313,12 @@ class DeploySettings(OptionGroup):
         if self.longest_wait_seconds is not None:
             return self.longest_wait_seconds
         return max(_LONGEST_WAIT, _LEAST_DEBOUNCES * self.debounce_seconds)
+
+    @model_validator(mode="after")
+    def _has_one_schedule(self) -> Self:
+        if self.cron is not None and self.interval is not None:
+            raise ValueError("cron and interval are two schedules; keep one")
+        return self
 
     @model_validator(mode="after")
     def _leaves_time_to_debounce(self) -> Self:

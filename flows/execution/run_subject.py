@@ -84,6 +84,14 @@ def name_index_run() -> str:
     return _join(deployment.name or "index-rebuilt", given.get("index"), given.get("version"))
 
 
+def name_monitored_run() -> str:
+    """Return the name of a run of the flow `monitor`: its deployment, or the evaluation's name or source, and time."""
+    config = flow_run.parameters.get("config")
+    source = str(_field(config, "source") or "")
+    stem = re.sub(r"\W+", "-", PurePosixPath(source).stem).strip("-").lower()
+    return _join(deployment.name or "monitor", _field(config, "name") or stem, _time())
+
+
 def name_rerun() -> str:
     """Return the name of a run of the flow `rerun`: the run folder that it starts from, and the time."""
     folder = str(_field(flow_run.parameters.get("request"), "run") or "")

@@ -106,7 +106,20 @@ class Alert:
         return {"title": self.title, "text": self.text, **asdict(self), **lists}
 
 
-def send(alert: Alert, settings: AlertSettings) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """An alert that was sent to all recipients.
+
+    Args:
+        is_received: True if a recipient accepted it, or if there is none and it was written to the default file.
+        failed: A sentence for each recipient that could not be reached.
+    """
+
+    is_received: bool
+    failed: tuple[str, ...] = ()
+
+
+def send(alert: Alert, settings: AlertSettings) -> Sent:
     """Send an alert to all recipients.
 
     Args:
@@ -114,7 +127,7 @@ def send(alert: Alert, settings: AlertSettings) -> tuple[str, ...]:
         settings: Recipients of the alert.
 
     Returns:
-        A sentence for each recipient that could not be reached; the log of the flow run has the same sentences.
+        The recipients that could not be reached; the log of the flow run names them, too.
     """
     deliveries = deliver(alert, settings)
     failed = tuple(
@@ -127,7 +140,7 @@ def send(alert: Alert, settings: AlertSettings) -> tuple[str, ...]:
     logger.error(alert.text)
     for sentence in failed:
         logger.error(sentence)
-    return failed
+    return Sent(not deliveries or len(failed) < len(deliveries), failed)
 
 
 @dataclass(frozen=True, slots=True)

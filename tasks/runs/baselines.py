@@ -1,15 +1,20 @@
-"""Store the accepted baselines of indexes: the run that later runs are compared with, and its predecessors.
+"""Store accepted baselines: the run that later runs are compared with, and its predecessors.
 
-A store is a folder or an fsspec URL. Baselines belong to a deployment: two deployments that evaluate the same index
-with different judges or metrics never see each other's. Each acceptance is a separate file,
+A store is a folder or an fsspec URL. Baselines of an index belong to a deployment: two deployments that evaluate the
+same index with different judges or metrics never see each other's. Each acceptance is a separate file,
 `INDEX/DEPLOYMENT/RUN.json`, which is written whole and never changed; the baseline is the newest version among them.
-Therefore no lock is needed, and accepting an older version late changes nothing. At a URL the run folder is stored too,
+Therefore no lock is needed, and accepting an older version late changes nothing. A run that a person accepted is the
+baseline even if its version is older: only acceptances that follow count then. At a URL the run folder is stored too,
 as `INDEX/DEPLOYMENT/RUN/`, for machines that share no disk.
+
+Evaluations that are about no index have baselines by their name, whatever started them: `NAME/evaluations/RUN.json`.
+Their version is the time at which the run started.
 
 Records of earlier releases are `INDEX/RUN.json`, without a deployment. They are read, but never changed, until the
 deployment has accepted a run itself.
 """
 
+import hashlib
 import json
 import posixpath
 import re
@@ -39,6 +44,10 @@ RETAINED = 20
 DEFAULT_DEPLOYMENT = "index-rebuilt"
 """The deployment of a run that was started without one."""
 
+EVALUATIONS = "evaluations"
+"""Stands for the deployment in baselines of evaluations that are about no index."""
+
+_LONGEST_FOLDER = 120
 _SETTING = "deploy.baselines"
 
 
@@ -47,14 +56,15 @@ class Baseline(BaseModel, frozen=True, extra="forbid"):
 
     Args:
         format: Format of this record.
-        index: Id of the index.
-        version: Version of the index, as its builder names it.
-        announced: Time at which the version was announced.
+        index: Id of the index, or name of an evaluation that is about none.
+        version: Version of the index, as its builder names it, or the time at which the run started.
+        announced: Time at which the version was announced, or the run started.
         run_id: Id of the run.
         folder: Run folder, on the machine that wrote it.
         dataset: Data that the run evaluated.
         accepted: Time of the acceptance.
-        why: "first" for the first run of the index, or "passed" for a run that passed the gate.
+        why: "first" for the first run, "passed" for a run that passed the gate, or "hand" for a run that a person
+            accepted.
         deployment: Name of the deployment whose run it is; empty in records of earlier releases.
     """
 
@@ -66,7 +76,7 @@ class Baseline(BaseModel, frozen=True, extra="forbid"):
     folder: str
     dataset: str
     accepted: datetime
-    why: Literal["first", "passed"]
+    why: Literal["first", "passed", "hand"]
     deployment: str = ""
 
     @property
@@ -80,7 +90,7 @@ class Baselines:
 
     Args:
         root: Folder or fsspec URL; None means ASSAY_HOME/baselines.
-        deployment: Name of the deployment.
+        deployment: Name of the deployment; EVALUATIONS for evaluations that are about no index.
 
     Raises:
         ConfigError: No installed package supports the protocol of the URL.
@@ -104,7 +114,9 @@ class Baselines:
         Raises:
             AssayError: A record is damaged.
         """
-        by_version = {baseline.place: baseline for baseline in self.acceptances(index)}
+        accepted = self.acceptances(index)
+        by_hand = [number for number, baseline in enumerate(accepted) if baseline.why == "hand"]
+        by_version = {baseline.place: baseline for baseline in accepted[by_hand[-1] if by_hand else 0 :]}
         version = newest(by_version)
         return None if version is None else by_version[version]
 
@@ -116,11 +128,12 @@ class Baselines:
         """
         self._fs.invalidate_cache()
         own = self._records(self._folder(index))
-        names = own or self._records(posixpath.dirname(self._folder(index)))
+        is_index = self.deployment != EVALUATIONS
+        names = own or (self._records(posixpath.dirname(self._folder(index))) if is_index else [])
         return sorted((self._read(name) for name in names), key=lambda baseline: baseline.accepted)
 
     def accept(self, baseline: Baseline) -> bool:
-        """Make a run the baseline of its index, unless the index has a newer one.
+        """Make a run the baseline, unless there is a newer one and no person accepts it.
 
         Args:
             baseline: Run to accept; its folder must be on this machine.
@@ -132,7 +145,7 @@ class Baselines:
             AssayError: The store cannot be written, or a record in it is damaged.
         """
         previous = self.current(baseline.index)
-        if previous is not None and previous.place.is_newer_than(baseline.place):
+        if baseline.why != "hand" and previous is not None and previous.place.is_newer_than(baseline.place):
             return False
         baseline = baseline.model_copy(update={"deployment": self.deployment})
         folder = self._folder(baseline.index)
@@ -158,10 +171,10 @@ class Baselines:
         local = Path(baseline.folder)
         if local.is_dir():
             return local
-        advice = "Remove its record, and the next version of the index becomes the baseline."
+        advice = "Accept another run with `assay accept RUN`, or remove its record: the next run becomes the baseline."
         if not self._is_remote:
             raise AssayError(
-                f"the run folder {local} of version {baseline.version}, the baseline of the index {baseline.index}, "
+                f"the run folder {local} of version {baseline.version}, the baseline of {baseline.index}, "
                 f"does not exist. {advice} The record is {self._folder_of(baseline)}/{baseline.run_id}.json."
             )
         fetched = assay_home() / "fetched" / baseline.run_id
@@ -177,7 +190,8 @@ class Baselines:
         return fetched
 
     def _folder(self, index: str) -> str:
-        return posixpath.join(self._path, check_index_name(index), quote(self.deployment, safe=" "))
+        key = _folder_name(index) if self.deployment == EVALUATIONS else check_index_name(index)
+        return posixpath.join(self._path, key, quote(self.deployment, safe=" "))
 
     def _folder_of(self, baseline: Baseline) -> str:
         folder = self._folder(baseline.index)
@@ -210,6 +224,20 @@ class Baselines:
                     self._fs.rm(f"{path}.json")
                     if self._fs.isdir(path):
                         self._fs.rm(path, recursive=True)
+
+
+def _folder_name(name: str) -> str:
+    """Return the folder of an evaluation, whose name may have any characters and up to 200 of them.
+
+    >>> _folder_name("support, nightly"), _folder_name(".."), len(_folder_name("ü" * 200))
+    ('support%2C nightly', '%2E.', 120)
+    """
+    quoted = quote(name, safe=" ")
+    quoted = f"%2E{quoted[1:]}" if quoted.startswith(".") else quoted
+    if len(quoted) <= _LONGEST_FOLDER:
+        return quoted
+    digest = hashlib.sha256(name.encode()).hexdigest()[:16]
+    return f"{quoted[: _LONGEST_FOLDER - len(digest) - 1]}-{digest}"
 
 
 def check_index_name(index: str) -> str:

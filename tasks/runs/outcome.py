@@ -140,6 +140,7 @@ class Outcome(_Part):
         accepted: True if the run became the baseline.
         message: The outcome in words.
         incidents: Incidents that the run opened, found open and ended.
+        baselines: Folder or URL of the accepted baselines; None means ASSAY_HOME/baselines.
     """
 
     format: Literal[1] = FORMAT
@@ -157,6 +158,7 @@ class Outcome(_Part):
     accepted: bool = False
     message: str = ""
     incidents: OutcomeIncidents = OutcomeIncidents()
+    baselines: str | None = None
 
 
 def write_outcome(folder: Path, outcome: Outcome) -> None:

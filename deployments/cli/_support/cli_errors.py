@@ -34,7 +34,7 @@ SUGGESTIONS = {
 }
 """Verbs of other tools and the verbs to suggest for them. Misspelled verbs are found by similarity."""
 
-_KEEP_THEIR_WORK = ("run", "rerun", "calibrate", "job")
+_KEEP_THEIR_WORK = ("run", "monitor", "rerun", "calibrate", "job")
 _CONTINUE = "; answers and finished stage tables are stored; the same command continues from there"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _SETTINGS = ("Settings", "APISettings")

@@ -12,6 +12,7 @@ from flows.compare import Comparison, compare  # noqa: E402
 from flows.config.run_config import RunConfig  # noqa: E402
 from flows.evaluate import Evaluation, evaluate, run_evaluation  # noqa: E402
 from flows.index_rebuilt import index_rebuilt  # noqa: E402
+from flows.monitor import monitor  # noqa: E402
 from flows.prune import PruneReport, PruneSettings, prune  # noqa: E402
 from flows.refuse_event import refuse_event  # noqa: E402
 from flows.rerun_stage import rerun_stage  # noqa: E402
@@ -29,6 +30,7 @@ __all__ = [
     "compare",
     "evaluate",
     "index_rebuilt",
+    "monitor",
     "prune",
     "refuse_event",
     "rerun_crashed",

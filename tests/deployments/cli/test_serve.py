@@ -52,11 +52,11 @@ def test_runs_missed_while_no_worker_ran_are_dropped(monkeypatch: pytest.MonkeyP
     )
     monkeypatch.setattr(prefect.client.orchestration, "get_client", lambda **_: server)
     done = [
-        AppliedChanges("deployment", "evaluate/evaluate", Change.UNCHANGED, "cron 0 6 * * * UTC"),
+        AppliedChanges("deployment", "monitor/monitor", Change.UNCHANGED, "cron 0 6 * * * UTC"),
         AppliedChanges("deployment", "calibrate/calibrate", Change.UNCHANGED, "on request"),
     ]
     with _running_schedules(done):
-        assert server.asked == ["read evaluate/evaluate", "delete missed"]
+        assert server.asked == ["read monitor/monitor", "delete missed"]
     assert server.asked[2:] == ["pause"]
 
 

@@ -12,7 +12,7 @@ from prefect.flows import load_flow_from_entrypoint
 from pydantic import ValidationError
 
 from deployments.registry.apply import Place, apply
-from deployments.registry.schedules import parse_schedule
+from deployments.registry.schedules import parse_interval, parse_schedule
 from deployments.registry.specs import DeploymentSpec, as_parameter, build_specs
 from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
@@ -22,12 +22,14 @@ from tests.deployments.cli.conftest import assay as assay  # noqa: PLC0414 a fix
 ROOT = Path(__file__).parents[3]
 PREFECT_YAML = ROOT / "deployments" / "prefect.yaml"
 CONFIG = ROOT / "examples" / "deployed.toml"
+ANCHOR = "2026-01-01T00:00:00+00:00"
 TABLE = build_specs(RunConfig(source="/data/sources/rows.jsonl"))
 
 
 def test_the_deployments_are_these() -> None:
     assert [each.full_name for each in TABLE] == [
         "evaluate/evaluate",
+        "monitor/monitor",
         "index-rebuilt/index-rebuilt",
         "rerun-stage/rerun-stage",
         "compare/compare-and-gate",
@@ -106,6 +108,39 @@ def test_invalid_schedule_is_refused(cron: str, timezone: str) -> None:
     config = RunConfig.model_validate({"source": "a", "deploy": {"cron": cron, "timezone": timezone}})
     with pytest.raises(ConfigError, match="a schedule must be a cron expression"):
         build_specs(config)
+
+
+def test_schedule_belongs_to_monitored_runs_with_gate_and_alerts() -> None:
+    for written in ({"cron": "0 6 * * *"}, {"interval": "4h"}):
+        deploy = {**written, "alerts": {"webhook": "env:HOOK"}, "gate": {"absolute": ["faithfulness >= 0.8"]}}
+        config = RunConfig.model_validate({"source": "a", "deploy": deploy})
+        by_name = {each.name: each for each in build_specs(config)}
+        assert [name for name, each in by_name.items() if each.schedule is not None] == ["monitor"]
+        monitored = by_name["monitor"].parameters["config"]["deploy"]
+        assert {"gate", "alerts"} <= monitored.keys()
+    assert by_name["monitor"].schedule == {"interval": 14400.0, "anchor_date": ANCHOR, "timezone": "UTC"}
+
+
+def test_deployments_with_a_name_share_it_as_the_name_of_the_evaluation() -> None:
+    specs = build_specs(RunConfig(source="a"), "-handbook")
+    names = {each.parameters["config"].get("name") for each in specs if "config" in each.parameters}
+    assert names == {"handbook"}
+
+
+@pytest.mark.parametrize("interval", ["", "0m", "4", "4 hours", "-1h", "367d", "9" * 30 + "m", "1m1h"])
+def test_invalid_interval_is_refused(interval: str) -> None:
+    with pytest.raises(ConfigError, match="an interval must be days, hours and minutes"):
+        parse_interval(interval, "UTC")
+
+
+def test_interval_in_an_unknown_time_zone_is_refused() -> None:
+    with pytest.raises(ConfigError, match="needs a time zone"):
+        parse_interval("1h", "Mars/Olympus")
+
+
+def test_two_schedules_are_refused() -> None:
+    with pytest.raises(ValidationError, match="cron and interval are two schedules"):
+        RunConfig.model_validate({"source": "a", "deploy": {"cron": "0 6 * * *", "interval": "4h"}})
 
 
 def test_a_schedule_without_any_date_is_refused() -> None:

@@ -32,6 +32,7 @@ from flows.index_events.index_event import EVENT
 from flows.index_rebuilt import index_rebuilt
 from metric_core.errors import ConfigError
 from tasks.runs.baselines import Baselines
+from tasks.runs.outcome import read_outcome
 from tests.deployments.served.conftest import Ground, manifest_of, state_of, until
 from tests.flows.test_index_rebuilt import ROWS, write
 from tests.json_endpoint import JsonEndpoint
@@ -75,10 +76,19 @@ def story(ground: Ground, webhook: JsonEndpoint) -> Story:
     good, bad = write(ground.folder / "good.jsonl"), write(ground.folder / "bad.jsonl", wrong=30)
     newest = write(ground.folder / "newest.jsonl", reworded=1)
     config = {
-        "source": good,
+        "source": bad,
         "metrics": ["faithfulness"],
         "judge": {"backend": "builtin", "max_concurrent_stages": 2},
-        "deploy": {"cron": "* * * * *", "alerts": {"webhook": "env:ALERTS"}, "debounce_seconds": 4},
+        "deploy": {
+            "cron": "* * * * *",
+            "alerts": {"webhook": "env:ALERTS"},
+            "debounce_seconds": 4,
+            "gate": {
+                "absolute": ["faithfulness.mean >= 0.6"],
+                "regression": [{"max_drop": 0.05}],
+                "inconclusive": "passed",
+            },
+        },
     }
     away = RunConfig.model_validate({"source": good, "deploy": {"index": "elsewhere-*"}})
     apply(away, Place(pool="without-a-worker", suffix="-away"))  # it cannot report events that nobody listens to
@@ -164,7 +174,7 @@ def test_second_deployment_changes_nothing(story: Story) -> None:
         assert len(names) == len(set(names)) >= 3
         builtin = [each.limit for each in client.read_global_concurrency_limits() if "judge-builtin" in each.name]
         assert builtin == [2]
-        assert len(client.read_deployment_by_name("evaluate/evaluate").schedules) == 1
+        assert len(client.read_deployment_by_name("monitor/monitor").schedules) == 1
 
 
 def test_burst_of_events_is_one_incremental_run_of_the_newest_version(story: Story) -> None:
@@ -183,7 +193,7 @@ def test_burst_of_events_is_one_incremental_run_of_the_newest_version(story: Sto
 def test_worse_version_keeps_the_baseline_and_sends_an_alert(story: Story) -> None:
     (run,) = story.worse
     assert state_of(run)[0] == "Failed"
-    (alert,) = [each for each in story.webhook.received if each["outcome"] == "failed"]
+    (alert,) = [each for each in story.webhook.received if each["outcome"] == "failed" and each["index"]]
     assert (alert["index"], alert["version"], alert["baseline"]) == ("worse", "v1.1", "v1.0")
     assert any(re.match(r"faithfulness: from (1\.0|0\.[89])\d* to 0\.", sentence) for sentence in alert["worse"])
     current = Baselines(str(story.ground.home / "baselines")).current("worse")
@@ -209,17 +219,22 @@ def test_events_that_cannot_be_evaluated_are_reported_once(story: Story) -> None
     assert sorted(alerts) == [("handbook", "v1.11"), ("lacking", "?")]
 
 
-def test_the_schedule_is_registered_and_fires(story: Story) -> None:
+def test_the_schedule_fires_and_its_runs_are_gated_and_told(story: Story) -> None:
     def fired() -> list[FlowRun]:
-        runs = story.ground.runs("evaluate")
-        return [run for run in runs if run.auto_scheduled and run.state is not None and run.state.is_completed()]
+        return [run for run in story.ground.runs("monitor") if run.auto_scheduled and state_of(run)[0] == "Gate failed"]
 
-    run = until(fired, "a scheduled run")[0]
+    run = until(fired, "a scheduled run that fails the gate")[0]
     with get_client(sync_client=True) as client:  # a run a minute from here on would tell nothing new
-        client.pause_deployment(client.read_deployment_by_name("evaluate/evaluate").id)
+        client.pause_deployment(client.read_deployment_by_name("monitor/monitor").id)
     assert run.parameters["config"]["metrics"] == ["faithfulness"]
-    assert "deploy" not in run.parameters["config"]
-    assert list(Path(story.ground.folder, "runs").glob("*-good/report.html"))
+    alerts = [each for each in story.webhook.received if each["name"] == "bad"]
+    assert [each["text"] for each in alerts[1:]] == []  # one message, however many runs
+    (alert,) = alerts
+    assert (alert["outcome"], alert["index"]) == ("failed", "")
+    outcome = read_outcome(Path(alert["folder"]))
+    assert outcome is not None
+    assert (outcome.trigger, outcome.accepted, outcome.gate) == ("schedule", True, "failed")
+    assert (Path(alert["folder"]) / "report.html").is_file()
 
 
 def test_command_emits_the_event(story: Story, assay: Callable[..., Any]) -> None:
@@ -249,10 +264,10 @@ def test_undeploy_removes_everything_of_a_configuration(story: Story, assay: Cal
         }
         shown = assay("undeploy", "--name", "gone")
         assert "add --yes to remove" in shown.out
-        assert client.read_deployment_by_name("evaluate/evaluate-gone")
+        assert client.read_deployment_by_name("monitor/monitor-gone")
         done = assay("undeploy", "--name", "gone", "--yes")
         assert (done.code, done.err) == (0, "")
-        assert "evaluate/evaluate-gone  (cron 0 0 1 1 * UTC)" in done.out
+        assert "monitor/monitor-gone  (cron 0 0 1 1 * UTC)" in done.out
         assert "removed    automation  rag-assay: rerun-crashed-gone: silence" in done.out
         assert not [each.name for each in client.read_deployments() if each.name.endswith("-gone")]
         assert not [each.name for each in client.read_automations() if "-gone" in each.name]

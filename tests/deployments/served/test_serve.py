@@ -38,11 +38,11 @@ def test_serve_in_the_background_of_a_shell_ends_at_one_signal_and_pauses_its_sc
         until(lambda: b"started!" in log.read_bytes() or process.poll() is not None, "the worker")
         assert process.poll() is None, log.read_text(encoding="utf-8")
         with use_server(ensure_server(server_home)), get_client(sync_client=True) as client:
-            working = client.read_deployment_by_name("evaluate/evaluate-served")
+            working = client.read_deployment_by_name("monitor/monitor-served")
             assert (working.paused, working.work_pool_name) == (False, "rag-assay-serve")
             process.send_signal(signal.SIGINT)
             assert process.wait(60) == 0, log.read_text(encoding="utf-8")
-            assert client.read_deployment_by_name("evaluate/evaluate-served").paused
+            assert client.read_deployment_by_name("monitor/monitor-served").paused
     finally:
         if process.poll() is None:
             os.kill(process.pid, signal.SIGKILL)

@@ -1,0 +1,95 @@
+"""The flow `monitor`: evaluate a source as on every night before, and tell people if something is wrong.
+
+It compares the run with the accepted baseline and applies the gate; see `flows.monitoring.chain`.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from prefect import flow
+from prefect.client.schemas import State
+from prefect.logging import get_run_logger
+from prefect.runtime import flow_run
+from prefect.states import Completed, Failed
+
+from flows.config.run_config import RunConfig
+from flows.evaluate import run_evaluation
+from flows.execution.run_subject import name_monitored_run
+from flows.monitoring.chain import ChainResult, Verdict, run_chain
+from flows.monitoring.run_errors import RunErrors
+from flows.monitoring.watched import Watched
+from metric_core.errors import ConfigError
+from tasks.prefect_support.patience import crash_without_server, is_unavailable
+from tasks.runs.outcome import Trigger
+
+_SCHEDULED = "auto-scheduled"
+"""Tag that Prefect gives to the runs of a schedule."""
+
+_STATES: Mapping[Verdict, str] = {
+    "accepted": "Accepted",
+    "passed": "Passed",
+    "inconclusive": "Inconclusive",
+    "superseded": "Superseded",
+    "failed": "Gate failed",
+    "worse": "Worse",
+}
+"""Names of the final states. An error is "Error", so that "Failed" is only a run that could not tell of its failure."""
+
+
+@flow(name="monitor", flow_run_name=name_monitored_run, persist_result=False, validate_parameters=True)
+@crash_without_server
+def monitor(config: RunConfig) -> State[Any]:
+    """Evaluate a source, compare the run with the accepted baseline, apply the gate, and accept the run or alert.
+
+    Args:
+        config: Configuration of the run; its `deploy` has the gate, the baselines and the recipients of alerts.
+
+    Returns:
+        A state named Accepted, Passed, Inconclusive, Superseded, Gate failed, Worse or Error.
+    """
+    watched = Watched.now(config, _find_trigger())
+    try:
+        with RunErrors(config, watched).report():
+            done = run_chain(config, watched, lambda baseline: _evaluate(config, watched, baseline))
+    except Exception as error:
+        if is_unavailable(error):
+            raise
+        get_run_logger().exception("the run could not be finished")
+        failed: State[Any] = Failed(name="Error", message=str(error) or type(error).__name__, data=error)
+        return failed
+    make = Failed if done.verdict in ("failed", "worse") else Completed
+    state: State[Any] = make(name=_STATES[done.verdict], message=done.message, data=done)
+    return state
+
+
+def run_monitor(config: RunConfig) -> ChainResult:
+    """Run the flow `monitor`, and return its result.
+
+    Args:
+        config: Configuration of the run.
+
+    Raises:
+        AssayError: The run could not be finished.
+    """
+    state = monitor(config, return_state=True)
+    result: Any = state.result(raise_on_failure=False)
+    if isinstance(result, BaseException):
+        raise result
+    assert isinstance(result, ChainResult)  # noqa: S101 the data of every other state
+    return result
+
+
+def _find_trigger() -> Trigger:
+    return "schedule" if _SCHEDULED in (flow_run.tags or ()) else "hand"
+
+
+def _evaluate(config: RunConfig, watched: Watched, baseline: Path | None) -> Path:
+    if config.source is None:
+        raise ConfigError("a monitored run needs data to evaluate: name a source in the configuration")
+    changes: dict[str, Any] = {
+        "baseline": None if baseline is None else str(baseline),
+        "out": None,  # each run has a folder of its own
+        "name": watched.name,
+    }
+    return Path(run_evaluation(config.model_copy(update=changes)).folder)

@@ -1,0 +1,76 @@
+"""Accept a finished run as the baseline, because a person says so."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from flows.execution.history_record import record_in_history
+from flows.monitoring.watched import subject_name
+from tasks.runs.baselines import DEFAULT_DEPLOYMENT, EVALUATIONS, Baseline, Baselines
+from tasks.runs.finished_run import FinishedRun
+from tasks.runs.outcome import Outcome, read_outcome, write_outcome
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedByHand:
+    """A run that a person accepted.
+
+    Args:
+        baseline: Record of the run.
+        earlier: Baseline before; None if there was none.
+        warnings: Reason why the history does not know it; empty if it does.
+    """
+
+    baseline: Baseline
+    earlier: Baseline | None
+    warnings: tuple[str, ...] = ()
+
+
+def accept_run(folder: Path, root: str | None = None) -> AcceptedByHand:
+    """Make a finished run the baseline, even if its version is older than that of the baseline.
+
+    Args:
+        folder: Run folder.
+        root: Store of baselines; None means that of the monitored run, or else ASSAY_HOME/baselines.
+
+    Raises:
+        RunFolderError: The folder is not that of a finished run.
+        AssayError: The store of baselines cannot be used.
+    """
+    run = FinishedRun(folder)
+    outcome = read_outcome(run.folder) or _unmonitored(run)
+    deployment = str((run.manifest.get("deployment") or {}).get("name") or DEFAULT_DEPLOYMENT)
+    store = Baselines(root or outcome.baselines, deployment if outcome.index else EVALUATIONS)
+    key = outcome.index or outcome.name
+    earlier = store.current(key)
+    baseline = Baseline(
+        index=key,
+        version=outcome.version,
+        announced=_started(run),
+        run_id=run.run_id,
+        folder=str(run.folder),
+        dataset=str(run.manifest.get("source") or ""),
+        accepted=datetime.now(UTC),
+        why="hand",
+    )
+    store.accept(baseline)
+    message = f"{outcome.message}; accepted by hand" if outcome.message else "accepted by hand"
+    changes: dict[str, Any] = {"accepted": True, "message": message, "baselines": store.root}
+    write_outcome(run.folder, outcome.model_copy(update=changes))
+    warnings = record_in_history(run.manifest["config"].get("history"), run.folder)
+    return AcceptedByHand(baseline, earlier, warnings)
+
+
+def _unmonitored(run: FinishedRun) -> Outcome:
+    """Return the outcome of a run that `assay run` or a deployment evaluated without the chain."""
+    subject = run.manifest.get("deployment") or {}
+    index, started = str(subject.get("index") or ""), _started(run)
+    name = run.manifest.get("name") or subject_name(run.config.get("name"), run.manifest.get("source"), index)
+    version = str(subject.get("version") or "") or f"{started:%Y-%m-%dT%H:%M:%SZ}"
+    return Outcome(name=name, trigger="hand", index=index, version=version)
+
+
+def _started(run: FinishedRun) -> datetime:
+    time = datetime.fromisoformat(str(run.manifest["created"]))
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)

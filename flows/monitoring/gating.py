@@ -1,0 +1,219 @@
+"""Compare a monitored run with its baseline, and apply the gate as far as the two runs can be compared."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from flows.config.gate_file import GateSettings
+from flows.execution.gated_comparison import CompareOptions, apply_gate, compare_runs
+from metric_core.errors import AssayError, NotComparableError
+from metric_core.gates.rules import Check, GateResult, Outcome
+from metric_core.statistics.comparison import ChangeOutcome, MetricComparison
+from tasks.comparison.run_comparison import RunComparison
+from tasks.comparison.run_pair import Matching
+from tasks.reports.comparison.comparison_words import format_interval, numbers, title
+from tasks.runs.outcome import GateOutcome, OutcomeCheck, OutcomeIncident
+
+NOT_COMPARABLE = "comparison"
+"""Key of the incident that a run cannot be compared with its baseline."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A run that was compared with its baseline and checked against the gate.
+
+    Args:
+        comparison: Comparison of the runs, or the run alone checked against the gate; None if neither was possible.
+        gate: Outcome of the gate; None without one.
+        result: Checks of the gate; None if none was applied.
+        obstacle: Reason why the run cannot be compared with its baseline; None if it can.
+    """
+
+    comparison: RunComparison | None = None
+    gate: GateOutcome | None = None
+    result: GateResult | None = None
+    obstacle: str | None = None
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether the run was compared with a baseline."""
+        return self.comparison is not None and self.comparison.a is not None
+
+    @property
+    def checks(self) -> tuple[OutcomeCheck, ...]:
+        """The checks of the gate, as an outcome holds them."""
+        return () if self.result is None else tuple(map(_outcome_check, self.result.checks))
+
+    @property
+    def passed_keys(self) -> frozenset[str]:
+        """The keys of the incidents that would be open if the checks that passed had not."""
+        checks = self.result.checks if self.result is not None else ()
+        return frozenset(key for check in checks if check.outcome is Outcome.PASSED for key in _incident_keys(check))
+
+    def with_obstacle(self, obstacle: str) -> "Judged":
+        """Return the run as one that cannot be compared with its baseline, for a reason."""
+        return replace(self, obstacle=obstacle, gate=None if self.gate is None else _at_best_inconclusive(self.gate))
+
+    def worse_metrics(self) -> Iterator[str]:
+        """Yield a sentence for each metric that is significantly worse than in the baseline."""
+        for metric in self.comparison.metrics if self.comparison is not None else ():
+            if metric.verdict is ChangeOutcome.WORSE:
+                yield describe_change(metric)
+
+    def refusals(self) -> Iterator[str]:
+        """Yield a sentence for each check that did not pass."""
+        for check in self.result.checks if self.result is not None else ():
+            if check.outcome is not Outcome.PASSED:
+                yield _describe_check(check)
+
+
+@dataclass(frozen=True, slots=True)
+class GateIncidents:
+    """The incidents that the checks of a gate are.
+
+    Args:
+        found: Incidents of checks that did not pass.
+        replaced: Keys of open incidents that others replace: they are over without a word.
+    """
+
+    found: tuple[OutcomeIncident, ...] = ()
+    replaced: frozenset[str] = field(default_factory=frozenset)
+
+
+def judge_run(gate: GateSettings | None, baseline: Path | None, folder: Path, matching: Matching) -> Judged:
+    """Compare a run with its baseline, and apply the gate.
+
+    Runs that are not like for like, or cannot be matched, are no error: the rules that need no baseline are applied,
+    and a gate with other rules is inconclusive at best.
+
+    Args:
+        gate: Rules to apply; None for none.
+        baseline: Run folder of the baseline; None if there is none.
+        folder: Run folder of the run.
+        matching: Matching and grouping of the rows.
+    """
+    if baseline is None:
+        return _judge_alone(gate, folder, matching)
+    try:
+        compared = compare_runs(baseline, folder, CompareOptions(gate=gate, matching=matching))
+    except NotComparableError as error:
+        return _judge_unlike(gate, (baseline, folder), matching, error)
+    except AssayError as error:
+        alone = _judge_alone(gate, folder, matching)
+        outcome = _at_best_inconclusive(alone.gate) if gate is not None and gate.gate().needs_baseline else alone.gate
+        return Judged(comparison=alone.comparison, gate=outcome, result=alone.result, obstacle=str(error))
+    result = compared.gate
+    return Judged(comparison=compared, gate=None if result is None else _name(result.outcome), result=result)
+
+
+def find_gate_incidents(judged: Judged, open_keys: Collection[str], run_id: str) -> GateIncidents:
+    """Return the incidents of the checks that did not pass, and of a comparison that was not possible.
+
+    Args:
+        judged: The run and its checks.
+        open_keys: Keys of the incidents that are open.
+        run_id: Id of the run.
+    """
+    found: list[OutcomeIncident] = []
+    replaced: set[str] = set()
+    now = datetime.now(UTC)
+    for check in judged.result.checks if judged.result is not None else ():
+        failed, undecided = _incident_keys(check)
+        if check.outcome is Outcome.PASSED or (judged.gate == "passed" and check.outcome is Outcome.INCONCLUSIVE):
+            if check.outcome is Outcome.INCONCLUSIVE and failed in open_keys:
+                found.append(_incident(failed, "gate", _describe_check(check), now, run_id))
+            continue
+        # A rule that failed and can no longer be decided has not recovered.
+        is_failed = check.outcome is Outcome.FAILED or failed in open_keys
+        found.append(_incident(failed if is_failed else undecided, "gate", _describe_check(check), now, run_id))
+        if is_failed and undecided in open_keys:
+            replaced.add(undecided)
+    if judged.obstacle is not None:
+        found.append(_incident(NOT_COMPARABLE, "comparison", judged.obstacle, now, run_id))
+    return GateIncidents(tuple(found), frozenset(replaced))
+
+
+def describe_change(metric: MetricComparison) -> str:
+    """Return a sentence on the change of a metric."""
+    before, after, change, interval, *_ = numbers(metric)
+    return f"{title(metric)}: from {before} to {after} ({change}, {interval})"
+
+
+def _judge_alone(gate: GateSettings | None, folder: Path, matching: Matching) -> Judged:
+    """Check a run by the rules that need no baseline."""
+    rules = _without_baseline(gate)
+    if rules is None:
+        return Judged()
+    checked = apply_gate(folder, CompareOptions(gate=rules, matching=matching))
+    assert checked.gate is not None  # noqa: S101 it was given rules
+    return Judged(comparison=checked, gate=_name(checked.gate.outcome), result=checked.gate)
+
+
+def _judge_unlike(
+    gate: GateSettings | None, folders: tuple[Path, Path], matching: Matching, error: NotComparableError
+) -> Judged:
+    """Compare runs that are not like for like, and check the second by the rules that need no baseline."""
+    alone = _judge_alone(gate, folders[1], matching)
+    compared = compare_runs(*folders, CompareOptions(matching=matching))
+    listed = "; ".join(error.reasons)
+    obstacle = (
+        f"the run cannot be compared with its baseline like for like ({listed}), so no rule about the baseline was "
+        f"applied. Restore this, or accept the run as the new baseline: assay accept {folders[1]}"
+    )
+    return Judged(comparison=compared, gate=_at_best_inconclusive(alone.gate), result=alone.result, obstacle=obstacle)
+
+
+def _without_baseline(gate: GateSettings | None) -> GateSettings | None:
+    """Return the rules of a gate that need no baseline; None if there are none."""
+    if gate is None:
+        return None
+    coverage = tuple(rule.model_copy(update={"paired_at_least": None}) for rule in gate.coverage)
+    rules = gate.model_copy(update={"regression": (), "coverage": coverage})
+    found = rules.gate()
+    return rules if found.absolute or found.coverage else None
+
+
+def _at_best_inconclusive(outcome: GateOutcome | None) -> GateOutcome:
+    return "failed" if outcome == "failed" else "inconclusive"
+
+
+def _name(outcome: Outcome) -> GateOutcome:
+    names: dict[Outcome, GateOutcome] = {
+        Outcome.PASSED: "passed",
+        Outcome.INCONCLUSIVE: "inconclusive",
+        Outcome.FAILED: "failed",
+    }
+    return names[outcome]
+
+
+def _outcome_check(check: Check) -> OutcomeCheck:
+    interval = None if check.interval is None else (check.interval.low, check.interval.high)
+    return OutcomeCheck(
+        metric=check.metric,
+        rule=check.rule,
+        outcome=_name(check.outcome),
+        observed=check.observed,
+        interval=interval,
+        rows=check.rows,
+        reason=check.reason,
+        slice=None if check.slice is None else {check.slice.column: check.slice.value},
+    )
+
+
+def _incident_keys(check: Check) -> tuple[str, str]:
+    """Return the keys of the incidents that a check failed, and that it is inconclusive."""
+    subject = f"{check.kind}:{check.subject}:{check.rule}"
+    return f"gate:failed:{subject}", f"gate:inconclusive:{subject}"
+
+
+def _describe_check(check: Check) -> str:
+    observed = "nothing" if check.observed is None else f"{check.observed:.3f}"
+    interval = f" ({format_interval(check.interval)})" if check.interval else ""
+    return f"{check.subject}: {check.rule}, observed {observed}{interval} over {check.rows} rows: {check.reason}"
+
+
+def _incident(key: str, kind: str, sentence: str, since: datetime, run_id: str) -> OutcomeIncident:
+    return OutcomeIncident.model_validate(
+        {"key": key, "kind": kind, "sentence": sentence, "since": since, "run_id": run_id}
+    )

@@ -1,0 +1,108 @@
+"""The subject of a monitored run: an evaluation or a version of an index, and what started the run."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from prefect.runtime import flow_run
+
+from flows.config.run_config import RunConfig
+from tasks.history.run_entry import evaluation_name
+from tasks.runs.baselines import EVALUATIONS, Baseline
+from tasks.runs.finished_run import FinishedRun
+from tasks.runs.index_versions import IndexVersion
+from tasks.runs.outcome import Trigger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """The subject of a monitored run.
+
+    Args:
+        name: Name of the evaluation, by which its history and its incidents are kept.
+        trigger: Cause of the run.
+        index: Id of the index that the run is about; empty if it is about none.
+        version: Version of the index, or the time at which the run started.
+        announced: Time at which the version was announced, or the run started.
+        dataset: Data that the run evaluates.
+        deployment: Deployment whose baselines are used; EVALUATIONS for a run about no index.
+    """
+
+    name: str
+    trigger: Trigger
+    index: str = ""
+    version: str
+    announced: datetime
+    dataset: str = ""
+    deployment: str = EVALUATIONS
+
+    @classmethod
+    def now(cls, config: RunConfig, trigger: Trigger) -> "Watched":
+        """Return the subject of a run about no index that starts now."""
+        time = datetime.now(UTC).replace(microsecond=0)
+        return cls(
+            name=subject_name(config.name, config.source),
+            trigger=trigger,
+            version=f"{time:%Y-%m-%dT%H:%M:%SZ}",
+            announced=time,
+            dataset=config.source or "",
+        )
+
+    @property
+    def key(self) -> str:
+        """The key of its baselines: the index, or else the name."""
+        return self.index or self.name
+
+    @property
+    def place(self) -> IndexVersion:
+        """The place of the run among the versions."""
+        return IndexVersion(self.version, self.announced)
+
+    @property
+    def title(self) -> str:
+        """The subject in words.
+
+        >>> time = datetime(2026, 11, 18, tzinfo=UTC)
+        >>> Watched(name="support", trigger="hand", version="2026-11-18T06:00:00Z", announced=time).title
+        'the run of 2026-11-18T06:00:00Z'
+        >>> Watched(name="a", trigger="event", index="a", version="7", announced=time).title
+        'version 7'
+        """
+        return f"version {self.version}" if self.index else f"the run of {self.version}"
+
+    def baseline(self, folder: Path, why: Literal["first", "passed"]) -> Baseline:
+        """Return the record that makes a finished run of this subject a baseline.
+
+        Args:
+            folder: Run folder.
+            why: Reason for the acceptance.
+        """
+        return Baseline(
+            index=self.key,
+            version=self.version,
+            announced=self.announced,
+            run_id=str(flow_run.id) if self.index else FinishedRun(folder).run_id,
+            folder=str(folder),
+            dataset=self.dataset,
+            accepted=datetime.now(UTC),
+            why=why,
+        )
+
+
+def subject_name(name: str | None, source: str | None, index: str = "") -> str:
+    """Return the name of an evaluation: as configured, or else that of its index or its source.
+
+    Args:
+        name: Name in the configuration.
+        source: Data that are evaluated.
+        index: Id of the index that the run is about; empty if it is about none.
+
+    >>> subject_name(None, "data/answers.jsonl"), subject_name("support", "a.csv")
+    ('answers', 'support')
+    >>> subject_name("support", None, "handbook"), subject_name(None, "a.csv", "handbook")
+    ('support-handbook', 'handbook')
+    """
+    if index:
+        return index if name in (None, index) else f"{name}-{index}"
+    return evaluation_name(name, "", source)

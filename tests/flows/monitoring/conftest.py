@@ -1,0 +1,105 @@
+"""Monitored nights on a Prefect server, whose run folders are written by the tests instead of evaluations."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import flows.monitor
+from flows.config.run_config import RunConfig
+from flows.monitor import run_monitor
+from flows.monitoring.watched import Watched
+from metric_core.errors import JudgeError
+from tasks.history.catalogue import Catalogue
+from tasks.runs.outcome import Outcome, Trigger, read_outcome
+from tests.tasks import compared
+
+GATE = {"absolute": ["faithfulness.mean >= 0.5"], "regression": [{"max_drop": 0.1, "metrics": ["faithfulness"]}]}
+START = datetime(2026, 11, 16, 6, tzinfo=UTC)
+
+
+class Nights:
+    """An evaluation that is monitored night after night.
+
+    Args:
+        folder: Folder of all its files.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.deploy: dict[str, Any] = {
+            "baselines": str(folder / "baselines"),
+            "alerts": {"file": str(folder / "alerts.jsonl")},
+            "gate": GATE,
+        }
+        self.history = Catalogue(str(folder / "history.db"))
+        self.folders: list[Path] = []
+        self._next: tuple[float, dict[str, Any]] = (0.8, {})
+        self._told = 0
+
+    def run(self, level: float = 0.8, **manifest: Any) -> tuple[str, Outcome]:
+        """Run a night.
+
+        Args:
+            level: Faithfulness of the night's responses.
+            manifest: Arguments of `compared.write_run`.
+
+        Returns:
+            The verdict, and the outcome in the run folder.
+        """
+        self._next = (level, manifest)
+        done = run_monitor(self.configuration())
+        outcome = read_outcome(self.folders[-1])
+        assert outcome is not None
+        assert done.folder == self.folders[-1]
+        return done.verdict, outcome
+
+    def configuration(self) -> RunConfig:
+        """Return the configuration of the nights."""
+        content = {"name": "support", "source": "answers.jsonl", "history": str(self.folder / "history.db")}
+        return RunConfig.model_validate({**content, "deploy": self.deploy})
+
+    def alerts(self) -> list[dict[str, Any]]:
+        """Return the alerts since the last call."""
+        path = self.folder / "alerts.jsonl"
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        new, self._told = lines[self._told :], len(lines)
+        return [json.loads(line) for line in new]
+
+    def evaluate(self, _config: RunConfig, _watched: Watched, _baseline: Path | None) -> Path:
+        """Write the run folder of a night; a night without a level has a judge that is down."""
+        level, manifest = self._next
+        number = len(self.folders) + 1
+        if level < 0:
+            raise JudgeError(f"the judge is down in attempt {number}")
+        started = (START + timedelta(days=number - 1)).isoformat()
+        folder = self.folder / f"night-{number}"
+        entries = {"run_id": f"night-{number}", "created": started, "name": "support", **manifest}
+        self.folders.append(compared.write_run(folder, level, **entries))
+        self.history.record(folder)
+        return folder
+
+
+@pytest.fixture
+def nights(tmp_path: Path, prefect_server: str, monkeypatch: pytest.MonkeyPatch) -> Nights:
+    """Return nights, each of which begins a day after the night before."""
+    del prefect_server
+    made = Nights(tmp_path)
+    monkeypatch.setattr(flows.monitor, "_evaluate", made.evaluate)
+    monkeypatch.setattr(Watched, "now", _a_day_later(Watched.now))
+    return made
+
+
+def _a_day_later(now: Callable[[RunConfig, Trigger], Watched]) -> Callable[[RunConfig, Trigger], Watched]:
+    numbers = count()
+
+    def later(config: RunConfig, trigger: Trigger) -> Watched:
+        time = START + timedelta(days=next(numbers))
+        return replace(now(config, trigger), version=f"{time:%Y-%m-%dT%H:%M:%SZ}", announced=time)
+
+    return later

@@ -1,0 +1,169 @@
+"""The chain of a monitored run: what becomes the baseline, what people are told, and what the run folder says."""
+
+from pathlib import Path
+
+import pytest
+
+from flows.monitor import monitor, run_monitor
+from flows.monitoring.acceptance import accept_run
+from metric_core.errors import JudgeError
+from tasks.runs.baselines import EVALUATIONS, Baselines
+from tasks.runs.outcome import read_outcome
+from tasks.runs.run_folder import COMPARISON
+from tests.flows.monitoring.conftest import Nights
+
+pytestmark = [pytest.mark.prefect]
+
+OTHER_JUDGE = {"backend": "server", "model": "other", "revision": "", "note": "", "language_model": True}
+DOWN = -1.0
+
+
+def test_an_incident_is_told_once_and_its_end_is_told(nights: Nights) -> None:
+    verdict, first = nights.run()
+    assert (verdict, first.accepted, first.baseline, first.trigger) == ("accepted", True, None, "hand")
+    verdict, second = nights.run(0.79)
+    assert (verdict, second.accepted, second.gate) == ("passed", False, "passed")
+    assert second.baseline is not None
+    assert (second.baseline.run_id, second.baseline.version) == ("night-1", "2026-11-16T06:00:00Z")
+    assert nights.alerts() == []
+
+    verdict, third = nights.run(0.2)
+    assert (verdict, third.gate) == ("failed", "failed")
+    assert [check.outcome for check in third.checks] == ["failed", "failed"]
+    (alert,) = nights.alerts()
+    assert (alert["name"], alert["outcome"], alert["index"]) == ("support", "failed", "")
+    assert alert["baseline"] == "2026-11-16T06:00:00Z"
+    assert alert["report"] == Path(alert["folder"], COMPARISON).as_uri()
+    assert Path(alert["folder"], COMPARISON).is_file()
+
+    verdict, fourth = nights.run(0.21)
+    assert (verdict, nights.alerts()) == ("failed", [])
+    assert {incident.run_id for incident in fourth.incidents.continuing} == {"night-3"}
+
+    verdict, fifth = nights.run()
+    assert (verdict, len(fifth.incidents.recovered)) == ("passed", 2)
+    (alert,) = nights.alerts()
+    assert (alert["outcome"], alert["worse"], len(alert["recovered"])) == ("recovered", [], 2)
+    recorded = nights.history.runs("support")
+    assert [run.outcome and run.outcome.gate for run in recorded] == ["passed", "passed", "failed", "failed", "passed"]
+    current = Baselines(nights.deploy["baselines"], EVALUATIONS).current("support")
+    assert current is not None
+    assert (current.why, current.run_id) == ("first", "night-1")
+
+
+def test_rule_that_can_no_longer_be_decided_has_not_recovered(nights: Nights) -> None:
+    nights.run()
+    nights.run(0.2)
+    nights.deploy["gate"] = {**nights.deploy["gate"], "min_rows": 1000}
+    verdict, outcome = nights.run()
+    assert (verdict, len(outcome.incidents.continuing), outcome.incidents.recovered) == ("inconclusive", 2, ())
+    assert [alert["outcome"] for alert in nights.alerts()] == ["failed"]
+
+
+def test_night_that_cannot_be_finished_is_told_once_until_one_is(nights: Nights) -> None:
+    nights.run()
+    with pytest.raises(JudgeError, match="attempt 2"):
+        nights.run(DOWN)
+    (alert,) = nights.alerts()
+    assert (alert["outcome"], alert["title"]) == ("error", "evaluation support could not be finished")
+    assert "the judge is down" in alert["text"]
+    assert (monitor(nights.configuration(), return_state=True).name, nights.alerts()) == ("Error", [])
+    verdict, outcome = nights.run()
+    assert (verdict, [incident.kind for incident in outcome.incidents.recovered]) == ("passed", ["error"])
+    (alert,) = nights.alerts()
+    assert alert["outcome"] == "recovered"
+
+
+def test_message_that_nobody_received_is_sent_again(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOOK", "http://127.0.0.1:9/nobody")
+    nights.run()
+    file = nights.deploy["alerts"]
+    nights.deploy["alerts"] = {"webhook": "env:HOOK"}
+    nights.run(0.2)
+    nights.deploy["alerts"] = file
+    nights.run(0.2)
+    assert [alert["outcome"] for alert in nights.alerts()] == ["failed"]
+
+
+def test_history_that_cannot_be_used_costs_no_alert(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
+    nights.run()
+    (nights.folder / "other").mkdir()
+    broken = nights.configuration().model_copy(update={"history": str(nights.folder / "other")})
+    monkeypatch.setattr(nights, "configuration", lambda: broken)
+    assert [nights.run(0.2)[0], nights.run(0.2)[0]] == ["failed", "failed"]
+    assert [alert["outcome"] for alert in nights.alerts()] == ["failed", "failed"]
+
+
+def test_run_that_is_not_like_for_like_says_so_and_can_be_accepted(nights: Nights) -> None:
+    nights.run()
+    verdict, outcome = nights.run(judge=OTHER_JUDGE)
+    assert (verdict, outcome.gate) == ("inconclusive", "inconclusive")
+    assert [(check.metric, check.outcome) for check in outcome.checks] == [("faithfulness", "passed")]
+    (alert,) = nights.alerts()
+    assert alert["outcome"] == "inconclusive"
+    assert "cannot be compared with its baseline like for like (judge backend" in alert["text"]
+    assert (nights.folders[-1] / COMPARISON).is_file()
+    assert (nights.run(judge=OTHER_JUDGE)[0], nights.alerts()) == ("inconclusive", [])
+
+    done = accept_run(nights.folders[-1])
+    assert done.warnings == ()
+    assert done.earlier is not None
+    assert (done.baseline.why, done.earlier.why) == ("hand", "first")
+    accepted = read_outcome(nights.folders[-1])
+    assert accepted is not None
+    assert accepted.accepted
+    verdict, outcome = nights.run(0.79, judge=OTHER_JUDGE)
+    assert (verdict, [incident.kind for incident in outcome.incidents.recovered]) == ("passed", ["comparison"])
+    assert [alert["outcome"] for alert in nights.alerts()] == ["recovered"]
+
+
+def test_run_that_nobody_monitored_can_be_accepted(nights: Nights) -> None:
+    nights.run()
+    folder = nights.evaluate(nights.configuration(), *[None, None])  # type: ignore[arg-type]
+    assert read_outcome(folder) is None
+    assert accept_run(folder, nights.deploy["baselines"]).baseline.run_id == "night-2"
+    outcome = nights.run()[1]
+    assert outcome.baseline is not None
+    assert outcome.baseline.run_id == "night-2"
+
+
+def test_baseline_whose_folder_is_gone_is_an_incident_and_no_crash(nights: Nights) -> None:
+    nights.run()
+    nights.folders[0].rename(nights.folder / "gone")
+    verdict, outcome = nights.run()
+    assert (verdict, outcome.gate) == ("inconclusive", "inconclusive")
+    (alert,) = nights.alerts()
+    assert "assay accept RUN" in alert["text"]
+
+
+def test_each_run_that_passes_is_accepted_if_so_configured_and_an_older_one_by_hand(nights: Nights) -> None:
+    nights.deploy |= {"accept": "passed", "gate": None}
+    assert [nights.run(level)[0] for level in (0.8, 0.79, 0.2)] == ["accepted", "accepted", "failed"]
+    store = Baselines(nights.deploy["baselines"], EVALUATIONS)
+    assert [each.why for each in store.acceptances("support")] == ["first", "passed"]
+    done = accept_run(nights.folders[0])
+    current = store.current("support")
+    assert current is not None
+    assert (current.run_id, current.why, done.earlier and done.earlier.run_id) == ("night-1", "hand", "night-2")
+    assert nights.run()[0] == "accepted"
+
+
+def test_first_run_is_checked_by_the_rules_that_need_no_baseline(nights: Nights) -> None:
+    verdict, outcome = nights.run(0.2)
+    assert (verdict, outcome.gate, outcome.accepted) == ("failed", "failed", True)
+    (alert,) = nights.alerts()
+    assert alert["baseline"] is None
+
+
+def test_rows_without_a_common_name_are_an_incident(nights: Nights) -> None:
+    nights.deploy["gate"] = None
+    assert [nights.run(first=first)[0] for first in (0, 100)] == ["accepted", "inconclusive"]
+    (alert,) = nights.alerts()
+    assert "no row in common" in alert["text"]
+
+
+def test_error_of_the_flow_is_raised(nights: Nights) -> None:
+    nights.deploy["gate"] = {"absolute": ["faithfulnes.mean >= 0.5"]}
+    with pytest.raises(Exception, match="faithfulnes"):
+        run_monitor(nights.configuration())
+    assert [alert["outcome"] for alert in nights.alerts()] == ["error"]
