@@ -177,8 +177,10 @@ def find_raised(
         shares: Share of the error of each stream.
         error: Share of years with any false alarm, at most.
     """
-    counted = weights[:, None] * ~_before_recovery(means)
-    return average_over_all_sets(add_evidence(log_evidence, counted), shares) >= 1 / error
+    e_values = add_evidence(log_evidence, weights[:, None] * ~_before_recovery(means))
+    if e_values.max(initial=0.0) < 1 / error:  # An average is no larger than what it is of.
+        return np.zeros(len(shares), dtype=bool)
+    return average_over_all_sets(e_values, shares) >= 1 / error
 
 
 def add_evidence(log_evidence: Floats, weights: Floats) -> Floats:
@@ -234,8 +236,8 @@ class _Watched:
     def __init__(self, panel: Panel, number: int, settings: AlarmSettings) -> None:
         self._panel = panel
         self._error = settings.error
-        # If there may be nights before the first, its windows and those of the next could be longer: not counted.
-        self._first = LONGEST_WINDOW - 1 if len(panel.nights) == NIGHTS_READ else 0
+        # Nights before these are there for the means of three nights.
+        self._first = max(0, len(panel.nights) - NIGHTS_ADDED)
         self._last = len(panel.nights) - 1
         self._nights = range(self._first, len(panel.nights))
         self._weights = settings.weights([number - self._last + night for night in self._nights])

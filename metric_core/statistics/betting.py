@@ -67,7 +67,8 @@ def _log_wealth(gains: Floats, counts: Floats) -> Floats:
     """Return the logarithm of the money after bets against gains of at most 1, of which each stake had a quarter."""
     units = np.maximum((counts > 0).sum(axis=0), 1)
     stakes = np.minimum(MOST_STAKED, np.multiply.outer(_STAKES, np.sqrt(2 * _LOG_EVIDENCE / units)))
-    wealth = np.stack([np.log1p(-stake * gains).sum(axis=0) for stake in stakes])
+    # A plain logarithm is several times as fast as log1p, and its rounding errors are far below those of the data.
+    wealth = np.stack([np.einsum("um->m", np.log(1.0 - stake * gains)) for stake in stakes])
     total: Floats = np.logaddexp.reduce(wealth, axis=0) - np.log(len(_STAKES))
     return total
 

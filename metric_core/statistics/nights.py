@@ -72,8 +72,8 @@ class _Part:
     def units(self, values: Floats) -> tuple[Floats, Floats]:
         """Return sums and counts of rows and metrics (NaN: no value) per unit and metric."""
         chosen = values if self.slice is None and self.starts is None else values[self.rows]
-        has_value = ~np.isnan(chosen)
-        sums, counts = np.where(has_value, chosen, 0.0), has_value.astype(np.float64)
+        is_missing = np.isnan(chosen)
+        sums, counts = np.where(is_missing, 0.0, chosen), 1.0 - is_missing
         if self.starts is None:
             return sums, counts
         return np.add.reduceat(sums, self.starts, axis=0), np.add.reduceat(counts, self.starts, axis=0)
