@@ -13,24 +13,15 @@ from metric_core.statistics.bounded_means import Bounds
 from metric_core.statistics.nights import Panel, find_slice_rows, number_groups
 from metric_core.statistics.paired_tests import mcnemar_mid_p
 from metric_core.statistics.resampling import LEVEL, Floats
-from metric_core.statistics.slices import RowSlices
 from tasks.comparison.run_pair import Matching, RunPair, RunRows
-from tasks.options.slicing_options import MAX_SLICES
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.row_slicing import read_slices
 
 _NO_DIRECTION = "neither a higher nor a lower value is better"
 _NO_BOUNDS = "its values have no bounds, and no number of rows could show a drop for certain"
 _NO_VALUES = "no row of the baseline has a value"
 
 
-def read_nights(
-    baseline: FinishedRun,
-    runs: Sequence[FinishedRun],
-    matching: Matching,
-    slices: Sequence[str] = (),
-    most_slices: int = MAX_SLICES,
-) -> Panel:
+def read_nights(baseline: FinishedRun, runs: Sequence[FinishedRun], matching: Matching) -> Panel:
     """Return the improvements of the baseline's rows in later runs.
 
     Rows that the baseline lacks are not watched. If one run lacks more scores than the other by more than chance, rows
@@ -39,47 +30,54 @@ def read_nights(
     Args:
         baseline: Accepted run.
         runs: Runs since it became the baseline, oldest first; the last `NIGHTS_READ` are enough.
-        matching: Columns by which rows are matched and grouped.
-        slices: Columns whose values divide the rows into slices.
-        most_slices: Maximum number of slices of a column.
+        matching: Columns by which rows are matched, grouped and divided into slices. Groups and slices are those of the
+            last run, so the baseline need not have these columns.
 
     Raises:
-        ConfigError: The rows of the last run cannot be matched with those of the baseline, or those of the baseline
-            cannot be matched, grouped or sliced by these columns. Earlier runs that cannot be matched are left out.
+        ConfigError: There is no run, or the rows of the last one cannot be matched with those of the baseline, grouped
+            or sliced by these columns. Earlier runs that cannot be matched are left out.
         RunFolderError: A run folder cannot be read.
     """
-    before = RunRows.from_run(baseline, matching)
+    if not runs:
+        raise ConfigError("there is no run to watch: alarms need at least one run since the baseline")
+    tonight = RunPair.from_runs(baseline, runs[-1], matching)
+    names = replace(matching, by=None, slices=())
+    before = RunRows.from_run(baseline, names)
     cells = before.cells()
     watched, unwatched = _choose_metrics(baseline, cells)
     rows = sorted(before.keys.values())
     nights: list[datetime] = []
     improvements: list[Floats] = []
     favorable: list[Floats] = []
-    for run in runs:
-        after = _match_rows(baseline, run, matching, before, is_last=run is runs[-1])
+    for after in (*(_match_rows(run, names, before) for run in runs[:-1]), tonight.b):
         if after is None:
             continue
         scores = after.cells()
         compared = [_compare(metric, cells.get(metric.key, {}), scores.get(metric.key, {}), rows) for metric in watched]
-        nights.append(datetime.fromisoformat(run.manifest["created"]))
+        nights.append(datetime.fromisoformat(after.run.manifest["created"]))
         improvements.append(np.array([better for better, _ in compared]).reshape(-1, len(rows)).T)
         favorable.append(np.array([possible for _, possible in compared]).reshape(-1, len(rows)).T)
     shape = (len(nights), len(rows), len(watched))
+    groups = {**_read_groups(baseline, matching), **tonight.b.groups}
     return Panel(
         metrics=tuple(metric.key for metric in watched),
         ranges={metric.key: metric.range for metric in watched},
         nights=tuple(nights),
         improvements=np.array(improvements).reshape(shape),
         favorable=np.array(favorable).reshape(shape),
-        groups=None if matching.by is None else number_groups([before.groups.get(row) for row in rows]),
-        slices=tuple(
-            part
-            for divided in read_slices(baseline.samples(), slices, most_slices)
-            for part in find_slice_rows(_rename(divided, before.keys), rows)
-        ),
+        groups=None if matching.by is None else number_groups([groups.get(row) for row in rows]),
+        slices=tuple(part for divided in tonight.slices for part in find_slice_rows(divided, rows)),
         lower_is_better=frozenset(metric.key for metric in watched if metric.sign < 0),
         unwatched=unwatched,
     )
+
+
+def _read_groups(baseline: FinishedRun, matching: Matching) -> Mapping[str, str]:
+    """Return the groups of the baseline's rows; empty if they are not grouped, or it lacks the column."""
+    try:
+        return RunRows.from_run(baseline, replace(matching, slices=())).groups
+    except ConfigError:
+        return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,18 +137,10 @@ def _read_metric(entry: Mapping[str, Any], cells: Mapping[str, Score]) -> _Metri
     return _Metric(entry["key"], -1 if direction is Direction.LOWER else 1, known)
 
 
-def _match_rows(
-    baseline: FinishedRun, run: FinishedRun, matching: Matching, before: RunRows, *, is_last: bool
-) -> RunRows | None:
-    """Return the rows of a run; None if they cannot be matched with the baseline's.
-
-    Raises:
-        ConfigError: They cannot, and the run is the last one.
-    """
-    if is_last:
-        return RunPair.from_runs(baseline, run, replace(matching, by=None)).b
+def _match_rows(run: FinishedRun, names: Matching, before: RunRows) -> RunRows | None:
+    """Return the rows of an earlier run; None if they cannot be matched with those of the baseline."""
     try:
-        rows = RunRows.from_run(run, replace(matching, by=None))
+        rows = RunRows.from_run(run, names)
     except ConfigError:
         return None
     return None if set(before.keys.values()).isdisjoint(rows.keys.values()) else rows
@@ -173,8 +163,3 @@ def _compare(
     if mcnemar_mid_p(only_before, only_after) > 1 - LEVEL:
         favorable = [np.nan] * len(rows)
     return improvements, favorable
-
-
-def _rename(slices: RowSlices, names: Mapping[str, str]) -> RowSlices:
-    """Return slices by the names under which rows are matched."""
-    return replace(slices, values={names[row_id]: value for row_id, value in slices.values.items()})

@@ -44,14 +44,18 @@ def _cells(**more: Score) -> Cells:
     } | more
 
 
-def _write(folder: Path, day: int, rows: Mapping[str, Cells], *, names: bool = True) -> FinishedRun:
+def _write(
+    folder: Path, day: int, rows: Mapping[str, Cells], *, names: bool = True, extras: bool = True
+) -> FinishedRun:
     samples = [
         {
             "row_id": row_id if names else f"{day}-{row_id}",
             "row_number": number + 1,
             "user_input": f"Question {row_id}?",
             "response": "Yes.",
-            "extras": f'{{"language": "{"de" if number % 2 else "en"}", "document": "{number // 4}"}}',
+            "extras": f'{{"language": "{"de" if number % 2 else "en"}", "document": "{number // 4}"}}'
+            if extras
+            else "{}",
         }
         for number, row_id in enumerate(rows)
     ]
@@ -99,7 +103,7 @@ def test_a_drop_of_some_nights_is_told_by_metric_and_slice(tmp_path: Path) -> No
             row: _cells(stars=Score.scored(1.0)) if i % 2 and i < 90 else _cells() for i, row in enumerate(_rows(240))
         }
         runs.append(_write(tmp_path, day, rows))
-    alarms = watch(read_nights(baseline, runs, Matching(), slices=("language",)), 100)
+    alarms = watch(read_nights(baseline, runs, Matching(slices=("language",))), 100)
     assert [alarm.stream for alarm in alarms] == [Stream("stars"), Stream("stars", Slice("language", "de"))]
     assert {alarm.since.day for alarm in alarms} == {3}
     assert alarms[0].drop == pytest.approx(4 * 45 / 240)
@@ -115,6 +119,21 @@ def test_rows_are_matched_and_grouped_by_columns(tmp_path: Path) -> None:
     assert panel.groups is not None
     assert panel.groups.tolist() == [0] * 4 + [1] * 4 + [2] * 4
     assert panel.improvements[0, :, 0].tolist() == [-1.0] * 12
+
+
+def test_the_baseline_may_lack_the_columns_of_groups_and_slices(tmp_path: Path) -> None:
+    baseline, night = _write(tmp_path, 1, _rows(12), extras=False), _write(tmp_path, 2, _rows(12))
+    panel = read_nights(baseline, [night], Matching(by="document", slices=("language",)))
+    assert panel.groups is not None
+    assert panel.groups.tolist() == [0] * 4 + [1] * 4 + [2] * 4
+    assert [(str(part.slice), int(part.members.sum())) for part in panel.slices] == [
+        ("language de", 6),
+        ("language en", 6),
+    ]
+    with pytest.raises(ConfigError, match="cannot be grouped by topic"):
+        read_nights(baseline, [night], Matching(by="topic"))
+    with pytest.raises(ConfigError, match="no run to watch"):
+        read_nights(baseline, [], Matching())
 
 
 def test_an_earlier_night_with_other_rows_is_left_out(tmp_path: Path) -> None:

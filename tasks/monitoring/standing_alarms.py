@@ -1,0 +1,103 @@
+"""Find the alarms that stand after a monitored run, from the runs before it that had the same baseline."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from metric_core.errors import RunFolderError
+from metric_core.statistics.alarms import NIGHTS_READ, Alarm, AlarmSettings, watch
+from tasks.comparison.run_pair import Matching
+from tasks.history.recorded_run import RecordedRun
+from tasks.monitoring.alarm_entries import read_alarm_state
+from tasks.monitoring.nightly_scores import read_nights
+from tasks.runs.finished_run import FinishedRun
+
+
+@dataclass(frozen=True, slots=True)
+class StandingAlarms:
+    """The alarms after a monitored run.
+
+    Args:
+        alarms: Alarms that stand, new and earlier ones.
+        nights: Number of runs that were looked at, this one included.
+        unwatched: Metric -> reason why it is not watched.
+        left_out: Sentences on earlier runs that could not be read.
+    """
+
+    alarms: tuple[Alarm, ...]
+    nights: int
+    unwatched: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+
+
+def find_alarms(
+    history: Sequence[RecordedRun],
+    baseline: FinishedRun,
+    run: FinishedRun,
+    matching: Matching,
+    settings: AlarmSettings | None = None,
+) -> StandingAlarms:
+    """Return the alarms that stand after a run.
+
+    The nights are the monitored runs whose outcome names the same baseline. Runs without an outcome, which someone
+    started by hand, are no nights.
+
+    Args:
+        history: Recorded runs of the evaluation, oldest first.
+        baseline: Accepted run.
+        run: Run that has just finished; its own entry in the history, if there is one, is passed over.
+        matching: Columns by which rows are matched, grouped and divided into slices.
+        settings: Settings of the alarms; None means the defaults.
+
+    Raises:
+        ConfigError: The rows of the run cannot be matched with those of the baseline, or rows cannot be grouped or
+            sliced by these columns.
+        RunFolderError: The folder of the run or of the baseline cannot be read.
+    """
+    started = datetime.fromisoformat(run.manifest["created"])
+    started = started if started.tzinfo is not None else started.replace(tzinfo=UTC)
+    monitored = [
+        each for each in history if each.outcome is not None and each.run_id != run.run_id and each.created <= started
+    ]
+    year = started.astimezone(UTC).year
+    number = 1 + sum(each.created.astimezone(UTC).year == year for each in monitored)
+    nights = [each for each in monitored if _has_baseline(each, baseline.run_id)]
+    left_out: list[str] = []
+    runs = _open_runs(nights[1 - NIGHTS_READ :], left_out)
+    panel = read_nights(baseline, [*runs, run], matching)
+    previous = _read_previous(nights[-1], left_out) if nights else []
+    alarms = watch(panel, number, settings, previous)
+    return StandingAlarms(tuple(alarms), len(panel.nights), panel.unwatched, tuple(left_out))
+
+
+def _has_baseline(run: RecordedRun, run_id: str) -> bool:
+    return run.outcome is not None and run.outcome.baseline is not None and run.outcome.baseline.run_id == run_id
+
+
+def _open_runs(nights: Sequence[RecordedRun], left_out: list[str]) -> list[FinishedRun]:
+    """Return the finished runs of nights; a sentence is added for each that cannot be read."""
+    runs = []
+    for night in nights:
+        if night.status != "completed" or not night.folder:
+            continue
+        try:
+            run = FinishedRun(night.folder)
+        except RunFolderError as error:
+            left_out.append(f"alarms do without the run of {night.created:%Y-%m-%d %H:%M}: {error}")
+            continue
+        if run.run_id == night.run_id:
+            runs.append(run)
+        else:
+            left_out.append(
+                f"alarms do without the run of {night.created:%Y-%m-%d %H:%M}: its folder {night.folder} holds another "
+                "run. Give each run a folder of its own."
+            )
+    return runs
+
+
+def _read_previous(night: RecordedRun, left_out: list[str]) -> list[Alarm]:
+    try:
+        return read_alarm_state({} if night.outcome is None else night.outcome.alarm_state)
+    except RunFolderError as error:
+        left_out.append(str(error))
+        return []
