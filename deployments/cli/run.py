@@ -14,6 +14,7 @@ import typer
 from deployments.cli._support.console import print_table, stderr, stdout
 from deployments.cli._support.options import Json, with_config
 from deployments.cli._support.progress_bars import stage_progress
+from deployments.cli._support.slices_table import print_slices
 from deployments.cli._support.summary_table import incremental_lines, reason_lines, summary_table
 from deployments.cli._support.usage import agreement_line, usage_lines, usage_table
 from deployments.local_server import start_server, use_server
@@ -105,6 +106,7 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
     reasons = (f"not scored, {line}" for line in reason_lines(summary))
     for line in (*note_lines(summary), *reasons, *_judge_lines(manifest, summary)):
         stdout.print(line, markup=False, soft_wrap=True)
+    print_slices(stdout, summary)
     if (usage := usage_table(manifest)) is not None:
         print_table(stdout, usage)
     for line in usage_lines(manifest):

@@ -7,7 +7,7 @@ The slices are a family of tests of their own: if two systems are equal, any sli
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metric_core.statistics.comparison import MetricComparison, compare_metric, decide_outcomes
+from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, compare_metric, decide_outcomes
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import SEED
 from metric_core.statistics.slices import SMALL_SLICE, RowSlices, Slice
@@ -28,6 +28,11 @@ class SliceComparison:
     rows: int
     is_small: bool
     comparison: MetricComparison
+
+    @property
+    def stands_out(self) -> bool:
+        """Whether the comparison has an outcome besides "no clear difference"."""
+        return self.comparison.verdict not in {ChangeOutcome.UNCLEAR, ChangeOutcome.NOT_COMPARED}
 
 
 def compare_slices(

@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -65,6 +66,18 @@ class TextColumn:
             values = [None if extra.get(self.name) is None else str(extra[self.name]) for extra in extras]
         self._has_values = self._has_values or any(value is not None for value in values)
         return values
+
+    def read_row(self, sample: Mapping[str, Any]) -> str | None:
+        """Return the value of a single row of the samples table; None if it has none.
+
+        >>> TextColumn("topic", "rows cannot be sliced").read_row({"extras": '{"topic": 7}'})
+        '7'
+        """
+        if self.name == ROW_ID or self.name in _TEXTS:
+            value = sample.get(self.name)
+        else:
+            value = (json.loads(sample["extras"]) if sample.get("extras") else {}).get(self.name)
+        return None if value is None else str(value)
 
     def require_values(self) -> None:
         """Raise if no row that was read has a value.

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tasks.reports.run.report_page import write_report
 from tests.browser.conftest import OpenPage
+from tests.tasks import sliced
 from tests.tasks.reports import folders
 
 if TYPE_CHECKING:
@@ -118,3 +120,22 @@ def test_long_table_is_shown_in_pages(open_page: OpenPage, large_report: Path) -
     page.click("#more")
     assert page.locator("tr.row").count() == 450
     assert page.is_hidden("#more")
+
+
+def test_slices_are_sorted_by_a_metric_and_lead_to_their_rows(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page(write_report(sliced.write_run(tmp_path / "run")))
+    table = page.locator("table.slices").first
+    first = table.locator("tbody tr").first
+    assert first.locator("th").inner_text().startswith("travel")
+    recall = table.locator("thead button").nth(2)
+    recall.click()
+    assert first.locator("th").inner_text().startswith("travel")
+    recall.click()
+    assert "returns" in first.locator("th").inner_text()
+    assert recall.locator("..").get_attribute("aria-sort") == "descending"
+    table.locator("a[data-slice]", has_text="on-call").click()
+    assert page.input_value("#slice") != ""
+    assert page.locator("tr.row").count() == sliced.SIZES["on-call"]
+    assert all("on-call" in text for text in page.locator("tr.row .question").all_inner_texts())
+    page.click("button[type=reset]")
+    assert page.input_value("#slice") == ""

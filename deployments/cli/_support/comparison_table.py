@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deployments.cli._support.console import print_table
+from deployments.cli._support.slices_table import print_compared_slices
 from metric_core.gates.rules import Check, GateResult, Outcome
 from metric_core.records import Direction
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, RowChange
@@ -34,6 +35,8 @@ from tasks.reports.run.summary_view import format_fixed
 
 WIDE = 116
 """Minimum width, in columns, for all numbers."""
+MOST_PASSED_SLICES = 12
+"""Number of passed checks of slices up to which a rule lists each."""
 
 _HEADINGS = ("A", "B", "B - A", "95 % interval", "p", "effect", "rows")
 _ONLY_WIDE = {"p", "effect"}
@@ -69,6 +72,7 @@ def print_comparison(console: Console, comparison: RunComparison, top: int) -> N
         console.print(headline(comparison.metrics), style="bold")
     if comparison.metrics:
         _print_metrics(console, comparison)
+        print_compared_slices(console, comparison.slices, console.width >= WIDE)
         _print_rows(console, comparison, top)
     if comparison.gate is not None:
         _print_gate(console, comparison.gate)
@@ -137,9 +141,13 @@ def _print_gate(console: Console, gate: GateResult) -> None:
         by_rule.setdefault(check.rule, []).append(check)
     for rule, checks in by_rule.items():
         table.add_row(Text(rule, style="italic"))
-        for check in checks:
+        shown = [check for check in checks if check.slice is None or check.outcome is not Outcome.PASSED]
+        passed = len(checks) - len(shown)
+        for check in checks if passed <= MOST_PASSED_SLICES else shown:
             outcome = Text(check.outcome, style=_OUTCOME_STYLES[check.outcome])
             table.add_row(Text(f"  {check.subject}"), *check_numbers(check), f"{check.rows:,}", outcome)
+        if passed > MOST_PASSED_SLICES:
+            table.add_row(Text(f"  {passed:,} slices", style="dim"), "", "", "", Text("passed", style="green"))
     console.print()
     print_table(console, table)
     console.print(level_sentence(gate), style="dim")

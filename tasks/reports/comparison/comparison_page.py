@@ -15,6 +15,7 @@ from tasks.reports.comparison.comparison_words import (
     level_sentence,
     row_sentences,
 )
+from tasks.reports.comparison.slices_words import headline_of_slices, slice_views
 from tasks.reports.page import render_page
 from tasks.reports.timestamps import format_timestamp
 from tasks.runs.finished_run import FinishedRun
@@ -41,6 +42,8 @@ def comparison_page(comparison: RunComparison) -> str:
         "sentences": list(row_sentences(comparison)),
         "corrections": [*cause_sentences(comparison), *correction_sentences(comparison)],
         "metrics": metric_views(comparison.metrics, spans),
+        "slices": slice_views(comparison.slices, spans),
+        "slices_headline": headline_of_slices(comparison.slices),
         "rows": rows,
         "too_many": too_many,
         "level": LEVEL,

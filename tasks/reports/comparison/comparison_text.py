@@ -8,6 +8,7 @@ from html import escape
 
 from metric_core.gates.rules import Check, GateResult, Outcome
 from metric_core.statistics.comparison import ChangeOutcome
+from metric_core.statistics.slice_comparison import SliceComparison
 from tasks.comparison.run_comparison import RunComparison, Side
 from tasks.reports.comparison.comparison_words import (
     category_sentences,
@@ -24,6 +25,7 @@ from tasks.reports.comparison.comparison_words import (
     row_sentences,
     title,
 )
+from tasks.reports.comparison.slices_words import headline_of_slices, worst_slices_first
 from tasks.reports.run.summary_view import format_fixed
 from tasks.reports.timestamps import format_timestamp
 
@@ -38,6 +40,7 @@ SIGNS = {
 OUTCOMES = {Outcome.PASSED: "✅ passed", Outcome.FAILED: "❌ failed", Outcome.INCONCLUSIVE: "❔ inconclusive"}
 
 _LONGEST = 200
+_MOST_SLICES = 100
 
 
 def comparison_markdown(comparison: RunComparison) -> str:
@@ -146,7 +149,46 @@ def _metrics(comparison: RunComparison) -> Iterator[str]:
     yield from (f"- {code(sentence)}" for sentence in sentences)
     if sentences:
         yield ""
+    yield from _slices(comparison.slices)
     yield from _rows(comparison)
+
+
+def _slices(slices: Sequence[SliceComparison]) -> Iterator[str]:
+    if not slices:
+        return
+    ordered = worst_slices_first(slices)
+    out = [part for part in ordered if part.stands_out]
+    others = [part for part in ordered if not part.stands_out and part.comparison.difference is not None]
+    yield f"**{escape(headline_of_slices(slices))}**"
+    yield ""
+    if out:
+        yield from _slice_rows(out)
+    if others:
+        yield f"<details><summary>{len(others)} without a clear difference</summary>"
+        yield ""
+        yield from _slice_rows(others[:_MOST_SLICES])
+        if len(others) > _MOST_SLICES:
+            yield f"{len(others) - _MOST_SLICES} more are in the page and in the JSON."
+            yield ""
+        yield "</details>"
+        yield ""
+
+
+def _slice_rows(parts: Sequence[SliceComparison]) -> Iterator[str]:
+    heading = ("slice", "metric", "A", "B", "B - A", "95 % interval", "p", "effect", "rows", "")
+    rows = (
+        (
+            code(str(part.slice)),
+            code(title(part.comparison)),
+            *numbers(part.comparison),
+            f"{SIGNS[part.comparison.verdict]}{', small' if part.is_small else ''}",
+        )
+        for part in parts
+    )
+    yield from _table(heading, rows, "llrrrrrrrl")
+    yield ""
+    yield "p after Holm's correction over all slices and metrics."
+    yield ""
 
 
 def _rows(comparison: RunComparison) -> Iterator[str]:

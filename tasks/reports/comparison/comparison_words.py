@@ -65,13 +65,22 @@ def headline(metrics: Sequence[MetricComparison]) -> str:
     >>> headline([])
     'no metric in both runs'
     """
-    counts = Counter(metric.verdict for metric in metrics)
-    parts = [(counts[verdict], words) for verdict, words in _COUNTED.items() if counts[verdict]]
-    if not parts:
+    counted = count_outcomes(metrics)
+    if not counted:
         return "no metric in both runs"
-    (first, words), *others = parts
-    noun = "metric" if first == 1 else "metrics"
-    return ", ".join([f"{first} {noun} {words}", *(f"{count} {words}" for count, words in others)])
+    number, words = counted[0].split(" ", 1)
+    noun = "metric" if number == "1" else "metrics"
+    return ", ".join([f"{number} {noun} {words}", *counted[1:]])
+
+
+def count_outcomes(metrics: Sequence[MetricComparison]) -> list[str]:
+    """Return the number of comparisons per outcome, in words.
+
+    >>> count_outcomes([])
+    []
+    """
+    counts = Counter(metric.verdict for metric in metrics)
+    return [f"{counts[verdict]} {words}" for verdict, words in _COUNTED.items() if counts[verdict]]
 
 
 def rows_changed_most(

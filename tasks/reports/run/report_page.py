@@ -23,6 +23,7 @@ from tasks.reports.run.judge_view import judge_view
 from tasks.reports.run.language_view import language_view
 from tasks.reports.run.row_tables import RowTables, entity_match
 from tasks.reports.run.score_table import Yardstick, read_cells, read_rows, worst_first
+from tasks.reports.run.slices_section import CELL_HEIGHT, CELL_WIDTH, RowSliceNumbers, slice_sections
 from tasks.reports.run.summary_rows import verdict_line
 from tasks.reports.run.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH, metric_view
 from tasks.reports.timestamps import format_timestamp
@@ -38,7 +39,7 @@ LARGEST_DATA = 16_000_000
 BAD_ROWS_SHOWN = 200
 
 _STYLES = ("report.css",)
-_SCRIPTS = ("dom.js", "evidence.js", "table.js")
+_SCRIPTS = ("dom.js", "evidence.js", "table.js", "slices.js")
 _STAGE_ORDER = [str(stage) for stage in Stage]
 _UNSAFE_IN_SCRIPT = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
@@ -58,6 +59,21 @@ class _Rows:
     embedded: int
     too_large: int
     total: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The rows to embed.
+
+    Args:
+        order: Ids of all rows of the run, worst first.
+        most: Maximum number of rows to embed.
+        slices: Slices of the rows.
+    """
+
+    order: Sequence[str]
+    most: int
+    slices: RowSliceNumbers
 
 
 def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = None) -> Path:
@@ -87,9 +103,17 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
         metric_view(entry, numbers, cells, corrections.get(entry["key"]))
         for entry, numbers in zip(manifest["metrics"], summaries, strict=True)
     ]
-    rows = _rows(folder, manifest, yardsticks, worst_first(cells, yardsticks), worst_rows)
-    run = _run_view(manifest, summary.get("agreement") or {})
-    page = _page({"run": run, "anchor": anchor_view(manifest), "metrics": metrics, "rows": rows})
+    chosen = _Chosen(worst_first(cells, yardsticks), worst_rows, RowSliceNumbers(summary))
+    rows = _rows(folder, manifest, yardsticks, chosen)
+    page = _page(
+        {
+            "run": _run_view(manifest, summary.get("agreement") or {}),
+            "anchor": anchor_view(manifest),
+            "metrics": metrics,
+            "rows": rows,
+            "slices": slice_sections(summary, yardsticks),
+        }
+    )
     return _write(page, folder / REPORT if out is None else out)
 
 
@@ -117,10 +141,8 @@ def _summaries(folder: Path, manifest: Mapping[str, Any], summary: Mapping[str, 
     return [by_key[entry["key"]] for entry in manifest["metrics"]]
 
 
-def _rows(
-    folder: Path, manifest: Mapping[str, Any], yardsticks: Sequence[Yardstick], order: Sequence[str], worst_rows: int
-) -> _Rows:
-    chosen = order[:worst_rows]
+def _rows(folder: Path, manifest: Mapping[str, Any], yardsticks: Sequence[Yardstick], rows_of_run: _Chosen) -> _Rows:
+    chosen = rows_of_run.order[: rows_of_run.most]
     stages = {stage: read_rows(folder / STAGES / f"{stage}.parquet", stage, chosen) for stage in EVIDENCE_STAGES}
     samples = read_rows(folder / STAGES / f"{Stage.SAMPLES}.parquet", Stage.SAMPLES, chosen)
     unknown = [row_id for row_id in chosen if row_id not in samples]
@@ -137,12 +159,13 @@ def _rows(
     for row_id in chosen:
         stage_rows: dict[Stage, list[dict[str, Any]]] = {stage: rows.get(row_id, []) for stage, rows in stages.items()}
         tables = RowTables(samples[row_id][0], cells[row_id], stage_rows)
-        data = script_json(row_view(tables, yardsticks, match) | {"changed": changed.get(row_id, [])})
+        more = {"changed": changed.get(row_id, []), "slices": rows_of_run.slices.find(samples[row_id][0])}
+        data = script_json(row_view(tables, yardsticks, match) | more)
         size = len(data.encode(errors="replace"))
         if size <= room:
             embedded.append(data)
             room -= size
-    return _Rows(f"[{','.join(embedded)}]", len(embedded), len(chosen) - len(embedded), len(order))
+    return _Rows(f"[{','.join(embedded)}]", len(embedded), len(chosen) - len(embedded), len(rows_of_run.order))
 
 
 def _run_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dict[str, Any]:
@@ -179,4 +202,5 @@ def _page(content: Mapping[str, Any]) -> str:
     keys = script_json([metric["key"] for metric in content["metrics"]])
     data = Markup(f'{{"metrics":{keys},"rows":{rows.data}}}')  # noqa: S704 escaped by script_json
     drawing = {"width": DRAWING_WIDTH, "height": DRAWING_HEIGHT, "axis": AXIS}
-    return render_page("report.html.j2", {**content, "data": data, "drawing": drawing}, _STYLES, _SCRIPTS)
+    cell = {"cell_width": CELL_WIDTH, "cell_height": CELL_HEIGHT}
+    return render_page("report.html.j2", {**content, **cell, "data": data, "drawing": drawing}, _STYLES, _SCRIPTS)

@@ -27,6 +27,8 @@ function haystackOf({ row }) {
 function matches(entry) {
   const wanted = $("search").value.trim().toLowerCase();
   if (wanted && !(entry.haystack ??= haystackOf(entry)).includes(wanted)) return false;
+  const slice = $("slice")?.value;
+  if (slice && entry.row.slices[slice.split(":")[0]] !== Number(slice.split(":")[1])) return false;
   const metric = $("metric").value;
   const cells = (metric === "" ? entry.row.cells : [entry.row.cells[Number(metric)]]).filter(Boolean);
   const status = $("status").value;
@@ -147,7 +149,7 @@ function openByAddress() {
 }
 
 function resetFilters() {
-  for (const id of ["search", "metric", "status", "least", "greatest"]) $(id).value = "";
+  for (const id of ["search", "metric", "status", "slice", "least", "greatest"]) if ($(id)) $(id).value = "";
   enableRange();
 }
 

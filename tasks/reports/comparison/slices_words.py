@@ -1,0 +1,88 @@
+"""Order and describe the slices of a comparison, for terminal, Markdown and page."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from metric_core.records import Direction
+from metric_core.statistics.comparison import ChangeOutcome, MetricComparison
+from metric_core.statistics.slice_comparison import SliceComparison
+from metric_core.statistics.slices import SMALL_SLICE
+from tasks.reports.comparison.comparison_view import metric_views
+from tasks.reports.comparison.comparison_words import count_outcomes
+
+_ORDER = (ChangeOutcome.WORSE, ChangeOutcome.UNDECIDED, ChangeOutcome.DIFFERENT, ChangeOutcome.BETTER)
+
+
+def worst_slices_first(slices: Sequence[SliceComparison]) -> list[SliceComparison]:
+    """Return the comparisons in the order in which a reader wants them.
+
+    Slices with an outcome come first, the worse before the better; then the others by how much worse they are, small
+    ones last. Metrics without a direction count by the size of their difference.
+    """
+    return sorted(slices, key=_place)
+
+
+def headline_of_slices(slices: Sequence[SliceComparison]) -> str:
+    """Return the number of slices and outcomes, in one line.
+
+    >>> headline_of_slices([])
+    'no slices'
+    """
+    if not slices:
+        return "no slices"
+    by_column: dict[str, set[str]] = {}
+    for part in slices:
+        by_column.setdefault(part.slice.column, set()).add(part.slice.value)
+    columns = ", ".join(f"{len(values)} by {column}" for column, values in by_column.items())
+    small = len({part.slice for part in slices if part.rows < SMALL_SLICE})
+    small_words = f" ({small} with fewer than {SMALL_SLICE} rows)" if small else ""
+    counted = count_outcomes([part.comparison for part in slices])
+    return f"Slices: {columns}{small_words}; per slice and metric: {', '.join(counted)}"
+
+
+def slice_views(slices: Sequence[SliceComparison], spans: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Return the slices for the page: a table per column and metric, the worst first.
+
+    Args:
+        slices: Comparisons of the slices.
+        spans: Mapping from metric to the width of its range, for metrics that have one.
+    """
+    tables: dict[tuple[str, str, str | None], list[SliceComparison]] = {}
+    for part in slices:
+        if part.comparison.difference is not None:
+            key = (part.slice.column, part.comparison.metric, part.comparison.scale)
+            tables.setdefault(key, []).append(part)
+    return [
+        {
+            "column": column,
+            "metric": metric,
+            "scale": scale,
+            "direction": parts[0].comparison.direction,
+            "outcomes": ", ".join(count_outcomes([part.comparison for part in parts])),
+            "is_open": any(part.stands_out for part in parts),
+            "rows": list(_rows(worst_slices_first(parts), spans)),
+        }
+        for (column, metric, scale), parts in tables.items()
+    ]
+
+
+def _rows(parts: Sequence[SliceComparison], spans: Mapping[str, float]) -> Iterator[dict[str, Any]]:
+    views = metric_views([part.comparison for part in parts], spans)
+    for part, view in zip(parts, views, strict=True):
+        yield view | {"value": part.slice.value, "is_small": part.is_small}
+
+
+def _place(part: SliceComparison) -> tuple[int, bool, float, str]:
+    outcome = part.comparison.verdict
+    first = _ORDER.index(outcome) if outcome in _ORDER else len(_ORDER)
+    is_last = outcome is ChangeOutcome.NOT_COMPARED
+    return (first + is_last, part.is_small and first == len(_ORDER), -_worsening(part.comparison), str(part.slice))
+
+
+def _worsening(comparison: MetricComparison) -> float:
+    if comparison.difference is None:
+        return float("-inf")
+    mean = comparison.difference.mean
+    if comparison.direction is Direction.NEITHER:
+        return abs(mean)
+    return mean if comparison.direction is Direction.LOWER else -mean

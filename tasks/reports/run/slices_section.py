@@ -1,0 +1,166 @@
+"""Describe the slices of a run for its report: a table per column, a row per slice, a cell per metric."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from metric_core.statistics.slices import NO_VALUE, OTHER_VALUES
+from tasks.reports.run.score_table import NEUTRAL, Yardstick
+from tasks.reports.run.slices_view import SliceLine, describe_column, read_lines
+from tasks.reports.run.summary_view import format_fixed, split_key
+from tasks.runs.row_grouping import TextColumn
+from tasks.runs.slice_summaries import SLICES
+
+CELL_WIDTH, CELL_HEIGHT = 96, 12
+"""Size of the drawing of a mean and its interval, in the units of its coordinates."""
+
+_MARGIN = 5
+
+
+def slice_sections(summary: Mapping[str, Any], yardsticks: Sequence[Yardstick]) -> list[dict[str, Any]]:
+    """Return the columns for the page, each with its slices, the worst first.
+
+    Args:
+        summary: Content of summary.json.
+        yardsticks: Metrics of the run.
+    """
+    metrics = {metric["metric"]: metric for metric in summary["metrics"]}
+    shown = [stick for stick in yardsticks if metrics[stick.key]["scored"] or metrics[stick.key]["failed"]]
+    return [_section(summary, entry, shown, metrics) for entry in summary.get(SLICES, ())]
+
+
+class RowSliceNumbers:
+    """The slices of single rows, as the numbers that they have on the page.
+
+    Args:
+        summary: Content of summary.json.
+    """
+
+    def __init__(self, summary: Mapping[str, Any]) -> None:
+        self._columns = [
+            (TextColumn(entry["column"], "rows cannot be sliced"), _number_values(entry))
+            for entry in summary.get(SLICES, ())
+        ]
+
+    def find(self, sample: Mapping[str, Any]) -> list[int]:
+        """Return the number of the row's slice in each column, -1 if the summary does not have it.
+
+        Args:
+            sample: Row of the samples table.
+        """
+        found = []
+        for column, numbers in self._columns:
+            value = (column.read_row(sample) or "").strip() or NO_VALUE
+            found.append(numbers.get(value, numbers.get(OTHER_VALUES, -1)))
+        return found
+
+
+def _number_values(entry: Mapping[str, Any]) -> dict[str, int]:
+    return {one["value"]: number for number, one in enumerate(entry["slices"])}
+
+
+def _section(
+    summary: Mapping[str, Any], entry: Mapping[str, Any], shown: Sequence[Yardstick], metrics: Mapping[str, Any]
+) -> dict[str, Any]:
+    by_place: dict[tuple[str, str], list[SliceLine]] = {}
+    for line in read_lines(summary, entry["column"]):
+        by_place.setdefault((line.slice.value, line.metric), []).append(line)
+    numbers, cells = _number_values(entry), []
+    for stick in shown:
+        lines = {one["value"]: by_place.get((one["value"], stick.key), []) for one in entry["slices"]}
+        cells.append(_cells(stick, lines, metrics[stick.key]))
+    rows = [
+        {
+            "value": one["value"],
+            "is_named": one["value"] not in (NO_VALUE, OTHER_VALUES),
+            "number": numbers[one["value"]],
+            "rows": one["rows"],
+            "is_small": one["is_small"],
+            "cells": [column[one["value"]] for column in cells],
+        }
+        for one in entry["slices"]
+    ]
+    ranks = [_rank(rows, number) for number in (None, *range(len(shown)))]
+    for row in rows:
+        row["ranks"] = " ".join(str(rank[row["number"]]) for rank in ranks)
+    return {
+        "column": entry["column"],
+        "sentence": describe_column(entry),
+        "metrics": [{"key": stick.key, "key_parts": split_key(stick.key)} for stick in shown],
+        "rows": sorted(rows, key=lambda row: ranks[0][row["number"]]),
+        "worse": sum(any(cell["is_worse"] for cell in row["cells"]) for row in rows),
+    }
+
+
+def _rank(rows: Sequence[Mapping[str, Any]], metric: int | None) -> dict[int, int]:
+    """Return the place of each slice from the worst, by one metric or by the mean of all on their yardsticks.
+
+    Slices that are worse than the other rows by more than chance come first, those without a mean last, and small ones
+    before them.
+    """
+
+    def key(row: Mapping[str, Any]) -> tuple[bool, bool, bool, float, int]:
+        cells = row["cells"] if metric is None else [row["cells"][metric]]
+        good = [cell["goodness"] for cell in cells if cell["goodness"] is not None]
+        is_worse = any(cell["is_worse"] for cell in cells)
+        return (not good, not is_worse, row["is_small"], float(np.mean(good)) if good else 0.0, row["number"])
+
+    return {row["number"]: place for place, row in enumerate(sorted(rows, key=key))}
+
+
+def _cells(
+    stick: Yardstick, lines: Mapping[str, Sequence[SliceLine]], whole: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Return the cells of a metric by slice, drawn on a common axis."""
+    low, high = stick.span or _span(lines)
+    distribution = whole["distribution"]
+    whole_x = None if distribution is None else _x(distribution["mean"], low, high)
+    return {value: _cell(stick, found, (low, high), whole_x) for value, found in lines.items()}
+
+
+def _cell(
+    stick: Yardstick, lines: Sequence[SliceLine], ends: tuple[float, float], whole_x: float | None
+) -> dict[str, Any]:
+    values = [line for line in lines if line.distribution is not None]
+    cell: dict[str, Any] = {
+        "is_worse": any(line.is_worse for line in lines),
+        "goodness": None,
+        "counts": lines[0].counts if lines else (0, 0, 0),
+        "scales": [],
+        "mean": None,
+    }
+    if len(values) != 1 or values[0].scale is not None:
+        named = [(line.scale, line.distribution["mean"]) for line in values if line.distribution is not None]
+        return cell | {"scales": [(scale, format_fixed(mean)) for scale, mean in named]}
+    distribution = values[0].distribution or {}
+    mean, interval = float(distribution["mean"]), distribution["interval"]
+    good = float(stick.goodness(np.array([mean]))[0])
+    low, high = (interval["low"], interval["high"]) if interval else (mean, mean)
+    return cell | {
+        "mean": format_fixed(mean),
+        "interval": None if interval is None else f"{format_fixed(low)} to {format_fixed(high)}",
+        "tone": NEUTRAL if np.isnan(good) else stick.tone(mean),
+        "goodness": None if np.isnan(good) else good,
+        "mean_x": _x(mean, *ends),
+        "low_x": _x(low, *ends),
+        "width": round(max(1.0, _x(high, *ends) - _x(low, *ends)), 1),
+        "whole_x": whole_x,
+    }
+
+
+def _span(lines: Mapping[str, Sequence[SliceLine]]) -> tuple[float, float]:
+    """Return the least and the greatest mean or end of an interval; for metrics without a range."""
+    values = [0.0, 0.0]
+    distributions = [line.distribution for found in lines.values() for line in found if line.distribution is not None]
+    if distributions:
+        ends = [distribution["interval"] or {} for distribution in distributions]
+        means = [distribution["mean"] for distribution in distributions]
+        values = [*means, *(end[name] for end in ends for name in ("low", "high") if end)]
+    low, high = float(min(values)), float(max(values))
+    return (low, high) if low < high else (low - 0.5, high + 0.5)
+
+
+def _x(value: float, low: float, high: float) -> float:
+    share = min(1.0, max(0.0, (value - low) / (high - low)))
+    return round(_MARGIN + share * (CELL_WIDTH - 2 * _MARGIN), 1)
