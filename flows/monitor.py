@@ -17,6 +17,7 @@ from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution.run_subject import name_monitored_run
 from flows.monitoring.chain import ChainResult, Verdict, run_chain
+from flows.monitoring.missed_runs import STATE, end_overdue_runs
 from flows.monitoring.run_errors import RunErrors
 from flows.monitoring.watched import Watched
 from metric_core.errors import ConfigError
@@ -49,6 +50,8 @@ def monitor(config: RunConfig) -> State[Any]:
         A state named Accepted, Passed, Inconclusive, Superseded, Gate failed, Worse or Error.
     """
     watched = Watched.now(config, _find_trigger())
+    if watched.trigger == "schedule" and (ended := end_overdue_runs()):
+        get_run_logger().info("%d runs that were due meanwhile are ended as %s", ended, STATE)
     try:
         with RunErrors(config, watched).report():
             done = run_chain(config, watched, lambda baseline: _evaluate(config, watched, baseline))

@@ -262,7 +262,7 @@ def _watch(
     watched = WatchedDeployment(
         id=deployment_id,
         name=deployed.name,
-        evaluation=evaluation_name(config.name, "", config.source),
+        evaluation=evaluation_name(deployed.parameters["config"].get("name"), "", config.source),
         pool=pool,
         gaps=find_gaps(deployed.schedule),
         patience=timedelta(minutes=config.deploy.late_minutes),

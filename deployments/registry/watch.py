@@ -168,7 +168,7 @@ def _watches(deployment: WatchedDeployment) -> Iterator[tuple[Report, EventTrigg
     )
     longest = deployment.gaps.longest + patience
     # A run that waits for another to end is not missing; the other is reported as stuck.
-    signs = (_STARTED, f"{_RUN}Late", f"{_RUN}AwaitingConcurrencySlot")
+    signs = (f"{_RUN}Pending", _STARTED, f"{_RUN}Late", f"{_RUN}AwaitingConcurrencySlot")
     yield (
         Report(
             kind="missing",

@@ -26,6 +26,7 @@ from flows.execution.run_subject import RunSubject
 from flows.monitoring.alerts import Alert, link_to, send
 from flows.monitoring.gating import Judged, find_gate_incidents, judge_run
 from flows.monitoring.incidents import IncidentBook, change_incidents
+from flows.monitoring.night_checks import find_night_incidents
 from flows.monitoring.watched import Watched
 from metric_core.errors import AssayError
 from tasks.comparison.run_comparison import RunComparison
@@ -108,7 +109,7 @@ class _Chain:
         book, run_id = IncidentBook(self.config.history, self.watched.name), FinishedRun(self.folder).run_id
         known = book.read()
         of_gate = find_gate_incidents(judged, [incident.key for incident in known], run_id)
-        found = of_gate.found
+        found = (*of_gate.found, *find_night_incidents(self.config, self.watched, self.folder, run_id))
         incidents = change_incidents(known, found, lambda incident: _is_over(incident, judged), of_gate.replaced)
         verdict = _decide(judged)
         wants_acceptance = verdict == "passed" and (self.watched.index or self.config.deploy.accept == "passed")

@@ -64,7 +64,7 @@ class MissedRuns:
         return f"{more}{count} {words[0]} missed since {_show(self.since)} UTC: {words[1]} of {dates} UTC"
 
     def incident(self, run_id: str) -> OutcomeIncident:
-        """Return the missed runs as an incident, which is over once a run says so.
+        """Return the missed runs as an incident, which is over when people are told of it.
 
         Args:
             run_id: Id of the run that says so.

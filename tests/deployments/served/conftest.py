@@ -151,7 +151,7 @@ def unattended(whole_server: str, tmp_path_factory: pytest.TempPathFactory) -> I
             made.first = made.deploy("asleep")
             made.deploy("broken")
             for name, count in (("asleep", 2), ("broken", 1)):
-                deployment = client.read_deployment_by_name(f"evaluate/evaluate-{name}")
+                deployment = client.read_deployment_by_name(f"monitor/monitor-{name}")
                 runs = [client.create_flow_run_from_deployment(deployment.id) for _ in range(count)]
                 if name == "broken":
                     states: list[State[Any]] = [Running(), Failed(), Running(), Crashed()]

@@ -44,9 +44,9 @@ def test_deploying_again_resumes_paused_reports_and_changes_nothing_else(
     del ground
     assert {each.change for each in unattended.first if each.kind == "block"} == {Change.CREATED}
     with get_client(sync_client=True) as client:
-        names = {each.name: each.enabled for each in automations_of(client, ["evaluate-asleep"])}
-        assert names == {f"rag-assay: evaluate-asleep: {kind}": True for kind in ("late", "missing", "stuck", "failed")}
-        pause_reports(client, "evaluate-asleep")
+        names = {each.name: each.enabled for each in automations_of(client, ["monitor-asleep"])}
+        assert names == {f"rag-assay: monitor-asleep: {kind}": True for kind in ("late", "missing", "stuck", "failed")}
+        pause_reports(client, "monitor-asleep")
     again = unattended.deploy("asleep")
     assert {each.name: each.change for each in again if each.change is not Change.UNCHANGED} == dict.fromkeys(
         names, Change.UPDATED
@@ -59,20 +59,18 @@ def test_recipients_whose_variables_are_not_set_are_named(ground: Ground, unatte
     assert "the webhook gets no message about runs that are missing: env:WATCH_HOOK names an env" in hook
     assert "the email gets no message about runs that are missing: env:WATCH_MAIL names an env" in mail
     removed = {each.name for each in lacking if each.change is Change.REMOVED}
-    blocks = {"webhook/rag-assay-evaluate-broken-webhook", "slack-webhook/rag-assay-evaluate-broken-email"}
-    assert removed == blocks | {
-        f"rag-assay: evaluate-broken: {kind}" for kind in ("late", "missing", "stuck", "failed")
-    }
+    blocks = {"webhook/rag-assay-monitor-broken-webhook", "slack-webhook/rag-assay-monitor-broken-email"}
+    assert removed == blocks | {f"rag-assay: monitor-broken: {kind}" for kind in ("late", "missing", "stuck", "failed")}
     (found,) = (each.found for each in _check_automations(ground.url) if each.name == "missing runs")
-    assert "evaluate-broken" in found.rpartition(": ")[2].split(", ")
-    assert "evaluate-asleep" not in found
+    assert "monitor-broken" in found.rpartition(": ")[2].split(", ")
+    assert "monitor-asleep" not in found
 
 
 def test_undeploying_removes_blocks_and_automations(ground: Ground, unattended: Unattended) -> None:
     del ground, unattended
     shown = remove("-asleep", dry_run=True)
     done = remove("-asleep", dry_run=False)
-    told = [[(each.kind, each.name) for each in changes if "evaluate-asleep" in each.name] for changes in (shown, done)]
+    told = [[(each.kind, each.name) for each in changes if "monitor-asleep" in each.name] for changes in (shown, done)]
     assert told[0] == told[1]
     assert [kind for kind, _ in told[1]] == ["automation"] * 4 + ["block"] * 2 + ["deployment"]
     with get_client(sync_client=True) as client:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from prefect import tags
 
 from flows.monitor import monitor, run_monitor
 from flows.monitoring.acceptance import accept_run
@@ -72,6 +73,24 @@ def test_night_that_cannot_be_finished_is_told_once_until_one_is(nights: Nights)
     assert (verdict, [incident.kind for incident in outcome.incidents.recovered]) == ("passed", ["error"])
     (alert,) = nights.alerts()
     assert alert["outcome"] == "recovered"
+
+
+def test_data_that_stay_the_same_are_told_once_by_scheduled_nights(nights: Nights) -> None:
+    nights.deploy["stale_days"] = 1.5
+    same, other = ({"samples": {"digests": [digest]}} for digest in ("a", "b"))
+    nights.run(stages=same)
+    with tags("auto-scheduled"):
+        assert nights.run(stages=same)[1].trigger == "schedule"
+        assert nights.alerts() == []
+        nights.run(stages=same)
+        (alert,) = nights.alerts()
+        assert alert["outcome"] == "attention"
+        assert "the same responses and contexts since 2026-11-16 06:00 UTC, in 3 runs" in alert["text"]
+        nights.run(stages=same)
+        assert nights.alerts() == []
+        nights.run(stages=other)
+        (alert,) = nights.alerts()
+        assert (alert["outcome"], len(alert["recovered"])) == ("recovered", 1)
 
 
 def test_message_that_nobody_received_is_sent_again(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
