@@ -20,10 +20,12 @@ from metric_core.calibration.judge_error import correct_mean, estimate_judge_err
 from metric_core.calibration.labels import Scale
 from metric_core.calibration.sampled_labels import SampledLabels, estimate_label_mean
 from metric_core.statistics.resampling import Floats, Interval, Units
+from tasks.calibration.label_sampling import draw, draw_from_strata
 
 PAGE = Path(__file__).parents[1] / "docs" / "statistics.md"
 BEGIN, END = "<!-- begin: benchmarks/coverage_labels.py -->", "<!-- end of labels -->"
 SIZES = (20, 50, 100)
+GROUPED = (50, 100, 200)
 RUN = 300
 
 Draw = Callable[[np.random.Generator, Floats], Floats]
@@ -46,6 +48,13 @@ JUDGES: dict[str, Draw] = {
     "shares of 5 claims": lambda g, y: g.binomial(5, np.where(y > 0, 0.97, 0.68)) / 5,
     "mostly 1": lambda g, y: np.where(g.random(len(y)) < np.where(y > 0, 0.95, 0.3), 1.0, g.beta(2, 2, len(y))),
 }
+RANKED: dict[str, tuple[tuple[float, ...], float, int | None]] = {
+    "any number, close to the grade; equally many": ((0.2,) * 5, 0.12, None),
+    "any number, far from it; equally many": ((0.2,) * 5, 0.35, None),
+    "five numbers, close; equally many": ((0.2,) * 5, 0.15, 4),
+    "five numbers, far; 70 % of the best grade": ((0.03, 0.05, 0.07, 0.15, 0.7), 0.2, 4),
+}
+"""Scores and grades -> share of each grade, noise of the scores, and number of steps of the scores."""
 
 
 def main() -> None:
@@ -92,6 +101,21 @@ def tables(runs: int) -> Iterator[str]:
     yield _row("good rows", heads) + _row("---", ["---"] * len(SIZES))
     for share in (0.6, 0.9):
         yield _row(f"{share:.0%}".replace("%", " %"), [_figures(size, share, max(60, runs // 4)) for size in SIZES])
+    yield "\n**Rank correlations** of grades 1 to 5 and scores, which gates read for grades. Coverage of Spearman's "
+    yield "correlation and Kendall's tau (half width); share of lower ends of Spearman's above the true one.\n\n"
+    yield _row("scores; grades", heads) + _row("---", ["---"] * len(SIZES))
+    for name, (shares, noise, steps) in RANKED.items():
+        yield _row(name, [_ranks(shares, noise, steps, size, runs) for size in SIZES])
+    yield "\n**Groups.** Five rows per group, labels and errors of the judge correlated within groups (0.3): coverage "
+    yield "(half width) with groups; in italics as if rows were independent.\n\n"
+    yield _row("labels", [f"{size} labels in {size // 5} groups" for size in GROUPED]) + _row("---", ["---"] * 3)
+    yield _row("from elsewhere, 60 % good; 70 % good in the run", [_grouped_elsewhere(size, runs) for size in GROUPED])
+    yield _row("drawn from the run, 70 % good", [_grouped_own(size, runs) for size in GROUPED])
+    yield "\n**Drawn by score.** Labels of a run of 1,000 rows, 70 % good, drawn from 5 strata of the score: coverage "
+    yield "(half width), root mean square error; in italics drawn from all rows at once.\n\n"
+    yield _row("judge", heads) + _row("---", ["---"] * len(SIZES))
+    for name, judge in JUDGES.items():
+        yield _row(name, [_by_score(judge, size, runs) for size in SIZES])
     yield "\n**Audits** with 30 labels, 70 % good, of a calibration with 100, 60 % good: share that finds "
     yield "a difference.\n\n"
     yield _row("judge now", ["found"]) + _row("---", ["---"])
@@ -211,6 +235,105 @@ def _figures(size: int, share: float, runs: int) -> str:
                 held[name].append(_covers(interval, truth))
                 above += [interval.low > truth] if name == "kappa" else []
     return f"{_percent(held['auroc'])}, {_percent(held['kappa'])}, {_percent(above)}"
+
+
+def _ranks(shares: tuple[float, ...], noise: float, steps: int | None, size: int, runs: int) -> str:
+    generator = np.random.default_rng(13)
+
+    def draw(rows: int) -> tuple[Floats, Floats]:
+        grades = generator.choice(len(shares), rows, p=shares) / (len(shares) - 1)
+        scores = np.clip(grades + generator.normal(0, noise, rows), 0, 1)
+        return grades, scores if steps is None else np.round(scores * steps) / steps
+
+    whole = draw(50_000)
+    figures = {"spearman": weighted_statistics.spearman, "kendall": weighted_statistics.kendall}
+    truth = {name: float(figure(*whole)(np.ones((1, 50_000)))[0]) for name, figure in figures.items()}
+    held: dict[str, list[bool]] = {name: [] for name in figures}
+    widths: dict[str, list[float]] = {name: [] for name in figures}
+    above = []
+    for seed in range(runs):
+        found = measure_agreement(LabelledScores(Scale.GRADED, *draw(size), (0.0, 1.0)), seed).figures
+        for name in figures:
+            if name in found and (interval := found[name].interval) is not None:
+                held[name].append(_covers(interval, truth[name]))
+                widths[name].append(_half(interval))
+                above += [interval.low > truth[name]] if name == "spearman" else []
+    return f"{', '.join(_cell(held[name], widths[name]) for name in figures)}, {_percent(above)}"
+
+
+def _of_groups(generator: np.random.Generator, rows: int, share: float, correlation: float = 0.3) -> Floats:
+    """Return 0/1 values of groups of five rows, correlated within them."""
+    means = generator.beta(share * (1 / correlation - 1), (1 - share) * (1 / correlation - 1), rows // 5)
+    return (generator.random(rows) < np.repeat(means, 5)).astype(np.float64)
+
+
+def _judge_of_groups(generator: np.random.Generator, labels: Floats) -> Floats:
+    """Return the answers of a judge that is right on 90 % of rows, and wrong on the rows of some groups together."""
+    right = _of_groups(generator, len(labels), 0.9)
+    return np.where(right > 0, labels, 1 - labels)
+
+
+def _grouped_elsewhere(size: int, runs: int) -> str:
+    generator = np.random.default_rng(15)
+    names, of_run = ([str(row // 5) for row in range(rows)] for rows in (size, RUN))
+    held: tuple[list[bool], list[bool]] = ([], [])
+    widths: tuple[list[float], list[float]] = ([], [])
+    for _ in range(runs):
+        labels, truth = _of_groups(generator, size, 0.6), _of_groups(generator, RUN, 0.7)
+        scores, run = _judge_of_groups(generator, labels), _judge_of_groups(generator, truth)
+        for way, groups in enumerate(((names, of_run), (None, None))):
+            error = estimate_judge_error(labels, scores, groups[0], (0.0, 1.0))
+            if error is not None:
+                interval = correct_mean(error, Units.from_values(run, groups[1])).interval()
+                held[way].append(_covers(interval, 0.7))
+                widths[way].append(_half(interval))
+    return f"{_cell(held[0], widths[0])}, *{_cell(held[1], widths[1])}*"
+
+
+def _grouped_own(size: int, runs: int) -> str:
+    generator = np.random.default_rng(17)
+    rows = [f"{number:04}" for number in range(1000)]
+    names = [f"{number // 5:03}" for number in range(1000)]
+    held: tuple[list[bool], list[bool]] = ([], [])
+    widths: tuple[list[float], list[float]] = ([], [])
+    for _ in range(runs):
+        truth = _of_groups(generator, 1000, 0.7)
+        scores, labels = _judge_of_groups(generator, truth), np.full(1000, np.nan)
+        chosen = (generator.choice(200, size // 5, replace=False)[:, None] * 5 + np.arange(5)).ravel()
+        labels[chosen] = truth[chosen]
+        for way, groups in enumerate((names, None)):
+            interval = estimate_label_mean(SampledLabels(rows, scores, labels, None, groups)).estimate.interval()
+            held[way].append(_covers(interval, 0.7))
+            widths[way].append(_half(interval))
+    return f"{_cell(held[0], widths[0])}, *{_cell(held[1], widths[1])}*"
+
+
+def _by_score(judge: Draw, size: int, runs: int) -> str:
+    generator = np.random.default_rng(19)
+    rows = [f"{number:04}" for number in range(1000)]
+    place = {row: number for number, row in enumerate(rows)}
+    parts = []
+    for is_stratified in (True, False):
+        held, widths, errors = [], [], []
+        for _ in range(runs):
+            truth = _labels(generator, 1000, 0.7)
+            scores = judge(generator, truth)
+            names: dict[str, str] = {}
+            if is_stratified:
+                of_row = dict(zip(rows, scores.tolist(), strict=True))
+                drawn, names = draw_from_strata(of_row, size, 5, (0.0, 1.0), generator)
+            else:
+                drawn = draw(rows, size, None, generator)
+            chosen = [place[row] for row in drawn]
+            labels, probabilities = np.full(1000, np.nan), np.full(1000, np.nan)
+            labels[chosen], probabilities[chosen] = truth[chosen], list(drawn.values())
+            strata = [names.get(row) for row in rows] if is_stratified else None
+            found = estimate_label_mean(SampledLabels(rows, scores, labels, probabilities, None, strata)).estimate
+            held.append(_covers(found.interval(), 0.7))
+            widths.append(_half(found.interval()))
+            errors.append((found.value or 0.0) - 0.7)
+        parts.append(f"{_cell(held, widths)}, {np.sqrt(np.mean(np.square(errors))):.3f}")
+    return f"{parts[0]}; *{parts[1]}*"
 
 
 def _audits(now: tuple[float, float], runs: int) -> str:

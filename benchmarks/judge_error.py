@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from benchmarks.labelled_examples import DATA, rows
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
-from metric_core.calibration.judge_error import correct_mean, estimate_judge_error
-from metric_core.statistics.resampling import Floats, Units
-from metric_core.statistics.summary import mean_interval
+from metric_core.calibration.judge_error import correct_mean, estimate_judge_error, is_crooked, lack_of_fit
+from metric_core.statistics.bounded_means import Bounds, estimate_interval
+from metric_core.statistics.resampling import SEED, Floats, Units
 from tasks.runs.run_folder import SCORES
 
 REPEATS = 300
@@ -40,16 +40,17 @@ def main() -> None:
     """Run the simulation and print one line per data set and share."""
     if not DATA.is_dir():
         sys.exit(f"the labelled data is missing: no {DATA}")
-    heading = ("share of intervals that contain the truth", "mean error", "half width")
-    print(f"{'':40}{heading[0]:>48}{heading[1]:>24}{heading[2]:>12}")
+    heading = ("share of intervals that contain the truth", "mean error", "half width", "line refused")
+    print(f"{'':40}{heading[0]:>48}{heading[1]:>24}{heading[2]:>12}{heading[3]:>14}")
     with tempfile.TemporaryDirectory() as folder:
         for name in SETS:
             labels, scores, groups = _evaluate(name, Path(folder))
             for what, tilt in TILTS.items():
-                coverage, error, width = _simulate(labels, scores, groups, tilt)
+                found = _simulate(labels, scores, groups, tilt)
                 print(
-                    f"{name:28}{what:>12}   plain {coverage[0]:6.2f}   corrected {coverage[1]:6.2f}"
-                    f"{'':16}plain {error[0]:.3f} corrected {error[1]:.3f}   {width:.3f}"
+                    f"{name:28}{what:>12}   plain {found[0]:6.2f}   corrected {found[1]:6.2f}"
+                    f"{'':16}plain {found[2]:.3f} corrected {found[3]:.3f}   {found[4]:.3f}   {found[5]:.2f}",
+                    flush=True,
                 )
 
 
@@ -68,10 +69,10 @@ def _evaluate(name: str, folder: Path) -> tuple[Floats, Floats, NDArray[np.str_]
     return np.array(labels), np.array(scores), np.array(groups)
 
 
-def _simulate(labels: Floats, scores: Floats, groups: NDArray[np.str_], tilt: float) -> tuple[Floats, Floats, float]:
+def _simulate(labels: Floats, scores: Floats, groups: NDArray[np.str_], tilt: float) -> Floats:
+    """Return the means over repetitions of what `_repetitions` yields."""
     generator = np.random.default_rng(1)
-    repetitions = np.array(list(_repetitions(labels, scores, groups, tilt, generator)))
-    return repetitions[:, :2].mean(axis=0), repetitions[:, 2:4].mean(axis=0), float(repetitions[:, 4].mean())
+    return np.array(list(_repetitions(labels, scores, groups, tilt, generator))).mean(axis=0)
 
 
 def _repetitions(
@@ -84,15 +85,17 @@ def _repetitions(
         weights /= weights.sum()
         truth = float(weights @ labels[~known])
         run = generator.choice(scores[~known], size=int((~known).sum()), p=weights)
-        error = estimate_judge_error(labels[known], scores[known], groups[known].tolist(), (0.0, 1.0))
-        plain = mean_interval(run)
+        arguments = labels[known], scores[known], groups[known].tolist()
+        error = estimate_judge_error(*arguments, (0.0, 1.0))
+        plain = estimate_interval(Units.from_values(run), Bounds(0.0, 1.0), SEED)
         if error is None or plain is None:
             continue
         corrected = correct_mean(error, Units.from_values(run))
         low, high = corrected.interval().low, corrected.interval().high
         middle = (low + high) / 2 if corrected.value is None else corrected.value
         covered = plain.low <= truth <= plain.high, low <= truth <= high
-        yield *map(float, covered), abs(float(run.mean()) - truth), abs(middle - truth), (high - low) / 2
+        refused = is_crooked(lack_of_fit(*arguments))
+        yield *map(float, covered), abs(float(run.mean()) - truth), abs(middle - truth), (high - low) / 2, refused
 
 
 if __name__ == "__main__":

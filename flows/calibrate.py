@@ -18,6 +18,7 @@ from flows.execution.calibration_lookup import judge_name, metric_fingerprint
 from flows.execution.run import running_judge
 from metric_core.calibration.calibrate import HumanAgreement, measure_agreement
 from metric_core.calibration.judge_error import estimate_judge_error, is_crooked, lack_of_fit
+from metric_core.calibration.label_needs import LabelsNeeded
 from metric_core.calibration.labels import LabelRules, Scale
 from metric_core.calibration.transfer import check_transfer
 from metric_core.errors import ConfigError, SourceError
@@ -25,7 +26,13 @@ from metric_core.metric import MetricRequest
 from metric_core.registry import default_suite
 from metric_core.statistics.resampling import SEED
 from tasks.calibration import calibration_files
-from tasks.calibration.bias_correction import BIAS_CORRECTED, LabelScale, correct_means, known_judge_errors
+from tasks.calibration.bias_correction import (
+    BIAS_CORRECTED,
+    LabelScale,
+    correct_means,
+    find_label_needs,
+    known_judge_errors,
+)
 from tasks.calibration.calibration_files import Audit, Calibration, JudgeName
 from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
 from tasks.calibration.run_labels import write_labels
@@ -90,6 +97,7 @@ class CalibrationResult:
         kept: File that later runs read; None if it was not saved.
         audit: Result of an audit; None if none was asked for.
         corrected: Entry of the metric's bias-corrected mean in summary.json; None if there is none.
+        needed: Number of labels that would halve its interval; None if there is none.
     """
 
     folder: str
@@ -97,6 +105,7 @@ class CalibrationResult:
     kept: str | None
     audit: Audit | None = None
     corrected: Mapping[str, Any] | None = None
+    needed: LabelsNeeded | None = None
 
 
 @flow(name="calibrate", persist_result=False, validate_parameters=True)
@@ -126,7 +135,7 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
     folder = RunFolder(Path(evaluation.folder))
     calibration_files.save(calibration, folder.path / CALIBRATION)
     kept = calibration_files.save_latest(calibration) if request.keep else None
-    corrected = _write_to_run(folder, calibration, measured.rows, _entry(calibration))
+    corrected, needed = _write_to_run(folder, calibration, measured.rows, _entry(calibration))
     create_markdown_artifact(
         calibration_markdown(calibration),
         key=ARTIFACT,
@@ -137,6 +146,7 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
         calibration=calibration,
         kept=None if kept is None else str(kept),
         corrected=corrected,
+        needed=needed,
     )
 
 
@@ -178,13 +188,14 @@ def calibrate_run(request: CalibrationRequest) -> CalibrationResult:
         calibration_files.save(calibration, folder.path / CALIBRATION)
         kept = calibration_files.save_latest(calibration) if request.keep else None
         facts = _entry(calibration)
-    corrected = _write_to_run(folder, calibration, measured.rows, facts)
+    corrected, needed = _write_to_run(folder, calibration, measured.rows, facts)
     return CalibrationResult(
         folder=str(run.folder),
         calibration=calibration,
         kept=None if kept is None else str(kept),
         audit=audit,
         corrected=corrected,
+        needed=needed,
     )
 
 
@@ -312,14 +323,14 @@ def _results(agreement: HumanAgreement, rows: PairedLabels) -> dict[str, Any]:
     judged = rows.judged
     has_ends = judged.scale is Scale.BINARY or rows.span is not None
     arguments = (judged.labels, judged.scores, judged.groups)
-    curve = lack_of_fit(*arguments) if has_ends and judged.scale is Scale.GRADED else None
+    curve = lack_of_fit(*arguments, judged.weights) if has_ends and judged.scale is Scale.GRADED else None
     refused = _REFUSED.format(p=curve) if is_crooked(curve) else ""
     return {
         "figures": agreement.figures,
         "best": agreement.best,
         "middle": agreement.middle,
         "map": agreement.map,
-        "error": estimate_judge_error(*arguments, judged.bounds) if has_ends and not refused else None,
+        "error": estimate_judge_error(*arguments, judged.bounds, judged.weights) if has_ends and not refused else None,
         "refused": refused,
         "warnings": (*rows.warnings, *([f"no bias-corrected mean: {refused}"] if refused else [])),
     }
@@ -364,8 +375,12 @@ def _entry(calibration: Calibration) -> dict[str, Any]:
 
 def _write_to_run(
     folder: RunFolder, calibration: Calibration, rows: PairedLabels, facts: Mapping[str, Any]
-) -> Mapping[str, Any] | None:
-    """Write labels and calibration to the run of the labelled rows; return its bias-corrected mean."""
+) -> tuple[Mapping[str, Any] | None, LabelsNeeded | None]:
+    """Write labels and calibration to the run of the labelled rows.
+
+    Returns:
+        The run's bias-corrected mean, and the number of labels that would halve its interval.
+    """
     manifest, summary = folder.read_json(MANIFEST), folder.read_json(SUMMARY)
     key = calibration.metric
     own = {
@@ -382,4 +397,4 @@ def _write_to_run(
     corrected = correct_means(folder.path, manifest)
     folder.write_json(SUMMARY, {**summary, BIAS_CORRECTED: corrected})
     write_report(folder.path)
-    return corrected.get(key)
+    return corrected.get(key), find_label_needs(folder.path, manifest, key, calibration.counts)

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import nullcontext
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -114,6 +115,7 @@ def calibrate(
         content = result.calibration.model_dump(mode="json")
         audit_result = None if result.audit is None else result.audit.model_dump(mode="json")
         facts = {"folder": result.folder, "kept": result.kept, "audit": audit_result, "corrected": result.corrected}
+        facts["needed"] = None if result.needed is None else asdict(result.needed)
         stdout.print_json(json.dumps({**facts, **content}))
     else:
         _print(result)
@@ -152,6 +154,7 @@ def _print(result: "CalibrationResult") -> None:
     from tasks.reports.calibration.calibration_text import (  # noqa: PLC0415 keeps `assay --help` quick
         count_line,
         figure_rows,
+        reach_lines,
         result_lines,
     )
 
@@ -169,7 +172,8 @@ def _print(result: "CalibrationResult") -> None:
     for row in figure_rows(calibration):
         table.add_row(*row)
     print_table(stdout, table)
-    for line in [*_lines(calibration), *result_lines(result.calibration.metric, result.corrected, result.audit)]:
+    results = result_lines(result.calibration.metric, result.corrected, result.audit, result.needed)
+    for line in [*_lines(calibration), *reach_lines(calibration), *results]:
         stdout.print(line, markup=False, soft_wrap=True)
     stdout.print(f"run folder: {result.folder}", markup=False, soft_wrap=True)
     if result.kept is not None:

@@ -27,6 +27,15 @@ def label_sample(
     by: Annotated[
         str | None, typer.Option("--by", help="Column that groups rows: at most one row of each group is drawn.")
     ] = None,
+    strata: Annotated[
+        int | None,
+        typer.Option(
+            "--strata",
+            min=2,
+            max=20,
+            help="Number of equal parts of the metric's range to draw from, more rows where labels are uncertain.",
+        ),
+    ] = None,
     seed: Annotated[int | None, seed_option("ASSAY_LABEL_SAMPLE_SEED")] = None,
 ) -> None:
     """Draw rows of a run at random for people to label."""
@@ -34,7 +43,9 @@ def label_sample(
     from tasks.reports.run.exports import guess_format, write_export  # noqa: PLC0415
 
     file_format = guess_format(out)
-    options = SampleOptions(rows=rows, label=label, metric=metric, by=by, seed=SEED if seed is None else seed)
+    options = SampleOptions(
+        rows=rows, label=label, metric=metric, by=by, strata=strata, seed=SEED if seed is None else seed
+    )
     table = sample_rows(run, options)
     write_export(table, out, file_format)
     named = "".join(f" {flag} {value}" for flag, value in (("--metric", metric), ("--by", by)) if value)

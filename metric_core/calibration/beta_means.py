@@ -78,6 +78,14 @@ class BetaMean:
         """
         return BetaMean(max(0.0, self.above + rows), max(0.0, self.below - rows), self.low, self.high)
 
+    def strengthen(self, times: float) -> "BetaMean":
+        """Return the distribution with the same mean that so many times as many rows would give.
+
+        >>> BetaMean(2.5, 1.5).strengthen(2)
+        BetaMean(above=5.0, below=3.0, low=0.0, high=1.0)
+        """
+        return BetaMean(self.above * times, self.below * times, self.low, self.high)
+
     def quantiles(self, shares: Floats) -> Floats:
         """Return quantiles: the mean lies below each with this probability.
 

@@ -16,10 +16,11 @@ from typing import TypeAlias
 import numpy as np
 
 from metric_core.calibration import weighted_statistics as weighted
+from metric_core.calibration.figure_intervals import correlation_interval, quantile_interval
 from metric_core.calibration.labels import Scale
 from metric_core.calibration.platt import Predict, ProbabilityMap, Rows, fit_map, predict_out_of_sample
 from metric_core.calibration.weighted_statistics import Booleans, Statistic
-from metric_core.statistics.resampling import LEVEL, SEED, Floats, Interval
+from metric_core.statistics.resampling import SEED, Floats, Interval
 
 RESAMPLES = 1000
 FOLDS = 5
@@ -62,6 +63,8 @@ class LabelledScores:
         probabilities: Scores computed from the judge's probabilities instead of its verdicts, in [0, 1].
         predict: Function that computes such scores under a map of the probabilities; None if the judge gives none.
         groups: Group of each row; None if rows are independent.
+        weights: Number of rows that each row stands for, if rows were drawn with different probabilities; None if all
+            are equal.
     """
 
     scale: Scale
@@ -71,6 +74,15 @@ class LabelledScores:
     probabilities: Floats | None = None
     predict: Predict | None = None
     groups: Sequence[str] | None = None
+    weights: Floats | None = None
+
+    @property
+    def row_weights(self) -> Floats:
+        """Weight of each row; they are 1 on average."""
+        if self.weights is None:
+            return np.ones(len(self.labels))
+        weights: Floats = self.weights / self.weights.mean()
+        return weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +151,13 @@ class _Measure:
     Args:
         value: Value for the rows.
         resampled: Function that returns the values for resamples; None for a figure without an interval.
+        is_correlation: True for a rank correlation. Its interval is symmetric on Fisher's scale (the inverse hyperbolic
+            tangent), since quantiles of resamples of few rows with ties lie too high.
     """
 
     value: float
     resampled: Resampled | None
+    is_correlation: bool = False
 
 
 def measure_agreement(judged: LabelledScores, seed: int = SEED) -> HumanAgreement:
@@ -167,13 +182,13 @@ def measure_agreement(judged: LabelledScores, seed: int = SEED) -> HumanAgreemen
     best = middle = None
     if judged.scale is Scale.BINARY:
         labels = judged.labels > 0.5
-        at_best = _predict_out_of_sample(labels, judged.scores, folds, np.ones((1, len(labels))))
+        at_best = _predict_out_of_sample(labels, judged.scores, folds, judged.row_weights[None])
         measures |= _binary_measures(judged, labels, None if at_best is None else folds)
         best = None if at_best is None else _confusion(labels, at_best[0])
         middle = None if judged.bounds is None else _confusion(labels, _above_middle(judged.scores, judged.bounds))
     else:
         measures |= _graded_measures(judged, mapped)
-    figures = _figures(measures, units, seed)
+    figures = _figures(measures, units, judged.row_weights, seed)
     return HumanAgreement({name: figures[name] for name in FIGURES if name in figures}, best, middle, fitted)
 
 
@@ -186,25 +201,25 @@ _THRESHOLD_FIGURES: Mapping[str, Callable[[weighted.Counts], Floats]] = {
 
 def _binary_measures(judged: LabelledScores, labels: Booleans, folds: Sequence[Rows] | None) -> dict[str, _Measure]:
     measures = {
-        "auroc": _measure_auroc(labels, judged.scores),
-        "threshold": _measure(weighted.best_threshold(labels, judged.scores), len(labels)),
+        "auroc": _measure_auroc(labels, judged.scores, judged.row_weights),
+        "threshold": _measure(weighted.best_threshold(labels, judged.scores), judged.row_weights),
     }
     if judged.predict is not None and judged.probabilities is not None:
-        measures["auroc_probability"] = _measure_auroc(labels, judged.probabilities)
+        measures["auroc_probability"] = _measure_auroc(labels, judged.probabilities, judged.row_weights)
     if folds is not None:
 
         def at_best(weights: Floats) -> Booleans:
             return np.asarray(_predict_out_of_sample(labels, judged.scores, folds, weights))
 
-        measures |= _measures_at(labels, at_best, "", is_chosen=True)
+        measures |= _measures_at(labels, at_best, "", judged.row_weights, is_chosen=True)
     if judged.bounds is not None:
         middle = _above_middle(judged.scores, judged.bounds)
-        measures |= _measures_at(labels, lambda _: middle, "_middle", is_chosen=False)
+        measures |= _measures_at(labels, lambda _: middle, "_middle", judged.row_weights, is_chosen=False)
     return measures
 
 
 def _measures_at(
-    labels: Booleans, predict: Callable[[Floats], Booleans], suffix: str, *, is_chosen: bool
+    labels: Booleans, predict: Callable[[Floats], Booleans], suffix: str, row_weights: Floats, *, is_chosen: bool
 ) -> dict[str, _Measure]:
     """Return the figures of a judge's answers.
 
@@ -212,6 +227,7 @@ def _measures_at(
         labels: Answers of people.
         predict: Function from weights to the judge's answers, for which it may choose a threshold.
         suffix: End of the names of the figures.
+        row_weights: Weight of each row.
         is_chosen: True if the threshold is chosen again. Resamples then leave rows out, since the choice varies more
             where rows are missing, and light pseudo-rows are enough.
     """
@@ -225,7 +241,7 @@ def _measures_at(
         )
         return both, judge_only, people_only, neither
 
-    whole = np.ones((1, len(labels)))
+    whole = row_weights[None]
     observed = weighted.confusion_counts(labels, predict(whole))(whole)
     return {
         f"{name}{suffix}": _Measure(float(figure(observed)[0]), _after(count, figure))
@@ -237,41 +253,46 @@ def _after(count: Callable[[_Resamples], weighted.Counts], figure: Callable[[wei
     return lambda resamples: figure(count(resamples))
 
 
-def _measure_auroc(labels: Booleans, scores: Floats) -> _Measure:
+def _measure_auroc(labels: Booleans, scores: Floats, row_weights: Floats) -> _Measure:
     """Return the AUROC, with pseudo-rows of both labels above and below all scores."""
     everyone = np.concatenate([labels, [True, True, False, False]])
     extended = weighted.auroc(everyone, np.concatenate([scores, [np.inf, -np.inf, np.inf, -np.inf]]))
     return _Measure(
-        float(weighted.auroc(labels, scores)(np.ones((1, len(labels))))[0]),
+        float(weighted.auroc(labels, scores)(row_weights[None])[0]),
         # With heavier pseudo-rows, the intervals of a judge without errors lie too low.
         lambda resamples: extended(np.hstack([resamples.weights, resamples.light])),
     )
 
 
-def _measure_mean(values: Floats) -> _Measure:
+def _measure_mean(values: Floats, row_weights: Floats) -> _Measure:
     """Return the mean of values from 0 to 1, with half a pseudo-row at 0 and half a one at 1."""
     extended = np.concatenate([values, [0.0, 1.0]])
     return _Measure(
-        float(values.mean()),
+        float(np.average(values, weights=row_weights)),
         lambda resamples: weighted.mean_of(extended)(np.hstack([resamples.weights, resamples.pseudo[:, :2]])),
     )
 
 
-def _measure(statistic: Statistic, rows: int) -> _Measure:
-    return _Measure(float(statistic(np.ones((1, rows)))[0]), lambda resamples: statistic(resamples.weights))
+def _measure(statistic: Statistic, row_weights: Floats) -> _Measure:
+    return _Measure(float(statistic(row_weights[None])[0]), lambda resamples: statistic(resamples.weights))
 
 
 def _graded_measures(judged: LabelledScores, mapped: Floats | None) -> dict[str, _Measure]:
-    whole = np.ones((1, len(judged.labels)))
+    whole = judged.row_weights[None]
     ranks = {
         "spearman": weighted.spearman(judged.labels, judged.scores),
         "kendall": weighted.kendall(judged.labels, judged.scores),
     }
-    measures = {name: _Measure(float(ranked(whole)[0]), _of_drawn(ranked)) for name, ranked in ranks.items()}
+    measures = {
+        name: _Measure(float(ranked(whole)[0]), _of_drawn(ranked), is_correlation=True)
+        for name, ranked in ranks.items()
+    }
     if judged.bounds is not None:
-        measures["mae"] = _measure_mean(np.abs(scale_to_unit(judged.scores, judged.bounds) - judged.labels))
+        measures["mae"] = _measure_mean(
+            np.abs(scale_to_unit(judged.scores, judged.bounds) - judged.labels), judged.row_weights
+        )
         if mapped is not None:
-            measures["mae_mapped"] = _measure_mean(np.abs(mapped - judged.labels))
+            measures["mae_mapped"] = _measure_mean(np.abs(mapped - judged.labels), judged.row_weights)
     return measures
 
 
@@ -282,8 +303,8 @@ def _of_drawn(statistic: Statistic) -> Resampled:
 def _probability_measures(judged: LabelledScores, mapped: Floats | None, units: Rows) -> Iterator[tuple[str, _Measure]]:
     for name, predicted in (("", judged.probabilities), ("_mapped", mapped)):
         if predicted is not None:
-            yield f"brier{name}", _measure_mean((predicted - judged.labels) ** 2)
-            error = weighted.calibration_error(judged.labels, predicted, units)
+            yield f"brier{name}", _measure_mean((predicted - judged.labels) ** 2, judged.row_weights)
+            error = weighted.calibration_error(judged.labels, predicted, units, judged.row_weights)
             yield f"calibration_error{name}", _Measure(error, None)
 
 
@@ -338,17 +359,25 @@ def _folds(labels: Floats, units: Rows, seed: int) -> list[Rows]:
     return [rows for number in range(min(FOLDS, count)) if len(rows := np.flatnonzero(fold_of[units] == number))]
 
 
-def _figures(measures: Mapping[str, _Measure], units: Rows, seed: int) -> dict[str, Figure]:
+def _figures(measures: Mapping[str, _Measure], units: Rows, row_weights: Floats, seed: int) -> dict[str, Figure]:
     known = {name: measure for name, measure in measures.items() if np.isfinite(measure.value)}
     values: dict[str, list[Floats]] = {name: [] for name in known}
-    for resamples in _resamples(units, seed):
+    for resamples in _resamples(units, row_weights, seed):
         for name, measure in known.items():
             if measure.resampled is not None:
                 values[name].append(measure.resampled(resamples))
-    return {name: Figure(measure.value, _interval(values[name])) for name, measure in known.items()}
+    return {
+        name: Figure(
+            measure.value,
+            correlation_interval(measure.value, values[name], int(units.max()) + 1)
+            if measure.is_correlation
+            else quantile_interval(values[name]),
+        )
+        for name, measure in known.items()
+    }
 
 
-def _resamples(units: Rows, seed: int) -> Iterator[_Resamples]:
+def _resamples(units: Rows, row_weights: Floats, seed: int) -> Iterator[_Resamples]:
     """Yield batches of resamples."""
     count = int(units.max()) + 1
     if count < 2:
@@ -361,13 +390,4 @@ def _resamples(units: Rows, seed: int) -> Iterator[_Resamples]:
         drawn = generator.multinomial(count, np.full(count, 1 / count), size=size)[:, units].astype(np.float64)
         weights = generator.standard_exponential((size, count))[:, units]
         pseudo, light = (generator.standard_gamma(rows, (size, 4)) * size_of_unit for rows in (_PSEUDO_ROW, _LIGHT_ROW))
-        yield _Resamples(weights, drawn, pseudo, light)
-
-
-def _interval(drawn: Sequence[Floats]) -> Interval | None:
-    values = np.concatenate(drawn) if drawn else np.empty(0)
-    finite = values[np.isfinite(values)]
-    if len(finite) < max(2, len(values) / 2):
-        return None
-    low, high = np.quantile(finite, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(float(low), float(high))
+        yield _Resamples(weights * row_weights, drawn * row_weights, pseudo, light)

@@ -75,6 +75,7 @@ def estimate_judge_error(
     scores: Floats,
     groups: Sequence[str] | None = None,
     bounds: tuple[float, float] | None = None,
+    weights: Floats | None = None,
 ) -> JudgeError | None:
     """Fit the line from label to score by least squares, and estimate its uncertainty.
 
@@ -85,6 +86,8 @@ def estimate_judge_error(
         scores: Score of each row.
         groups: Group of each row; None if rows are independent.
         bounds: Least and greatest score; None if the metric has no bounds.
+        weights: Number of rows that each row stands for, if rows were drawn with different probabilities; None if all
+            are equal.
 
     Returns:
         The line; None with fewer than `LEAST_UNITS` units, with a single label, or if leaving out a unit leaves a line
@@ -94,7 +97,7 @@ def estimate_judge_error(
     >>> round(error.bad, 6), round(error.gain, 6), error.units
     (0.2, 0.6, 6)
     """
-    units = _Units.from_groups(len(labels), groups)
+    units = _Units.from_groups(len(labels), groups, weights)
     if units.count < LEAST_UNITS:
         return None
     if bounds is not None and bool(np.isin(labels, (0.0, 1.0)).all()):
@@ -113,7 +116,9 @@ def estimate_judge_error(
     )
 
 
-def lack_of_fit(labels: Floats, scores: Floats, groups: Sequence[str] | None = None) -> float | None:
+def lack_of_fit(
+    labels: Floats, scores: Floats, groups: Sequence[str] | None = None, weights: Floats | None = None
+) -> float | None:
     """Return the p-value of "scores depend on grades along a straight line", against a curve.
 
     The test is of the square term of a parabola, with a jackknife over units.
@@ -122,6 +127,7 @@ def lack_of_fit(labels: Floats, scores: Floats, groups: Sequence[str] | None = N
         labels: Grade of each row, from 0 to 1.
         scores: Score of each row.
         groups: Group of each row; None if rows are independent.
+        weights: Number of rows that each row stands for; None if all are equal.
 
     Returns:
         The p-value; None with fewer than three grades, or too few rows for a parabola.
@@ -131,7 +137,7 @@ def lack_of_fit(labels: Floats, scores: Floats, groups: Sequence[str] | None = N
     >>> lack_of_fit(grades, grades**2 + noise) < 0.001 < 0.2 < lack_of_fit(grades, grades + noise)
     True
     """
-    units = _Units.from_groups(len(labels), groups)
+    units = _Units.from_groups(len(labels), groups, weights)
     if units.count <= LEAST_UNITS or len(np.unique(labels)) < 3:
         return None
     fit = _fit_polynomial(labels - labels.mean(), scores, units, 2)
@@ -203,7 +209,7 @@ def _classes_error(good: NDArray[np.bool_], scores: Floats, units: "_Units", bou
         part = Units(units.sums(rows * scores)[counts > 0], counts[counts > 0])
         means.append(part.mean)
         beliefs.append(BetaMean.from_units(part, ends))
-        influences.append(units.sums(rows * (scores - part.mean)) / float(rows.sum()))
+        influences.append(units.sums(rows * (scores - part.mean)) / float(counts.sum()))
     variances = [_variance(belief) for belief in beliefs]
     shared = float(influences[0] @ influences[1])
     scale = float(np.sqrt(variances[0] * variances[1]))
@@ -320,20 +326,22 @@ def _mean_and_variance(units: Units) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class _Units:
-    """Units of resampling: the unit of each row, and the number of units."""
+    """Units of resampling: the unit and the weight of each row, and the number of units."""
 
     of_row: NDArray[np.intp]
+    weights: Floats
     count: int
 
     @classmethod
-    def from_groups(cls, rows: int, groups: Sequence[str] | None) -> "_Units":
+    def from_groups(cls, rows: int, groups: Sequence[str] | None, weights: Floats | None) -> "_Units":
         names = np.arange(rows) if groups is None else np.asarray(groups, dtype=object).astype(str)
         of_row = np.unique(names, return_inverse=True)[1].astype(np.intp)
-        return cls(of_row, int(of_row.max()) + 1 if rows else 0)
+        weight = np.ones(rows) if weights is None else weights / weights.mean()
+        return cls(of_row, weight, int(of_row.max()) + 1 if rows else 0)
 
     def sums(self, values: Floats) -> Floats:
-        """Return the sum of the values of each unit."""
-        return np.bincount(self.of_row, weights=values, minlength=self.count).astype(np.float64)
+        """Return the weighted sum of the values of each unit."""
+        return np.bincount(self.of_row, weights=self.weights * values, minlength=self.count).astype(np.float64)
 
 
 def _fit_polynomial(labels: Floats, scores: Floats, units: _Units, degree: int) -> tuple[Floats, Floats] | None:

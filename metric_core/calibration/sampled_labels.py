@@ -51,6 +51,7 @@ class SampledLabels:
         labels: Label of each row, from 0 to 1; NaN if it has none. At least one row has a label.
         probabilities: Probability with which each row was drawn, up to a constant factor; None if all are equal.
         groups: Group of each row; None if rows are independent.
+        strata: Stratum of each labelled row, if rows were drawn from each stratum by itself; else None.
     """
 
     rows: Sequence[str]
@@ -58,6 +59,7 @@ class SampledLabels:
     labels: Floats
     probabilities: Floats | None = None
     groups: Sequence[str] | None = None
+    strata: Sequence[str | None] | None = None
 
     @property
     def labelled(self) -> NDArray[np.intp]:
@@ -72,6 +74,25 @@ class SampledLabels:
             return np.full(len(labelled), 1 / len(labelled))
         weights = 1 / self.probabilities[labelled]
         return weights / weights.sum() if np.ptp(weights) > 0 else np.full(len(labelled), 1 / len(labelled))
+
+    def deviations(self, values: Floats) -> Floats:
+        """Return the deviations of the labelled rows' values from the mean of their stratum, or of all.
+
+        Differences between strata are no chance, since the number of rows of each is known. Deviations of few rows from
+        their own mean are too small, and are enlarged accordingly.
+
+        Args:
+            values: Value of each labelled row.
+        """
+        deviations = values - self.shares @ values
+        if self.strata is None:
+            return deviations
+        names = np.array([self.strata[row] for row in self.labelled], dtype=object).astype(str)
+        for name in np.unique(names):
+            rows = np.flatnonzero(names == name)
+            if len(rows) > 1:
+                deviations[rows] = (values[rows] - values[rows].mean()) * np.sqrt(len(rows) / (len(rows) - 1))
+        return deviations
 
     def units(self) -> tuple[Names, NDArray[np.intp]]:
         """Return the names of the units, rows or groups, and the unit of each row."""
@@ -182,8 +203,8 @@ def _estimate_powered(sample: SampledLabels, seed: int) -> _Powered:
         return _sum_by(of, values, len(names))
 
     of_scores = by_unit((scores - scores.mean()) / len(scores), unit)
-    of_known = by_unit(shares * (known - shares @ known), at)
-    of_labels = by_unit(shares * (labels - shares @ labels), at)
+    of_known = by_unit(shares * sample.deviations(known), at)
+    of_labels = by_unit(shares * sample.deviations(labels), at)
     units = np.unique(at)
     fold = np.full(len(names), -1)
     fold[units[np.random.default_rng(seed).permutation(len(units))]] = np.arange(len(units)) % FOLDS
@@ -191,7 +212,7 @@ def _estimate_powered(sample: SampledLabels, seed: int) -> _Powered:
     weight_of_row = weights[fold[at]]
     weight = float(shares @ weight_of_row)
     errors = labels - weight_of_row * known
-    residual = by_unit(shares * (errors - shares @ errors), at)
+    residual = by_unit(shares * sample.deviations(errors), at)
     value = weight * float(scores.mean()) + float(shares @ errors)
     return _Powered(value, names, weight * of_scores + residual, residual, len(units))
 

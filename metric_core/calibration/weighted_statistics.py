@@ -104,7 +104,9 @@ def mean_of(values: Floats) -> Statistic:
     return lambda weights: (weights @ values) / weights.sum(axis=1)
 
 
-def calibration_error(labels: Floats, probabilities: Floats, units: NDArray[np.intp]) -> float:
+def calibration_error(
+    labels: Floats, probabilities: Floats, units: NDArray[np.intp], weights: Floats | None = None
+) -> float:
     """Return the calibration error: the root mean square difference of probabilities and labels, over `BINS` bins.
 
     The square of each bin's mean difference is estimated from products of different rows, which chance does not make
@@ -117,15 +119,17 @@ def calibration_error(labels: Floats, probabilities: Floats, units: NDArray[np.i
         labels: Labels, from 0 to 1.
         probabilities: Probabilities, from 0 to 1.
         units: Number of each row's unit; products of rows of the same unit are left out.
+        weights: Weight of each row; None if all are equal.
 
     >>> calibration_error(np.array([1.0, 0.0, 1.0]), np.array([0.95, 0.95, 0.97]), np.arange(3))
     0.0
     """
     bins = np.minimum((probabilities * BINS).astype(np.intp), BINS - 1)
     count = int(units.max()) + 1
+    weight = np.ones(len(labels)) if weights is None else weights
     rows, sums = (
         np.bincount(bins * count + units, weights=of, minlength=BINS * count).reshape(BINS, count)
-        for of in (np.ones(len(labels)), probabilities - labels)
+        for of in (weight, weight * (probabilities - labels))
     )
     pairs = rows.sum(axis=1) ** 2 - (rows**2).sum(axis=1)
     products = sums.sum(axis=1) ** 2 - (sums**2).sum(axis=1)
@@ -137,50 +141,80 @@ def calibration_error(labels: Floats, probabilities: Floats, units: NDArray[np.i
 
 
 def spearman(labels: Floats, scores: Floats) -> Statistic:
-    """Return Spearman's rank correlation as a function of weights; NaN if all labels or all scores are the same."""
+    """Return Spearman's rank correlation as a function of weights; NaN if all labels or all scores are the same.
 
-    def correlate(left: Floats, right: Floats) -> float:
-        from scipy.stats import rankdata  # noqa: PLC0415 scipy loads slowly
+    A row of weight 2 counts as two equal rows.
+    """
+    sums_of_labels, sums_of_scores = _SumsByValue(labels), _SumsByValue(scores)
 
-        return float(np.corrcoef(rankdata(left), rankdata(right))[0, 1])
+    def statistic(weights: Floats) -> Floats:
+        ranks = []
+        for of_values in (sums_of_labels, sums_of_scores):
+            rank = of_values.ranks(weights)
+            ranks.append(rank - (weights * rank).sum(axis=1, keepdims=True) / weights.sum(axis=1, keepdims=True))
+        left, right = ranks
+        squares = (weights * left**2).sum(axis=1) * (weights * right**2).sum(axis=1)
+        return _correlation((weights * left * right).sum(axis=1), squares, weights.sum(axis=1) ** 6)
 
-    return _row_by_row(labels, scores, correlate)
+    return statistic
 
 
 def kendall(labels: Floats, scores: Floats) -> Statistic:
-    """Return Kendall's tau-b as a function of weights; NaN if all labels or all scores are the same."""
+    """Return Kendall's tau-b as a function of weights; NaN if all labels or all scores are the same.
 
-    def correlate(left: Floats, right: Floats) -> float:
-        from scipy.stats import kendalltau  # noqa: PLC0415 scipy loads slowly
+    A row of weight 2 counts as two equal rows.
+    """
+    by_label, by_score = _SumsByValue(labels), _SumsByValue(scores)
 
-        return float(kendalltau(left, right).statistic)
+    def statistic(weights: Floats) -> Floats:
+        concordant = np.zeros(len(weights))
+        for value in by_label.values[:-1]:
+            # Pairs of a row with this label and one with a higher label: won if the score is higher, too.
+            same, higher = by_score.sum(weights * (labels == value)), by_score.sum(weights * (labels > value))
+            before = np.cumsum(same, axis=1) - same
+            after = same.sum(axis=1, keepdims=True) - before - same
+            concordant += (higher * (before - after)).sum(axis=1)
+        untied = [weights.sum(axis=1) ** 2 - (of.sum(weights) ** 2).sum(axis=1) for of in (by_label, by_score)]
+        return _correlation(2 * concordant, untied[0] * untied[1], weights.sum(axis=1) ** 4)
 
-    return _row_by_row(labels, scores, correlate)
+    return statistic
+
+
+class _SumsByValue:
+    """Sums of weights at each distinct value, in ascending order."""
+
+    def __init__(self, values: Floats) -> None:
+        self.values, self._place = np.unique(values, return_inverse=True)
+        self._order = np.argsort(self._place, kind="stable")
+        self._starts = np.searchsorted(self._place[self._order], np.arange(len(self.values)))
+
+    def sum(self, weights: Floats) -> Floats:
+        return np.add.reduceat(weights[:, self._order], self._starts, axis=1)
+
+    def ranks(self, weights: Floats) -> Floats:
+        """Return the rank of each row; equal rows share the middle one."""
+        sums = self.sum(weights)
+        return (np.cumsum(sums, axis=1) - sums / 2)[:, self._place]
 
 
 class _ScoredClasses:
     """Weights of positives and negatives at each distinct score, in ascending order."""
 
     def __init__(self, labels: Booleans, scores: Floats) -> None:
-        self.values, place = np.unique(scores, return_inverse=True)
-        self._order = np.argsort(place, kind="stable")
-        self._starts = np.searchsorted(place[self._order], np.arange(len(self.values)))
-        self._labels = labels[self._order].astype(np.float64)
+        self._by_score = _SumsByValue(scores)
+        self.values = self._by_score.values
+        self._labels = labels.astype(np.float64)
 
     def sum_weights(self, weights: Floats) -> tuple[Floats, Floats]:
-        ordered = weights[:, self._order]
-        positives = np.add.reduceat(ordered * self._labels, self._starts, axis=1)
-        return positives, np.add.reduceat(ordered, self._starts, axis=1) - positives
+        positives = self._by_score.sum(weights * self._labels)
+        return positives, self._by_score.sum(weights) - positives
 
 
-def _row_by_row(labels: Floats, scores: Floats, correlate: Callable[[Floats, Floats], float]) -> Statistic:
-    def correlate_resample(weights: Floats) -> float:
-        drawn = np.repeat(np.arange(len(labels)), weights.astype(np.intp))
-        left, right = labels[drawn], scores[drawn]
-        varied = len(drawn) > 1 and bool(np.ptp(left)) and bool(np.ptp(right))
-        return correlate(left, right) if varied else float("nan")
-
-    return lambda weights: np.array([correlate_resample(row) for row in weights])
+def _correlation(products: Floats, squares: Floats, scale: Floats) -> Floats:
+    """Return products / sqrt(squares); NaN where the squares are 0 up to rounding, measured by their scale."""
+    is_known = squares > 1e-12 * scale
+    found = products / np.sqrt(np.where(is_known, squares, 1.0))
+    return np.where(is_known, np.clip(found, -1.0, 1.0), np.nan)
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:

@@ -137,7 +137,7 @@ def _corrected_draft(
     finding = mean.check(rule.threshold, gate.level)
     if finding is None:
         return Draft(replace(check, reason=f"there is no bias-corrected mean: {mean.reason}"))
-    return Draft(check, finding)
+    return Draft(check, finding, advice=partial(mean.advise, rule.threshold, gate.level))
 
 
 def _absolute_drafts(

@@ -1,8 +1,10 @@
 """Gate rules about bias-corrected means, which are about the labels of people instead of the scores of a judge."""
 
+import math
 from dataclasses import dataclass
 
 from metric_core.calibration.estimates import Estimate
+from metric_core.calibration.label_needs import MOST_TIMES, own_labels_to_decide
 from metric_core.gates.rules import Threshold
 from metric_core.gates.thresholds import Finding
 from metric_core.statistics.resampling import Interval
@@ -22,12 +24,44 @@ class CorrectedMean:
         span: Labels that 0 and 1 stand for.
         rows: Number of scored rows that it is about.
         reason: Sentence about the method, or about why there is no estimate.
+        labelled: Number of labelled rows that it rests on; None if unknown.
+        is_own: True if these rows are a random sample of the run's own rows.
     """
 
     estimate: Estimate | None
     span: tuple[float, float]
     rows: int
     reason: str
+    labelled: int | None = None
+    is_own: bool = False
+
+    def advise(self, threshold: Threshold, level: float) -> str:
+        """Return how many labels would show whether the mean meets a threshold; an empty text if it is not known.
+
+        Args:
+            threshold: Threshold for the true mean, on the scale of the labels.
+            level: Confidence level of each limit, in (0.5, 1).
+
+        >>> from metric_core.calibration.estimates import SHARE, NormalEstimate
+        >>> mean = CorrectedMean(NormalEstimate(0.85, 0.04, 99, SHARE), (0.0, 1.0), 900, "", 100, is_own=True)
+        >>> mean.advise(Threshold(0.8), 0.95)
+        'needs about 222 labels (now 100) if the mean stays at 0.850'
+        """
+        if self.estimate is None or self.estimate.value is None or self.labelled is None:
+            return ""
+        low, high = self.span
+        value, at = self.estimate.value, (threshold.value - low) / (high - low)
+        stays = f"if the mean stays at {low + (high - low) * value:.3f}"
+        if self.is_own:
+            more = own_labels_to_decide(self.estimate, self.labelled, at, level)
+            return f"needs about {self.labelled + more:,} labels (now {self.labelled:,}) {stays}" if more else ""
+        limits = self.estimate.strict_limits(1 - level)
+        end = limits.low if value > at else limits.high
+        # Both the labels and the scored rows leave the mean open: so many times as many of both decide.
+        times = ((value - end) / (value - at)) ** 2 if value != at else math.inf
+        if not 1 < times <= MOST_TIMES:
+            return ""
+        return f"needs about {times:.1f} times as many labels (now {self.labelled:,}) and scored rows, {stays}"
 
     def check(self, threshold: Threshold, level: float) -> Finding | None:
         """Test the mean against a threshold, each limit at a confidence level; None without an estimate.

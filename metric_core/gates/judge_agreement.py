@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from metric_core.calibration.label_needs import rows_to_reach
 from metric_core.gates.rules import Check, JudgeAgreement, JudgeRule, Outcome, RuleKind
 
 Agreements: TypeAlias = Mapping[str, Sequence[JudgeAgreement | None]]
@@ -79,7 +80,10 @@ def _advice(rule: JudgeRule, metric: str, agreement: JudgeAgreement | None) -> s
     if agreement is None or agreement.value is None or agreement.rows < rule.min_rows:
         step = "label rows"
     elif rule.threshold.is_met_by(agreement.value):
-        step = "label more rows, for a narrower interval"
+        low = agreement.value if agreement.interval is None else agreement.interval.low
+        rows = rows_to_reach(agreement.value, low, rule.threshold.value, agreement.rows)
+        number = "" if rows is None or rows <= agreement.rows else f" (about {rows:,} in all if it stays the same)"
+        step = f"label more rows{number}, for a narrower interval"
     else:
         step = "choose a judge that agrees better"
     command = f"`assay calibrate LABELS --label COLUMN --metric {shlex.quote(metric)}`"

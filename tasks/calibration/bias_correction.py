@@ -18,11 +18,13 @@ from pydantic import TypeAdapter
 
 from metric_core.calibration.estimates import Estimate
 from metric_core.calibration.judge_error import JudgeError, correct_difference, correct_mean, describe_weakness
+from metric_core.calibration.label_needs import LabelsNeeded, labels_to_halve, own_labels_to_halve
 from metric_core.calibration.sampled_labels import LabelMean, estimate_label_difference, estimate_label_mean
 from metric_core.gates.corrected_means import CorrectedMean
 from metric_core.stages import Stage
 from metric_core.statistics.pairs import ScoreColumns, pair_scores
 from metric_core.statistics.resampling import Interval, Units
+from tasks.calibration.calibration_files import Counts
 from tasks.calibration.run_labels import read_labels
 from tasks.runs.row_grouping import group_names, read_groups
 from tasks.runs.run_folder import STAGES, RunFolder
@@ -99,7 +101,10 @@ class Correction:
 
     def for_gate(self) -> CorrectedMean:
         """Return the mean for the rules of a gate."""
-        return CorrectedMean(self.estimate, self.scale.span or (0.0, 1.0), self.rows, self.reason)
+        is_own = self.method in {Method.POWERED, Method.LABELS}
+        return CorrectedMean(
+            self.estimate, self.scale.span or (0.0, 1.0), self.rows, self.reason, self.labelled, is_own
+        )
 
     def to_entry(self, is_difference: bool = False) -> dict[str, Any]:
         """Return the correction on the scale of the labels, for summary.json: grades, or the share of yes."""
@@ -144,6 +149,26 @@ def find_corrections(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Cor
         if correction is not None:
             found[key] = correction
     return found
+
+
+def find_label_needs(folder: Path, manifest: Mapping[str, Any], key: str, counts: Counts) -> LabelsNeeded | None:
+    """Return how many more labels would halve the interval of a bias-corrected mean; None if there is no such mean.
+
+    Args:
+        folder: Run folder with the scores.
+        manifest: Content of run.json.
+        key: Key of the metric.
+        counts: Numbers of labelled rows.
+    """
+    correction = find_corrections(folder, manifest).get(key)
+    if correction is None or correction.estimate is None:
+        return None
+    if correction.method is not Method.JUDGE:
+        return own_labels_to_halve(correction.estimate, correction.labelled or 0)
+    groups = _groups(folder, key, (manifest.get("config") or {}).get("by"))
+    units = Units.from_values(np.array(_values(folder, key)), groups)
+    good = counts.compared if counts.positive is None else counts.positive
+    return labels_to_halve(known_judge_errors(manifest)[key], units, good, counts.compared - good)
 
 
 def correct_means(folder: Path, manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

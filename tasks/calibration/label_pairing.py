@@ -1,6 +1,7 @@
 """Pair the labels of a source with the scores of a run."""
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,8 @@ FEW_ROWS = 50
 RANDOM, UNKNOWN = "random", "unknown"
 PROBABILITY_COLUMN = "label_probability"
 """Column with the probability with which `assay label-sample` drew a row."""
+STRATUM_COLUMN = "label_stratum"
+"""Column with the stratum that `assay label-sample --strata` drew a row from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +47,14 @@ class Sampling:
 
     Args:
         is_random: True if they are a random sample.
-        probabilities: Mapping from row id to the probability with which it was drawn; None if all are equal.
+        probabilities: Mapping from the id of each labelled row to the probability with which it was drawn; None if all
+            are equal. In a stratum, it is the share of the stratum's rows that are labelled.
+        strata: Mapping from the id of each labelled row to its stratum; None if rows were drawn from all at once.
     """
 
     is_random: bool = False
     probabilities: Mapping[str, float] | None = None
+    strata: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +98,52 @@ def read_labelled(
     columns = read_columns(source, options, [rules.column, *filter(None, [by, named])])
     groups = None if by is None else {row_id: group_of_cell(row_id, cell) for row_id, cell in columns[by].items()}
     drawn = columns[named] if named is not None else None
+    strata = None
     if sampling is None:
-        drawn = read_columns(source, options, [PROBABILITY_COLUMN], optional=True)[PROBABILITY_COLUMN]
-        drawn = drawn if any(cell is not None for cell in drawn.values()) else None
+        own = read_columns(source, options, [PROBABILITY_COLUMN, STRATUM_COLUMN], optional=True)
+        drawn, strata = (
+            cells if any(cell is not None for cell in cells.values()) else None
+            for cells in (own[PROBABILITY_COLUMN], own[STRATUM_COLUMN])
+        )
     labels = read_labels(columns[rules.column], rules)
-    column = named or PROBABILITY_COLUMN
-    known = Sampling(sampling == RANDOM) if drawn is None else Sampling(True, _probabilities(drawn, labels, column))
-    return LabelledData(labels, groups, known)
+    if drawn is None:
+        return LabelledData(labels, groups, Sampling(sampling == RANDOM))
+    probabilities = _probabilities(drawn, labels, named or PROBABILITY_COLUMN)
+    if strata is None:
+        return LabelledData(labels, groups, Sampling(True, probabilities))
+    return LabelledData(labels, groups, _stratified(drawn, strata, probabilities))
+
+
+def _stratified(drawn: Mapping[str, Any], strata: Mapping[str, Any], probabilities: Mapping[str, float]) -> Sampling:
+    """Return the sampling of rows that were drawn from strata, of which people have labelled all or some.
+
+    Args:
+        drawn: Probability of each drawn row.
+        strata: Stratum of each drawn row.
+        probabilities: Probability of each labelled row.
+
+    Raises:
+        SourceError: A labelled row has no stratum, or no row of a stratum is labelled.
+    """
+    of_row = {row_id: str(cell) for row_id, cell in strata.items() if cell is not None and drawn.get(row_id)}
+    labelled = Counter(of_row.get(row_id, "") for row_id in probabilities)
+    if labelled[""]:
+        row_id = next(row_id for row_id in probabilities if row_id not in of_row)
+        raise SourceError(f"the row {row_id!r} is labelled, but has no stratum in {STRATUM_COLUMN!r}")
+    sizes: defaultdict[str, float] = defaultdict(float)
+    for row_id, stratum in of_row.items():
+        sizes[stratum] += 1 / float(drawn[row_id])
+    if empty := sorted(sizes.keys() - labelled.keys()):
+        raise SourceError(
+            f"no row of the stratum {empty[0]!r} in {STRATUM_COLUMN!r} has a label yet; label at least two rows of "
+            "each stratum, since the strata stand for different parts of the run"
+        )
+    shares = {stratum: labelled[stratum] / size for stratum, size in sizes.items()}
+    return Sampling(
+        True,
+        {row_id: shares[of_row[row_id]] for row_id in probabilities},
+        {row_id: of_row[row_id] for row_id in probabilities},
+    )
 
 
 def group_of_cell(row_id: str, cell: Any) -> str:
@@ -191,6 +236,7 @@ def pair_labels(run: FinishedRun, request: MetricRequest, data: LabelledData, ru
         probabilities=rescorer.probabilities(scores) if data.labels.scale is Scale.BINARY or span else None,
         predict=rescorer.predict if rescorer.can_map and (data.labels.scale is Scale.BINARY or span) else None,
         groups=None if data.groups is None else [data.groups[row_id] for row_id in scored],
+        weights=_weights(data.sampling, scored),
     )
     has_ends = data.labels.scale is Scale.BINARY or span is not None
     of_run = _of_run(cells, dict(zip(scored, labels.tolist(), strict=True)), data, request) if has_ends else None
@@ -212,7 +258,16 @@ def _of_run(
         labels=[labels.get(row_id) for row_id in rows],
         probabilities=None if drawn is None else [drawn.get(row_id) for row_id in rows],
         groups=None if data.groups is None else [data.groups.get(row_id, f"row {row_id}") for row_id in rows],
+        strata=None if data.sampling.strata is None else [data.sampling.strata.get(row_id) for row_id in rows],
     )
+
+
+def _weights(sampling: Sampling, rows: Sequence[str]) -> Floats | None:
+    """Return the number of rows of the run that each labelled row stands for; None if all stand for equally many."""
+    if sampling.probabilities is None:
+        return None
+    weights = np.array([1 / sampling.probabilities[row_id] for row_id in rows])
+    return weights if np.ptp(weights) > 0 else None
 
 
 def _cells(run: FinishedRun, request: MetricRequest) -> list[dict[str, Any]]:

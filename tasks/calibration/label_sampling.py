@@ -1,5 +1,7 @@
 """Draw rows of a run for people to label, each with a known probability."""
 
+import math
+import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +13,17 @@ from metric_core.errors import ConfigError
 from metric_core.records import Status
 from metric_core.stages import Stage
 from metric_core.statistics.resampling import SEED
-from tasks.calibration.label_pairing import PROBABILITY_COLUMN, group_of_cell
+from tasks.calibration.label_pairing import PROBABILITY_COLUMN, STRATUM_COLUMN, group_of_cell
 from tasks.comparison.run_pair import Matching, RunRows
 from tasks.runs.finished_run import FinishedRun
 
 SHOWN = ("user_input", "retrieved_contexts", "response", "reference")
 """Sample columns that people see. The scores are left out: they would influence the labels."""
+
+MOST_STRATA = 20
+_LEAST_OF_STRATUM = 2
+_LEAST_SPREAD = 0.2
+"""Least standard deviation that the labels of a stratum are assumed to have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +36,8 @@ class SampleOptions:
         metric: Key of a metric: only rows with a score of it are drawn. None draws from all rows.
         by: Column that groups rows: at most one row per group is drawn, since labels of rows that belong together say
             less than those of others. None draws rows independently.
+        strata: Number of parts of the metric's range. Rows are drawn from each by itself, more from those where the
+            labels are more uncertain. None draws from all rows at once.
         seed: Seed of the random generator.
     """
 
@@ -36,6 +45,7 @@ class SampleOptions:
     label: str = "label"
     metric: str | None = None
     by: str | None = None
+    strata: int | None = None
     seed: int = SEED
 
 
@@ -57,18 +67,32 @@ def sample_rows(run: Path, options: SampleOptions) -> pa.Table:
     finished = FinishedRun(run)
     samples = pa.concat_tables(finished.samples())
     ids: list[str] = samples["row_id"].to_pylist()
-    if label in (*SHOWN, "id", PROBABILITY_COLUMN):
+    if options.strata is not None and (options.metric is None or by is not None):
+        problem = "need --metric, whose scores divide the rows" if by is None else "cannot be drawn together with --by"
+        raise ConfigError(f"strata {problem}")
+    if options.strata is not None and not 2 <= options.strata <= MOST_STRATA:
+        raise ConfigError(f"wanted 2 to {MOST_STRATA} strata, got {options.strata}")
+    if label in (*SHOWN, "id", PROBABILITY_COLUMN, STRATUM_COLUMN):
         raise ConfigError(
             f"the labels cannot have the name {label!r}, which is that of another column; name another one"
         )
-    eligible = ids if options.metric is None else _scored(finished, options.metric, ids)
-    groups = None if by is None else RunRows.from_run(finished, Matching(by=by)).groups
-    drawn = draw(eligible, options.rows, groups, np.random.default_rng(options.seed))
+    scores = None if options.metric is None else _scores(finished, options.metric, ids)
+    generator = np.random.default_rng(options.seed)
+    strata: Mapping[str, str] | None = None
+    if scores is not None and options.strata is not None:
+        bounds = _bounds(finished, options)
+        drawn, strata = draw_from_strata(_numbers(scores), options.rows, options.strata, bounds, generator)
+    else:
+        groups = None if by is None else RunRows.from_run(finished, Matching(by=by)).groups
+        drawn = draw(ids if scores is None else list(scores), options.rows, groups, generator)
     place = {row_id: number for number, row_id in enumerate(ids)}
     chosen = samples.take([place[row_id] for row_id in drawn])
     table = pa.table({"id": chosen["row_id"], **{name: chosen[name] for name in SHOWN}})
     table = table.append_column(label, pa.nulls(len(drawn), pa.string()))
-    return table.append_column(PROBABILITY_COLUMN, pa.array(list(drawn.values()), pa.float64()))
+    table = table.append_column(PROBABILITY_COLUMN, pa.array(list(drawn.values()), pa.float64()))
+    if strata is None:
+        return table
+    return table.append_column(STRATUM_COLUMN, pa.array([strata[row_id] for row_id in drawn], pa.string()))
 
 
 def draw(
@@ -106,10 +130,96 @@ def draw(
     return drawn
 
 
-def _scored(run: FinishedRun, metric: str, ids: Sequence[str]) -> list[str]:
-    """Return the rows with a score of a metric."""
+def draw_from_strata(
+    scores: Mapping[str, float],
+    count: int,
+    strata: int,
+    bounds: tuple[float, float],
+    generator: np.random.Generator,
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Draw rows at random from each part of the range of the scores, in random order.
+
+    A part gets rows in proportion to its size and to the standard deviation that its labels would have if its mean
+    score were the share of good rows, but at least 0.2 (Neyman 1934): a judge is wrong on high scores, too.
+
+    Args:
+        scores: Score of each row to draw from.
+        count: Number of rows to draw.
+        strata: Number of equal parts of the range.
+        bounds: Least and greatest possible score.
+        generator: Random generator.
+
+    Returns:
+        Mappings from the id of each drawn row to the probability with which it was drawn, and to the name of its
+        stratum, a letter that does not tell the score.
+
+    Raises:
+        ConfigError: There are fewer rows than rows to draw, or fewer to draw than two per stratum.
+
+    >>> from collections import Counter
+    >>> scores = {f"row {i}": float(i >= 20) for i in range(100)}
+    >>> drawn, strata = draw_from_strata(scores, 20, 4, (0.0, 1.0), np.random.default_rng(1))
+    >>> sorted(Counter(strata.values()).values()), sorted(set(drawn.values()))
+    ([4, 16], [0.2])
+    """
+    if not 1 <= count <= len(scores):
+        raise ConfigError(f"cannot draw {count} rows: there are {len(scores)} rows to draw from")
+    low, width = bounds[0], bounds[1] - bounds[0]
+    parts: dict[int, list[str]] = {}
+    for row_id, score in scores.items():
+        share = (score - low) / width if width > 0 else 0.0
+        parts.setdefault(min(strata - 1, max(0, int(share * strata))), []).append(row_id)
+    members = [parts[number] for number in sorted(parts)]
+    if count < min(_LEAST_OF_STRATUM * len(members), len(scores)):
+        raise ConfigError(
+            f"cannot draw {count} rows from {len(members)} strata: draw at least {_LEAST_OF_STRATUM} of each, or name "
+            "fewer strata"
+        )
+    means = [float(np.clip((np.mean([scores[row] for row in rows]) - low) / (width or 1.0), 0, 1)) for rows in members]
+    spread = [max(_LEAST_SPREAD, math.sqrt(mean * (1 - mean))) for mean in means]
+    numbers = _allocate([len(rows) for rows in members], spread, count)
+    letters = generator.permutation(list(string.ascii_uppercase[: len(members)]))
+    drawn, stratum = {}, {}
+    for letter, rows, number in zip(letters, members, numbers, strict=True):
+        for place in generator.permutation(len(rows))[:number]:
+            drawn[rows[place]], stratum[rows[place]] = number / len(rows), str(letter)
+    order = [list(drawn)[place] for place in generator.permutation(len(drawn))]
+    return {row_id: drawn[row_id] for row_id in order}, stratum
+
+
+def _allocate(sizes: Sequence[int], spread: Sequence[float], count: int) -> list[int]:
+    """Return how many rows to draw from each stratum: in proportion to size times spread, at least two, at most all."""
+    numbers = [min(size, _LEAST_OF_STRATUM) for size in sizes]
+    for _ in range(count - sum(numbers)):
+        wanted = [
+            size * deviation / (number + 1) if number < size else 0.0
+            for size, deviation, number in zip(sizes, spread, numbers, strict=True)
+        ]
+        numbers[int(np.argmax(wanted))] += 1
+    return numbers
+
+
+def _bounds(run: FinishedRun, options: SampleOptions) -> tuple[float, float]:
+    """Return the range of a metric that a run has."""
+    bounds = next(entry.get("bounds") for entry in run.manifest["metrics"] if entry["key"] == options.metric)
+    if bounds is None:
+        raise ConfigError(f"the metric {options.metric} has no range that could be divided into strata")
+    return float(bounds[0]), float(bounds[1])
+
+
+def _numbers(scores: Mapping[str, float | None]) -> dict[str, float]:
+    numbers = {row_id: score for row_id, score in scores.items() if score is not None}
+    if len(numbers) < len(scores):
+        raise ConfigError("rows cannot be drawn from strata of a metric whose values are categories")
+    return numbers
+
+
+def _scores(run: FinishedRun, metric: str, ids: Sequence[str]) -> dict[str, float | None]:
+    """Return the score of each row that a metric has scored; None for categories."""
     known = [entry["key"] for entry in run.manifest["metrics"]]
     if metric not in known:
         raise ConfigError(f"the run {run.folder} has no metric {metric!r}; it has: {', '.join(known)}")
     cells = run.rows(Stage.AGGREGATION, ids).to_pylist()
-    return [cell["row_id"] for cell in cells if cell["metric"] == metric and cell["status"] == Status.SCORED]
+    return {
+        cell["row_id"]: cell["value"] for cell in cells if cell["metric"] == metric and cell["status"] == Status.SCORED
+    }

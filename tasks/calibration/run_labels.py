@@ -22,6 +22,7 @@ _SCHEMA = pa.schema(
         pa.field("label", pa.float64()),
         pa.field("probability", pa.float64()),
         pa.field("group", pa.string()),
+        pa.field("stratum", pa.string()),
     ]
 )
 
@@ -36,6 +37,7 @@ class RunLabels:
         labels: Label of each row, from 0 to 1; None if it has none.
         probabilities: Probability with which each labelled row was drawn; None if all are equal.
         groups: Group of each row; None if rows are independent.
+        strata: Stratum of each labelled row, if rows were drawn from each stratum by itself; else None.
     """
 
     rows: Sequence[str]
@@ -43,6 +45,7 @@ class RunLabels:
     labels: Sequence[float | None]
     probabilities: Sequence[float | None] | None = None
     groups: Sequence[str] | None = None
+    strata: Sequence[str | None] | None = None
 
     def as_sample(self) -> SampledLabels:
         """Return the rows for estimates of the mean label."""
@@ -53,6 +56,7 @@ class RunLabels:
             labels=np.array(self.labels, dtype=np.float64),
             probabilities=probabilities,
             groups=self.groups,
+            strata=self.strata,
         )
 
 
@@ -70,6 +74,7 @@ def write_labels(folder: Path, metric: str, labels: RunLabels) -> None:
         "label": labels.labels,
         "probability": labels.probabilities or [None] * count,
         "group": labels.groups or [None] * count,
+        "stratum": labels.strata or [None] * count,
     }
     tables = [pa.table(columns, schema=_SCHEMA)]
     if (path := folder / LABELS).exists():
@@ -97,6 +102,7 @@ def read_labels(folder: Path, metric: str) -> RunLabels | None:
         labels=table["label"].to_pylist(),
         probabilities=None if table["probability"].null_count == table.num_rows else table["probability"].to_pylist(),
         groups=None if table["group"].null_count == table.num_rows else table["group"].to_pylist(),
+        strata=None if table["stratum"].null_count == table.num_rows else table["stratum"].to_pylist(),
     )
 
 

@@ -5,6 +5,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from metric_core.calibration.calibrate import FIGURES, Figure
+from metric_core.calibration.label_needs import LabelsNeeded, rows_to_reach
+from tasks.calibration.bias_correction import Method
 from tasks.calibration.calibration_files import Audit, Calibration, format_day, parse_figure
 from tasks.calibration.human_agreement import read_agreements
 from tasks.judges.protocol import NO_JUDGE
@@ -15,6 +17,8 @@ _HEADLINES = {"kappa": "kappa", "auroc": "AUROC", "spearman": "Spearman", "mae":
 """Figures in a sentence, if the calibration has them."""
 
 _MOST_NAMES = 4
+_BARS = (0.4, 0.6, 0.8)
+"""Agreements that gates commonly require."""
 
 NOT_CALIBRATED = "not calibrated: how far this judge agrees with people on data like this has not been measured"
 
@@ -89,18 +93,72 @@ def count_line(calibration: Calibration) -> str:
     return f"{counts.compared:,} of {counts.rows:,} rows compared{yes}" + (f"; {without}" if without else "")
 
 
-def result_lines(metric: str, corrected: Mapping[str, Any] | None, audit: Audit | None) -> Iterator[str]:
+def result_lines(
+    metric: str, corrected: Mapping[str, Any] | None, audit: Audit | None, needed: LabelsNeeded | None = None
+) -> Iterator[str]:
     """Yield what a calibration or an audit says about the run of the labelled rows.
 
     Args:
         metric: Key of the metric.
         corrected: Entry of its bias-corrected mean; None if there is none.
         audit: Result of an audit; None if none was asked for.
+        needed: Number of labels that would halve the interval of that mean.
     """
     if audit is not None:
         yield audit_sentence(audit)
     if corrected is not None:
         yield f"{metric}: {CorrectionText.from_entry(corrected)}"
+        if needed is not None:
+            yield f"labels needed: {needed_words(needed, corrected)}"
+
+
+def needed_words(needed: LabelsNeeded, corrected: Mapping[str, Any]) -> str:
+    """Return how many more labels would halve the interval of a bias-corrected mean, and of which rows.
+
+    >>> from metric_core.calibration.label_needs import LabelsNeeded
+    >>> needed_words(LabelsNeeded(240, 80, 80), {"method": "judge error", "rows": 276})
+    'about 240 more like these would halve this interval, or 160 of which 80 are bad and 80 good'
+    >>> needed_words(LabelsNeeded(300), {"method": "labels alone", "rows": 276, "labelled": 100})
+    'about 300 more would halve this interval; the run has 276 scored rows, so it would have to be larger'
+    >>> needed_words(LabelsNeeded(None), {"method": "judge error", "rows": 30})
+    'no number would halve this interval: the 30 scored rows leave too much open'
+    """
+    is_own = corrected.get("method") != Method.JUDGE
+    if needed.good is not None and needed.bad is not None:
+        total = needed.good + needed.bad
+        kinds = f"{needed.bad:,} are bad and {needed.good:,} good"
+        kinds = f"all are {'bad' if needed.bad else 'good'}" if 0 in (needed.good, needed.bad) else kinds
+        mixed = f"{total:,} of which {kinds}"
+        if needed.more is None:
+            return f"about {mixed} would halve this interval"
+        return f"about {needed.more:,} more like these would halve this interval, or {mixed}"
+    if needed.more is None:
+        return f"no number would halve this interval: the {corrected['rows']:,} scored rows leave too much open"
+    like = "" if is_own else " like these"
+    words = f"about {needed.more:,} more{like} would halve this interval"
+    if is_own and needed.more + (corrected.get("labelled") or 0) > corrected["rows"]:
+        return f"{words}; the run has {corrected['rows']:,} scored rows, so it would have to be larger"
+    return words
+
+
+def reach_lines(calibration: Calibration) -> Iterator[str]:
+    """Yield how many labelled rows a gate about the judge's agreement would need.
+
+    The gate reads the lower end of the interval of kappa, or of Spearman's correlation for grades.
+    """
+    for name in ("kappa", "spearman"):
+        figure = calibration.figures.get(name)
+        if figure is None or figure.interval is None:
+            continue
+        rows = calibration.counts.compared
+        needed = {
+            bar: rows_to_reach(figure.value, figure.interval.low, bar, rows)
+            for bar in _BARS
+            if figure.interval.low < bar < figure.value
+        }
+        parts = [f"{bar} with about {number:,}" for bar, number in needed.items() if number is not None]
+        if parts:
+            yield f"the lower end of {_HEADLINES[name]}, which gates read, would reach {', '.join(parts)} labelled rows"
 
 
 def audit_sentence(audit: Audit) -> str:

@@ -1,5 +1,7 @@
 """Agreement of a judge with people: hand-computed values, other libraries, and judges of known quality."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -231,7 +233,7 @@ def test_rows_of_a_group_are_drawn_together_and_never_part() -> None:
     units = calibration._units(rows)
     for fold in calibration._folds(labels, units, 1):
         assert {groups[row] for row in fold}.isdisjoint(groups[row] for row in set(range(90)) - set(fold.tolist()))
-    for resamples in calibration._resamples(units, 1):
+    for resamples in calibration._resamples(units, np.ones(90), 1):
         for weights in (resamples.weights, resamples.drawn):
             assert (weights[:, :30] == weights[:, 30:60]).all()
     tripled = make_labelled_scores(np.tile(labels[:30], 3), np.tile(probabilities[:30], 3), groups=groups)
@@ -253,3 +255,41 @@ def test_rows_of_one_group_have_figures_without_intervals_and_none_out_of_sample
 def test_counts_of_yes_and_no() -> None:
     found = measure_agreement(LabelledScores(Scale.BINARY, LABELS, SCORES, (0.0, 1.0)))
     assert found.middle == Confusion(both=4, judge_only=2, people_only=1, neither=3)
+
+
+def test_rank_correlations_hold_with_tied_grades_and_a_perfect_one_is_not_certain() -> None:
+    generator = np.random.default_rng(12)
+
+    def draw(rows: int) -> tuple[Floats, Floats]:
+        grades = generator.choice(5, rows, p=[0.05, 0.05, 0.1, 0.2, 0.6]) / 4
+        return grades, np.round(np.clip(grades + generator.normal(0, 0.2, rows), 0, 1) * 4) / 4
+
+    grades, scores = draw(100_000)
+    truth = {name: value(getattr(weighted, name)(grades, scores), 100_000) for name in ("spearman", "kendall")}
+    held, above = Counter[str](), Counter[str]()
+    for seed in range(150):
+        figures = measure_agreement(LabelledScores(Scale.GRADED, *draw(30), (0.0, 1.0)), seed).figures
+        for name, true in truth.items():
+            interval = figures[name].interval
+            assert interval is not None
+            held[name] += interval.low <= true <= interval.high
+            above[name] += interval.low > true
+    for name in truth:
+        assert held[name] / 150 >= 0.91
+        assert above[name] / 150 <= 0.06  # nominal 2.5 %
+    equal = np.tile(np.arange(5) / 4, 2)
+    exact = measure_agreement(LabelledScores(Scale.GRADED, equal, equal, (0.0, 1.0))).figures["spearman"]
+    assert exact.value == pytest.approx(1)
+    assert exact.interval is not None
+    assert exact.interval.high == pytest.approx(1)
+
+
+def test_rows_that_stand_for_more_rows_weigh_more() -> None:
+    labels, scores = np.array([1, 1, 1, 0, 0, 0.0]), np.array([0.9, 0.8, 0.2, 0.1, 0.3, 0.7])
+    weights = np.array([3, 1, 1, 1, 2, 1.0])
+    again = np.repeat(np.arange(6), weights.astype(int))
+    once = measure_agreement(LabelledScores(Scale.BINARY, labels, scores, (0.0, 1.0), scores, weights=weights))
+    twice = measure_agreement(LabelledScores(Scale.BINARY, labels[again], scores[again], (0.0, 1.0), scores[again]))
+    for name in ("auroc", "kappa_middle", "agreement_middle", "brier"):
+        assert once.figures[name].value == pytest.approx(twice.figures[name].value), name
+    assert once.middle == Confusion(both=2, judge_only=1, people_only=1, neither=2)  # rows, not what they stand for

@@ -164,3 +164,21 @@ def test_rows_of_a_run_that_belong_together_make_the_interval_wider() -> None:
         error, Units.from_values(np.repeat(values, 5), [str(i) for i in range(40) for _ in range(5)])
     )
     assert together.interval().high - together.interval().low == pytest.approx(alone.high - alone.low)
+
+
+def test_a_row_of_weight_two_counts_like_two_rows_of_a_group() -> None:
+    labels, scores = np.array([0, 0, 0, 1, 1, 1, 1.0]), np.array([0.1, 0.3, 0.2, 0.7, 0.9, 0.8, 1.0])
+    weights = np.array([2, 1, 1, 1, 1, 2, 1.0])
+    again = np.repeat(np.arange(7), weights.astype(int))
+    names = [str(row) for row in range(7)]
+    for bounds in ((0.0, 1.0), None):
+        once = estimate_judge_error(labels, scores, names, bounds, weights)
+        twice = estimate_judge_error(labels[again], scores[again], [names[row] for row in again], bounds)
+        assert once is not None
+        assert twice is not None
+        assert (once.bad, once.gain) == pytest.approx((twice.bad, twice.gain))
+        assert (once.variance_gain, once.units) == pytest.approx((twice.variance_gain, twice.units), rel=0.15)
+    grades = np.linspace(0, 1, 20)
+    curved = grades**2 + np.tile([-0.05, 0.05], 10)
+    equal = lack_of_fit(grades, curved, None, np.full(20, 3.0))
+    assert equal == pytest.approx(lack_of_fit(grades, curved))

@@ -165,3 +165,29 @@ def test_a_beta_mean_is_jeffreys_for_zeros_and_ones_and_close_to_a_bootstrap_oth
     assert fitted.quantiles(tails) == pytest.approx(np.quantile(drawn, tails), abs=0.006)
     empty = BetaMean.from_units(Units(np.empty(0), np.empty(0)), (0.0, 1.0))
     assert (empty.above, empty.below) == pytest.approx((0.5, 0.5))
+
+
+def test_differences_between_strata_are_no_chance() -> None:
+    generator = np.random.default_rng(9)
+    rows = [f"r{number:03}" for number in range(ROWS)]
+    names = [("low", "middle", "high")[number % 3] for number in range(ROWS)]
+    share = np.array([0.05, 0.5, 0.95] * (ROWS // 3))
+    held, widths, plain = 0, [], []
+    for _ in range(150):
+        truth = (generator.random(ROWS) < share).astype(float)
+        labels, probabilities = np.full(ROWS, np.nan), np.full(ROWS, np.nan)
+        for stratum, number in (("low", 30), ("middle", 60), ("high", 30)):
+            members = np.array([row for row in range(ROWS) if names[row] == stratum])
+            chosen = generator.choice(members, number, replace=False)
+            labels[chosen], probabilities[chosen] = truth[chosen], number / len(members)
+        noise = generator.random(ROWS)  # a judge that knows nothing: only the strata help
+        strata = [name if np.isfinite(label) else None for name, label in zip(names, labels, strict=True)]
+        found = [
+            estimate_label_mean(SampledLabels(rows, noise, labels, probabilities, None, each)).estimate.interval()
+            for each in (strata, None)
+        ]
+        held += covers(found[0], 0.5)
+        widths.append(found[0].high - found[0].low)
+        plain.append(found[1].high - found[1].low)
+    assert held / 150 >= 0.91
+    assert np.mean(widths) < 0.85 * np.mean(plain)

@@ -68,7 +68,7 @@ def test_numbers_of_a_judge_that_agrees_with_people_pass() -> None:
             UNSURE,
             "is Cohen's kappa 0.700, 95 % interval 0.500 to 0.850, over 120 labelled rows, wanted at least 0.6 at",
         ),
-        (UNSURE, "label more rows, for a narrower interval, measure it with"),
+        (UNSURE, "label more rows (about 480 in all if it stays the same), for a narrower interval, measure it with"),
         (LOW, "is Cohen's kappa 0.400, 95 % interval 0.250 to 0.550, over 200 labelled rows, wanted at least 0.6 at"),
         (LOW, "choose a judge that agrees better, measure it with"),
         (FEW, "was measured on 40 labelled rows only (Cohen's kappa 0.900, 95 % interval 0.800 to 1.000), wanted at"),

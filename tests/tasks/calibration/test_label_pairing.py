@@ -1,9 +1,11 @@
 """Pairs of labels and scores, and reasons why some cannot be compared."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from metric_core.calibration.labels import LabelRules, read_labels
@@ -12,8 +14,11 @@ from metric_core.errors import AssayError, ConfigError, SourceError
 from metric_core.records import Direction, Score
 from metric_core.registry import parse_request
 from metric_core.stages import Stage
-from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels
+from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
+from tasks.calibration.run_labels import RunLabels, write_labels
+from tasks.calibration.run_labels import read_labels as read_run_labels
 from tasks.runs.finished_run import FinishedRun
+from tasks.sources import SourceOptions
 from tests.tasks.reports import folders
 
 RULES = LabelRules("label")
@@ -105,3 +110,33 @@ def test_rows_that_cannot_be_compared_have_a_reason(
 ) -> None:
     with pytest.raises(error, match=words):
         compare(run_of(tmp_path, *scores), *labels)
+
+
+def test_rows_of_a_stratum_stand_for_its_size_however_many_are_labelled(tmp_path: Path) -> None:
+    drawn = [("a", 0.5, "1"), ("b", 0.5, ""), ("c", 0.5, "0"), ("d", 0.25, "1"), ("e", 0.25, "")]
+    path = tmp_path / "labels.csv"
+    header = "id,response,label,label_probability,label_stratum"
+    rows = [
+        f"{row},Yes {row}.,{label},{probability},{'A' if probability == 0.5 else 'B'}"
+        for row, probability, label in drawn
+    ]
+    path.write_text("\n".join([header, *rows]) + "\n")
+    sampling = read_labelled(str(path), SourceOptions(), RULES).sampling
+    # Three drawn rows of A stand for six, and two of them are labelled; two of B stand for eight.
+    assert sampling.probabilities == pytest.approx({"a": 2 / 6, "c": 2 / 6, "d": 1 / 8})
+    assert sampling.strata == {"a": "A", "c": "A", "d": "B"}
+    path.write_text("\n".join([header, *rows[:3], "d,Yes d.,,0.25,B"]) + "\n")
+    with pytest.raises(SourceError, match="no row of the stratum 'B' in 'label_stratum' has a label yet"):
+        read_labelled(str(path), SourceOptions(), RULES)
+    path.write_text("\n".join([header, *rows[:3], "d,Yes d.,1,0.25,"]) + "\n")
+    with pytest.raises(SourceError, match="the row 'd' is labelled, but has no stratum"):
+        read_labelled(str(path), SourceOptions(), RULES)
+
+
+def test_labels_of_strata_are_read_again_and_older_files_have_none(tmp_path: Path) -> None:
+    labels = RunLabels(["a", "b"], [0.5, 1.0], [1.0, None], [0.5, None], None, ["A", None])
+    write_labels(tmp_path, "mine", labels)
+    assert read_run_labels(tmp_path, "mine") == labels
+    table = pq.read_table(tmp_path / "labels.parquet")
+    pq.write_table(table.drop_columns(["stratum"]), tmp_path / "labels.parquet")
+    assert read_run_labels(tmp_path, "mine") == replace(labels, strata=None)

@@ -9,7 +9,7 @@ import pytest
 from metric_core.errors import ConfigError
 from metric_core.records import Direction, Score
 from metric_core.stages import Stage
-from tasks.calibration.label_sampling import SampleOptions, draw, sample_rows
+from tasks.calibration.label_sampling import SampleOptions, draw, draw_from_strata, sample_rows
 from tests.tasks.reports import folders
 
 
@@ -46,3 +46,43 @@ def test_the_table_has_texts_and_an_empty_column_but_no_scores(tmp_path: Path) -
         sample_rows(run, SampleOptions(rows=2, metric="other"))
     with pytest.raises(ConfigError, match="the labels cannot have the name 'response'"):
         sample_rows(run, SampleOptions(rows=2, label="response"))
+
+
+def test_strata_get_rows_where_labels_are_uncertain_and_hide_the_scores() -> None:
+    scores = {f"r{number}": (0.0, 0.5, 1.0, 1.0)[number % 4] for number in range(400)}
+    drawn, strata = draw_from_strata(scores, 100, 4, (0.0, 1.0), np.random.default_rng(1))
+    of_score: dict[float, set[str]] = {}
+    for row in drawn:
+        of_score.setdefault(scores[row], set()).add(strata[row])
+    assert sorted(map(len, of_score.values())) == [1, 1, 1]  # a stratum per score
+    assert set(strata.values()) == {"A", "B", "C"}
+    numbers = Counter(scores[row] for row in drawn)
+    assert numbers[0.5] > numbers[1.0] > numbers[0.0] >= 2
+    for row, probability in drawn.items():
+        assert probability == numbers[scores[row]] / (200 if scores[row] == 1 else 100)
+    assert list(drawn) != sorted(drawn, key=strata.__getitem__)  # in random order
+    letters = set()
+    for seed in range(40):
+        drawn, strata = draw_from_strata(scores, 10, 4, (0.0, 1.0), np.random.default_rng(seed))
+        letters |= {strata[row] for row in drawn if scores[row] == 0}
+    assert letters >= {"A", "B", "C"}
+
+
+def test_what_strata_cannot_be_is_refused(tmp_path: Path) -> None:
+    ids = [f"r{number}" for number in range(20)]
+    cells = {row: {"mine": Score.scored(number / 19)} for number, row in enumerate(ids)}
+    samples = [{"row_id": row, "row_number": number, "response": "An answer."} for number, row in enumerate(ids)]
+    metric = {"mine": {"direction": Direction.HIGHER, "bounds": [0, 1]}}
+    run = folders.write_run(tmp_path / "run", cells, {Stage.SAMPLES: samples}, metric, {"status": "completed"})
+    table = sample_rows(run, SampleOptions(rows=12, metric="mine", strata=4))
+    assert table.column_names[-1] == "label_stratum"
+    assert table.num_rows == 12
+    for options, message in (
+        (SampleOptions(rows=12, strata=4), "strata need --metric"),
+        (SampleOptions(rows=12, metric="mine", by="document", strata=4), "cannot be drawn together with --by"),
+        (SampleOptions(rows=12, metric="mine", strata=99), "wanted 2 to 20 strata, got 99"),
+        (SampleOptions(rows=7, metric="mine", strata=4), "draw at least 2 of each"),
+        (SampleOptions(rows=21, metric="mine", strata=4), "there are 20 rows"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            sample_rows(run, options)

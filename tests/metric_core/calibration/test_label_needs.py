@@ -1,0 +1,131 @@
+"""Numbers of labels: as many more as predicted make the interval half as wide."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from metric_core.calibration.estimates import Estimate
+from metric_core.calibration.judge_error import correct_mean, estimate_judge_error
+from metric_core.calibration.label_needs import (
+    LabelsNeeded,
+    labels_to_halve,
+    own_labels_to_decide,
+    own_labels_to_halve,
+    rows_to_reach,
+)
+from metric_core.calibration.sampled_labels import SampledLabels, estimate_label_mean
+from metric_core.gates.corrected_means import CorrectedMean
+from metric_core.gates.rules import Threshold
+from metric_core.statistics.resampling import Floats, Interval, Units
+
+
+def judge(generator: np.random.Generator, labels: Floats) -> Floats:
+    """A judge that is right on 90 % of good and on 75 % of bad rows."""
+    right = generator.random(len(labels)) < np.where(labels > 0, 0.9, 0.75)
+    return np.where(right, labels, 1 - labels)
+
+
+def width(estimate: Estimate) -> float:
+    interval: Interval = estimate.interval()
+    return interval.high - interval.low
+
+
+def estimate_from(truth: Floats, scores: Floats, order: NDArray[np.intp], labelled: int) -> Estimate:
+    labels = np.full(len(truth), np.nan)
+    labels[order[:labelled]] = truth[order[:labelled]]
+    rows = [f"{number:04}" for number in range(len(truth))]
+    return estimate_label_mean(SampledLabels(rows, scores, labels)).estimate
+
+
+def labels_of(good: int, bad: int) -> Floats:
+    return np.array([1.0] * good + [0.0] * bad)
+
+
+def test_as_many_labels_from_elsewhere_as_predicted_halve_the_interval() -> None:
+    generator = np.random.default_rng(1)
+    ratios: dict[str, list[float]] = {"like these": [], "mixed": []}
+    for _ in range(8):
+        labels = labels_of(85, 15)
+        run = Units.from_values(judge(generator, (generator.random(4000) < 0.6).astype(float)))
+        error = estimate_judge_error(labels, judge(generator, labels), None, (0.0, 1.0))
+        assert error is not None
+        needed = labels_to_halve(error, run, 85, 15)
+        assert needed.more is not None
+        before = width(correct_mean(error, run))
+        more = {"like these": (round(needed.more * 0.85), round(needed.more * 0.15))}
+        if needed.good is not None and needed.bad is not None:
+            assert needed.good + needed.bad <= 0.8 * needed.more + 1
+            assert needed.bad >= needed.good  # 15 of 100 labelled rows are bad
+            more["mixed"] = needed.good, needed.bad
+        for name, (good, bad) in more.items():
+            larger = labels_of(85 + good, 15 + bad)
+            again = estimate_judge_error(larger, judge(generator, larger), None, (0.0, 1.0))
+            assert again is not None
+            ratios[name].append(width(correct_mean(again, run)) / before)
+    assert len(ratios["mixed"]) > 4  # bad rows are few: more of them help most
+    for found in ratios.values():
+        assert np.median(found) == pytest.approx(0.5, abs=0.08)
+
+
+def test_a_small_run_stays_uncertain_however_many_rows_are_labelled() -> None:
+    generator = np.random.default_rng(2)
+    labels = labels_of(300, 300)
+    error = estimate_judge_error(labels, judge(generator, labels), None, (0.0, 1.0))
+    assert error is not None
+    assert labels_to_halve(error, Units.from_values(np.array([1.0] * 14 + [0.0] * 6)), 300, 300) == LabelsNeeded(None)
+
+
+def test_grades_need_four_times_as_many() -> None:
+    generator = np.random.default_rng(3)
+    grades = generator.integers(0, 5, 80) / 4
+    error = estimate_judge_error(grades, np.clip(grades + generator.normal(0, 0.2, 80), 0, 1), None, (0.0, 1.0))
+    assert error is not None
+    run = Units.from_values(np.clip(generator.normal(0.7, 0.2, 20_000), 0, 1))
+    needed = labels_to_halve(error, run, 80, 0)
+    assert needed.more is not None
+    assert needed.good is None
+    assert 200 < needed.more < 320
+
+
+@pytest.mark.parametrize("count", [30, 200])
+def test_as_many_labels_of_the_run_as_predicted_halve_its_interval(count: int) -> None:
+    generator = np.random.default_rng(4)
+    ratios = []
+    for _ in range(25):
+        truth = (generator.random(6000) < 0.7).astype(float)
+        estimate = partial(estimate_from, truth, judge(generator, truth), generator.permutation(6000))
+        more = own_labels_to_halve(estimate(count), count).more
+        assert more is not None
+        ratios.append(width(estimate(count + more)) / width(estimate(count)))
+    assert np.median(ratios) <= 0.55  # labels alone become prediction-powered, which is narrower still
+
+
+def test_labels_that_decide_a_rule() -> None:
+    sample = SampledLabels(
+        [str(i) for i in range(400)], np.ones(400), np.array([1.0] * 36 + [0.0] * 4 + [np.nan] * 360)
+    )
+    estimate = estimate_label_mean(sample).estimate
+    more = own_labels_to_decide(estimate, 40, 0.8, 0.95)
+    assert more is not None
+    assert 10 <= more <= 60
+    assert estimate.strict_limits(0.05).low < 0.8
+    exact = estimate_label_mean(
+        SampledLabels([str(i) for i in range(2000)], np.ones(2000), np.array([1.0] * 90 + [0.0] * 10 + [np.nan] * 1900))
+    ).estimate
+    assert exact.strict_limits(0.05).low > 0.8
+    mean = CorrectedMean(estimate, (1.0, 5.0), 400, "", 40, is_own=True)
+    assert mean.advise(Threshold(4.2), 0.95) == f"needs about {40 + more} labels (now 40) if the mean stays at 4.600"
+    elsewhere = CorrectedMean(estimate, (0.0, 1.0), 400, "", 40).advise(Threshold(0.8), 0.95)
+    assert elsewhere.startswith("needs about 1.")
+    assert elsewhere.endswith("times as many labels (now 40) and scored rows, if the mean stays at 0.900")
+    assert CorrectedMean(None, (0.0, 1.0), 400, "none").advise(Threshold(0.8), 0.95) == ""
+    assert own_labels_to_decide(estimate, 40, estimate.value or 0.0, 0.95) is None
+
+
+def test_rows_until_an_agreement_reaches_a_threshold() -> None:
+    assert rows_to_reach(0.6, 0.3, 0.45, 66) == 264
+    assert rows_to_reach(0.6, 0.3, 0.6, 66) is None
+    assert rows_to_reach(0.6, 0.3, 0.2, 66) == 66
+    assert rows_to_reach(0.61, 0.1, 0.609, 66) is None
