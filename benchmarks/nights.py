@@ -355,9 +355,9 @@ class Watched:
     settings: AlarmSettings = field(default_factory=AlarmSettings)
 
     @cached_property
-    def evidence(self) -> Floats:
-        """Logarithm of the evidence of each night and stream."""
-        return np.stack([self.panel.log_evidence(night) for night in range(len(self.panel.nights))])
+    def log_e_values(self) -> Floats:
+        """Logarithm of the e-value of each night and stream."""
+        return np.stack([self.panel.log_e_values(night) for night in range(len(self.panel.nights))])
 
     @cached_property
     def means(self) -> Floats:
@@ -372,7 +372,7 @@ class Watched:
         nights = []
         for last in range(1, len(means) + 1):
             part = slice(max(0, last - NIGHTS_ADDED), last)
-            nights.append(find_raised(self.evidence[part], means[part], weights[part], shares, self.settings.error))
+            nights.append(find_raised(self.log_e_values[part], means[part], weights[part], shares, self.settings.error))
         return np.array(nights)
 
     def alarms(self, night: int) -> list[Alarm]:

@@ -57,7 +57,7 @@ class AlarmSettings:
     Args:
         error: Share of calendar years with any false alarm, at most; greater than 0 and less than 1.
         nights: Number of runs per year that most of the error is reserved for, at least 1. More runs do not break the
-            bound, but take more evidence.
+            bound, but then each takes a larger e-value.
 
     Raises:
         ConfigError: A value is out of range.
@@ -166,31 +166,31 @@ def shares_of(streams: Sequence[Stream]) -> Floats:
 
 
 def find_raised(
-    log_evidence: Floats, means: Floats, weights: Floats, shares: Floats, error: float
+    log_e_values: Floats, means: Floats, weights: Floats, shares: Floats, error: float
 ) -> NDArray[np.bool_]:
     """Return which streams have an alarm.
 
     Args:
-        log_evidence: Logarithms of e-values, as nights x streams.
+        log_e_values: Logarithms of e-values, as nights x streams.
         means: Mean improvements, as nights x streams; NaN without rows.
         weights: Weights of the nights.
         shares: Share of the error of each stream.
         error: Share of years with any false alarm, at most.
     """
-    e_values = add_evidence(log_evidence, weights[:, None] * ~_before_recovery(means))
+    e_values = add_e_values(log_e_values, weights[:, None] * ~_before_recovery(means))
     if e_values.max(initial=0.0) < 1 / error:  # An average is no larger than what it is of.
         return np.zeros(len(shares), dtype=bool)
     return average_over_all_sets(e_values, shares) >= 1 / error
 
 
-def add_evidence(log_evidence: Floats, weights: Floats) -> Floats:
+def add_e_values(log_e_values: Floats, weights: Floats) -> Floats:
     """Return the weighted sum of e-values over nights, per stream.
 
     Args:
-        log_evidence: Logarithms of e-values, as nights x streams.
+        log_e_values: Logarithms of e-values, as nights x streams.
         weights: Weights, as nights x streams.
     """
-    total: Floats = (weights * np.exp(np.minimum(log_evidence, _LARGEST_LOG))).sum(axis=0)
+    total: Floats = (weights * np.exp(np.minimum(log_e_values, _LARGEST_LOG))).sum(axis=0)
     return total
 
 
@@ -257,7 +257,7 @@ class _Watched:
     def _find_raised(self) -> set[Stream]:
         streams = self._panel.streams
         raised = find_raised(
-            np.stack([self._panel.log_evidence(night) for night in self._nights]),
+            np.stack([self._panel.log_e_values(night) for night in self._nights]),
             self._counted_means(streams),
             self._weights,
             np.array([self._shares[stream] for stream in streams]),
@@ -291,12 +291,12 @@ class _Watched:
         threshold = 1 / (self._error * shares)
 
         def is_more(drops: Floats) -> NDArray[np.bool_]:
-            evidence = np.stack([panel.log_evidence(night, drops) for night in self._nights])
-            return np.greater_equal(add_evidence(evidence, self._weights[:, None] * ~before), threshold)
+            found = np.stack([panel.log_e_values(night, drops) for night in self._nights])
+            return np.greater_equal(add_e_values(found, self._weights[:, None] * ~before), threshold)
 
         def is_less(drops: Floats) -> NDArray[np.bool_]:
-            evidence = np.stack([panel.log_evidence_above(night, firsts, drops) for night in self._nights])
-            return np.greater_equal(add_evidence(evidence, self._weights[:, None]), threshold)
+            found = np.stack([panel.log_e_values_above(night, firsts, drops) for night in self._nights])
+            return np.greater_equal(add_e_values(found, self._weights[:, None]), threshold)
 
         low, high = largest_drop(is_more, len(shares)), smallest_drop(is_less, len(shares))
         limits = {

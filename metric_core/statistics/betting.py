@@ -25,17 +25,17 @@ MOST_STAKED = 0.95
 
 _STAKES = (2.0, 3.5, 6.0, 10.0)
 """Stakes in units of `sqrt(2 log c / n)`: the best ones for differences with a standard deviation of 1 / stake."""
-_LOG_EVIDENCE = 13.0
-"""Logarithm of the evidence c that an alarm needs, roughly."""
+_LOG_E_VALUE = 13.0
+"""Logarithm of the e-value c that an alarm needs, roughly."""
 _STEPS = 20
 """Number of halvings in the search of a limit, which is exact to six digits."""
 
 
 def log_e_values(sums: Floats, counts: Floats, drop: float | Floats = 0.0) -> Floats:
-    """Return the logarithm of the evidence that the mean of differences is below -drop.
+    """Return the logarithm of the e-value against "the mean of differences is at least -drop".
 
-    Its exponential is an e-value: if the true mean over all rows is at least -drop and the units are independent, its
-    expected value is at most 1.
+    It is large if the mean is lower. Its expected value is at most 1 if the true mean over all rows is at least -drop
+    and the units are independent.
 
     Args:
         sums: Sum of the differences of each unit (a row, or a group of rows) and metric, as units x metrics. A
@@ -52,7 +52,7 @@ def log_e_values(sums: Floats, counts: Floats, drop: float | Floats = 0.0) -> Fl
 
 
 def log_e_values_above(sums: Floats, counts: Floats, drop: float | Floats) -> Floats:
-    """Return the logarithm of the evidence that the mean of differences is above -drop: that less was lost.
+    """Return the logarithm of the e-value against "the mean of differences is at most -drop": no less was lost.
 
     Args:
         sums: Sum of the differences of each unit and metric, as units x metrics.
@@ -66,7 +66,7 @@ def log_e_values_above(sums: Floats, counts: Floats, drop: float | Floats) -> Fl
 def _log_wealth(gains: Floats, counts: Floats) -> Floats:
     """Return the logarithm of the money after bets against gains of at most 1, of which each stake had a quarter."""
     units = np.maximum((counts > 0).sum(axis=0), 1)
-    stakes = np.minimum(MOST_STAKED, np.multiply.outer(_STAKES, np.sqrt(2 * _LOG_EVIDENCE / units)))
+    stakes = np.minimum(MOST_STAKED, np.multiply.outer(_STAKES, np.sqrt(2 * _LOG_E_VALUE / units)))
     # A plain logarithm is several times as fast as log1p, and its rounding errors are far below those of the data.
     wealth = np.stack([np.einsum("um->m", np.log(1.0 - stake * gains)) for stake in stakes])
     total: Floats = np.logaddexp.reduce(wealth, axis=0) - np.log(len(_STAKES))
@@ -99,7 +99,7 @@ def smallest_drop(is_refuted: Callable[[Floats], Bools], streams: int) -> Floats
 
 
 def average_over_all_sets(e_values: Floats, shares: Floats) -> Floats:
-    """Return the evidence against each hypothesis that counts when many are tested: the least average over all sets.
+    """Return the e-value of each hypothesis that counts when many are tested: the least average over all sets.
 
     A hypothesis is refuted among many if the weighted average of the e-values of every set of hypotheses that has it
     reaches the threshold (closed testing; Vovk and Wang 2021, section 5). This refutes all that testing each at its

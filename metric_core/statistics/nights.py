@@ -1,7 +1,7 @@
-"""Differences of the last nights' runs to the accepted baseline, row by row, and the evidence in each night.
+"""Differences of the last nights' runs to the accepted baseline, row by row, and the e-values of each night.
 
 The nights are not independent: all are compared with the same baseline, whose own noise they share, and a generator may
-give the same answers for weeks. So evidence is never multiplied over nights. Each night has its e-values, which hold
+give the same answers for weeks. So e-values are never multiplied over nights. Each night has its e-values, which hold
 whatever the other nights are; see `metric_core.statistics.alarms` for how they are added.
 """
 
@@ -90,7 +90,7 @@ class Panel:
         improvements: Nights x rows x metrics: how much better a row is than in the baseline, as a part of the metric's
             range, from -1 to 1. NaN where a row is not scored in both runs.
         favorable: The greatest improvement that is possible where a score is missing in one run and missing scores are
-            not evenly spread, else NaN. It counts as evidence against a drop, but not in means. None if there is none.
+            not evenly spread, else NaN. It counts in tests, but not in means. None if there is none.
         groups: Number of the group of each row, from 0; None if rows are independent.
         slices: Slices to watch. They have to be the same every night.
         lower_is_better: Metrics of which a lower value is better.
@@ -194,34 +194,34 @@ class Panel:
         [part] = [part for part in self._parts if part.slice == stream.slice]
         return int(part.units(self.improvements[night])[1].sum(axis=0)[self.metrics.index(stream.metric)])
 
-    def log_evidence(self, night: int, drops: Floats | None = None) -> Floats:
+    def log_e_values(self, night: int, drops: Floats | None = None) -> Floats:
         """Return the logarithm of the e-value of each stream against "in these nights, no more was lost than the drop".
 
         Args:
             night: Index of the night. The night itself is tested, and the mean per row of the nights that end with it.
             drops: Drop of each stream, as a part of the metric's range; None means no drop.
         """
-        evidence = [
+        parts = [
             np.log(share) + self._log_e(_window(self._bets, night, nights), drops, log_e_values)
             for nights, share in WINDOWS
         ]
-        total: Floats = np.logaddexp.reduce(evidence, axis=0)
+        total: Floats = np.logaddexp.reduce(parts, axis=0)
         return total
 
-    def log_evidence_above(self, night: int, first: Codes, drops: Floats) -> Floats:
+    def log_e_values_above(self, night: int, first: Codes, drops: Floats) -> Floats:
         """Return the logarithm of the e-value of each stream against "since a night, no less was lost than the drop".
 
         Args:
             night: Index of the night to test.
-            first: Index of the night since when, for each stream. Windows that reach back further give no evidence.
+            first: Index of the night since when, for each stream. Windows that reach back further are left out.
             drops: Drop of each stream, as a part of the metric's range.
         """
-        evidence = []
+        parts = []
         for nights, share in WINDOWS:
             values = _window(self.improvements, night, nights)
             found = np.log(share) + self._log_e(values, drops, log_e_values_above)
-            evidence.append(np.where(night - nights + 1 >= first, found, -np.inf))
-        total: Floats = np.logaddexp.reduce(evidence, axis=0)
+            parts.append(np.where(night - nights + 1 >= first, found, -np.inf))
+        total: Floats = np.logaddexp.reduce(parts, axis=0)
         return total
 
     @cached_property
@@ -233,11 +233,11 @@ class Panel:
 
     def _log_e(self, values: Floats, drops: Floats | None, test: Any) -> Floats:
         width = len(self.metrics)
-        evidence = []
+        parts = []
         for place, part in enumerate(self._parts):
             drop = 0.0 if drops is None else drops[place * width : (place + 1) * width]
-            evidence.append(test(*part.units(values), drop))
-        return np.concatenate(evidence)
+            parts.append(test(*part.units(values), drop))
+        return np.concatenate(parts)
 
 
 def find_slice_rows(slices: RowSlices, rows: Sequence[str]) -> list[SliceRows]:
