@@ -105,7 +105,7 @@ def tables(runs: int) -> Iterator[str]:
     yield "correlation and Kendall's tau (half width); share of lower ends of Spearman's above the true one.\n\n"
     yield _row("scores; grades", heads) + _row("---", ["---"] * len(SIZES))
     for name, (shares, noise, steps) in RANKED.items():
-        yield _row(name, [_ranks(shares, noise, steps, size, runs) for size in SIZES])
+        yield _row(name, [_ranks(shares, noise, steps, size, max(60, runs // 4)) for size in SIZES])
     yield "\n**Groups.** Five rows per group, labels and errors of the judge correlated within groups (0.3): coverage "
     yield "(half width) with groups; in italics as if rows were independent.\n\n"
     yield _row("labels", [f"{size} labels in {size // 5} groups" for size in GROUPED]) + _row("---", ["---"] * 3)

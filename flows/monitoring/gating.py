@@ -12,7 +12,7 @@ from metric_core.gates.rules import Check, GateResult, Outcome
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching
-from tasks.reports.comparison.comparison_words import format_interval, numbers, title
+from tasks.reports.comparison.comparison_words import describe_size, format_interval, numbers, title
 from tasks.runs.outcome import GateOutcome, OutcomeCheck, OutcomeIncident
 
 NOT_COMPARABLE = "comparison"
@@ -137,7 +137,7 @@ def find_gate_incidents(judged: Judged, open_keys: Collection[str], run_id: str)
 def describe_change(metric: MetricComparison) -> str:
     """Return a sentence on the change of a metric."""
     before, after, change, interval, *_ = numbers(metric)
-    return f"{title(metric)}: from {before} to {after} ({change}, {interval})"
+    return f"{title(metric)}: from {before} to {after} ({change}, {interval}), over {describe_size(metric)}"
 
 
 def _judge_alone(gate: GateSettings | None, folder: Path, matching: Matching) -> Judged:
@@ -210,7 +210,7 @@ def _incident_keys(check: Check) -> tuple[str, str]:
 def _describe_check(check: Check) -> str:
     observed = "nothing" if check.observed is None else f"{check.observed:.3f}"
     interval = f" ({format_interval(check.interval)})" if check.interval else ""
-    return f"{check.subject}: {check.rule}, observed {observed}{interval} over {check.rows} rows: {check.reason}"
+    return f"{check.subject}: {check.rule}, observed {observed}{interval} over {check.size}: {check.reason}"
 
 
 def _incident(key: str, kind: str, sentence: str, since: datetime, run_id: str) -> OutcomeIncident:

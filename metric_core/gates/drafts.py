@@ -88,6 +88,7 @@ def draft_test(check: Check, measured: Measured, gate: Gate, seed: int) -> Draft
     """
     values, threshold = measured.values, measured.threshold
     units = Units.from_values(values, measured.groups)
+    check = replace(check, groups=None if measured.groups is None else len(units))
     if len(values) < gate.min_rows or len(units) < LEAST_UNITS:
         mean = float(values.mean()) if len(values) else None
         has_rows = len(values) >= gate.min_rows

@@ -244,6 +244,7 @@ class Check:
         rows: Number of rows, or of labelled rows for agreement with people.
         reason: Explanation of the outcome.
         slice: Slice of the rows; None for all rows.
+        groups: Number of groups of rows; None if rows are not grouped, and for facts.
     """
 
     kind: RuleKind
@@ -256,6 +257,13 @@ class Check:
     rows: int
     reason: str
     slice: Slice | None = None
+    groups: int | None = None
+
+    @property
+    def size(self) -> str:
+        """The number of rows, and of groups if rows are grouped, in words."""
+        rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
+        return rows if self.groups is None else f"{rows} of {self.groups:,} groups"
 
     @property
     def subject(self) -> str:

@@ -187,13 +187,12 @@ def detectable_sentences(comparison: RunComparison) -> Iterator[str]:
     for metric in comparison.metrics:
         difference = metric.difference
         if metric.verdict is ChangeOutcome.UNCLEAR and difference is not None and difference.detectable is not None:
-            yield (
-                f"{title(metric)}: {_units(metric)} would show a true difference of {difference.detectable:.2g} or "
-                "more in 80 of 100 comparisons"
-            )
+            seen = f"{difference.detectable:.2g} or more in 80 of 100 comparisons"
+            yield f"{title(metric)}: {describe_size(metric)} would show a true difference of {seen}"
 
 
-def _units(metric: MetricComparison) -> str:
+def describe_size(metric: MetricComparison) -> str:
+    """Return the number of paired rows, and of groups if rows are grouped."""
     groups = metric.difference.groups if metric.difference else None
     return f"{metric.rows.paired:,} rows" + (f" of {groups:,} groups" if groups is not None else "")
 

@@ -45,7 +45,7 @@ def gate_junit_xml(gate: GateResult, name: str) -> str:
 def _facts(check: Check) -> str:
     observed, interval = check_numbers(check)
     return _clean(
-        f"{check.outcome}: {check.subject}: {check.rule}; observed {observed}, interval {interval}, {check.rows} rows"
+        f"{check.outcome}: {check.subject}: {check.rule}; observed {observed}, interval {interval}, {check.size}"
     )
 
 
