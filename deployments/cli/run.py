@@ -122,6 +122,7 @@ def _judge_lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Ite
     from tasks.calibration.bias_correction import read_corrected_means  # noqa: PLC0415
     from tasks.reports.calibration.calibration_text import agreement_lines  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.reports.calibration.correction_text import CorrectionText  # noqa: PLC0415
+    from tasks.reports.run.anchor_view import anchor_line  # noqa: PLC0415
 
     if (meaning := verdict_line(manifest)) is not None:
         yield meaning
@@ -131,3 +132,5 @@ def _judge_lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Ite
         yield f"{metric}: {CorrectionText.from_entry(entry)}"
     if (agreement := agreement_line(summary)) is not None:
         yield agreement
+    if (anchor := anchor_line(manifest)) is not None:
+        yield anchor

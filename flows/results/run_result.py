@@ -57,6 +57,12 @@ class RunResult:
         """A note on the judge and its reliability."""
         return str(self.manifest["judge"]["note"])
 
+    @property
+    def anchor(self) -> "RunResult | None":
+        """The result of the anchor, whose rows never change; None for a run without one, or without its scores."""
+        folder = self.folder / run_folder.ANCHOR
+        return RunResult(folder) if (folder / run_folder.MANIFEST).is_file() else None
+
     def scores(self, shape: Shape | str = Shape.LONG) -> RunTable:
         """Return the scores: `long` (a row per cell), `wide` (a column per metric) or `ragas` (beside the texts)."""
         return RunTable(reshape(self.folder, parse_shape(shape)))

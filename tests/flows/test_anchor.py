@@ -15,7 +15,8 @@ from flows.execution import anchor_evaluation
 from flows.execution.plan import plan_run
 from flows.execution.rerun_plan import parse_request
 from flows.rerun import run_rerun
-from metric_core.errors import JudgeError
+from flows.results.run_result import RunResult
+from metric_core.errors import AssayError, JudgeError
 from metric_core.judge_questions import JudgeQuestion
 from metric_core.statistics.attribution import Attribution, Cause
 from tasks.comparison.score_causes import CauseFinder
@@ -134,7 +135,10 @@ def test_an_unchanged_judge_is_asked_about_the_anchor_once(nights: Nights) -> No
     assert entry(second)["digest"] == found["digest"]
     assert FinishedRun(first / "anchor").manifest["anchor_of"]["run_id"] == FinishedRun(first).run_id
     assert found["agreement"]["faithfulness"]["figures"]["kappa"]["value"] == 1
-    assert "anchor" in (first / "report.html").read_text()
+    assert "All 72 answers were cached." in (second / "report.html").read_text()
+    of_anchor = RunResult(second).anchor
+    assert of_anchor is not None
+    assert of_anchor.summary["faithfulness"]["distribution"]["mean"] == pytest.approx(2 / 3)
 
     again = Path(run_rerun(parse_request(run=str(second), rows="all", out=str(nights.folder / "again"))).folder)
 
@@ -159,6 +163,19 @@ def test_a_change_is_named_as_the_judges_or_the_systems(nights: Nights) -> None:
     assert by_judge.sentence.startswith("The judge changed: the judge has another fingerprint")
     assert by_system.cause is Cause.SYSTEM
     assert changes == (f"judge revision: {revisions[0]} is now {revisions[1]}",)
+
+
+def test_an_anchor_that_cannot_be_used_is_refused_before_anything_is_asked(nights: Nights) -> None:
+    source = str(nights.folder / "anchor.jsonl")
+    for anchor, reason in (
+        ({"source": str(nights.folder / "missing.jsonl")}, "missing.jsonl"),
+        ({"source": source, "column_map": {"response": "reference"}}, "no metric of the run can work on the anchor"),
+        ({"source": source, "labels": {"faithfulness": "unknown"}}, "'unknown'"),
+        ({"source": source, "labels": {"answer_relevancy": "faithful"}}, "anchor.labels names the metric"),
+    ):
+        with pytest.raises(AssayError, match=reason):
+            nights.run("first", anchor=anchor)
+    assert nights.asked == []
 
 
 def test_a_run_that_crashed_at_its_anchor_asks_nothing_again(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ def anchor_view(manifest: Mapping[str, Any]) -> dict[str, Any] | None:
         "rows": f"{entry['rows']:,} row{'s' * (entry['rows'] != 1)}",
         "cost": _cost(entry["usage"]),
         "report": f"{entry['folder']}/{REPORT}",
-        "is_labelled": bool(agreement),
+        "labelled": tuple(agreement),
         "metrics": [
             {
                 "key": key,
@@ -45,6 +45,22 @@ def anchor_view(manifest: Mapping[str, Any]) -> dict[str, Any] | None:
         ],
         "left_out": [f"{metric} (no {', '.join(columns)})" for metric, columns in entry["left_out"].items()],
     }
+
+
+def anchor_line(manifest: Mapping[str, Any]) -> str | None:
+    """Return a line about the anchor for a terminal; None for a run without one.
+
+    Args:
+        manifest: Content of run.json.
+    """
+    view = anchor_view(manifest)
+    if view is None:
+        return None
+    if view["reason"] is not None:
+        return f"anchor: no scores of {view['source']}"
+    labelled = [f"{each['key']}: {each['agreement']}" for each in view["metrics"] if each["key"] in view["labelled"]]
+    agreement = f" Agreement with its labels: {'; '.join(labelled)}." if labelled else ""
+    return f"anchor: {view['rows']} of {view['source']}. {view['cost']}{agreement}".rstrip()
 
 
 def _cost(usage: Mapping[str, Any]) -> str:

@@ -50,6 +50,16 @@ def calibration_entry(created: str, applied: bool = True) -> dict[str, Any]:
             {"judge_fingerprints": {"verdict": "2"}, "config": {"judge": {"server": {"seed": 1}}}},
             "judge seed: 0 in A, 1 in B",
         ),
+        (
+            {"judge": {**JUDGE, "served": "aaaaaaaaaaaa"}, "judge_fingerprints": {"verdict": "1"}},
+            {"judge": {**JUDGE, "served": "bbbbbbbbbbbb"}, "judge_fingerprints": {"verdict": "2"}},
+            "model behind the judge's name: aaaaaaaa in A, bbbbbbbb in B",
+        ),
+        (
+            {"prompts": {"verdict": "1", "claims": "1"}, "judge_fingerprints": {"verdict": "1", "claims": "1"}},
+            {"prompts": {"verdict": "2", "claims": "1"}, "judge_fingerprints": {"verdict": "2", "claims": "1"}},
+            r"prompts: one text \(verdict\) in A, another text in B",
+        ),
         ({"embedder": {"model": "x"}}, {"embedder": {"model": "y"}}, "embedder model: x in A, y in B"),
     ],
 )
