@@ -1,7 +1,7 @@
 """Measure how often the cause of a drop is named rightly, by the size of the anchor: system, judge, or both.
 
 A world has 500 rows of four claims each: nine of ten answers are good (97 % of their claims supported), the others are
-bad (40 %); of the anchor six of ten are good. A new system answers three of ten questions anew and loses supported
+bad (40 %); of the anchor six of ten are good. A new system answers three of ten questions again and loses supported
 claims. A new judge no longer supports some claims, and disagrees on others at random. Only nights whose drop is seen
 (2.5 standard errors) count, because only these raise the question.
 
@@ -30,7 +30,7 @@ Verdicts = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class World:
-    """What changed from the baseline to the night.
+    """The changes from the baseline to the night.
 
     Args:
         name: Name for the table.
@@ -64,7 +64,7 @@ def draw_texts(draw: np.random.Generator, rows: int, good: float) -> Verdicts:
     return supported
 
 
-def judge_anew(draw: np.random.Generator, texts: Verdicts, world: World) -> Verdicts:
+def judge_tonight(draw: np.random.Generator, texts: Verdicts, world: World) -> Verdicts:
     """Return the verdicts of the judge of the night."""
     if not world.is_new_judge:
         return texts
@@ -86,13 +86,13 @@ def measure(world: World, anchor_rows: int, nights: int = NIGHTS) -> Counter[Cau
     while named.total() < nights:
         texts, anchor = draw_texts(draw, ROWS, 0.9), draw_texts(draw, anchor_rows, 0.6)
         tonight = texts.copy()
-        anew = draw.random(ROWS) < 0.3
-        tonight[anew] = draw_texts(draw, int(anew.sum()), 0.9)
+        repeated = draw.random(ROWS) < 0.3
+        tonight[repeated] = draw_texts(draw, int(repeated.sum()), 0.9)
         tonight &= draw.random(texts.shape) >= world.system / SUPPORTED
-        rows = changes(texts, judge_anew(draw, tonight, world))
+        rows = changes(texts, judge_tonight(draw, tonight, world))
         if rows.changes.mean() > -2.5 * rows.changes.std() / np.sqrt(ROWS):
             continue
-        of_anchor = changes(anchor, judge_anew(draw, anchor, world))
+        of_anchor = changes(anchor, judge_tonight(draw, anchor, world))
         named[attribute_change(rows, of_anchor, judge_differs=world.is_new_judge).cause] += 1
     return named
 

@@ -14,7 +14,7 @@ from tests.tasks import compared
 JUDGE = {"backend": "server", "model": "big", "revision": "r1"}
 
 
-def judged(by: str, **more: Any) -> dict[str, Any]:
+def manifest_of(by: str, **more: Any) -> dict[str, Any]:
     """Return entries of run.json of a judge whose answers are determined by a digest."""
     identities = dict.fromkeys(("faithfulness", "noise_sensitivity", "nv_accuracy"), by)
     return {"judge": {**JUDGE, "model": by}, "calibration": {"metrics": {}, "identities": identities}, **more}
@@ -33,13 +33,13 @@ class Two:
     def __init__(self, folder: Path, level: float, judge: str = "big", answer: str = "Ask in Dublin.") -> None:
         self.before, self.after = folder / "a", folder / "b"
         self.judge = judge
-        compared.write_run(self.before, 0.8, **judged("big"))
-        compared.write_run(self.after, level, answer, **judged(judge))
+        compared.write_run(self.before, 0.8, **manifest_of("big"))
+        compared.write_run(self.after, level, answer, **manifest_of(judge))
 
     def anchor(self, level: float, answer: str = "In Dublin.") -> "Two":
         """Add anchors, with scores of 0.8 and more in the baseline."""
-        compared.write_run(self.before / "anchor", 0.8, **judged("big"))
-        compared.write_run(self.after / "anchor", level, answer, **judged(self.judge))
+        compared.write_run(self.before / "anchor", 0.8, **manifest_of("big"))
+        compared.write_run(self.after / "anchor", level, answer, **manifest_of(self.judge))
         return self
 
     @property
