@@ -8,6 +8,7 @@ from prefect import flow
 
 from metric_core.errors import ConfigError
 from tasks.cache.maintenance import prune as prune_answers
+from tasks.history.catalogue import Catalogue
 from tasks.models.caches import open_cache
 from tasks.options.settings import Settings
 from tasks.runs.run_retention import RetentionPolicy, accepted_folders, find_expired, remove_runs
@@ -34,6 +35,10 @@ class PruneSettings(Settings):
             rule keeps it.
         baselines: Folder or URL of accepted baselines, whose runs are kept; default ASSAY_HOME/baselines, which is
             also read if another one is named.
+        history: Address of the history; default a file in ASSAY_HOME.
+        history_keep_last: Number of the latest runs to keep in the history per evaluation; None for no such rule.
+        history_keep_days: Keep runs younger than this many days in the history; None for no such rule. Without a rule
+            all runs stay in the history.
         dry_run: Report what would be deleted, and delete nothing.
     """
 
@@ -45,6 +50,9 @@ class PruneSettings(Settings):
     keep_last_runs: int | None = None
     keep_runs_days: float | None = None
     baselines: str | None = None
+    history: str | None = None
+    history_keep_last: int | None = None
+    history_keep_days: float | None = None
     dry_run: bool = True
 
 
@@ -63,6 +71,7 @@ class PruneReport:
     answers_bytes: int
     run_folders: int
     run_folders_bytes: int
+    recorded_runs: int
 
 
 def run_prune(settings: PruneSettings) -> PruneReport:
@@ -72,10 +81,12 @@ def run_prune(settings: PruneSettings) -> PruneReport:
         ConfigError: An age or a size below zero.
         AssayError: The cache cannot be used.
     """
-    if min(settings.older_than_days, settings.max_bytes or 0, settings.keep_runs_days or 0) < 0:
+    ages = (settings.older_than_days, settings.keep_runs_days or 0, settings.history_keep_days or 0)
+    if min(*ages, settings.max_bytes or 0) < 0:
         raise ConfigError("ages and the size must be at least 0")
-    if settings.keep_last_runs is not None and settings.keep_last_runs < 1:
-        raise ConfigError(f"at least the last run must be kept, got {settings.keep_last_runs}")
+    for kept in (settings.keep_last_runs, settings.history_keep_last):
+        if kept is not None and kept < 1:
+            raise ConfigError(f"at least the last run must be kept, got {kept}")
     if settings.runs is None and (settings.keep_last_runs is not None or settings.keep_runs_days is not None):
         raise ConfigError("which runs are kept is said, but not where they are: name the folder of run folders")
     folders = _prune_runs(settings)  # first: it refuses to delete anything if it cannot read the baselines
@@ -96,6 +107,7 @@ def run_prune(settings: PruneSettings) -> PruneReport:
         answers_bytes=answers.size,
         run_folders=len(folders),
         run_folders_bytes=sum(folders.values()),
+        recorded_runs=_prune_history(settings),
     )
 
 
@@ -104,13 +116,32 @@ def _prune_runs(settings: PruneSettings) -> dict[Path, int]:
     if settings.runs is None:
         return {}
     root = Path(settings.runs).expanduser().absolute()
-    days = settings.keep_runs_days
-    before = None if days is None else datetime.now(UTC) - timedelta(days=days)
-    kept = accepted_folders() | (accepted_folders(settings.baselines) if settings.baselines else frozenset())
-    expired = find_expired(root, RetentionPolicy(settings.keep_last_runs, before), kept)
+    policy = RetentionPolicy(settings.keep_last_runs, _days_ago(settings.keep_runs_days))
+    expired = find_expired(root, policy, _accepted(settings))
     sizes = {run.path: run.size for run in expired}
     removed = expired if settings.dry_run else list(remove_runs(root, expired))
     return {run.path: sizes[run.path] for run in removed}
+
+
+def _prune_history(settings: PruneSettings) -> int:
+    """Delete the entries of old runs from the history, or count them."""
+    if settings.history_keep_last is None and settings.history_keep_days is None:
+        return 0
+    removed = Catalogue(settings.history).prune(
+        keep_last=settings.history_keep_last,
+        before=_days_ago(settings.history_keep_days),
+        baselines=_accepted(settings),
+        dry_run=settings.dry_run,
+    )
+    return len(removed)
+
+
+def _accepted(settings: PruneSettings) -> frozenset[Path]:
+    return accepted_folders() | (accepted_folders(settings.baselines) if settings.baselines else frozenset())
+
+
+def _days_ago(days: float | None) -> datetime | None:
+    return None if days is None else datetime.now(UTC) - timedelta(days=days)
 
 
 @flow(name="prune", persist_result=False, validate_parameters=True)

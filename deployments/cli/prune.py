@@ -40,6 +40,14 @@ BaselineStore = Annotated[
     typer.Option("--baselines", metavar="FOLDER|URL", help="Accepted baselines, whose runs stay (deploy.baselines)."),
 ]
 Cache = Annotated[str | None, declared_option("cache")]
+History = Annotated[str | None, declared_option("history")]
+HistoryKeepLast = Annotated[
+    int | None,
+    typer.Option("--history-keep-last", min=1, help="Keep this many of the latest runs per evaluation in the history."),
+]
+HistoryKeepFor = Annotated[
+    str | None, typer.Option("--history-keep-for", help="Keep runs younger than this in the history: 90d, 104w.")
+]
 
 
 def prune(
@@ -51,10 +59,13 @@ def prune(
     keep_last: KeepLast = None,
     keep_for: KeepFor = None,
     baselines: BaselineStore = None,
+    history: History = None,
+    history_keep_last: HistoryKeepLast = None,
+    history_keep_for: HistoryKeepFor = None,
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Remove unused stage tables and answers, and old run folders."""
+    """Remove unused stage tables and answers, old run folders, and old entries."""
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     age, most = parse_days(older_than), None if max_size is None else parse_size(max_size)
     from flows.config.loading import refuse_renamed_variables  # noqa: PLC0415 keeps `assay --help` quick
@@ -70,6 +81,9 @@ def prune(
         keep_last_runs=keep_last,
         keep_runs_days=None if keep_for is None else parse_days(keep_for),
         baselines=baselines,
+        history=history,
+        history_keep_last=history_keep_last,
+        history_keep_days=None if history_keep_for is None else parse_days(history_keep_for),
         dry_run=not yes,
     )
     done = run_prune(settings)
@@ -86,8 +100,11 @@ def prune(
     if runs is not None:
         size = format_size(done.run_folders_bytes)
         stdout.print(f"{verb} {done.run_folders} run folders below {runs}: {size}", markup=False, soft_wrap=True)
+    if history_keep_last is not None or history_keep_for is not None:
+        stdout.print(f"{verb} {done.recorded_runs} runs from the history; their folders stay", soft_wrap=True)
     if done.runs:
         stdout.print(f"runs in progress: {done.runs}; files that they may need are kept", soft_wrap=True)
-    found = done.records + done.tables + done.sources + done.temporary + done.answers + done.run_folders
+    found = done.records + done.tables + done.sources + done.temporary + done.answers
+    found += done.run_folders + done.recorded_runs
     if done.dry_run and found:
         stdout.print("nothing was removed; add --yes to remove")

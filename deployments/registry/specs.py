@@ -112,7 +112,7 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
     if settings.alerts.link is not None:
         evaluated["deploy"] = {"alerts": {"link": settings.alerts.link}}  # for the links of artifacts
     again = f"{RUNS_AGAIN}{suffix}"
-    stores = {name: written[name] for name in ("tables", "cache") if name in written}
+    stores = {name: written[name] for name in ("tables", "cache", "history") if name in written}
     pruned = schedule_of(settings.prune_cron, None, settings.timezone)
     return (
         DeploymentSpec(
@@ -206,12 +206,14 @@ def with_name(config: RunConfig, suffix: str) -> RunConfig:
 
 
 def _retention(settings: DeploySettings) -> dict[str, Any]:
-    """Return the parameters of pruning about run folders, which the worker writes to runs/ in its working folder."""
+    """Return the parameters of pruning about runs, whose folders the worker writes to runs/ in its working folder."""
     rules = {"keep_last_runs": settings.keep_last_runs, "keep_runs_days": settings.keep_runs_days}
     given = {name: value for name, value in rules.items() if value is not None}
-    if not given:
-        return {}
-    return {"runs": RUNS, **given} | ({} if settings.baselines is None else {"baselines": settings.baselines})
+    folders = {"runs": RUNS, **given} if given else {}
+    kept = {"history_keep_last": settings.history_keep_last, "history_keep_days": settings.history_keep_days}
+    entries = {name: value for name, value in kept.items() if value is not None}
+    baselines = {} if settings.baselines is None or not (folders or entries) else {"baselines": settings.baselines}
+    return {**folders, **entries, **baselines}
 
 
 def as_parameter(config: RunConfig) -> dict[str, Any]:

@@ -228,6 +228,29 @@ class DeploySettings(OptionGroup):
             examples=[90],
         ),
     ] = None
+    history_keep_last: Annotated[
+        int | None,
+        Option(
+            "When pruning, number of the latest runs to keep in the history per evaluation. Default: all.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=1,
+            examples=[1000],
+        ),
+    ] = None
+    history_keep_days: Annotated[
+        float | None,
+        Option(
+            "When pruning, keep runs in the history that are younger than this many days. Default: all.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=0,
+            allow_inf_nan=False,
+            examples=[730],
+        ),
+    ] = None
     timezone: Annotated[
         str,
         Option(

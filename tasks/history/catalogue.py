@@ -1,7 +1,7 @@
 """The catalogue of finished runs, and of incidents: a SQLite file, or a PostgreSQL database for several machines."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -178,15 +178,22 @@ class Catalogue(IncidentLog):
         return RebuildReport(recorded, tuple(skipped))
 
     def prune(
-        self, *, keep_last: int | None = None, before: datetime | None = None, dry_run: bool = False
+        self,
+        *,
+        keep_last: int | None = None,
+        before: datetime | None = None,
+        baselines: Collection[Path] = (),
+        dry_run: bool = False,
     ) -> list[RecordedRun]:
         """Remove the entries of old runs, and of incidents that were over before them; run folders stay.
 
-        A run is removed only if no rule keeps it. The baselines of the runs that are kept stay, too.
+        A run is removed only if no rule keeps it. The baselines of the runs that are kept stay, too, and so does the
+        latest accepted run of each evaluation.
 
         Args:
             keep_last: Number of the latest runs to keep per evaluation; None for no such rule.
             before: Keep runs that started at this time or later; None for no such rule. Without any rule all stay.
+            baselines: Folders of accepted runs, which stay in any case.
             dry_run: Only return what would be removed.
 
         Returns:
@@ -200,7 +207,13 @@ class Catalogue(IncidentLog):
         by_name: dict[str, list[RecordedRun]] = defaultdict(list)
         for run in self.runs():
             by_name[run.name].append(run)
-        removed = [run for runs in by_name.values() for run in _find_expired(runs, keep_last, before)]
+        accepted = {str(folder) for folder in baselines}
+        removed = [
+            run
+            for runs in by_name.values()
+            for run in _find_expired(runs, keep_last, before)
+            if run.folder not in accepted
+        ]
         if not dry_run and removed:
             self._remove(removed)
         return sorted(removed, key=lambda run: run.created)
@@ -228,6 +241,7 @@ def _find_expired(runs: Sequence[RecordedRun], keep_last: int | None, before: da
     ids = {run.run_id for run in expired}
     kept = [run.outcome for run in runs if run.run_id not in ids]
     baselines = {each.baseline.run_id for each in kept if each is not None and each.baseline is not None}
+    baselines.update([run.run_id for run in runs if run.outcome is not None and run.outcome.accepted][-1:])
     return [run for run in expired if run.run_id not in baselines]
 
 

@@ -173,6 +173,6 @@ def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Version
             if kinds and told.isdisjoint({JUDGE, SERVED, PROMPTS}):
                 told.add(what)
                 yield VersionChange(what, "", ", ".join(kinds))
-        elif before != after:
+        elif before != after and not (what == SERVED and JUDGE in told):
             told.add(what)
             yield VersionChange(what, str(before), str(after))

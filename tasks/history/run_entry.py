@@ -22,6 +22,7 @@ from tasks.runs.run_folder import FORMAT, MANIFEST, STAGES, SUMMARY, RunFolder
 
 _DIGEST = re.compile(r"[0-9a-f]{32,64}")
 _DIGITS = 12
+_MOST_LABELS, _LONGEST_LABEL = 8, 60
 _FINISHED = ("completed", "failed")
 _KEPT = ("diagnosis", "anchor", "agreement")
 
@@ -167,18 +168,42 @@ def _cost(manifest: Mapping[str, Any]) -> RunCost:
 def _metrics(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[RecordedMetric]:
     bounds = {entry["key"]: entry.get("bounds") for entry in manifest.get("metrics") or ()}
     for entry in summary.get("metrics") or ():
-        distribution = entry.get("distribution") or {}
-        interval = distribution.get("interval") or {}
-        limits = bounds.get(entry["metric"])
-        yield RecordedMetric(
-            metric=entry["metric"],
-            direction=entry["direction"],
-            mean=distribution.get("mean"),
-            low=interval.get("low"),
-            high=interval.get("high"),
-            deviation=distribution.get("deviation"),
-            scored=entry["scored"],
-            undefined=entry["undefined"],
-            failed=entry["failed"],
-            bounds=(limits[0], limits[1]) if limits else None,
-        )
+        yield from _all_rows(entry, bounds)
+    for column in summary.get("slices") or ():
+        for one in column["slices"]:
+            for entry in one["metrics"]:
+                yield _metric(entry, bounds, (column["column"], one["value"]))
+
+
+def _all_rows(entry: Mapping[str, Any], bounds: Mapping[str, Any]) -> Iterator[RecordedMetric]:
+    """Yield a metric over all rows; of one whose rows have different scales or labels, also each of them."""
+    yield _metric(entry, bounds)
+    scales, labels = entry.get("scales") or {}, entry.get("categories") or {}
+    for scale, distribution in scales.items() if entry.get("distribution") is None else ():
+        counts = {"scored": distribution["count"], "undefined": 0, "failed": 0, "distribution": distribution}
+        yield _metric({**entry, "metric": f"{entry['metric']} on {scale}", **counts}, {})
+    for label, count in sorted(labels.items(), key=lambda item: -item[1])[:_MOST_LABELS]:
+        rows = sum(labels.values())
+        counts = {"scored": rows, "undefined": 0, "failed": 0, "distribution": {"mean": count / rows}}
+        name = f"{entry['metric']} = {label[:_LONGEST_LABEL]}"
+        yield _metric({**entry, "metric": name, "direction": "neither", **counts}, {name: (0.0, 1.0)})
+
+
+def _metric(entry: Mapping[str, Any], bounds: Mapping[str, Any], place: tuple[str, str] = ("", "")) -> RecordedMetric:
+    distribution = entry.get("distribution") or {}
+    interval = distribution.get("interval") or {}
+    limits = bounds.get(entry["metric"])
+    return RecordedMetric(
+        metric=entry["metric"],
+        direction=entry["direction"],
+        mean=distribution.get("mean"),
+        low=interval.get("low"),
+        high=interval.get("high"),
+        deviation=distribution.get("deviation"),
+        scored=entry["scored"],
+        undefined=entry["undefined"],
+        failed=entry["failed"],
+        bounds=(limits[0], limits[1]) if limits else None,
+        slice_column=place[0],
+        slice=place[1],
+    )

@@ -10,13 +10,16 @@ _SERVERS = ("postgresql", "postgres", "postgresql+psycopg")
 _SECRETS = ("password", "sslpassword")
 
 
-def normalize_address(address: str, database: str = "answer cache", *, allow_password: bool = False) -> str:
+def normalize_address(
+    address: str, database: str = "answer cache", *, allow_password: bool = False, otherwise: str = ""
+) -> str:
     """Return the address of a database in the form that settings carry: absolute and free of secrets.
 
     Args:
         address: Path of a SQLite file, a `sqlite:///` URL or a `postgresql://` URL.
         database: Purpose of the database, for messages.
         allow_password: True for an address that is a secret itself, and is written nowhere.
+        otherwise: Further advice to people who give a password.
 
     Raises:
         ConfigError: The address is none of these, or contains a password; the message does not repeat it.
@@ -39,7 +42,7 @@ def normalize_address(address: str, database: str = "answer cache", *, allow_pas
     if has_password and not allow_password:
         raise ConfigError(
             f"the URL of the {database} must not contain a password, because it is written into run folders and "
-            "run records; put the password into ~/.pgpass or into the environment variable PGPASSWORD"
+            f"run records; put the password into ~/.pgpass or into the environment variable PGPASSWORD{otherwise}"
         )
     return address
 

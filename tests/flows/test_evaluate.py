@@ -19,6 +19,7 @@ from flows.execution.rerun_plan import parse_request
 from flows.execution.run_record import choose_folder
 from flows.rerun import run_rerun
 from metric_core.errors import BadRowsError, ConfigError, FailedCellsError, RunFolderError
+from tasks.history.catalogue import Catalogue
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RunFolder
 from tests.tasks.builders import fails, says, script
@@ -82,6 +83,20 @@ def test_every_cell_has_a_score_or_a_reason(run: Path) -> None:
     assert cells["r0", "faithfulness"] == (1.0, "scored", None)
     assert cells["r0", "nv_accuracy"] == (0.75, "scored", None)
     assert cells["r0", "noise_sensitivity"] == (0.0, "scored", None)
+
+
+def test_runs_are_recorded_in_the_history(run: Path, tmp_path: Path) -> None:
+    (recorded,) = (each for each in Catalogue().runs("rows") if each.folder == str(run))
+    assert recorded.run_id == json.loads((run / "run.json").read_text())["run_id"]
+    assert (recorded.status, recorded.rows, recorded.deployment) == ("completed", 5, "")
+    assert {each.metric for each in recorded.metrics if not each.slice_column} == set(METRICS)
+    assert {each.slice_column for each in recorded.metrics} == {"", "topic"}
+    history, page = tmp_path / "mine.db", tmp_path / "pages" / "{name}.html"
+    own: dict[str, Any] = {"history": str(history), "name": "own", "history_page": str(page)}
+    evaluate(tmp_path, system_version="7", out=str(tmp_path / "second"), **own)
+    (second,) = Catalogue(str(history)).runs("own")
+    assert second.versions["system"] == "7"
+    assert "second" in (tmp_path / "pages" / "own.html").read_text()
 
 
 def test_every_table_opens_as_a_data_set(run: Path, tmp_path: Path) -> None:

@@ -36,6 +36,34 @@ def test_a_run_is_recorded_with_its_figures(catalogue: Catalogue, tmp_path: Path
     assert catalogue.run("run-4") is None
 
 
+def test_slices_scales_and_labels_are_recorded(catalogue: Catalogue, tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", 0)
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    (metric,) = summary["metrics"]
+    german = metric | {"distribution": {"mean": 0.4, "interval": {"low": 0.3, "high": 0.5}}, "scored": 5}
+    column = {"slices": [{"value": "de", "rows": 6, "is_small": True, "metrics": [german]}]}
+    summary["slices"] = [{"column": "language", "values": 1, "merged": 0} | column]
+    scale = {"count": 7, "mean": 4.0, "interval": {"low": 3.5, "high": 4.5}, "deviation": 1.0}
+    summary["metrics"] += [
+        metric | {"metric": "rubrics", "distribution": None, "scales": {"1-5": scale, "0-1": scale}},
+        metric | {"metric": "style", "distribution": None, "categories": {"formal": 3, "plain": 9}},
+    ]
+    (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    catalogue.record(folder)
+    (run,) = catalogue.runs()
+    found = {(each.metric, each.slice_column, each.slice): (each.mean, each.scored) for each in run.metrics}
+    assert found == {
+        ("faithfulness", "", ""): (0.8, 18),
+        ("rubrics", "", ""): (None, 18),
+        ("rubrics on 1-5", "", ""): (4.0, 7),
+        ("rubrics on 0-1", "", ""): (4.0, 7),
+        ("style", "", ""): (None, 18),
+        ("style = plain", "", ""): (0.75, 12),
+        ("style = formal", "", ""): (0.25, 12),
+        ("faithfulness", "language", "de"): (0.4, 5),
+    }
+
+
 def test_recording_again_replaces_the_entry(catalogue: Catalogue, tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", 0, mean=0.2)
     catalogue.record(folder)

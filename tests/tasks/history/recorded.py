@@ -1,0 +1,76 @@
+"""Runs of a history in memory, for tests of its page."""
+
+from datetime import timedelta
+from typing import Any
+
+from tasks.history.incident import Incident
+from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost
+from tasks.runs.outcome import Outcome, OutcomeAlarm, OutcomeBaseline
+from tests.tasks.history.run_folders import START
+
+METRICS = (
+    *("faithfulness", "answer_relevancy", "context_precision", "context_utilization", "context_recall"),
+    *("context_relevancy", "context_entity_recall", "answer_similarity", "answer_correctness", "factual_correctness"),
+    *("noise_sensitivity", "nv_accuracy", "nv_context_relevance", "nv_response_groundedness"),
+)
+
+
+def nights(count: int, metrics: tuple[str, ...] = METRICS, text: str = "", slices: int = 0) -> list[RecordedRun]:
+    """Return consecutive nights: the first is the baseline, every tenth fails the gate, every hundredth died.
+
+    Args:
+        count: Number of nights.
+        metrics: Keys of the metrics.
+        text: Text that is part of every name and message.
+        slices: Number of slices.
+    """
+    return [_night(night, metrics, text, slices) for night in range(count)]
+
+
+def _night(night: int, metrics: tuple[str, ...], text: str, slices: int) -> RecordedRun:
+    died = night % 100 == 99
+    failed = night % 10 == 9
+    sentence = f"{metrics[0]} is worse {text}"
+    outcome = Outcome(
+        name="nightly",
+        trigger="schedule",
+        baseline=OutcomeBaseline(run_id="run-0", folder="", version="") if night else None,
+        gate="failed" if failed else "passed",
+        alarms=(OutcomeAlarm(metric=metrics[0], sentence=sentence),) if failed else (),
+        accepted=night == 0,
+        message=f"the gate failed {text}" if failed else "",
+    )
+    versions: dict[str, Any] = {"system": f"{night // 100} {text}", "judge": f"judge {night // 300}", "data": "d" * 12}
+    found = [_metric(key, night, place) for place, key in enumerate(metrics)]
+    found += [_metric(key, night, 1, f"{part} {text}") for part in range(slices) for key in metrics]
+    return RecordedRun(
+        run_id=f"run-{night}",
+        name="nightly",
+        created=START + timedelta(days=night),
+        folder=f"/runs/2026-{night:04}-answers {text}",
+        status="failed" if died else "completed",
+        reason=f"the judge is down {text}" if died else "",
+        rows=500,
+        versions=versions,
+        cost=RunCost(100.0 + night % 7, 300.0, 9000, 8000, 1000, 640_000, 3000),
+        metrics=() if died else tuple(found),
+        outcome=None if died else outcome,
+    )
+
+
+def _metric(key: str, night: int, place: int, slice_value: str = "") -> RecordedMetric:
+    mean = 0.6 + 0.02 * place % 0.3 + (night * 37 % 11) / 300
+    column = "language" if slice_value else ""
+    return RecordedMetric(
+        *(key, "lower" if key == "noise_sensitivity" else "higher", mean, mean - 0.03, mean + 0.03, 490, 6, 4),
+        bounds=(0.0, 1.0),
+        slice_column=column,
+        slice=slice_value,
+    )
+
+
+def open_incident(text: str = "") -> Incident:
+    """Return an incident that is open since the second night."""
+    opened = START + timedelta(days=1)
+    sentence = f"the source has not changed {text}"
+    return Incident("1", "nightly", "source", "source", sentence, opened, opened, times=3, run_id="run-1")
