@@ -86,7 +86,7 @@ Keep = Annotated[
 ]
 
 
-@with_config_except("metrics", "baseline", "explain", "name", "system_version", "history")
+@with_config_except("metrics", "baseline", "explain", "name", "system_version", "history", "history_page")
 def calibrate(
     config: "RunConfig",
     label: Label,

@@ -17,6 +17,7 @@ from deployments.cli import (
     doctor,
     event,
     export,
+    history,
     init,
     job,
     judge,
@@ -84,6 +85,14 @@ _EXPORT_EXAMPLES = """Examples:
 assay export runs/first > scores.csv
 assay export runs/first --shape wide --out scores.parquet
 """
+_HISTORY_EXAMPLES = """Examples:
+
+\b
+assay history
+assay history handbook --last 50 --metrics faithfulness,answer_correctness
+assay history handbook --page history.html --open
+assay history --rebuild runs
+"""
 
 app = VerbGroup(
     name="assay",
@@ -108,6 +117,7 @@ app.command("store")(store.store)
 app.command("metrics")(metrics.metrics)
 app.command("report")(report.report)
 app.command("export", epilog=_EXPORT_EXAMPLES)(export.export)
+app.command("history", epilog=_HISTORY_EXAMPLES)(history.history)
 app.command("init")(init.init)
 app.command("doctor")(doctor.doctor)
 app.command("alert")(alert.alert)

@@ -1,5 +1,7 @@
 """Declare the options of the history: the name under which runs are recorded, the database, and the version."""
 
+import re
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, StringConstraints
@@ -9,6 +11,7 @@ from tasks.options.option import Flag, Option, OptionGroup
 from tasks.runtime.credentials import check_reference, is_reference
 
 _LONGEST = 200
+_NOT_IN_NAMES = re.compile(r"[^\w.]+")
 
 
 def check_history(address: str) -> str:
@@ -20,7 +23,39 @@ def check_history(address: str) -> str:
     >>> check_history("env:HISTORY_URL"), check_history("postgresql://assay@db.example/history")
     ('env:HISTORY_URL', 'postgresql://assay@db.example/history')
     """
-    return check_reference(address) if is_reference(address) else normalize_address(address, "history")
+    if is_reference(address):
+        return check_reference(address)
+    return normalize_address(address, "history", otherwise=", or name the variable that holds the URL: env:NAME")
+
+
+def check_history_page(path: str) -> str:
+    """Return the file of a page of the history as it was written.
+
+    Raises:
+        ValueError: The file is a URL, or holds a placeholder that is not replaced.
+
+    >>> check_history_page("runs/{name}.html")
+    'runs/{name}.html'
+    """
+    if "://" in path:
+        raise ValueError(f"must be a file of the machine that executes the run, got {path}")
+    if not path.strip() or set("{}") & set(path.replace("{name}", "")):
+        raise ValueError(f"the file name may hold {{name}} and no other braces, got {path!r}")
+    return path
+
+
+def history_page_path(page: str, name: str) -> Path:
+    """Return the path of a page of the history, with {name} replaced.
+
+    Args:
+        page: File as in the option.
+        name: Name of the evaluation.
+
+    >>> history_page_path("/pages/{name}.html", "handbook/nightly").as_posix()
+    '/pages/handbook-nightly.html'
+    """
+    text = _NOT_IN_NAMES.sub("-", name).strip("-.") or "evaluation"
+    return Path(page.replace("{name}", text)).expanduser().absolute()
 
 
 class HistoryOptions(OptionGroup):
@@ -64,5 +99,19 @@ class HistoryOptions(OptionGroup):
                 long="--history", metavar="FILE|URL", help="Database of finished runs. Default: a file in ASSAY_HOME."
             ),
             examples=["env:ASSAY_HISTORY_URL"],
+        ),
+    ] = None
+    history_page: Annotated[
+        Annotated[str, AfterValidator(check_history_page)] | None,
+        Option(
+            "File of the page of the history, which every run writes again when it ends. {name} in it is replaced by "
+            "the name of the evaluation. Links to reports are relative: publish runs/history.html with runs/.",
+            path=True,
+            may_hold_secret=False,
+            affects_scores=False,
+            cli=Flag(
+                long="--history-page", metavar="FILE", help="Page of the history to write again when the run ends."
+            ),
+            examples=["runs/history.html"],
         ),
     ] = None

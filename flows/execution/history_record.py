@@ -1,23 +1,35 @@
-"""Record a run in the history when it ends."""
+"""Record a run in the history when it ends, and write the page of its evaluation again."""
 
 from pathlib import Path
 
+from flows.config.history_options import history_page_path
 from metric_core.errors import AssayError
 from tasks.history.catalogue import Catalogue
+from tasks.history.run_entry import read_run
+from tasks.reports.history.history_page import write_history_page
+from tasks.runs.run_folder import MANIFEST, RunFolder
 
 
 def record_in_history(history: str | None, folder: Path) -> tuple[str, ...]:
-    """Record a run that finished or failed.
+    """Record a run that finished or failed; if its configuration names a page of the history, write that again.
 
     Args:
         history: Address of the history, as in the option; None for the default.
         folder: Run folder.
 
     Returns:
-        A warning if the run cannot be recorded: its results are in the run folder all the same.
+        Warnings if the run cannot be recorded or the page cannot be written: the results are in the run folder all the
+        same.
     """
     try:
-        Catalogue(history).record(folder)
+        catalogue, run = Catalogue(history), read_run(folder)
+        catalogue.add(run)
     except AssayError as error:
         return (f"the run was not recorded in the history; `assay history --rebuild {folder}` records it. {error}",)
+    try:
+        page = (RunFolder(folder).read_json(MANIFEST).get("config") or {}).get("history_page")
+        if page is not None:
+            write_history_page(catalogue, run.name, history_page_path(page, run.name))
+    except AssayError as error:
+        return (f"the page of the history was not written. {error}",)
     return ()

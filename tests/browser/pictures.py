@@ -13,6 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks import history_page as history
+from tasks.history.catalogue import Catalogue
+from tasks.reports.history.history_page import write_history_page
 from tests.browser.chromium import build, find_chromium
 
 if TYPE_CHECKING:
@@ -43,6 +46,21 @@ def _evaluate(folder: Path) -> None:
     _assay(folder, "compare", "runs/first", "runs/second", "--html", "comparison.html")
 
 
+def _write_history(folder: Path) -> None:
+    """Write the page of a year of simulated nights, because the examples have no history."""
+    history.write_runs(folder / "nights", 365)
+    catalogue = Catalogue(str(folder / "history.db"))
+    catalogue.rebuild([folder / "nights"])
+    history.open_incidents(catalogue, 365)
+    write_history_page(catalogue, history.NAME, folder / "history.html")
+
+
+def _select_run(page: "Page") -> int:
+    """Select the run of a night during the drop."""
+    page.evaluate("pick(215)")
+    return 0
+
+
 def _open_row(page: "Page") -> int:
     """Open a row whose response has a wrong name, go to the passage of a claim, and return the row's top offset."""
     row = page.locator("tr.row", has_text="Whom do I have to tell about my parental leave")
@@ -59,11 +77,13 @@ def main() -> None:
         ("report.png", "runs/all/report.html", 1010, lambda _: 0),
         ("report-row.png", "runs/all/report.html", 1010, _open_row),
         ("comparison.png", "comparison.html", 1560, lambda _: 0),
+        ("history.png", "history.html", 900, _select_run),
     )
     chromium = find_chromium() or build()
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
         folder = Path(temporary)
         _evaluate(folder)
+        _write_history(folder)
         browser = playwright.chromium.launch(
             executable_path=str(chromium.program),
             args=["--no-sandbox", "--disable-gpu"],

@@ -1,7 +1,5 @@
 """A Prefect server that goes away in the middle of a run."""
 
-import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +12,7 @@ from prefect import flow
 from prefect.client.orchestration import get_client
 from prefect.concurrency.sync import concurrency
 from prefect.flow_engine import run_flow
-from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from deployments.local_server import use_server
 from flows.config.run_config import RunConfig
@@ -68,15 +66,9 @@ def test_request_is_repeated_until_the_server_is_back_or_the_time_is_over() -> N
             wait_for_server(request, timeout=0)
 
 
-LONG = pytest.mark.skipif("ASSAY_TEST_CRASHES" not in os.environ, reason="takes a minute: set ASSAY_TEST_CRASHES=1")
-
-
 @pytest.mark.prefect
 @pytest.mark.models
-@pytest.mark.parametrize("seconds", [2, pytest.param(39, marks=LONG)])
-def test_run_goes_on_when_the_server_comes_back(
-    seconds: int, relay: Relay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_goes_on_when_the_server_comes_back(relay: Relay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     entered: list[str] = []
 
@@ -85,7 +77,7 @@ def test_run_goes_on_when_the_server_comes_back(
         with concurrency(names, **options):
             if not entered:  # the slot cannot be given back, and the next one cannot be taken
                 relay.stop()
-                Timer(seconds, relay.start).start()
+                Timer(2, relay.start).start()
             entered.extend(names)
             yield
 
@@ -93,10 +85,7 @@ def test_run_goes_on_when_the_server_comes_back(
     judge = {"backend": "builtin", "max_concurrent_stages": 2}
     config = {"source": write(tmp_path / "rows.jsonl"), "metrics": ["faithfulness"], "judge": judge}
     stores = {"tables": str(tmp_path / "tables"), "cache": str(tmp_path / "answers.db")}
-    started = time.monotonic()
-    with temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 5}):  # Prefect's default, for servers that are not local
-        done = run_evaluation(RunConfig.model_validate({**config, **stores}))
-    assert time.monotonic() - started > seconds  # a property of the outage, not of the speed
+    done = run_evaluation(RunConfig.model_validate({**config, **stores}))
     assert len(entered) >= 2
     assert (Path(done.folder) / "report.html").is_file()
 

@@ -1,0 +1,229 @@
+"""`assay history`: show the runs of an evaluation over time, and write them as one offline page."""
+
+import json
+import os
+import webbrowser
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
+
+import typer
+from rich.table import Table
+
+from deployments.cli._support.console import print_table, stderr, stdout
+from deployments.cli._support.options import ConfigFile, Json, declared_option
+from metric_core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tasks.history.catalogue import Catalogue
+
+Name = Annotated[
+    str | None,
+    typer.Argument(metavar="NAME", help="Name of the evaluation. Default: the only one.", show_default=False),
+]
+Address = Annotated[str | None, declared_option("history")]
+Last = Annotated[
+    int | None,
+    typer.Option("--last", min=1, help="Number of the latest runs to show. Default: 20; in JSON and pages all."),
+]
+Metrics = Annotated[
+    str | None, typer.Option("--metrics", metavar="NAME,...", help="Metrics in the table. Default: the first five.")
+]
+Page = Annotated[
+    Path | None, typer.Option("--page", metavar="FILE", help="Write the history as one offline HTML page.")
+]
+Link = Annotated[
+    str | None,
+    typer.Option(
+        "--link",
+        metavar="URL",
+        help="URL of run folders for the links in the page, with {name} or {folder} in it. Default: relative paths.",
+    ),
+]
+Rebuild = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--rebuild",
+        metavar="FOLDER",
+        help="Record all runs in a folder and below it; can be given several times.",
+    ),
+]
+Serve = Annotated[
+    bool,
+    typer.Option("--serve", help="Serve the pages on this machine, with a comparison of any two runs at a click."),
+]
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port of --serve. Default: a free one.")]
+Open = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
+
+_SHOWN = 20
+
+
+def history(
+    name: Name = None,
+    history: Address = None,
+    config: ConfigFile = None,
+    last: Last = None,
+    metrics: Metrics = None,
+    page: Page = None,
+    link: Link = None,
+    rebuild: Rebuild = None,
+    serve: Serve = False,
+    port: Port = 0,
+    show: Open = False,
+    as_json: Json = False,
+) -> None:
+    """Show the runs of an evaluation over time, as text, JSON or a page."""
+    from tasks.history.catalogue import Catalogue  # noqa: PLC0415 loads the database driver
+
+    if show and page is None and not serve:
+        raise ConfigError("--open opens the page: name its file with --page, or serve it with --serve")
+    if serve and (page is not None or as_json):
+        raise ConfigError("--serve shows the pages in a browser: leave --page and --json out")
+    catalogue = Catalogue(_address(history, config))
+    if rebuild:
+        _rebuild(catalogue, rebuild, as_json)
+        if name is None and page is None and not serve:
+            return
+    names = _names(catalogue, name)
+    if serve:
+        _serve(catalogue, name, port, last, show)
+        return
+    if page is not None:
+        _write_page(catalogue, _only(names), last, page, link)
+        if show:
+            _open_browser(page.absolute().as_uri())
+    elif as_json:
+        _print_json(catalogue, names, last)
+    elif len(names) > 1:
+        _print_names(catalogue, names)
+    else:
+        _print_runs(catalogue, names[0], last or _SHOWN, metrics)
+
+
+def _address(history: str | None, config: Path | None) -> str | None:
+    """Return the address of the history: as given, or as in the configuration."""
+    from flows.config.history_options import check_history  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.config.loading import load_config, refuse_renamed_variables  # noqa: PLC0415
+
+    refuse_renamed_variables(os.environ)
+    if history is not None:
+        return check_history(history)
+    return None if config is None else load_config(config).history
+
+
+def _rebuild(catalogue: "Catalogue", folders: list[Path], as_json: bool) -> None:
+    report = catalogue.rebuild(folders)
+    if as_json:
+        skipped = [{"folder": each.folder, "problem": each.problem} for each in report.skipped]
+        stdout.print_json(json.dumps({"recorded": report.recorded, "skipped": skipped}))
+        return
+    for each in report.skipped:
+        stderr.print(f"skipped {each.folder}: {each.problem}", style="yellow", markup=False, soft_wrap=True)
+    skipped_text = f", skipped {len(report.skipped)}" if report.skipped else ""
+    stdout.print(f"recorded {report.recorded} runs{skipped_text}: {catalogue.address}", markup=False, soft_wrap=True)
+
+
+def _names(catalogue: "Catalogue", name: str | None) -> list[str]:
+    """Return the evaluations to show.
+
+    Raises:
+        ConfigError: The history has no run, or none of this name.
+    """
+    from metric_core.parsing.suggestions import suggest_names  # noqa: PLC0415 keeps `assay --help` quick
+
+    names = catalogue.names()
+    if not names:
+        raise ConfigError(
+            f"the history {catalogue.address} has no runs yet. Every run is recorded when it ends; "
+            "`assay history --rebuild runs` records those in the folder runs."
+        )
+    if name is None:
+        return names
+    if name not in names:
+        near = suggest_names(name, names) or names[:10]
+        raise ConfigError(f"the history {catalogue.address} has no evaluation {name!r}, but {', '.join(near)}")
+    return [name]
+
+
+def _only(names: list[str]) -> str:
+    if len(names) > 1:
+        raise ConfigError(f"a page shows one evaluation: name one of {', '.join(names)}")
+    return names[0]
+
+
+def _write_page(catalogue: "Catalogue", name: str, last: int | None, page: Path, link: str | None) -> None:
+    from tasks.reports.history.history_page import write_history_page  # noqa: PLC0415 only needed here
+
+    written = write_history_page(catalogue, name, page, last=last, link=link)
+    stdout.print(str(written), markup=False, soft_wrap=True)
+
+
+def _serve(catalogue: "Catalogue", name: str | None, port: int, last: int | None, show: bool) -> None:
+    from deployments.history_server.history_pages import HOST, open_server  # noqa: PLC0415 only needed here
+
+    with open_server(catalogue, port, last) as server, suppress(KeyboardInterrupt):
+        address = f"http://{HOST}:{server.server_port}/" + ("" if name is None else f"history/{quote(name, safe='')}")
+        stdout.print(f"{address}  (Ctrl-C ends it)", markup=False, soft_wrap=True)
+        if show:
+            _open_browser(address)
+        server.serve_forever()
+
+
+def _open_browser(address: str) -> None:
+    if not webbrowser.open(address):
+        stderr.print("cannot start a browser; open the page yourself", style="yellow")
+
+
+def _print_json(catalogue: "Catalogue", names: list[str], last: int | None) -> None:
+    from tasks.reports.history.history_text import history_to_dict  # noqa: PLC0415 only needed here
+
+    evaluations: list[dict[str, Any]] = [
+        history_to_dict(name, catalogue.runs(name, last=last), catalogue.incidents(name)) for name in names
+    ]
+    stdout.print_json(json.dumps({"history": catalogue.address, "evaluations": evaluations}, allow_nan=False))
+
+
+def _print_names(catalogue: "Catalogue", names: list[str]) -> None:
+    from tasks.reports.history.history_text import describe_outcome, format_time  # noqa: PLC0415 only needed here
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("evaluation", "last run", "outcome", "open incidents"):
+        table.add_column(heading, overflow="fold")
+    for name in names:
+        (run,) = catalogue.runs(name, last=1)
+        incidents = str(len(catalogue.open_incidents(name)) or "-")
+        table.add_row(name, format_time(run.created), describe_outcome(run), incidents)
+    print_table(stdout, table)
+    stdout.print("`assay history NAME` shows the runs of an evaluation", soft_wrap=True)
+
+
+def _print_runs(catalogue: "Catalogue", name: str, last: int, metrics: str | None) -> None:
+    from tasks.reports.history import history_text as text  # noqa: PLC0415 only needed here
+
+    runs = catalogue.runs(name, last=last)
+    chosen = text.choose_metrics(runs) if metrics is None else _parse_metrics(metrics, text.choose_metrics(runs, None))
+    headings, rows = text.table_of_runs(runs, chosen)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if number < 2 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    stdout.print(name, style="bold", markup=False, soft_wrap=True)
+    print_table(stdout, table)
+    for line in text.change_lines(runs):
+        stdout.print(line, markup=False, soft_wrap=True)
+    for incident in catalogue.open_incidents(name):
+        stdout.print(f"open {text.describe_incident(incident)}", style="red", markup=False, soft_wrap=True)
+
+
+def _parse_metrics(given: str, known: list[str]) -> list[str]:
+    from metric_core.parsing.suggestions import suggest_names  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.options.text_forms import split_commas  # noqa: PLC0415
+
+    chosen = split_commas(given)
+    for each in chosen:
+        if each not in known:
+            near = suggest_names(each, known) or known
+            raise ConfigError(f"the runs have no values of the metric {each!r}, but of {', '.join(near)}")
+    return chosen

@@ -1,0 +1,1 @@
+"""The history of an evaluation for readers: text, JSON, and the offline page."""

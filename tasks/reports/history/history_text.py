@@ -1,0 +1,189 @@
+"""Describe the history of an evaluation in words and tables, for terminals and as JSON."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
+
+from tasks.history import recorded_run as keys
+from tasks.history.incident import Incident
+from tasks.history.recorded_run import RecordedMetric, RecordedRun, VersionChange, find_version_changes
+from tasks.reports.run.summary_rows import LOWER_IS_BETTER
+
+MOST_METRICS = 5
+"""Number of metrics in the table, unless the user names them."""
+
+VERSION_WORDS: Mapping[str, str] = {
+    keys.SYSTEM: "system",
+    keys.INDEX: "index",
+    keys.DATA: "questions and references",
+    keys.JUDGE: "judge",
+    keys.SERVED: "model that the judge's server has",
+    keys.PROMPTS: "prompts",
+    keys.ASKED: "judge settings",
+    keys.EMBEDDER: "embedder",
+    keys.SOFTWARE: "rag-assay",
+}
+"""Words for the versions of a run."""
+
+_GATES = {"passed": "passed", "failed": "gate failed", "inconclusive": "inconclusive"}
+
+
+def describe_outcome(run: RecordedRun) -> str:
+    """Return the outcome of a run in a few words.
+
+    >>> from datetime import UTC
+    >>> describe_outcome(RecordedRun("1", "nightly", datetime(2026, 3, 1, tzinfo=UTC), "", "failed"))
+    'did not finish'
+    """
+    if run.status != "completed":
+        return "did not finish"
+    words = ["too few scores"] if run.failures else []
+    if run.outcome is not None:
+        words += [_GATES[run.outcome.gate]] if run.outcome.gate is not None else []
+        words += ["alarm"] if run.outcome.alarms else []
+        words += ["accepted"] if run.outcome.accepted else []
+    return ", ".join(words) or "finished"
+
+
+def describe_change(change: VersionChange) -> str:
+    """Return a change of a version in words.
+
+    >>> describe_change(VersionChange("judge", "llama 1", "llama 2")), describe_change(VersionChange("data", "a", "b"))
+    ('judge: llama 1 -> llama 2', 'questions and references changed')
+    """
+    what = VERSION_WORDS[change.what]
+    if not change.before:
+        return f"{what} changed ({change.after})"
+    if change.what in (keys.DATA, keys.SERVED):
+        return f"{what} changed"  # the versions are digests, which tell nothing
+    return f"{what}: {change.before} -> {change.after}"
+
+
+def choose_metrics(runs: Sequence[RecordedRun], most: int | None = MOST_METRICS) -> list[str]:
+    """Return the metrics over all rows, those of the latest run first; those without any value are left out.
+
+    Args:
+        runs: Runs, oldest first.
+        most: Greatest number of metrics; None for all.
+    """
+    found = dict.fromkeys(
+        metric.metric
+        for run in reversed(runs)
+        for metric in run.metrics
+        if not metric.slice_column and metric.mean is not None
+    )
+    return list(found)[:most]
+
+
+def table_of_runs(runs: Sequence[RecordedRun], metrics: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and rows of a table of runs.
+
+    Args:
+        runs: Runs, oldest first.
+        metrics: Keys of the metrics to show.
+    """
+    directions = {metric.metric: metric.direction for run in runs for metric in run.metrics}
+    marks = {key: f" {LOWER_IS_BETTER}" if directions.get(key) == "lower" else "" for key in metrics}
+    headings = ["started", "outcome", "rows", *(f"{key}{marks[key]}" for key in metrics), "failed", "seconds"]
+    return headings, [_row(run, metrics) for run in runs]
+
+
+def _row(run: RecordedRun, metrics: Sequence[str]) -> list[str]:
+    found = {metric.metric: metric for metric in run.metrics if not metric.slice_column}
+    seconds = run.cost.seconds
+    return [
+        format_time(run.created),
+        describe_outcome(run),
+        f"{run.rows:,}" if run.status == "completed" else "-",
+        *(_mean(found.get(key)) for key in metrics),
+        format_share(failed_share(found.values())),
+        "-" if seconds is None else f"{seconds:,.0f}",
+    ]
+
+
+def _mean(metric: RecordedMetric | None) -> str:
+    return "-" if metric is None or metric.mean is None else f"{metric.mean:.3f}"
+
+
+def failed_share(metrics: Any) -> float | None:
+    """Return the share of the cells of metrics that failed; None without cells."""
+    counts = [(each.failed, each.scored + each.undefined + each.failed) for each in metrics]
+    cells = sum(all_cells for _, all_cells in counts)
+    return sum(failed for failed, _ in counts) / cells if cells else None
+
+
+def format_share(share: float | None) -> str:
+    """Return a share as a percentage.
+
+    >>> format_share(0.004), format_share(0.0), format_share(None)
+    ('0.4%', '0%', '-')
+    """
+    if share is None:
+        return "-"
+    return f"{share:.1%}" if 0 < share < 0.1 else f"{share:.0%}"
+
+
+def format_time(time: datetime) -> str:
+    """Return a time to the minute."""
+    return f"{time:%Y-%m-%d %H:%M}"
+
+
+def change_lines(runs: Sequence[RecordedRun]) -> Iterator[str]:
+    """Yield a line for every run before which a version changed, and for every run that failed.
+
+    Args:
+        runs: Runs, oldest first.
+    """
+    changed = {later.run_id: find_version_changes(earlier, later) for earlier, later in pairwise(_versioned(runs))}
+    for run in runs:
+        if changes := changed.get(run.run_id):
+            yield f"{format_time(run.created)}  {'; '.join(map(describe_change, changes))}"
+        if run.reason:
+            yield f"{format_time(run.created)}  did not finish: {run.reason}"
+
+
+def _versioned(runs: Sequence[RecordedRun]) -> list[RecordedRun]:
+    return [run for run in runs if run.versions]
+
+
+def describe_incident(incident: Incident) -> str:
+    """Return an incident in a line."""
+    times = "" if incident.times == 1 else f", found {incident.times} times"
+    return f"since {format_time(incident.opened)}{times}: {incident.sentence}"
+
+
+def history_to_dict(name: str, runs: Sequence[RecordedRun], incidents: Sequence[Incident]) -> dict[str, Any]:
+    """Return the history of an evaluation as JSON.
+
+    Args:
+        name: Name of the evaluation.
+        runs: Runs, oldest first.
+        incidents: Incidents, oldest first.
+    """
+    changed = {later.run_id: find_version_changes(earlier, later) for earlier, later in pairwise(_versioned(runs))}
+    return {
+        "name": name,
+        "runs": [
+            {**_run_to_dict(run), "changes": [asdict(change) for change in changed.get(run.run_id, ())]} for run in runs
+        ],
+        "incidents": [_with_times(asdict(incident)) for incident in incidents],
+    }
+
+
+def _run_to_dict(run: RecordedRun) -> dict[str, Any]:
+    outcome = None if run.outcome is None else run.outcome.model_dump(mode="json", exclude={"alarm_state"})
+    fields = {name: getattr(run, name) for name in run.__slots__ if name not in ("outcome", "metrics", "cost")}
+    return {
+        **_with_times(fields),
+        "versions": dict(run.versions),
+        "details": dict(run.details),
+        "cost": asdict(run.cost),
+        "metrics": [asdict(metric) for metric in run.metrics],
+        "outcome": outcome,
+    }
+
+
+def _with_times(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in fields.items()}

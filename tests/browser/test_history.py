@@ -1,0 +1,151 @@
+"""The page of a history in a browser: few and many runs, selection, comparison, hostile texts, accessibility."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tasks.reports.history.history_page import history_page
+from tasks.reports.history.history_view import link_pages
+from tests.browser.conftest import OpenPage
+from tests.tasks.history.recorded import METRICS, nights, open_incident
+from tests.tasks.reports.folders import ATTACK
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.browser
+
+LINK = link_pages("https://reports.example/{name}")
+
+
+def write_page(path: Path, count: int, text: str = "") -> Path:
+    """Write the page of nights, and return its file."""
+    metrics = METRICS if not text else (text, *METRICS[:2])
+    runs = nights(count, metrics, text, slices=3)
+    path.write_text(history_page("nightly", runs, [open_incident(text)], LINK), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def long_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of 1,000 runs."""
+    return write_page(tmp_path_factory.mktemp("long") / "history.html", 1000)
+
+
+@pytest.fixture(scope="module")
+def hostile_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of 30 runs with texts that attack it."""
+    return write_page(tmp_path_factory.mktemp("hostile") / "history.html", 30, ATTACK)
+
+
+def overflow(page: "Page") -> int:
+    width: int = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+    return width
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_few_runs_are_drawn_as_points_with_intervals(open_page: OpenPage, tmp_path: Path, count: int) -> None:
+    page = open_page(write_page(tmp_path / "history.html", count))
+    charts = page.locator("#charts .chart-row:not(.lanes):not(.cost) svg.chart:has(path.mean)")
+    assert charts.count() == len(METRICS)
+    assert charts.first.locator("circle.dot").count() == count
+    assert charts.first.locator("line.whisker").count() == count
+    assert page.locator("#run-rows tr").count() == count
+    assert "faithfulness over" in (charts.first.get_attribute("aria-label") or "")
+
+
+def test_a_thousand_runs_are_drawn_as_a_line_with_a_band(open_page: OpenPage, long_page: Path) -> None:
+    page = open_page(long_page)
+    first = page.locator("#charts svg.chart:has(path.mean)").first
+    assert first.locator("path.band").count() == 1
+    assert first.locator("circle.dot:not(.alarmed):not(.accepted)").count() == 0
+    assert first.locator("line.change").count() == 9
+    assert len(first.locator("path.baseline").get_attribute("d") or "") > 100
+    assert page.locator("#run-rows tr").count() == 50
+    page.get_by_role("button", name="Show 200 earlier runs").click()
+    assert page.locator("#run-rows tr").count() == 250
+    page.get_by_role("button", name="last 30").click()
+    assert (
+        page.locator("#charts svg.chart:has(path.mean)").first.locator("circle.dot").count() == 29
+    )  # the last one died
+    loaded: float = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
+    assert loaded < 10_000  # the benchmark measures it; here the machine may be busy
+
+
+def test_a_click_selects_a_run_and_leads_to_its_report_and_comparisons(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page(write_page(tmp_path / "history.html", 20))
+    drawer = page.locator("#drawer")
+    assert not drawer.is_visible()
+    chart = page.locator("#charts svg.chart:has(path.mean)").first
+    box = chart.bounding_box()
+    assert box is not None
+    chart.click(position={"x": box["width"] - 12, "y": 40})
+    assert "20 Mar 2026" in drawer.inner_text()
+    report = drawer.get_by_role("link", name="Report")
+    assert report.get_attribute("href") == "https://reports.example/2026-0019-answers%20/report.html"
+    assert "is worse" in drawer.inner_text()
+    drawer.get_by_role("button", name="Compare with baseline, 1 Mar").click()
+    compared = page.locator("#compared")
+    assert "A: Sun, 1 Mar 2026" in compared.inner_text()
+    assert "assay compare '/runs/2026-0000-answers ' '/runs/2026-0019-answers ' --html" in compared.inner_text()
+    row = compared.locator("tr", has_text="faithfulness").inner_text()
+    assert "0.600" in row
+    assert "0.633" in row
+    assert "+0.033" in row
+    drawer.get_by_role("button", name="Compare with …").click()
+    chart.click(position={"x": 60, "y": 40})
+    assert "A: Sun, 1 Mar 2026" in compared.inner_text()
+    page.locator("#run-rows button", has_text="Compare").nth(4).click()
+    assert "16 Mar 2026" in drawer.inner_text()
+
+
+def test_the_keyboard_selects_runs(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page(write_page(tmp_path / "history.html", 20))
+    slider = page.get_by_role("slider")
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    assert slider.get_attribute("aria-valuenow") == "20"
+    page.keyboard.press("Home")
+    assert "1 Mar 2026" in (slider.get_attribute("aria-valuetext") or "")
+    assert "1 Mar 2026" in page.locator("#drawer").inner_text()
+
+
+def test_figures_beside_the_charts_follow_the_pointer(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page(write_page(tmp_path / "history.html", 20))
+    row = page.locator(".chart-row", has=page.locator("path.mean")).first
+    before = row.locator(".now").inner_text()
+    chart = row.locator("svg.chart").first
+    box = chart.bounding_box()
+    assert box is not None
+    chart.hover(position={"x": 60, "y": 30})
+    assert row.locator(".now").inner_text().startswith("0.600")
+    assert row.locator(".now").inner_text() != before
+    assert "Sun, 1 Mar 2026" in page.locator("#tip").inner_text()
+
+
+def test_slices_are_ordered_worst_first(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page(write_page(tmp_path / "history.html", 5))
+    assert page.locator("#slice-rows tr").count() == 3
+    page.locator("#slice-metric").select_option("noise_sensitivity")
+    assert page.locator("#slice-rows tr").count() == 3
+
+
+def test_hostile_texts_are_inert(open_page: OpenPage, hostile_page: Path) -> None:
+    page = open_page(hostile_page)
+    page.locator("#run-rows button").first.click()
+    page.locator("#drawer button", has_text="Compare with previous").click()
+    assert page.locator("#charts .name").first.inner_text().startswith("</script>")
+    assert page.locator("main img, main iframe").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_axe_finds_no_violation(open_page: OpenPage, hostile_page: Path, scheme: str, width: int) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    page = open_page(hostile_page, width=width, scheme=scheme)
+    page.locator("#run-rows button").first.click()
+    page.locator("#drawer button", has_text="Compare with previous").click()
+    violations = axe.Axe().run(page).response["violations"]
+    assert [(found["impact"], found["id"], found["nodes"][0]["html"]) for found in violations] == []
+    assert overflow(page) <= 0

@@ -1,0 +1,81 @@
+"""The page of a history: what its script gets, its size, and texts that attack it."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from metric_core.errors import ConfigError
+from tasks.history.recorded_run import RecordedRun
+from tasks.reports.history.history_page import history_page
+from tasks.reports.history.history_view import MOST_SLICE_VALUES, link_pages
+from tests.tasks.history.recorded import METRICS, nights, open_incident
+from tests.tasks.reports.folders import ATTACK
+
+
+def no_report(run: RecordedRun, page: str) -> None:
+    del run, page
+
+
+def data_of(page: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="history-data">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    content: dict[str, Any] = json.loads(found.group(1))
+    return content
+
+
+def test_the_script_gets_a_list_per_figure() -> None:
+    data = data_of(history_page("nightly", nights(12), [open_incident()], no_report))
+    assert data["time"][1] - data["time"][0] == 86_400
+    assert data["accepted"] == [0]
+    assert data["baseline"] == [-1, *[0] * 11]
+    assert data["gate"] == [1] * 9 + [2, 1, 1]
+    assert data["metrics"][0]["key"] == "faithfulness"
+    assert data["metrics"][0]["mean"][:2] == [6000, 6133]
+    assert data["metrics"][0]["low"][0] == 5700
+    assert data["metrics"][0]["failed"] == [4] * 12
+    assert data["alarms"] == {
+        "9": [{"metric": "faithfulness", "slice": None, "since": None, "text": "faithfulness is worse "}]
+    }
+    assert data["incidents"][0]["run"] == 1
+    assert len(data["metrics"]) == len(METRICS)
+
+
+def test_changes_are_at_the_first_run_with_them() -> None:
+    data = data_of(history_page("nightly", nights(310, ("faithfulness",)), [], no_report))
+    system = {place: [text for what, text in found if what == "system"] for place, found in data["changes"].items()}
+    assert system == {"100": ["system: 0  -> 1 "], "200": ["system: 1  -> 2 "], "300": ["system: 2  -> 3 "]}
+    assert data["ended"].count(0) == 3
+    assert data["metrics"][0]["mean"][99] is None
+    assert data["versions"]["judge"] == {"values": ["judge 0", "judge 1"], "at": [0] * 300 + [1] * 10}
+
+
+def test_a_thousand_runs_take_less_than_two_megabytes() -> None:
+    link = link_pages("https://reports.example/{name}")
+    page = history_page("nightly", nights(1000, slices=12), [open_incident()], link)
+    assert len(page.encode()) < 2_000_000
+    slices = data_of(page)["slices"]
+    assert len(slices) == 12 * len(METRICS)
+    assert sum(len(each["mean"]) for each in slices) <= MOST_SLICE_VALUES
+    assert slices[0]["first"] == 1000 - len(slices[0]["mean"])
+
+
+def test_texts_are_inert() -> None:
+    page = history_page(ATTACK, nights(12, (ATTACK,), ATTACK, 2), [open_incident(ATTACK)], no_report)
+    assert "<script>window.broken" not in page
+    assert "<img src" not in page
+    assert data_of(page)["metrics"][0]["key"] == ATTACK
+
+
+def test_reports_of_runs_that_finished_are_linked() -> None:
+    link = link_pages("https://reports.example/{folder}/")
+    first, *_, died = nights(100)
+    assert link(first, "report.html") == "https://reports.example//runs/2026-0000-answers%20/report.html"
+    assert link(died, "report.html") is None
+    assert link(first, "comparison.html") is None
+
+
+def test_a_history_without_runs_has_no_page() -> None:
+    with pytest.raises(ConfigError, match="no run of 'nightly'"):
+        history_page("nightly", [], [], no_report)
