@@ -62,6 +62,15 @@ def missing_column(column: str) -> str:
     return f"no {column}"
 
 
+def declining_column(column: str) -> str:
+    """Return the reason for a text that declines to answer, so that no context can help to arrive at it.
+
+    >>> declining_column("response")
+    'response that declines to answer'
+    """
+    return f"{column} that declines to answer"
+
+
 NOTHING_FOUND = frozenset(
     {
         NO_RESPONSE_CLAIMS,

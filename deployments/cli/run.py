@@ -82,6 +82,7 @@ def load_models(config: "RunConfig") -> None:
 
 def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
     """Print the summary of a finished run."""
+    from tasks.reports.run.diagnosis_view import diagnosis_line  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.runs.run_folder import MANIFEST, SUMMARY, RunFolder  # noqa: PLC0415 keeps `assay --help` quick
 
     folder = RunFolder(Path(evaluation.folder))
@@ -103,6 +104,8 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
     print_table(stdout, summary_table(summary))
     if any(metric["direction"] == "lower" for metric in summary["metrics"]):
         stdout.print(f"{LOWER_IS_BETTER} lower is better")
+    if (diagnosis := diagnosis_line(summary)) is not None:
+        stdout.print(diagnosis, markup=False, soft_wrap=True)
     reasons = (f"not scored, {line}" for line in reason_lines(summary))
     for line in (*note_lines(summary), *reasons, *_judge_lines(manifest, summary)):
         stdout.print(line, markup=False, soft_wrap=True)

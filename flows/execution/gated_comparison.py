@@ -16,6 +16,7 @@ from metric_core.statistics.resampling import SEED
 from metric_core.statistics.slice_comparison import compare_slices
 from tasks.calibration.bias_correction import correct_differences, find_corrections
 from tasks.calibration.human_agreement import read_agreements
+from tasks.comparison.diagnosis_changes import compare_diagnoses
 from tasks.comparison.run_comparison import RunComparison, Side
 from tasks.comparison.run_differences import RunDifferences, find_differences
 from tasks.comparison.run_pair import Matching, RunPair
@@ -77,6 +78,7 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
         seed=options.seed,
         match=options.matching.match,
         by=options.matching.by,
+        diagnosis=compare_diagnoses(pair),
     )
 
 

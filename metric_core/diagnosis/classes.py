@@ -51,8 +51,8 @@ RIGHTLY_REFUSED = DiagnosisClass(
     name="rightly refused",
     meaning="The response declines to answer, and there is no answer: the reference says so, or, without a reference, "
     "no sentence of the passages helps.",
-    applies=lambda facts: both(
-        facts.declines, facts.reference_declines if facts.has_reference else negate(facts.has_answer)
+    applies=lambda facts: (
+        facts.declines and (facts.reference_declines if facts.has_reference else negate(facts.has_answer))
     ),
     reads=(Product.SENTENCE_RELEVANCE,),
 )
@@ -60,7 +60,7 @@ OVER_REFUSED = DiagnosisClass(
     name="over-refused",
     meaning="The response declines to answer, although the passages support a claim of the reference or, without a "
     "reference, a sentence of theirs helps.",
-    applies=lambda facts: both(facts.declines, facts.has_answer),
+    applies=lambda facts: facts.declines and facts.has_answer,
     reads=(Product.REFERENCE_CLAIMS_BY_CONTEXTS, Product.SENTENCE_RELEVANCE),
     part=Part.GENERATOR,
     is_lost=True,

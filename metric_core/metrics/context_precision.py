@@ -5,10 +5,11 @@ from itertools import accumulate
 from math import fsum
 
 from metric_core import columns, reasons
+from metric_core.diagnosis.refusal_forms import declines
 from metric_core.evidence import Evidence
 from metric_core.metric import Metric, MetricRequest, constant
 from metric_core.metrics._supports import all_known
-from metric_core.records import Score, Support, VerdictKind
+from metric_core.records import Score, Status, Support, VerdictKind
 from metric_core.stages import Product
 
 _SOURCE = 'Sarkar, "Evaluating LLM and RAG Systems: Metrics", Context Precision'
@@ -74,11 +75,18 @@ def _add_rank(distribution: list[float], p: float) -> list[float]:
 
 
 def _for_reference(_: MetricRequest, evidence: Evidence) -> Score:
-    return context_precision(evidence.usefulness(VerdictKind.USEFULNESS_FOR_REFERENCE))
+    return _precision_for(columns.REFERENCE, evidence, VerdictKind.USEFULNESS_FOR_REFERENCE)
 
 
 def _for_response(_: MetricRequest, evidence: Evidence) -> Score:
-    return context_precision(evidence.usefulness(VerdictKind.USEFULNESS_FOR_RESPONSE))
+    return _precision_for(columns.RESPONSE, evidence, VerdictKind.USEFULNESS_FOR_RESPONSE)
+
+
+def _precision_for(column: str, evidence: Evidence, kind: VerdictKind) -> Score:
+    score = context_precision(evidence.usefulness(kind))
+    if score.status is Status.SCORED and declines(evidence.column(column)):
+        return Score.undefined(reasons.declining_column(column))
+    return score
 
 
 CONTEXT_PRECISION = Metric(
@@ -89,7 +97,10 @@ CONTEXT_PRECISION = Metric(
     columns=constant(columns.USER_INPUT, columns.RETRIEVED_CONTEXTS, columns.REFERENCE),
     products=constant(Product.USEFULNESS_FOR_REFERENCE),
     compute=_for_reference,
-    undefined={reasons.NO_CONTEXTS: "nothing was retrieved"},
+    undefined={
+        reasons.NO_CONTEXTS: "nothing was retrieved",
+        reasons.declining_column(columns.REFERENCE): "the reference says that there is no answer: no context can help",
+    },
     aliases=("llm_context_precision_with_reference",),
 )
 
@@ -101,6 +112,9 @@ CONTEXT_UTILIZATION = Metric(
     columns=constant(columns.USER_INPUT, columns.RETRIEVED_CONTEXTS, columns.RESPONSE),
     products=constant(Product.USEFULNESS_FOR_RESPONSE),
     compute=_for_response,
-    undefined={reasons.NO_CONTEXTS: "nothing was retrieved"},
+    undefined={
+        reasons.NO_CONTEXTS: "nothing was retrieved",
+        reasons.declining_column(columns.RESPONSE): "the response declines to answer: no context was used",
+    },
     aliases=("context_precision_without_reference", "llm_context_precision_without_reference"),
 )

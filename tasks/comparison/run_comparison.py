@@ -9,6 +9,7 @@ from metric_core.statistics.attribution import Attribution
 from metric_core.statistics.comparison import MetricComparison
 from metric_core.statistics.resampling import LEVEL, SEED
 from metric_core.statistics.slice_comparison import SliceComparison
+from tasks.comparison.diagnosis_changes import DiagnosisChanges
 from tasks.comparison.run_differences import RunDifferences
 from tasks.runs.finished_run import FinishedRun
 
@@ -57,6 +58,7 @@ class RunComparison:
         match: Column by which rows were matched; None means their ids.
         by: Column by which rows were grouped; None if they were not.
         slices: Comparisons of these metrics in each slice.
+        diagnosis: Changes of the diagnoses; None if a run has none.
     """
 
     b: Side
@@ -70,6 +72,7 @@ class RunComparison:
     match: str | None = None
     by: str | None = None
     slices: tuple[SliceComparison, ...] = field(default=())
+    diagnosis: DiagnosisChanges | None = None
 
     @property
     def not_alike(self) -> tuple[str, ...]:

@@ -42,10 +42,25 @@ COMPARISON = "comparison.html"
 """Page that shows what has changed since the accepted baseline, if the run was monitored."""
 ANCHOR = "anchor"
 """Folder with the run folder of the anchor, if the run has one."""
+DIAGNOSIS = "diagnosis.parquet"
+"""Diagnosis of every row."""
 LOCK = ".lock"
 RUNS = "runs"
 """Folder of new run folders, in the working folder."""
-_RUN_FILES = {MANIFEST, SUMMARY, SCORES, STAGES, REPORT, CALIBRATION, LABELS, OUTCOME, COMPARISON, ANCHOR, LOCK}
+_RUN_FILES = {
+    MANIFEST,
+    SUMMARY,
+    SCORES,
+    STAGES,
+    REPORT,
+    CALIBRATION,
+    LABELS,
+    OUTCOME,
+    COMPARISON,
+    ANCHOR,
+    DIAGNOSIS,
+    LOCK,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from typing import Any
 from metric_core.stages import Stage
 from metric_core.statistics.failed_cells import ALL, find_failures
 from tasks.calibration.bias_correction import BIAS_CORRECTED, correct_means
+from tasks.diagnosis.run_diagnosis import ENTRY as DIAGNOSIS_ENTRY
+from tasks.diagnosis.run_diagnosis import write_diagnosis
 from tasks.options.grouping_options import GroupingOptions
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings
@@ -73,6 +75,7 @@ def _write(folder: RunFolder, refs: Sequence[StageRef], settings: ReportingSetti
         SLICES: summarize_slices_of_run(folder, requests, slices, groups),
         "agreement": measure_panel_agreement(folder.path),
         BIAS_CORRECTED: correct_means(folder.path, settings.manifest),
+        DIAGNOSIS_ENTRY: write_diagnosis(folder, requests, groups, is_served=_is_served(settings.manifest)),
         "verdict": settings.manifest["config"].get("verdict") if Stage.VERDICTS in by_stage else None,
     }
     folder.write_summary(rows, summaries, more)
@@ -102,6 +105,11 @@ def _write(folder: RunFolder, refs: Sequence[StageRef], settings: ReportingSetti
     }
     folder.write_json(MANIFEST, manifest)
     write_report(folder.path)
+
+
+def _is_served(manifest: Mapping[str, Any]) -> bool:
+    """Return whether a language model answered the judge questions."""
+    return bool((manifest.get("judge") or {}).get("language_model"))
 
 
 def _stage_entry(shards: Sequence[StageRef]) -> Mapping[str, Any]:

@@ -21,6 +21,8 @@ from tasks.reports.comparison.comparison_words import (
     check_numbers,
     correction_sentences,
     detectable_sentences,
+    diagnosis_rows,
+    diagnosis_sentences,
     folder_text,
     headline,
     is_worse,
@@ -74,6 +76,8 @@ def print_comparison(console: Console, comparison: RunComparison, top: int) -> N
         _print_metrics(console, comparison)
         print_compared_slices(console, comparison.slices, console.width >= WIDE)
         _print_rows(console, comparison, top)
+    if comparison.diagnosis is not None:
+        _print_diagnosis(console, comparison)
     if comparison.gate is not None:
         _print_gate(console, comparison.gate)
 
@@ -123,6 +127,20 @@ def _print_rows(console: Console, comparison: RunComparison, top: int) -> None:
         table.add_row(Text(row), Text(", ").join(_change(*change) for change in changes))
     console.print()
     print_table(console, table)
+
+
+def _print_diagnosis(console: Console, comparison: RunComparison) -> None:
+    console.print()
+    if rows := diagnosis_rows(comparison):
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for heading, is_count in (("diagnosis A", False), ("B", False), ("because of", False), ("rows", True)):
+            table.add_column(heading, justify="right" if is_count else "left", no_wrap=True)
+        table.add_column("such as", overflow="fold")
+        for before, after, cause, count, names in rows:
+            table.add_row(before, after, cause, count, Text(names))
+        print_table(console, table)
+    for sentence in diagnosis_sentences(comparison):
+        console.print(Text(sentence), style="bold", soft_wrap=True)
 
 
 def _change(metric: MetricComparison, change: RowChange) -> Text:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from metric_core.diagnosis.refusal_forms import declines
 from tasks.judges.builtin.clauses import as_sentence, is_clause, is_command, split_clauses
 from tasks.judges.builtin.cleaning import clean, makes_no_claim
 from tasks.languages.scripts import is_mostly_latin
@@ -42,7 +43,8 @@ def split_claims(texts: Sequence[str], pipeline: SpacyPipeline) -> list[list[str
 
     A sentence is one claim, or several if clauses joined by "and" or "but", or set off by commas, can stand alone. A
     list item is prefixed with the words that introduce its list. Questions, courtesies, headings and refusals to
-    answer make no claim. A sentence that is mostly not in the Latin script is one claim, as it is written.
+    answer make no claim, nor does anything else in a text that declines to answer, such as whom to ask
+    instead. A sentence that is mostly not in the Latin script is one claim, as it is written.
     """
     candidates = _candidates(texts, pipeline)
     parses = pipeline.parse([candidate.sentence for candidate in candidates])
@@ -59,7 +61,7 @@ def split_claims(texts: Sequence[str], pipeline: SpacyPipeline) -> list[list[str
 
 
 def _candidates(texts: Sequence[str], pipeline: SpacyPipeline) -> list[_Candidate]:
-    blocks_by_text = [split_blocks(text) for text in texts]
+    blocks_by_text = [[] if declines(text) else split_blocks(text) for text in texts]
     sentences = iter(pipeline.sentences([block.text for blocks in blocks_by_text for block in blocks]))
     candidates: list[_Candidate] = []
     for index, blocks in enumerate(blocks_by_text):

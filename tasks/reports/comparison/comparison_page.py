@@ -4,6 +4,7 @@ from pathlib import PurePath
 
 from metric_core.statistics.resampling import LEVEL
 from tasks.comparison.run_comparison import RunComparison
+from tasks.reports.comparison.comparison_diagnosis import diagnosis_changes_view
 from tasks.reports.comparison.comparison_rows import changed_rows
 from tasks.reports.comparison.comparison_view import WIDTH, metric_views
 from tasks.reports.comparison.comparison_words import (
@@ -41,6 +42,7 @@ def comparison_page(comparison: RunComparison) -> str:
         "headline": headline(comparison.metrics),
         "sentences": list(row_sentences(comparison)),
         "corrections": [*cause_sentences(comparison), *correction_sentences(comparison)],
+        "diagnosis": diagnosis_changes_view(comparison, [row["name"] for row in rows]),
         "metrics": metric_views(comparison.metrics, spans),
         "slices": slice_views(comparison.slices, spans),
         "slices_headline": headline_of_slices(comparison.slices),

@@ -10,6 +10,7 @@ from metric_core.records import Direction
 from metric_core.stages import EVIDENCE_STAGES, Stage
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching, RunRows
+from tasks.reports.comparison.comparison_diagnosis import diagnosis_of_rows, rows_by_diagnosis
 from tasks.reports.comparison.comparison_evidence import evidence_groups
 from tasks.reports.comparison.comparison_passages import passages_side_by_side
 from tasks.reports.comparison.comparison_words import format_signed
@@ -55,15 +56,17 @@ def changed_rows(comparison: RunComparison) -> tuple[list[dict[str, Any]], int]:
         return [], 0
     shown = names[:MOST_ROWS]
     sides = [_read(folder, comparison.match, shown) for folder in (comparison.a.folder, comparison.b.folder)]
-    rows = [_row(name, *sides) for name in shown]
+    diagnoses = diagnosis_of_rows(comparison)
+    rows = [_row(name, *sides) | {"diagnosis": diagnoses.get(name)} for name in shown]
     return sorted(rows, key=lambda row: (row["net"], row["name"])), len(names) - len(shown)
 
 
 def _select_rows(comparison: RunComparison) -> list[str]:
-    """Return the names of the rows: the most changed of every metric, then the second most changed, and so on."""
+    """Return the names of the rows: answers lost or regained, then the most changed of every metric, and so on."""
     lists = [metric.difference.most_changed for metric in comparison.metrics if metric.difference]
     longest = max(map(len, lists), default=0)
-    return list(dict.fromkeys(rows[i].row for i in range(longest) for rows in lists if i < len(rows)))
+    by_score = [rows[i].row for i in range(longest) for rows in lists if i < len(rows)]
+    return list(dict.fromkeys([*rows_by_diagnosis(comparison), *by_score]))
 
 
 def _read(folder: str, match: str | None, names: Sequence[str]) -> _Side:

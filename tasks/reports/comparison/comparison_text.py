@@ -16,6 +16,8 @@ from tasks.reports.comparison.comparison_words import (
     check_numbers,
     correction_sentences,
     detectable_sentences,
+    diagnosis_rows,
+    diagnosis_sentences,
     folder_text,
     format_signed,
     headline,
@@ -77,6 +79,7 @@ def _lines(comparison: RunComparison) -> Iterator[str]:
     yield ""
     if comparison.metrics:
         yield from _metrics(comparison)
+    yield from _diagnosis(comparison)
     yield from _settings(comparison)
 
 
@@ -204,6 +207,17 @@ def _rows(comparison: RunComparison) -> Iterator[str]:
         yield from _table(("metric", "row", "A", "B", "B - A"), changes, "llrrr")
         yield ""
         yield "</details>"
+        yield ""
+
+
+def _diagnosis(comparison: RunComparison) -> Iterator[str]:
+    if comparison.diagnosis is None:
+        return
+    yield from (f"**Diagnosis.** {sentence}" for sentence in diagnosis_sentences(comparison))
+    yield ""
+    if rows := diagnosis_rows(comparison):
+        table = ((before, after, cause, count, code(names)) for before, after, cause, count, names in rows)
+        yield from _table(("A", "B", "because of", "rows", "such as"), table, "lllrl")
         yield ""
 
 

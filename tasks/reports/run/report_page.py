@@ -18,6 +18,7 @@ from metric_core.stages import EVIDENCE_STAGES, Stage
 from tasks.calibration.bias_correction import read_corrected_means
 from tasks.reports.page import render_page
 from tasks.reports.run.anchor_view import anchor_view
+from tasks.reports.run.diagnosis_view import diagnosis_view, read_row_diagnoses
 from tasks.reports.run.evidence_view import row_view
 from tasks.reports.run.judge_view import judge_view
 from tasks.reports.run.language_view import language_view
@@ -109,6 +110,7 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
         {
             "run": _run_view(manifest, summary.get("agreement") or {}),
             "anchor": anchor_view(manifest),
+            "diagnosis": diagnosis_view(summary),
             "metrics": metrics,
             "rows": rows,
             "slices": slice_sections(summary, yardsticks),
@@ -154,12 +156,17 @@ def _rows(folder: Path, manifest: Mapping[str, Any], yardsticks: Sequence[Yardst
     cells = read_rows(folder / SCORES, Stage.AGGREGATION, chosen)
     match = entity_match(manifest["metrics"])
     changed = {row["row_id"]: row["columns"] for row in (manifest.get("baseline") or {}).get("rows_changed", ())}
+    diagnoses = read_row_diagnoses(folder, chosen)
     embedded: list[str] = []
     room = LARGEST_DATA
     for row_id in chosen:
         stage_rows: dict[Stage, list[dict[str, Any]]] = {stage: rows.get(row_id, []) for stage, rows in stages.items()}
         tables = RowTables(samples[row_id][0], cells[row_id], stage_rows)
-        more = {"changed": changed.get(row_id, []), "slices": rows_of_run.slices.find(samples[row_id][0])}
+        more = {
+            "changed": changed.get(row_id, []),
+            "slices": rows_of_run.slices.find(samples[row_id][0]),
+            "diagnosis": diagnoses.get(row_id),
+        }
         data = script_json(row_view(tables, yardsticks, match) | more)
         size = len(data.encode(errors="replace"))
         if size <= room:

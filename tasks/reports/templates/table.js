@@ -29,6 +29,8 @@ function matches(entry) {
   if (wanted && !(entry.haystack ??= haystackOf(entry)).includes(wanted)) return false;
   const slice = $("slice")?.value;
   if (slice && entry.row.slices[slice.split(":")[0]] !== Number(slice.split(":")[1])) return false;
+  const diagnosis = $("diagnosis-filter")?.value;
+  if (diagnosis && entry.row.diagnosis?.name !== diagnosis) return false;
   const metric = $("metric").value;
   const cells = (metric === "" ? entry.row.cells : [entry.row.cells[Number(metric)]]).filter(Boolean);
   const status = $("status").value;
@@ -133,6 +135,7 @@ function decoded(fragment) {
 
 function openByAddress() {
   const fragment = location.hash.slice(1);
+  if (fragment.startsWith("diagnosis-") && fragment !== "diagnosis-title") showDiagnosis(decoded(fragment).slice("diagnosis-".length));
   if (!fragment.startsWith("row-")) return;
   const entry = entries.find(({ row }) => [fragment, decoded(fragment)].includes(`row-${row.id}`));
   if (!entry) {
@@ -148,8 +151,19 @@ function openByAddress() {
   entry.toggle.focus({ preventScroll: true });
 }
 
+/* The rows of a class of the diagnosis, the worst first. */
+function showDiagnosis(name) {
+  if (![...($("diagnosis-filter")?.options ?? [])].some((option) => option.value === name)) return;
+  resetFilters();
+  $("diagnosis-filter").value = name;
+  limit = PAGE;
+  sortBy(null, false);
+  $("rows").scrollIntoView();
+  $("diagnosis-filter").focus({ preventScroll: true });
+}
+
 function resetFilters() {
-  for (const id of ["search", "metric", "status", "slice", "least", "greatest"]) if ($(id)) $(id).value = "";
+  for (const id of ["search", "metric", "status", "slice", "diagnosis-filter", "least", "greatest"]) if ($(id)) $(id).value = "";
   enableRange();
 }
 
@@ -196,6 +210,9 @@ function start() {
       $("rows").scrollIntoView();
       $("sort").focus({ preventScroll: true });
     });
+  }
+  for (const link of document.querySelectorAll("a[data-diagnosis]")) {
+    link.addEventListener("click", (event) => { event.preventDefault(); showDiagnosis(link.dataset.diagnosis); });
   }
   window.addEventListener("hashchange", openByAddress);
   resetFilters();

@@ -1,0 +1,221 @@
+"""Compare the diagnoses of two runs: which answers were lost or regained, and through which part of the system."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from metric_core import columns as c
+from metric_core.diagnosis.classes import BY_NAME, UNDIAGNOSED, Part
+from metric_core.errors import RunFolderError
+from metric_core.statistics.paired_tests import mcnemar_mid_p
+from tasks.comparison.run_differences import YARDSTICK_COLUMNS
+from tasks.comparison.run_pair import RunPair, RunRows
+from tasks.runs.run_folder import DIAGNOSIS
+
+MOST_ROWS = 50
+"""Maximum number of rows named per change."""
+
+CLEAR = 0.05
+"""p-value below which more answers are lost than regained, or the reverse, by more than chance."""
+
+
+class Cause(StrEnum):
+    """What changed the diagnosis of a row."""
+
+    INDEX = "index"
+    GENERATOR = "generator"
+    JUDGE = "judge"
+    TEST = "test"
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosisChange:
+    """Rows whose diagnosis changed in the same way.
+
+    Args:
+        before: Diagnosis in the first run, or "undiagnosed".
+        after: Diagnosis in the second run, or "undiagnosed".
+        cause: What changed it.
+        count: Number of rows.
+        rows: Names of the first of them.
+        is_loss: True if good answers were lost, False if they were regained, None for neither.
+    """
+
+    before: str
+    after: str
+    cause: Cause
+    count: int
+    rows: tuple[str, ...]
+    is_loss: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosisChanges:
+    """The diagnoses of the rows that two runs have in common.
+
+    Args:
+        rows: Number of common rows.
+        a: Diagnosis -> number of rows in the first run.
+        b: Diagnosis -> number of rows in the second run.
+        changes: Rows that changed, losses first, the most rows first.
+        lost: Cause -> number of answers lost.
+        regained: Cause -> number of answers regained.
+        p_value: Probability of so unequal numbers of losses and regains by chance (McNemar's mid-p).
+    """
+
+    rows: int
+    a: Mapping[str, int]
+    b: Mapping[str, int]
+    changes: tuple[DiagnosisChange, ...]
+    lost: Mapping[Cause, int]
+    regained: Mapping[Cause, int]
+    p_value: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether losses and regains differ by more than chance."""
+        return self.p_value < CLEAR
+
+
+def compare_diagnoses(pair: RunPair) -> DiagnosisChanges | None:
+    """Compare the diagnoses of the rows that two runs have in common; None if either run has none.
+
+    Runs of earlier versions have no diagnoses. The index is the cause of a fault of the index in a row whose passages
+    differ, and of its end; every other change of an answer is due to the generator. If neither passages nor response
+    differ, the judge changed its mind, and if the question or the reference differ, the test did.
+
+    Raises:
+        RunFolderError: The table of diagnoses of a run is damaged.
+    """
+    if pair.a is None:
+        return None
+    before, after = _read(pair.a), _read(pair.b)
+    if before is None or after is None:
+        return None
+    common = [name for name in after if name in before]
+    is_changed = any(before[name] != after[name] for name in common)
+    changed_columns = pair.changes().changed if is_changed else {}
+    rows: dict[tuple[str, str, Cause], list[str]] = {}
+    for name in common:
+        if before[name] != after[name]:
+            cause = _find_cause(before[name], after[name], changed_columns.get(name, ()))
+            rows.setdefault((before[name], after[name], cause), []).append(name)
+    changes = [
+        DiagnosisChange(old, new, cause, len(names), tuple(names[:MOST_ROWS]), _is_loss(old, new))
+        for (old, new, cause), names in rows.items()
+    ]
+    changes.sort(key=lambda change: (change.is_loss is not True, change.is_loss is None, -change.count))
+    lost, regained = _count(changes, is_loss=True), _count(changes, is_loss=False)
+    return DiagnosisChanges(
+        rows=len(common),
+        a=dict(Counter(before[name] for name in common)),
+        b=dict(Counter(after[name] for name in common)),
+        changes=tuple(changes),
+        lost=lost,
+        regained=regained,
+        p_value=mcnemar_mid_p(sum(regained.values()), sum(lost.values())),
+    )
+
+
+def describe_changes(changes: DiagnosisChanges) -> str:
+    """Return a sentence on the answers lost and regained, for comparisons and alerts.
+
+    >>> lost = {Cause.INDEX: 14, Cause.GENERATOR: 2}
+    >>> describe_changes(DiagnosisChanges(60, {}, {}, (), lost, {Cause.JUDGE: 1}, 0.01))
+    'The index lost 14 answers, the generator 2; the judge now accepts 1.'
+    >>> describe_changes(DiagnosisChanges(60, {}, {}, (), {}, {Cause.GENERATOR: 1}, 1.0))
+    'No answer was lost; the generator regained 1. So few changes may be chance.'
+    >>> describe_changes(DiagnosisChanges(60, {}, {}, (), {}, {}, 1.0))
+    'No answer was lost or regained.'
+    """
+    if not changes.lost and not changes.regained:
+        return "No answer was lost or regained."
+    lost = _enumerate(changes.lost, _LOST, noun=True) or "no answer was lost"
+    regained = _enumerate(changes.regained, _REGAINED, noun=False)
+    sentence = "; ".join(filter(None, (lost, regained)))
+    doubt = "" if changes.is_clear else " So few changes may be chance."
+    return f"{sentence[0].upper()}{sentence[1:]}.{doubt}"
+
+
+_LOST = {
+    Cause.INDEX: ("the index lost", "the index"),
+    Cause.GENERATOR: ("the generator lost", "the generator"),
+    Cause.JUDGE: ("the judge no longer accepts", "the judge no longer accepts"),
+    Cause.TEST: ("another question or reference cost", "another question or reference"),
+}
+_REGAINED = {
+    Cause.INDEX: ("the index regained", "the index"),
+    Cause.GENERATOR: ("the generator regained", "the generator"),
+    Cause.JUDGE: ("the judge now accepts", "the judge now accepts"),
+    Cause.TEST: ("another question or reference regained", "another question or reference"),
+}
+
+
+def _enumerate(counts: Mapping[Cause, int], words: Mapping[Cause, tuple[str, str]], *, noun: bool) -> str:
+    """Return the counts in words: the verb is repeated only where it changes, the noun never."""
+    parts = []
+    for cause in sorted(counts, key=list(Cause).index):
+        first, later = words[cause]
+        if not parts:
+            parts.append(f"{first} {counts[cause]}" + (f" answer{'s' * (counts[cause] != 1)}" if noun else ""))
+        else:
+            parts.append(f"{later} {counts[cause]}")
+    return ", ".join(parts)
+
+
+def _find_cause(before: str, after: str, columns: Iterable[str]) -> Cause:
+    differing = set(columns)
+    if differing & set(YARDSTICK_COLUMNS):
+        return Cause.TEST
+    if not differing & {c.RESPONSE, c.RETRIEVED_CONTEXTS}:
+        return Cause.JUDGE
+    part = _part(after) if _is_lost(after) else _part(before)
+    if part is None:  # neither is a lost answer: only the ranking, or what can be told, changed
+        part = _part(after) or _part(before)
+    if part is Part.INDEX and c.RETRIEVED_CONTEXTS in differing:
+        return Cause.INDEX
+    return Cause.GENERATOR if c.RESPONSE in differing else Cause.INDEX
+
+
+def _part(name: str) -> Part | None:
+    return BY_NAME[name].part if name in BY_NAME else None
+
+
+def _is_lost(name: str) -> bool:
+    return name in BY_NAME and BY_NAME[name].is_lost
+
+
+def _is_loss(before: str, after: str) -> bool | None:
+    if UNDIAGNOSED in (before, after) or _is_lost(before) == _is_lost(after):
+        return None
+    return _is_lost(after)
+
+
+def _count(changes: Iterable[DiagnosisChange], *, is_loss: bool) -> dict[Cause, int]:
+    counts = Counter[Cause]()
+    for change in changes:
+        if change.is_loss is is_loss:
+            counts[change.cause] += change.count
+    return dict(counts)
+
+
+def _read(rows: RunRows) -> dict[str, str] | None:
+    """Return the diagnosis of each row by its name; None if the run has none."""
+    path = Path(rows.run.folder) / DIAGNOSIS
+    if not path.exists():
+        return None
+    try:
+        table = pq.read_table(path, columns=["row_id", "diagnosis"], partitioning=None)
+        found = zip(table["row_id"].to_pylist(), table["diagnosis"].to_pylist(), strict=True)
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise RunFolderError(
+            f"the diagnoses {path} cannot be read ({error}). Evaluate the source again with `assay run`, or delete the "
+            "file to compare without diagnoses."
+        ) from error
+    known = {name: name for name in BY_NAME}
+    return {rows.keys[row_id]: known.get(name, UNDIAGNOSED) for row_id, name in found if row_id in rows.keys}

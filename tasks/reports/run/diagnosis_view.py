@@ -1,0 +1,109 @@
+"""Describe the diagnosis of a run for the report and for terminals: counts of the classes, and the class of rows."""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from metric_core.diagnosis.classes import BY_NAME, UNDIAGNOSED, DiagnosisClass
+from metric_core.errors import RunFolderError
+from tasks.runs.run_folder import DIAGNOSIS
+
+_UNDIAGNOSED_MEANING = "The run has not enough verdicts to say what happened."
+_FORMS = "by a list of forms"
+_BY = {"judge": "by the judge", "forms": _FORMS}
+_BATCH_ROWS = 65_536
+
+
+def diagnosis_view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the diagnosis for the page; None for a run without one, or without any row that could be diagnosed.
+
+    Args:
+        summary: Content of summary.json.
+    """
+    entry = summary.get("diagnosis")
+    if not entry or not any(found["count"] for found in entry["classes"] if found["name"] != UNDIAGNOSED):
+        return None
+    shown = sorted(entry["classes"], key=lambda found: (found["name"] == UNDIAGNOSED, -found["count"]))
+    refusals = entry["refusals"]
+    return {
+        "classes": [_class_view(found) for found in shown if found["count"] or found["name"] != UNDIAGNOSED],
+        "names": [found["name"] for found in shown if found["count"]],
+        "reasons": list(entry["reasons"].items()),
+        "lacking": list(entry["lacking"].items()),
+        "refusals": refusals["rows"],
+        "recognized": _BY.get(refusals["recognized_by"], _FORMS),
+    }
+
+
+def diagnosis_line(summary: Mapping[str, Any]) -> str | None:
+    """Return the counts of the classes in one line for a terminal; None for a run without a diagnosis.
+
+    Args:
+        summary: Content of summary.json.
+
+    >>> classes = [{"name": "answered", "count": 9}, {"name": "unsupported", "count": 1}]
+    >>> diagnosis_line({"diagnosis": {"rows": 10, "classes": classes}})
+    'diagnosis of 10 rows: 9 answered, 1 unsupported'
+    """
+    entry = summary.get("diagnosis")
+    if not entry or all(found["count"] == 0 for found in entry["classes"] if found["name"] != UNDIAGNOSED):
+        return None
+    shown = sorted((found for found in entry["classes"] if found["count"]), key=lambda found: -found["count"])
+    counts = ", ".join(f"{found['count']:,} {found['name']}" for found in shown)
+    return f"diagnosis of {entry['rows']:,} row{'s' * (entry['rows'] != 1)}: {counts}"
+
+
+def read_row_diagnoses(folder: Path, row_ids: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Return the diagnosis of some rows by row id; empty for a run without any.
+
+    Args:
+        folder: Run folder.
+        row_ids: Ids of the rows.
+
+    Raises:
+        RunFolderError: The table of diagnoses is damaged.
+    """
+    path = folder / DIAGNOSIS
+    if not path.exists():
+        return {}
+    ids, found = pa.array(list(row_ids), pa.string()), dict[str, dict[str, Any]]()
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(_BATCH_ROWS, columns=["row_id", "diagnosis", "reason"]):
+                for row in batch.filter(pc.is_in(batch.column("row_id"), value_set=ids)).to_pylist():
+                    found[row["row_id"]] = _row_view(row)
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise RunFolderError(f"the diagnoses {path} cannot be read ({error}). Run the evaluation again.") from error
+    return found
+
+
+def _row_view(row: Mapping[str, Any]) -> dict[str, Any]:
+    known = BY_NAME.get(row["diagnosis"])
+    if known is None:
+        return {"name": UNDIAGNOSED, "tone": "none", "meaning": row["reason"] or _UNDIAGNOSED_MEANING}
+    return {"name": known.name, "tone": _tone(known), "meaning": known.meaning}
+
+
+def _class_view(found: Mapping[str, Any]) -> dict[str, Any]:
+    known: DiagnosisClass | None = BY_NAME.get(found["name"])
+    interval = found["interval"]
+    return {
+        "name": found["name"],
+        "meaning": _UNDIAGNOSED_MEANING if known is None else known.meaning,
+        "part": None if known is None else known.part,
+        "tone": "none" if known is None else _tone(known),
+        "count": found["count"],
+        "share": f"{found['share']:.1%}",
+        "interval": None if interval is None else f"{interval['low']:.1%} to {interval['high']:.1%}",
+        "width": round(100 * found["share"], 2),
+    }
+
+
+def _tone(known: DiagnosisClass) -> str:
+    if known.is_lost:
+        return "bad2"
+    return "good2" if known.part is None else "mid"

@@ -1,0 +1,105 @@
+"""Changes of the diagnoses between two runs, and their causes."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from flows.execution.gated_comparison import CompareOptions, compare_runs
+from metric_core.errors import RunFolderError
+from metric_core.records import Score
+from metric_core.stages import Stage
+from tasks.comparison.diagnosis_changes import Cause, DiagnosisChanges, describe_changes
+from tasks.comparison.run_comparison import RunComparison
+from tasks.reports.comparison.comparison_page import comparison_page
+from tasks.reports.comparison.comparison_text import comparison_markdown
+from tasks.runs.run_folder import DIAGNOSIS
+from tests.tasks import compared
+from tests.tasks.reports import folders
+
+METRICS = {"faithfulness": compared.METRICS["faithfulness"]}
+ROW = {"user_input": "Why?", "response": "So.", "retrieved_contexts": ["A."], "reference": "So."}
+OTHER_PASSAGE, OTHER_ANSWER, OTHER_TEST = {"retrieved_contexts": ["B."]}, {"response": "No."}, {"reference": "No."}
+
+
+def write_run(folder: Path, diagnoses: list[str | None], changes: list[dict[str, Any]]) -> Path:
+    samples = [{"row_id": f"row-{i}", "row_number": i, **ROW, **changed} for i, changed in enumerate(changes, start=1)]
+    scores = {sample["row_id"]: {"faithfulness": Score.scored(0.5)} for sample in samples}
+    folders.write_run(folder, scores, {Stage.SAMPLES: samples}, METRICS, {"status": "completed"})
+    table = pa.table({"row_id": [sample["row_id"] for sample in samples], "diagnosis": diagnoses})
+    pq.write_table(table, folder / DIAGNOSIS)
+    return folder
+
+
+def compare(tmp_path: Path, rows: list[tuple[str | None, str | None, dict[str, Any]]]) -> RunComparison:
+    a = write_run(tmp_path / "a", [before for before, _, _ in rows], [{} for _ in rows])
+    b = write_run(tmp_path / "b", [after for _, after, _ in rows], [changed for _, _, changed in rows])
+    return compare_runs(a, b, CompareOptions())
+
+
+def changes_of(tmp_path: Path, *rows: tuple[str | None, str | None, dict[str, Any]]) -> DiagnosisChanges:
+    found = compare(tmp_path, list(rows)).diagnosis
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("classes", "changed", "cause", "is_loss"),
+    [
+        (("answered", "passage missing"), OTHER_PASSAGE, Cause.INDEX, True),
+        (("answered", "passage missing"), OTHER_PASSAGE | OTHER_ANSWER, Cause.INDEX, True),
+        (("answered", "passage missing"), OTHER_ANSWER, Cause.GENERATOR, True),
+        (("answered", "contradicted"), OTHER_PASSAGE | OTHER_ANSWER, Cause.GENERATOR, True),
+        (("answered", "contradicted"), OTHER_PASSAGE, Cause.INDEX, True),
+        (("badly ranked", "unsupported"), OTHER_ANSWER, Cause.GENERATOR, True),
+        (("passage missing", "answered"), OTHER_PASSAGE | OTHER_ANSWER, Cause.INDEX, False),
+        (("over-refused", "answered"), OTHER_ANSWER, Cause.GENERATOR, False),
+        (("answered", "unsupported"), {}, Cause.JUDGE, True),
+        (("answered", "unsupported"), OTHER_TEST | OTHER_ANSWER, Cause.TEST, True),
+        (("answered", "badly ranked"), OTHER_PASSAGE, Cause.INDEX, None),
+        (("answered", None), OTHER_ANSWER, Cause.GENERATOR, None),
+        (("unsupported", "contradicted"), OTHER_ANSWER, Cause.GENERATOR, None),
+    ],
+)
+def test_what_changed_the_diagnosis(
+    tmp_path: Path, classes: tuple[str, str | None], changed: dict[str, Any], cause: Cause, is_loss: bool | None
+) -> None:
+    [change] = changes_of(tmp_path, (*classes, changed), ("answered", "answered", {})).changes
+    assert (change.cause, change.is_loss, change.rows) == (cause, is_loss, ("row-1",))
+
+
+def test_losses_are_counted_by_cause(tmp_path: Path) -> None:
+    lost = [("answered", "passage missing", OTHER_PASSAGE)] * 14 + [("answered", "unsupported", OTHER_ANSWER)] * 2
+    found = changes_of(tmp_path, *lost, ("over-refused", "answered", OTHER_ANSWER))
+    assert found.lost == {Cause.INDEX: 14, Cause.GENERATOR: 2}
+    assert found.is_clear
+    assert describe_changes(found) == "The index lost 14 answers, the generator 2; the generator regained 1."
+    assert (found.a["answered"], found.b["passage missing"], found.rows) == (16, 14, 17)
+
+
+def test_page_and_markdown_show_changes(tmp_path: Path) -> None:
+    comparison = compare(tmp_path, [("answered", "passage missing", OTHER_PASSAGE), ("answered", "answered", {})])
+    page, text = comparison_page(comparison), comparison_markdown(comparison)
+    assert "The index lost 1 answer." in page
+    assert 'href="#row-row-1"' in page
+    assert 'id="row-row-1"' in page
+    assert "| answered | passage missing | index | 1 | `row-1` |" in text
+
+
+def test_a_run_of_an_earlier_version_has_no_changes(tmp_path: Path) -> None:
+    a = write_run(tmp_path / "a", ["answered"], [{}])
+    b = write_run(tmp_path / "b", ["unsupported"], [OTHER_ANSWER])
+    (a / DIAGNOSIS).unlink()
+    comparison = compare_runs(a, b, CompareOptions())
+    assert comparison.diagnosis is None
+    assert "Diagnosis" not in comparison_markdown(comparison)
+    assert 'id="diagnosis"' not in comparison_page(comparison)
+
+
+def test_a_damaged_table_is_named(tmp_path: Path) -> None:
+    a, b = (write_run(tmp_path / name, ["answered"], [{}]) for name in "ab")
+    (b / DIAGNOSIS).write_bytes(b"no parquet")
+    with pytest.raises(RunFolderError, match=r"the diagnoses .*diagnosis\.parquet cannot be read"):
+        compare_runs(a, b, CompareOptions())

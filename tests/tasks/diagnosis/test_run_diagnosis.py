@@ -1,0 +1,107 @@
+"""The table of diagnoses of a run, its counts, and what the report says about it."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from metric_core.diagnosis.classes import UNDIAGNOSED
+from metric_core.records import Score
+from metric_core.registry import resolve
+from metric_core.stages import Stage
+from tasks.diagnosis.run_diagnosis import write_diagnosis
+from tasks.reports.run.diagnosis_view import diagnosis_line, diagnosis_view, read_row_diagnoses
+from tasks.reports.run.report_page import write_report
+from tasks.runs.run_folder import DIAGNOSIS, SUMMARY, RunFolder
+from tests.tasks.reports import folders
+
+METRICS = {"faithfulness": {"direction": "higher", "bounds": [0.0, 1.0]}}
+REQUESTS = [resolve("faithfulness").request()]
+
+
+def write_run(folder: Path, rows: int = 20, unsupported: int = 5) -> RunFolder:
+    """Write a run with one claim per row; the first claims have no support, and the last row declines."""
+    samples: list[dict[str, Any]] = []
+    claims: list[dict[str, Any]] = []
+    verdicts: list[dict[str, Any]] = []
+    for i in range(rows):
+        declines = i == rows - 1
+        response = "I do not know." if declines else f"Wolves sing at night, {i}."
+        samples.append(
+            {
+                "row_id": f"row-{i}",
+                "row_number": i + 1,
+                "user_input": "When?",
+                "response": response,
+                "retrieved_contexts": ["The shop opens at nine."],
+            }
+        )
+        row = {"row_id": f"row-{i}", "side": "response"}
+        if declines:
+            claims.append({**row, "status": "undefined", "reason": "no claims in the response"})
+            continue
+        claims.append({**row, "claim_id": "response:0", "text": response, "status": "answered"})
+        key = {"row_id": f"row-{i}", "kind": "support", "claim_id": "response:0", "premise": "contexts"}
+        verdicts.append({**key, "verdict": int(i >= unsupported), "status": "answered"})
+    scores = {sample["row_id"]: {"faithfulness": Score.scored(1.0)} for sample in samples}
+    tables = {Stage.SAMPLES: samples, Stage.CLAIMS: claims, Stage.VERDICTS: verdicts}
+    return RunFolder(folders.write_run(folder, scores, tables, METRICS, {"status": "completed"}))
+
+
+def counts_of(summary: dict[str, Any]) -> dict[str, int]:
+    return {found["name"]: found["count"] for found in summary["classes"] if found["count"]}
+
+
+def test_every_row_has_a_class_or_a_reason(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run")
+    summary = write_diagnosis(folder, REQUESTS, None, is_served=False)
+    table = pq.read_table(folder.path / DIAGNOSIS).to_pylist()
+    assert [row["diagnosis"] for row in table] == ["unsupported"] * 5 + ["answered"] * 14 + [None]
+    assert (table[0]["part"], table[5]["part"]) == ("generator", None)
+    assert table[-1]["reason"] == "lacks verdicts: relevance of context sentences"
+    assert [row["declines"] for row in table] == [False] * 19 + [True]
+    assert counts_of(summary) == {"unsupported": 5, "answered": 14, UNDIAGNOSED: 1}
+    assert summary["refusals"] == {"rows": 1, "recognized_by": "forms"}
+    assert summary["lacking"]["relevance of context sentences"] == 1
+
+
+def test_shares_have_intervals_which_groups_widen(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", rows=40, unsupported=20)
+    alone = write_diagnosis(folder, REQUESTS, None, is_served=False)
+    groups = {f"row-{i}": str(i // 5) for i in range(40)}
+    grouped = write_diagnosis(folder, REQUESTS, groups, is_served=False)
+    widths = []
+    for summary in (alone, grouped):
+        entry = next(found for found in summary["classes"] if found["name"] == "unsupported")
+        assert entry["share"] == 0.5
+        assert entry["interval"]["low"] < 0.5 < entry["interval"]["high"]
+        widths.append(entry["interval"]["high"] - entry["interval"]["low"])
+    assert widths[0] < widths[1]
+
+
+def test_a_run_without_judged_metrics_diagnoses_nothing(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run")
+    summary = write_diagnosis(folder, [resolve("string_similarity").request()], None, is_served=False)
+    assert counts_of(summary) == {UNDIAGNOSED: 20}
+    assert diagnosis_view({"diagnosis": summary}) is None
+    assert diagnosis_line({"diagnosis": summary}) is None
+
+
+def test_the_report_shows_the_classes_and_links_to_rows(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run")
+    summary = write_diagnosis(folder, REQUESTS, None, is_served=False)
+    folder.write_json(SUMMARY, {**folder.read_json(SUMMARY), "diagnosis": summary})
+    page = write_report(folder.path).read_text()
+    assert 'href="#diagnosis-unsupported"' in page
+    assert "<option>unsupported</option>" in page
+    assert '"diagnosis":{"name":"undiagnosed"' in page
+    line = diagnosis_line({"diagnosis": summary})
+    assert line == "diagnosis of 20 rows: 14 answered, 5 unsupported, 1 undiagnosed"
+
+
+def test_a_run_of_an_earlier_version_has_a_report_without_diagnosis(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run")
+    assert read_row_diagnoses(folder.path, ["row-0"]) == {}
+    page = write_report(folder.path).read_text()
+    assert 'id="diagnosis"' not in page
+    assert 'id="diagnosis-filter"' not in page
