@@ -158,7 +158,7 @@ _REGAINED = {
 
 def _enumerate(counts: Mapping[Cause, int], words: Mapping[Cause, tuple[str, str]], *, noun: bool) -> str:
     """Return the counts in words: the verb is repeated only where it changes, the noun never."""
-    parts = []
+    parts: list[str] = []
     for cause in sorted(counts, key=list(Cause).index):
         first, later = words[cause]
         if not parts:
