@@ -124,6 +124,15 @@ def test_figures_beside_the_charts_follow_the_pointer(open_page: OpenPage, tmp_p
     assert "Sun, 1 Mar 2026" in page.locator("#tip").inner_text()
 
 
+def test_anchor_diagnosis_and_cost_have_charts(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page(write_page(tmp_path / "history.html", 20))
+    assert page.locator("#charts h3").all_inner_texts() == ["Anchor", "Diagnosis", "Cost"]
+    rows = page.locator("#charts .chart-row.cost")
+    assert rows.nth(0).inner_text().split()[:2] == ["faithfulness", "0.710"]
+    assert rows.nth(1).inner_text().split()[:4] == ["answered", "399", "rows", "80%"]
+    assert rows.locator("path.other").count() == rows.count()
+
+
 def test_slices_are_ordered_worst_first(open_page: OpenPage, tmp_path: Path) -> None:
     page = open_page(write_page(tmp_path / "history.html", 5))
     assert page.locator("#slice-rows tr").count() == 3

@@ -113,6 +113,8 @@ def history_view(name: str, runs: Sequence[RecordedRun], incidents: Sequence[Inc
         "versions": _version_columns(runs),
         "changes": _changes(runs),
         "metrics": _metric_columns(runs),
+        "anchor": _anchor_columns(runs),
+        "diagnosis": _diagnosis_columns(runs),
         "slices": _slices(runs),
         "incidents": [_incident(incident, places) for incident in incidents],
     }
@@ -207,6 +209,31 @@ def _metric_column(key: str, found: Sequence[RecordedMetric | None]) -> dict[str
             for state in ("scored", "undefined", "failed")
         },
     }
+
+
+def _anchor_columns(runs: Sequence[RecordedRun]) -> dict[str, list[int | None]]:
+    """Return the means of the anchor rows, which move only if the judge does."""
+    found = [(run.details.get("anchor") or {}).get("metrics") or {} for run in runs]
+    columns = {
+        key: [(metrics.get(key) or {}).get("mean") for metrics in found]
+        for key in dict.fromkeys(key for metrics in reversed(found) for key in metrics)
+    }
+    return {
+        key: [None if mean is None else round(mean * SCALE) for mean in means]
+        for key, means in columns.items()
+        if any(mean is not None for mean in means)
+    }
+
+
+def _diagnosis_columns(runs: Sequence[RecordedRun]) -> dict[str, list[int | None]]:
+    """Return the number of rows in each class of the diagnosis; classes without rows are left out."""
+    found = [
+        {each["name"]: each["count"] for each in (run.details.get("diagnosis") or {}).get("classes") or ()}
+        for run in runs
+    ]
+    names = dict.fromkeys(name for classes in reversed(found) for name in classes)
+    columns = {name: [classes.get(name) for classes in found] for name in names}
+    return {name: counts for name, counts in columns.items() if any(counts)}
 
 
 def _scaled(metric: RecordedMetric | None, figure: str) -> int | None:

@@ -328,6 +328,27 @@ function costSeries() {
   ].filter((each) => each.values.some((value) => value));
 }
 
+/* Rows of each class of the diagnosis. */
+function diagnosisSeries() {
+  return Object.entries(DATA.diagnosis).map(([name, counts]) => ({ key: name, unit: "rows", values: counts, about: (p) => (counts[p] !== null && DATA.rows[p] ? percent(counts[p] / DATA.rows[p]) : "") }));
+}
+
+/* Means of the anchor rows, drawn on the scale of their own changes. */
+function anchorSeries() {
+  return Object.entries(DATA.anchor).map(([key, means]) => ({ key, unit: "", isMean: true, values: means.map((mean) => (mean === null ? null : mean / DATA.scale)) }));
+}
+
+function heading(title, text) {
+  return h("div", { class: "chart-row part" }, h("h3", {}, title), h("p", { class: "about" }, text));
+}
+
+function meanGrid(present, height) {
+  const [low, high] = [present.reduce((a, b) => Math.min(a, b)), present.reduce((a, b) => Math.max(a, b))];
+  const pad = Math.max((high - low) * 0.15, 0.005);
+  const span = { low: low - pad, high: high + pad };
+  return { ...span, ticks: niceTicks(span.low, span.high, 2), y: (value) => (value === null ? null : 6 + (height - 10) * (1 - (value - span.low) / (span.high - span.low))) };
+}
+
 function costRow(each) {
   const height = 58;
   const values = xs.map((_, i) => (DATA.ended[view.first + i] ? each.values[view.first + i] : null));
@@ -335,9 +356,9 @@ function costRow(each) {
   const node = frame(height, `${each.key} over time: at most ${shortNumber(present.reduce((a, b) => Math.max(a, b), 0))} ${each.unit}.`);
   if (present.length) {
     const most = present.reduce((a, b) => Math.max(a, b), 0) || 1;
-    const scale = { low: 0, high: most * 1.08, y: (value) => (value === null ? null : 6 + (height - 10) * (1 - value / (most * 1.08))) };
-    const ticks = niceTicks(0, most, 2).filter((tick) => tick > 0 || most < 2).slice(-2);
-    for (const tick of [0, ...ticks.filter((each_) => each_)]) {
+    const fromZero = { ticks: [0, ...niceTicks(0, most, 2).filter((tick) => tick).slice(-2)], y: (value) => (value === null ? null : 6 + (height - 10) * (1 - value / (most * 1.08))) };
+    const scale = each.isMean ? meanGrid(present, height) : fromZero;
+    for (const tick of scale.ticks) {
       const y = Math.round(scale.y(tick)) + 0.5;
       node.append(s("line", { class: "grid", x1: CHART.left, x2: width - CHART.right, y1: y, y2: y }), textAt(CHART.left - 7, y + 3.5, shortNumber(tick), "end"));
     }
@@ -350,7 +371,7 @@ function costRow(each) {
   const row = h("div", { class: "chart-row cost" }, h("div", { class: "facts-of" }, h("p", { class: "name" }, each.key), now, about), h("div", {}, node));
   const update = (p) => {
     const value = each.values[p];
-    const text = value === null ? "–" : value >= 100000 ? shortNumber(value) : Number(value).toLocaleString("en", { maximumFractionDigits: value < 100 ? 1 : 0 });
+    const text = value === null || value === undefined ? "–" : each.isMean ? decimal(value, 3) : value >= 100000 ? shortNumber(value) : Number(value).toLocaleString("en", { maximumFractionDigits: value < 100 ? 1 : 0 });
     now.replaceChildren(h("strong", {}, text), h("span", { class: "about" }, value === null ? "" : each.unit));
     about.replaceChildren(each.about && DATA.ended[p] ? each.about(p) : "");
   };
@@ -363,12 +384,19 @@ function draw() {
   width = Math.max(260, container.clientWidth - (narrow ? 0 : 244));
   xs = place();
   const lanes = laneRow();
-  const rows = [...DATA.metrics.map(metricRow), ...costSeries().map(costRow)];
+  const parts = [
+    { rows: DATA.metrics.map(metricRow) },
+    { head: heading("Anchor", "Means of fixed rows that are judged again with every run: they move only if the judge does."), rows: anchorSeries().map(costRow) },
+    { head: heading("Diagnosis", "Rows of each class: what went wrong, and where."), rows: diagnosisSeries().map(costRow) },
+    { head: heading("Cost", "Time, questions and tokens of each run."), rows: costSeries().map(costRow) },
+  ].filter((part) => part.rows.length);
+  const rows = parts.flatMap((part) => part.rows);
   const axis = frame(20, "Dates");
   axis.append(...axisTicks().map(([x, label]) => textAt(x, 14, label)));
   charts = [{ nodes: [lanes.node], update: () => {} }, ...rows];
   const tip = h("div", { class: "tip", id: "tip", hidden: true });
-  container.replaceChildren(lanes.row, ...rows.map((each) => each.row), h("div", { class: "chart-row axis-row" }, h("div"), h("div", {}, axis)), tip);
+  const shown = parts.flatMap((part) => [...(part.head ? [part.head] : []), ...part.rows.map((each) => each.row)]);
+  container.replaceChildren(lanes.row, ...shown, h("div", { class: "chart-row axis-row" }, h("div"), h("div", {}, axis)), tip);
   charts.forEach((chart) => chart.nodes.forEach((node) => listen(node)));
   lanes.node.setAttribute("tabindex", "0");
   lanes.node.setAttribute("role", "slider");

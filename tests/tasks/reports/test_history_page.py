@@ -40,6 +40,8 @@ def test_the_script_gets_a_list_per_figure() -> None:
     }
     assert data["incidents"][0]["run"] == 1
     assert len(data["metrics"]) == len(METRICS)
+    assert data["anchor"] == {"faithfulness": [7100] * 12}
+    assert data["diagnosis"]["passage missing"] == [0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 2]
 
 
 def test_changes_are_at_the_first_run_with_them() -> None:
