@@ -438,7 +438,8 @@ def _fell_by_two_points(improvements: Floats, means: Floats) -> bool:
 
 def _nightly_test(improvements: Floats, means: Floats) -> bool:
     counts = (~np.isnan(improvements)).sum(axis=1)
-    return bool((means / np.nanstd(improvements, axis=1) * np.sqrt(counts) < ndtri(0.05 / len(METRICS))).any())
+    limits = ndtri(0.05 / len(METRICS)) * np.nanstd(improvements, axis=1) / np.sqrt(counts)
+    return bool(((means < limits) & (means < 0)).any())
 
 
 def _rolling_z(improvements: Floats, means: Floats) -> bool:
@@ -504,6 +505,8 @@ def follow(world: World, drift: Drift, seed: int) -> Told:
     metric = METRICS.index(alarm.stream.metric)
     first = int(simulation.days_run[is_late][0])
     drop = simulation.drops.get(metric, np.nan)
+    if part is not None and alarm.stream.slice is None:
+        drop *= float((simulation.languages == drift.language).mean())
     return Told(
         nights,
         other,
