@@ -53,9 +53,13 @@ def test_rules_have_a_short_and_a_long_form(tmp_path: Path) -> None:
 
 def test_the_documented_gate_can_be_read(tmp_path: Path) -> None:
     text = (EXAMPLE.parents[1] / "docs" / "compare.md").read_text(encoding="utf-8")
-    [written] = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    written, sliced = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    assert [rule.slices for rule in load_gate(gate_file(tmp_path, sliced)).gate().regression] == [
+        None,
+        SliceSelection("customer"),
+    ]
     settings = load_gate(gate_file(tmp_path, written))
-    assert (len(settings.gate().absolute), settings.inconclusive) == (4, "failed")
+    assert (len(settings.gate().absolute), settings.inconclusive) == (6, "failed")
 
 
 def test_tables_may_be_repeated(tmp_path: Path) -> None:

@@ -5,7 +5,12 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+from metric_core.gates.checks import GateFacts, check_gate
+from metric_core.gates.rules import AbsoluteRule, Gate, SliceSelection, Statistic, Threshold
 from metric_core.records import Direction, Score
+from metric_core.statistics.bounded_means import BoundedMean
+from metric_core.statistics.pairs import ScoreColumns
+from metric_core.statistics.slice_comparison import compare_slices
 from metric_core.statistics.slice_summary import ColumnSummary, SlicedCells, summarize_slices
 from metric_core.statistics.slices import NO_VALUE, OTHER_VALUES, Slice, divide_rows
 
@@ -147,3 +152,37 @@ def test_the_same_rows_give_the_same_numbers_in_any_order() -> None:
         cells.add_all(order, slices)
         found.append(summarize_slices([cells], slices))
     assert found[0][0].slices[0].metrics[0].rest == found[1][0].slices[0].metrics[0].rest
+
+
+RUNS, SLICES, ROWS = 100, 10, 30
+
+
+def least_p(kind: str, seed: int) -> float:
+    """Return the least corrected p-value over slices of rows of 0 and 1 with a mean of 0.9, of which none is bad."""
+    generator = np.random.default_rng([seed, len(kind)])
+    rows = {f"{i:03}": f"s{i % SLICES}" for i in range(SLICES * ROWS)}
+    sliced = divide_rows("slice", rows)
+    a, b = ({row: Score.scored(float(generator.random() < 0.9)) for row in rows} for _ in range(2))
+    if kind == "summary":
+        cells = SlicedCells("m", Direction.HIGHER, (0.0, 1.0))
+        cells.add_all(((row, score, "") for row, score in b.items()), [sliced])
+        [column] = summarize_slices([cells], [sliced])
+        return min(one.metrics[0].rest.p for one in column.slices if one.metrics[0].rest)
+    before = a if kind == "comparison" else {}
+    columns = ScoreColumns(metric="m", direction=Direction.HIGHER, a=before, b=b, bounds=(0.0, 1.0))
+    if kind == "comparison":
+        differences = [part.comparison.difference for part in compare_slices([columns], [sliced], seed)]
+        return min(found.p_adjusted for found in differences if found and found.p_adjusted is not None)
+    rule = AbsoluteRule("m", Statistic.MEAN, Threshold(0.9), SliceSelection("slice"))
+    checks = check_gate(Gate(absolute=(rule,)), [columns], seed, GateFacts(slices=[sliced])).checks
+    return min(check.p for check in checks if check.p is not None)
+
+
+@pytest.mark.parametrize("kind", ["gate", "comparison", "summary"])
+def test_any_slice_is_called_bad_by_chance_in_at_most_5_of_100_runs(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metric_core.gates.drafts._advise_rows", lambda *_: "")
+    monkeypatch.setattr(BoundedMean.__init__, "__defaults__", ("", 499))
+    monkeypatch.setattr("gc.collect", lambda: 0)  # statsmodels collects garbage at every correction of p-values
+    least = np.array([least_p(kind, seed) for seed in range(RUNS)])
+    assert (least <= 0.05).mean() <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / RUNS)
+    assert (least / SLICES <= 0.05).mean() >= 0.12, "without the correction it would be far more"

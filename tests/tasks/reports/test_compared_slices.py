@@ -37,21 +37,22 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.fixture(scope="module")
-def found(runs: tuple[Path, Path]) -> RunComparison:
+def comparison(runs: tuple[Path, Path]) -> RunComparison:
     return compare_runs(*runs, CompareOptions(gate=GATE))
 
 
-def test_slices_of_the_run_are_compared_by_default(found: RunComparison, runs: tuple[Path, Path]) -> None:
-    assert {part.slice.column for part in found.slices} == {"topic", "customer"}
-    worse = {str(part.slice) for part in found.slices if part.comparison.verdict is ChangeOutcome.WORSE}
+def test_slices_of_the_run_are_compared_by_default(comparison: RunComparison, runs: tuple[Path, Path]) -> None:
+    assert {part.slice.column for part in comparison.slices} == {"topic", "customer"}
+    worse = {str(part.slice) for part in comparison.slices if part.comparison.verdict is ChangeOutcome.WORSE}
     assert "topic travel" in worse
     assert "topic vacation" not in worse
     own = compare_runs(*runs, CompareOptions(matching=Matching(slices=("customer",))))
     assert {part.slice.column for part in own.slices} == {"customer"}
 
 
-def test_the_worst_come_first_and_small_slices_last(found: RunComparison) -> None:
-    parts = [part for part in found.slices if part.comparison.metric == "faithfulness" and part.slice.column == "topic"]
+def test_the_worst_come_first_and_small_slices_last(comparison: RunComparison) -> None:
+    topics = [part for part in comparison.slices if part.slice.column == "topic"]
+    parts = [part for part in topics if part.comparison.metric == "faithfulness"]
     ordered = [str(part.slice) for part in worst_slices_first(parts)]
     assert ordered[0] == "topic travel"
     assert ordered[-1] == "topic returns"
@@ -59,28 +60,28 @@ def test_the_worst_come_first_and_small_slices_last(found: RunComparison) -> Non
     assert {str(part.slice) for part in parts if part.is_small} == set(ordered[-3:])
 
 
-def test_the_gate_fails_in_its_slice_and_names_what_it_leaves_out(found: RunComparison) -> None:
-    assert found.gate is not None
-    outcomes = {(check.kind.value, check.subject): check.outcome for check in found.gate.checks}
+def test_the_gate_fails_in_its_slice_and_names_what_it_leaves_out(comparison: RunComparison) -> None:
+    assert comparison.gate is not None
+    outcomes = {(check.kind.value, check.subject): check.outcome for check in comparison.gate.checks}
     assert outcomes["absolute", "faithfulness, topic travel"] is Outcome.FAILED
     assert outcomes["absolute", "faithfulness, topic vacation"] is Outcome.PASSED
     assert outcomes["regression", "faithfulness, topic travel"] is Outcome.FAILED
-    assert [sentence.split(": ", 1)[1] for sentence in found.gate.left_out] == [
+    assert [sentence.split(": ", 1)[1] for sentence in comparison.gate.left_out] == [
         "left out for too few rows: topic on-call (12), topic returns (3), no topic (20)",
         "left out for too few rows: topic returns (3)",
     ]
 
 
-def test_every_form_of_output_has_the_slices(found: RunComparison) -> None:
+def test_every_form_of_output_has_the_slices(comparison: RunComparison) -> None:
     console = Console(width=130, record=True, file=None)
     with console.capture() as captured:
-        print_comparison(console, found, 3)
-    assert found.gate is not None
+        print_comparison(console, comparison, 3)
+    assert comparison.gate is not None
     texts = [
         captured.get(),
-        comparison_markdown(found),
-        comparison_page(found),
-        gate_junit_xml(found.gate, "run"),
+        comparison_markdown(comparison),
+        comparison_page(comparison),
+        gate_junit_xml(comparison.gate, "run"),
     ]
     for text in texts:
         assert "travel" in text
@@ -93,19 +94,19 @@ def test_every_form_of_output_has_the_slices(found: RunComparison) -> None:
     assert "`customer <b>Caro</b>`" in texts[1]  # in a code span markup has no effect
 
 
-def test_json_and_table_have_a_row_per_slice_and_metric(found: RunComparison) -> None:
-    content = comparison_to_dict(found)
+def test_json_and_table_have_a_row_per_slice_and_metric(comparison: RunComparison) -> None:
+    content = comparison_to_dict(comparison)
     assert content["slices"][0]["slice"] == {"column": "topic", "value": "vacation"}
-    table = ComparisonResult(found).slices().to_pylist()
+    table = ComparisonResult(comparison).slices().to_pylist()
     assert len(table) == len(content["slices"]) == 11 * len(sliced.METRICS)
     assert {"column", "value", "metric", "a", "b", "difference", "low", "high", "p", "rows", "outcome"} <= set(table[0])
 
 
 def test_a_comparison_without_slices_says_nothing_of_them(runs: tuple[Path, Path], tmp_path: Path) -> None:
     plain = sliced.write_run(tmp_path / "plain", seed=2, config={})
-    found = compare_runs(runs[0], plain, CompareOptions())
-    assert found.slices == ()
-    assert "Slices" not in comparison_page(found) + comparison_markdown(found)
+    whole = compare_runs(runs[0], plain, CompareOptions())
+    assert whole.slices == ()
+    assert "Slices" not in comparison_page(whole) + comparison_markdown(whole)
 
 
 def test_one_run_alone_is_checked_slice_by_slice(runs: tuple[Path, Path]) -> None:
