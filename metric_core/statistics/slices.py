@@ -18,6 +18,8 @@ NO_VALUE = "(no value)"
 OTHER_VALUES = "(other values)"
 """Value of the slice of rows whose values are too rare to be slices of their own."""
 
+_LONGEST = 80
+"""Maximum number of characters of a value in words."""
 SMALL_SLICE = 30
 """Number of rows below which a slice is called small: its mean can be far from the truth."""
 
@@ -35,14 +37,17 @@ class Slice:
     value: str
 
     def __str__(self) -> str:
-        """Return the slice in words.
+        """Return the slice in words, in one line; a long value is cut.
 
         >>> str(Slice("topic", "travel")), str(Slice("topic", NO_VALUE))
         ('topic travel', 'no topic')
         """
         if self.value == NO_VALUE:
             return f"no {self.column}"
-        return f"other values of {self.column}" if self.value == OTHER_VALUES else f"{self.column} {self.value}"
+        if self.value == OTHER_VALUES:
+            return f"other values of {self.column}"
+        value = " ".join(self.value.split())
+        return f"{self.column} {value if len(value) <= _LONGEST else f'{value[:_LONGEST]}…'}"
 
 
 @dataclass(frozen=True)

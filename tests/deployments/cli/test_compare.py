@@ -184,3 +184,16 @@ def test_a_page_of_one_run_is_refused(assay: Assay, runs: Sequence[str]) -> None
 
 def test_folder_without_a_run_has_its_exit_code(assay: Assay, runs: Sequence[str], tmp_path: Path) -> None:
     assert assay("compare", str(tmp_path / "nowhere"), runs[0]).code == 5
+
+
+def test_slices_are_columns_that_can_be_repeated(assay: Assay, runs: Sequence[str], gate: Write) -> None:
+    once = assay("compare", *runs[:2], "--json", "--slice", "topic,user_input", "--slice", "topic")
+    content = json.loads(once.out)
+    assert {part["slice"]["column"] for part in content["slices"]} == {"topic", "user_input"}
+    file = gate('absolute = ["faithfulness >= 0.01 for each topic"]\nmin_rows = 2\nsmall_slices = "skip"')
+    done = assay("compare", runs[0], "--gate", file)
+    assert (done.code, done.out.splitlines()[-1]) == (11, "gate inconclusive")
+    assert "every slice of topic has too few rows" in done.out  # four rows are too few for an interval
+    wrong = assay("compare", *runs[:2], "--slice", "topics")
+    assert wrong.code == 2
+    assert "rows cannot be sliced by topics: there is no column 'topics'" in wrong.err

@@ -60,6 +60,12 @@ def test_of_equally_frequent_values_the_first_in_the_alphabet_are_kept() -> None
         assert set(sliced.sizes) == {"a", "b", OTHER_VALUES}
 
 
+def test_a_slice_is_named_in_one_short_line() -> None:
+    assert str(Slice("topic", "a\nb")) == "topic a b"
+    assert str(Slice("topic", "x" * 500)) == f"topic {'x' * 80}…"
+    assert str(Slice("topic", OTHER_VALUES)) == "other values of topic"
+
+
 def test_data_that_hold_the_reserved_words_belong_to_these_slices() -> None:
     sliced = divide_rows("topic", {"a": NO_VALUE, "b": None, "c": "x"})
     assert sliced.sizes == {"x": 1, NO_VALUE: 2}
