@@ -262,9 +262,22 @@ def write_hostile_run(folder: Path) -> Path:
     """Write a run of four rows with every kind of evidence and with texts that attack the page."""
     scores = {row_id: {"nv_accuracy": _NEEDS_MODEL, **cells} for row_id, cells in SCORES.items()}
     bad_rows = [{"number": 3, "column": ATTACK, "problem": ATTACK}]
-    return write_run(
-        folder, scores, STAGES, METRICS, {"bad_rows": bad_rows, "rows_read": 5, "warnings": [ATTACK, UNBROKEN]}
-    )
+    figures = {"kappa": {"value": 0.6, "low": 0.4, "high": 0.8}}
+    means = {"mean": 0.5, "low": 0.4, "high": 0.6, "scored": 4, "undefined": 0, "failed": 0}
+    anchor = {
+        "source": f"data/{ATTACK}",
+        "folder": "anchor",
+        "rows": 4,
+        "usage": {"questions": 8, "asked": 8},
+        "metrics": {ATTACK: {**means, "mean": None, "low": None, "high": None}, "faithfulness": means},
+        "left_out": {ATTACK: [UNBROKEN]},
+        "agreement": {
+            ATTACK: {"label": ATTACK, "reason": ATTACK},
+            "faithfulness": {"label": "x", "compared": 4, "figures": figures},
+        },
+    }
+    more = {"bad_rows": bad_rows, "rows_read": 5, "warnings": [ATTACK, UNBROKEN], "anchor": anchor}
+    return write_run(folder, scores, STAGES, METRICS, more)
 
 
 def write_large_run(folder: Path, rows: int, text: str = "Why?") -> Path:

@@ -1,0 +1,72 @@
+"""The anchor in a report and on a terminal."""
+
+from typing import Any
+
+import pytest
+
+from tasks.reports.run.anchor_view import anchor_line, anchor_view
+
+
+def entry(**more: Any) -> dict[str, Any]:
+    """Return run.json with an anchor of one metric."""
+    means = {"mean": 0.5, "low": 0.4, "high": 0.6, "scored": 68, "undefined": 1, "failed": 0}
+    anchor = {
+        "source": "data/anchor.jsonl",
+        "folder": "anchor",
+        "rows": 69,
+        "usage": {"questions": 40, "asked": 0},
+        "metrics": {"faithfulness": means},
+        "left_out": {},
+        "agreement": {},
+    }
+    return {"anchor": anchor | more}
+
+
+def agreement_with(**more: Any) -> dict[str, Any]:
+    """Return the agreement of a judge with 69 labels."""
+    return {"agreement": {"faithfulness": {"label": "faithful", "compared": 69, "figures": {}, **more}}}
+
+
+FIGURE = {"value": 0.61, "low": 0.4, "high": 0.8}
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        ({}, "anchor: 69 rows of anchor.jsonl. All 40 answers were cached."),
+        (
+            {"usage": {"questions": 40, "asked": 40}, "rows": 1},
+            "anchor: 1 row of anchor.jsonl. All 40 questions were asked: this judge had not seen the anchor.",
+        ),
+        ({"usage": {"questions": 0, "asked": 0}}, "anchor: 69 rows of anchor.jsonl."),
+        (
+            agreement_with(figures={"kappa": FIGURE}),
+            (
+                "anchor: 69 rows of anchor.jsonl. All 40 answers were cached. Agreement with its labels: faithfulness: "
+                "Cohen's kappa at the best threshold 0.610 (0.400 to 0.800), 69 rows."
+            ),
+        ),
+        (
+            agreement_with(),
+            (
+                "anchor: 69 rows of anchor.jsonl. All 40 answers were cached. Agreement with its labels: faithfulness: "
+                "not determined by 69 rows."
+            ),
+        ),
+        ({"reason": "the judge is lost"}, "anchor: no scores of anchor.jsonl"),
+    ],
+)
+def test_a_line_says_what_the_anchor_cost_and_how_its_labels_agree(more: dict[str, Any], line: str) -> None:
+    assert anchor_line(entry(**more)) == line
+
+
+def test_labels_that_cannot_be_used_say_why() -> None:
+    view = anchor_view(entry(**agreement_with(reason="all 69 labels are the same")))
+
+    assert view is not None
+    assert view["metrics"][0]["agreement"] == "all 69 labels are the same"
+
+
+def test_a_run_without_an_anchor_has_none() -> None:
+    assert anchor_view({}) is None
+    assert anchor_line({}) is None
