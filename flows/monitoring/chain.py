@@ -136,6 +136,7 @@ class _Chain:
                 accepted=accepted,
                 message=message,
                 incidents=incidents,
+                diagnosis=judged.diagnosis,
                 baselines=self.config.deploy.baselines,
             )
         )
@@ -177,6 +178,8 @@ class _Chain:
         if self.watched.index or any(incident.kind == "gate" for incident in incidents.opened):
             worse += (sentence for sentence in judged.refusals() if self.watched.index and sentence not in worse)
             worse += judged.worse_metrics()
+        if worse and judged.diagnosis is not None:
+            worse.append(judged.diagnosis)
         return Alert(
             name=self.watched.name,
             index=self.watched.index,

@@ -10,6 +10,7 @@ from flows.execution.gated_comparison import CompareOptions, apply_gate, compare
 from metric_core.errors import AssayError, NotComparableError
 from metric_core.gates.rules import Check, GateResult, Outcome
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison
+from tasks.comparison.diagnosis_changes import describe_changes
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching
 from tasks.reports.comparison.comparison_words import describe_size, format_interval, numbers, title
@@ -60,6 +61,12 @@ class Judged:
         for metric in self.comparison.metrics if self.comparison is not None else ():
             if metric.verdict is ChangeOutcome.WORSE:
                 yield describe_change(metric)
+
+    @property
+    def diagnosis(self) -> str | None:
+        """Sentence on the answers lost since the baseline; None if none was lost, or nothing was compared."""
+        changes = None if self.comparison is None else self.comparison.diagnosis
+        return None if changes is None or not changes.lost else describe_changes(changes)
 
     def refusals(self) -> Iterator[str]:
         """Yield a sentence for each check that did not pass."""

@@ -25,7 +25,7 @@ CLEAR = 0.05
 
 
 class Cause(StrEnum):
-    """What changed the diagnosis of a row."""
+    """The cause of a change of a diagnosis: a part of the system, the judge, or the test itself."""
 
     INDEX = "index"
     GENERATOR = "generator"
@@ -40,7 +40,7 @@ class DiagnosisChange:
     Args:
         before: Diagnosis in the first run, or "undiagnosed".
         after: Diagnosis in the second run, or "undiagnosed".
-        cause: What changed it.
+        cause: Part of the system, judge or test that the change is due to.
         count: Number of rows.
         rows: Names of the first of them.
         is_loss: True if good answers were lost, False if they were regained, None for neither.

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from flows.execution.gated_comparison import CompareOptions, compare_runs
+from flows.monitoring.gating import Judged
 from metric_core.errors import RunFolderError
 from metric_core.records import Score
 from metric_core.stages import Stage
@@ -77,6 +78,14 @@ def test_losses_are_counted_by_cause(tmp_path: Path) -> None:
     assert found.is_clear
     assert describe_changes(found) == "The index lost 14 answers, the generator 2; the generator regained 1."
     assert (found.a["answered"], found.b["passage missing"], found.rows) == (16, 14, 17)
+
+
+def test_a_monitored_run_tells_of_lost_answers_only(tmp_path: Path) -> None:
+    lost = Judged(comparison=compare(tmp_path / "lost", [("answered", "passage missing", OTHER_PASSAGE)]))
+    assert lost.diagnosis == "The index lost 1 answer. So few changes may be chance."
+    regained = Judged(comparison=compare(tmp_path / "regained", [("over-refused", "answered", OTHER_ANSWER)]))
+    assert regained.diagnosis is None
+    assert Judged().diagnosis is None
 
 
 def test_page_and_markdown_show_changes(tmp_path: Path) -> None:
