@@ -115,7 +115,9 @@ class BoundedMean:
     def interval(self, level: float = LEVEL) -> Interval:
         """Return the interval of the mean.
 
-        If all values lie at one bound, the interval ends there, and its other end is the limit at this level.
+        If all values lie at one bound, the interval ends there, and its other end is the limit at this level. If all
+        but one do, it ends there, too (the modified interval of Jeffreys; Brown, Cai and DasGupta 2001): otherwise 4
+        of 5 would exclude a true mean of 0.98.
 
         Args:
             level: Confidence level, in (0, 1).
@@ -124,6 +126,10 @@ class BoundedMean:
         >>> interval = ones.interval()
         >>> round(interval.low, 3), interval.high
         (0.905, 1.0)
+        >>> four_of_five = Units.from_values(np.array([1.0, 1, 1, 1, 0]))
+        >>> interval = BoundedMean(four_of_five, Bounds(0.0, 1.0), seed=1).interval()
+        >>> round(interval.low, 3), interval.high
+        (0.371, 1.0)
         """
         if self._are_all_at(self.bounds.high):
             return Interval(self.limit_below(level), self.bounds.high)
@@ -131,7 +137,9 @@ class BoundedMean:
             return Interval(self.bounds.low, self.limit_above(level))
         tails = ((1 - level) / 2, (1 + level) / 2)
         if self._ends is not None:
-            return Interval(*(self._exact_quantile(self._ends, 0.5, 0.5, tail) for tail in tails))
+            low, high = (self._exact_quantile(self._ends, 0.5, 0.5, tail) for tail in tails)
+            at_low, at_high = self._ends
+            return Interval(self.bounds.low if at_high == 1 else low, self.bounds.high if at_low == 1 else high)
         low, high = np.quantile(self._with_both_ends, tails)
         return Interval(float(low), float(high))
 

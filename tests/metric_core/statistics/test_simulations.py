@@ -57,7 +57,7 @@ def coverage(world: World, size: int, bounds: Bounds) -> float:
 @pytest.mark.parametrize("size", [5, 20, 100])
 def test_an_interval_holds_the_true_mean_in_95_of_100_runs(world: World, size: int) -> None:
     # Few rows of 0 and 1 have few possible intervals, which cannot all hold equally often.
-    assert coverage(world, size, SCORE) >= (0.88 if world.is_discrete and size == 5 else 0.915)
+    assert coverage(world, size, SCORE) >= (0.9 if world.is_discrete and size == 5 else 0.915)
 
 
 @pytest.mark.parametrize("world", MIDDLING, ids=names)
