@@ -72,12 +72,11 @@ class MissedRuns:
         return OutcomeIncident(key=KEY, kind="missed", sentence=self.sentence, since=self.dates[0], run_id=run_id)
 
 
-def find_missed_runs(runs: Sequence[RecordedRun], now: datetime | None = None) -> MissedRuns | None:
+def find_missed_runs(runs: Sequence[RecordedRun]) -> MissedRuns | None:
     """Return the runs of this flow run's schedule that were due since the last run and did not run.
 
     Args:
         runs: Runs of the evaluation in the history, oldest first; that of this flow run is passed over.
-        now: Time up to which runs were due, by default the present.
 
     Returns:
         The missed runs; None if there are none, if this run was not scheduled, or if no scheduled run came before it.
@@ -96,7 +95,8 @@ def find_missed_runs(runs: Sequence[RecordedRun], now: datetime | None = None) -
     if not before:
         return None
     schedules = [each.schedule for each in deployment.schedules if each.active]
-    return missed_between(schedules, max(before), now or datetime.now(UTC))
+    # A run that was due while this one went on is not missed, but the next.
+    return missed_between(schedules, max(before), run.start_time or datetime.now(UTC))
 
 
 def missed_between(schedules: Sequence[Any], since: datetime, until: datetime) -> MissedRuns | None:
