@@ -232,7 +232,8 @@ def prepare(request: CalibrationRequest) -> Ready:
         )
     options = narrow(config, SourceOptions)
     data = _read_data(request)
-    config = config.model_copy(update={"calibration": "none", "explain": "none", "baseline": None})
+    changes = {"calibration": "none", "explain": "none", "baseline": None, "anchor": None}
+    config = config.model_copy(update=changes)
     if request.metric is not None:
         config = config.model_copy(update={"metrics": (request.metric,)})
     requested = config.requests() or default_suite(available_columns(config.source, options))
