@@ -5,7 +5,6 @@ all deployments, and a sixth field means seconds.
 """
 
 import asyncio
-import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -15,16 +14,14 @@ from prefect.client.schemas.schedules import CronSchedule as ClientCronSchedule
 from prefect.client.schemas.schedules import IntervalSchedule
 from prefect.server.schemas.schedules import CronSchedule
 
+from flows.config.deploy_options import parse_interval
 from metric_core.errors import ConfigError
 
 _FIELDS = 5
 _DATES = 400
 """Dates that are looked at to find how far apart those of a schedule are: a year of nights."""
-_MOST = 10**6
 
 
-_INTERVAL = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?")
-_SHORTEST, _LONGEST = timedelta(minutes=1), timedelta(days=366)
 _ANCHOR = datetime(2026, 1, 1, tzinfo=UTC)
 """Time from which intervals are counted; fixed, so that deploying again moves no run."""
 
@@ -56,7 +53,7 @@ def schedule_of(cron: str | None, interval: str | None, timezone: str) -> Schedu
         ConfigError: The schedule is invalid.
     """
     if interval is not None:
-        return parse_interval(interval, timezone)
+        return interval_schedule(interval, timezone)
     return None if cron is None else parse_schedule(cron, timezone)
 
 
@@ -69,7 +66,7 @@ def prefect_schedule(schedule: Schedule) -> ClientCronSchedule | IntervalSchedul
 def describe_schedule(schedule: object) -> str:
     """Return a schedule of Prefect's client in words; empty for a kind that `assay deploy` does not make.
 
-    >>> describe_schedule(prefect_schedule(parse_interval("1h30m", "UTC")))
+    >>> describe_schedule(prefect_schedule(interval_schedule("1h30m", "UTC")))
     'every 1:30:00 UTC'
     >>> describe_schedule(prefect_schedule(parse_schedule("0 6 * * *", "UTC")))
     'cron 0 6 * * * UTC'
@@ -79,7 +76,7 @@ def describe_schedule(schedule: object) -> str:
     return f"every {schedule.interval} {schedule.timezone}" if isinstance(schedule, IntervalSchedule) else ""
 
 
-def parse_interval(interval: str, timezone: str) -> IntervalTable:
+def interval_schedule(interval: str, timezone: str) -> IntervalTable:
     """Return the schedule of an interval.
 
     Args:
@@ -89,20 +86,13 @@ def parse_interval(interval: str, timezone: str) -> IntervalTable:
     Raises:
         ConfigError: The interval or the time zone is invalid.
 
-    >>> parse_interval("4h", "UTC")["interval"]
+    >>> interval_schedule("4h", "UTC")["interval"]
     14400.0
     """
-    match = _INTERVAL.fullmatch(interval)
-    days, hours, minutes = (int(number or 0) for number in (match.groups() if match else (0, 0, 0)))
-    if match is None or max(days, hours, minutes) > _MOST:
-        length = timedelta()
-    else:
-        length = timedelta(days=days, hours=hours, minutes=minutes)
-    if not _SHORTEST <= length <= _LONGEST:
-        raise ConfigError(
-            "an interval must be days, hours and minutes, such as 30m, 4h, 1d or 1h30m, between a minute and 366 days, "
-            f"got {interval!r}"
-        )
+    try:
+        length = parse_interval(interval)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
     table = IntervalTable(interval=length.total_seconds(), anchor_date=_ANCHOR.isoformat(), timezone=timezone)
     try:
         prefect_schedule(table)

@@ -8,8 +8,9 @@ and stays it until a person accepts another: a baseline that moves each night hi
 `deploy.accept = "passed"` each run that passes becomes the baseline.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -21,16 +22,21 @@ from flows.compare import ARTIFACT
 from flows.config.deploy_options import default_gate
 from flows.config.gate_file import GateSettings
 from flows.config.run_config import RunConfig
+from flows.execution.gated_comparison import CompareOptions, compare_runs
 from flows.execution.history_record import record_in_history
 from flows.execution.run_subject import RunSubject
 from flows.monitoring.alerts import Alert, link_to, send
-from flows.monitoring.gating import Judged, find_gate_incidents, judge_run
+from flows.monitoring.gating import Judged, describe_change, describe_unlike, find_gate_incidents, judge_run
 from flows.monitoring.incidents import IncidentBook, change_incidents
+from flows.monitoring.night_alarms import NightAlarms, find_alarms
 from flows.monitoring.night_checks import find_night_incidents
 from flows.monitoring.watched import Watched
 from metric_core.errors import AssayError
+from metric_core.statistics.comparison import ChangeOutcome
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching
+from tasks.history.catalogue import Catalogue
+from tasks.history.recorded_run import RecordedRun
 from tasks.reports.comparison.comparison_page import comparison_page
 from tasks.reports.comparison.comparison_text import comparison_markdown
 from tasks.runs.baselines import Baseline, Baselines
@@ -40,6 +46,8 @@ from tasks.runs.run_folder import COMPARISON, REPORT
 
 Verdict: TypeAlias = Literal["accepted", "passed", "inconclusive", "failed", "worse", "superseded"]
 
+_RUNS_READ = 366 * 24
+"""Runs of the history that are looked at: a year of hourly ones."""
 _BAD: tuple[Verdict, ...] = ("failed", "inconclusive", "worse")
 
 
@@ -105,13 +113,16 @@ class _Chain:
         Args:
             before: Baseline of the run; None if it has none.
         """
-        judged = self._judge(before)
-        book, run_id = IncidentBook(self.config.history, self.watched.name), FinishedRun(self.folder).run_id
+        runs, run_id = self._read_runs(), FinishedRun(self.folder).run_id
+        judged, alarms = self._judge(before), self._find_alarms(before, runs)
+        book = IncidentBook(self.config.history, self.watched.name)
         known = book.read()
         of_gate = find_gate_incidents(judged, [incident.key for incident in known], run_id)
-        found = (*of_gate.found, *find_night_incidents(self.config, self.watched, self.folder, run_id))
-        incidents = change_incidents(known, found, lambda incident: _is_over(incident, judged), of_gate.replaced)
-        verdict = _decide(judged)
+        of_night = find_night_incidents(self.config, self.watched, self.folder, run_id)
+        found = (*of_gate.found, *alarms.incidents(run_id), *of_night)
+        is_over = partial(_is_over, judged, alarms)
+        incidents = change_incidents(known, found, is_over, of_gate.replaced)
+        verdict = _decide(judged, alarms)
         wants_acceptance = verdict == "passed" and (self.watched.index or self.config.deploy.accept == "passed")
         accepted = False
         if before is None or wants_acceptance:
@@ -119,29 +130,62 @@ class _Chain:
             if not accepted:
                 return _report_superseded(self.watched, self.store.current(self.watched.key), self.folder)
             verdict = "accepted" if verdict == "passed" else verdict
-        alert = self._alert(judged, verdict, incidents, before)
+        seen = _Seen(judged, alarms, incidents)
+        alert = self._alert(seen, verdict, before)
         must_tell = bool(incidents.opened or incidents.recovered or (self.watched.index and verdict in _BAD))
         told = not must_tell or send(alert, self.config.deploy.alerts).is_received
         book.write(incidents, of_gate.replaced, run_id, told=told)
         message = alert.text if verdict in _BAD else self._praise(verdict, judged, before)
-        self._record(
-            Outcome(
-                name=self.watched.name,
-                trigger=self.watched.trigger,
-                index=self.watched.index,
-                version=self.watched.version,
-                baseline=None if before is None else self._describe(before),
-                gate=judged.gate,
-                checks=judged.checks,
-                accepted=accepted,
-                message=message,
-                incidents=incidents,
-                diagnosis=judged.diagnosis,
-                baselines=self.config.deploy.baselines,
-            )
+        outcome = Outcome(
+            name=self.watched.name,
+            trigger=self.watched.trigger,
+            index=self.watched.index,
+            version=self.watched.version,
+            baseline=None if before is None else self._describe(before),
+            gate=judged.gate,
+            checks=judged.checks,
+            alarms=alarms.alarms,
+            alarm_state=alarms.state,
+            changes=alarms.changes,
+            diagnosis=judged.diagnosis,
+            since_last=self._compare_with_last(runs, before),
+            accepted=accepted,
+            message=message,
+            incidents=incidents,
+            baselines=self.config.deploy.baselines,
         )
+        self._record(outcome)
         version = None if before is None else before.version
         return ChainResult(verdict=verdict, message=message, folder=self.folder, baseline=version)
+
+    def _read_runs(self) -> list[RecordedRun]:
+        """Return the monitored runs before this one, oldest first; none if the history cannot be read."""
+        own = FinishedRun(self.folder).run_id
+        try:
+            recorded = Catalogue(self.config.history).runs(self.watched.name, last=_RUNS_READ)
+        except AssayError as error:
+            get_run_logger().warning("alarms need the nights before, which are not known: %s", error)
+            return []
+        return [run for run in recorded if run.run_id != own and run.outcome is not None and run.status == "completed"]
+
+    def _find_alarms(self, before: Baseline | None, runs: Sequence[RecordedRun]) -> NightAlarms:
+        """Look for metrics that have become worse than the baseline; versions of an index are gated one by one."""
+        baseline, _ = _find_folder(self.store, before)
+        if baseline is None or self.watched.index:
+            return NightAlarms()
+        return find_alarms(self.config, baseline, self.folder, runs)
+
+    def _compare_with_last(self, runs: Sequence[RecordedRun], before: Baseline | None) -> tuple[str, ...]:
+        """Return sentences on the metrics that differ significantly from those of the run before."""
+        if not runs or before is None or self.watched.index or runs[-1].folder == before.folder:
+            return ()
+        options = CompareOptions(matching=Matching(self.config.deploy.match))
+        try:
+            compared = compare_runs(Path(runs[-1].folder), self.folder, options)
+        except AssayError:  # it was pruned, or has other rows
+            return ()
+        moved = (ChangeOutcome.WORSE, ChangeOutcome.BETTER)
+        return tuple(describe_change(metric) for metric in compared.metrics if metric.verdict in moved)
 
     def _judge(self, before: Baseline | None) -> Judged:
         """Compare the run with its baseline by the gate, and write the comparison page to the run folder."""
@@ -150,6 +194,8 @@ class _Chain:
         baseline, obstacle = _find_folder(self.store, before)
         matching = Matching(match=self.config.deploy.match)
         judged = judge_run(self._gate(), baseline, self.folder, matching)
+        if obstacle is None and judged.obstacle is None and judged.comparison is not None and not self.watched.index:
+            obstacle = describe_unlike(judged.comparison.not_alike, self.folder)
         if obstacle is not None:
             judged = judged.with_obstacle(obstacle)
         if judged.comparison is not None and judged.is_compared:
@@ -172,12 +218,16 @@ class _Chain:
         about = subject.describe("Compared with its baseline")
         create_markdown_artifact(text, key=subject.key(ARTIFACT), description=about)
 
-    def _alert(self, judged: Judged, verdict: Verdict, incidents: OutcomeIncidents, before: Baseline | None) -> Alert:
+    def _alert(self, seen: "_Seen", verdict: Verdict, before: Baseline | None) -> Alert:
+        judged, incidents = seen.judged, seen.incidents
         page = COMPARISON if judged.is_compared else REPORT
         worse = [incident.sentence for incident in incidents.opened]
+        if self.watched.index:
+            worse += (sentence for sentence in judged.refusals() if sentence not in worse)
         if self.watched.index or any(incident.kind == "gate" for incident in incidents.opened):
-            worse += (sentence for sentence in judged.refusals() if self.watched.index and sentence not in worse)
             worse += judged.worse_metrics()
+        if incidents.opened:
+            worse += seen.alarms.changes
         if worse and judged.diagnosis is not None:
             worse.append(judged.diagnosis)
         return Alert(
@@ -218,6 +268,21 @@ class _Chain:
             get_run_logger().warning(warning)
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Everything that is wrong with a run.
+
+    Args:
+        judged: The run, compared with its baseline and checked against the gate.
+        alarms: Alarms of the sequential tests.
+        incidents: Changes of the incidents.
+    """
+
+    judged: Judged
+    alarms: NightAlarms
+    incidents: OutcomeIncidents
+
+
 def _find_folder(store: Baselines, baseline: Baseline | None) -> tuple[Path | None, str | None]:
     """Return the run folder of a baseline on this machine, and why there is none although there is a baseline."""
     if baseline is None:
@@ -245,18 +310,20 @@ def _name_version(watched: Watched, baseline: Baseline) -> str:
     return f"version {baseline.version}" if watched.index else f"the run of {baseline.version}"
 
 
-def _decide(judged: Judged) -> Verdict:
+def _decide(judged: Judged, alarms: NightAlarms) -> Verdict:
     """Return the verdict about a run before it is accepted."""
-    if judged.gate in ("failed", "inconclusive"):
-        return judged.gate
-    return "inconclusive" if judged.obstacle is not None else "passed"
+    if judged.gate == "failed":
+        return "failed"
+    if alarms.alarms:
+        return "worse"
+    return "inconclusive" if judged.gate == "inconclusive" or judged.obstacle is not None else "passed"
 
 
-def _is_over(incident: OutcomeIncident, judged: Judged) -> bool:
+def _is_over(judged: Judged, alarms: NightAlarms, incident: OutcomeIncident) -> bool:
     """Return whether an incident that a finished run did not find is over."""
     if incident.kind == "gate" and judged.obstacle is not None:
         return incident.key in judged.passed_keys  # other rules could not be applied
-    return True
+    return incident.kind != "alarm" or alarms.obstacle is None
 
 
 def _outcome_of_alert(

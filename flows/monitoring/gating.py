@@ -1,6 +1,6 @@
 """Compare a monitored run with its baseline, and apply the gate as far as the two runs can be compared."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,12 +29,14 @@ class Judged:
         gate: Outcome of the gate; None without one.
         result: Checks of the gate; None if none was applied.
         obstacle: Reason why the run cannot be compared with its baseline; None if it can.
+        may_be_undecided: True if the gate passes although rules cannot be decided.
     """
 
     comparison: RunComparison | None = None
     gate: GateOutcome | None = None
     result: GateResult | None = None
     obstacle: str | None = None
+    may_be_undecided: bool = False
 
     @property
     def is_compared(self) -> bool:
@@ -100,6 +102,13 @@ def judge_run(gate: GateSettings | None, baseline: Path | None, folder: Path, ma
         folder: Run folder of the run.
         matching: Matching and grouping of the rows.
     """
+    judged = _judge(gate, baseline, folder, matching)
+    if gate is None or gate.inconclusive != "passed" or judged.result is None:
+        return judged
+    return replace(judged, may_be_undecided=judged.result.is_trusted)
+
+
+def _judge(gate: GateSettings | None, baseline: Path | None, folder: Path, matching: Matching) -> Judged:
     if baseline is None:
         return _judge_alone(gate, folder, matching)
     try:
@@ -127,7 +136,7 @@ def find_gate_incidents(judged: Judged, open_keys: Collection[str], run_id: str)
     now = datetime.now(UTC)
     for check in judged.result.checks if judged.result is not None else ():
         failed, undecided = _incident_keys(check)
-        if check.outcome is Outcome.PASSED or (judged.gate == "passed" and check.outcome is Outcome.INCONCLUSIVE):
+        if check.outcome is Outcome.PASSED or (judged.may_be_undecided and check.outcome is Outcome.INCONCLUSIVE):
             if check.outcome is Outcome.INCONCLUSIVE and failed in open_keys:
                 found.append(_incident(failed, "gate", _describe_check(check), now, run_id))
             continue
@@ -147,6 +156,21 @@ def describe_change(metric: MetricComparison) -> str:
     return f"{title(metric)}: from {before} to {after} ({change}, {interval}), over {describe_size(metric)}"
 
 
+def describe_unlike(reasons: Sequence[str], folder: Path) -> str | None:
+    """Return a sentence on why a run is not like for like with its baseline; None if it is.
+
+    Args:
+        reasons: Differences of the two runs.
+        folder: Run folder of the run.
+    """
+    if not reasons:
+        return None
+    return (
+        f"the run cannot be compared with its baseline like for like ({'; '.join(reasons)}). Restore this, or accept "
+        f"the run as the new baseline: assay accept {folder}"
+    )
+
+
 def _judge_alone(gate: GateSettings | None, folder: Path, matching: Matching) -> Judged:
     """Check a run by the rules that need no baseline."""
     rules = _without_baseline(gate)
@@ -163,11 +187,7 @@ def _judge_unlike(
     """Compare runs that are not like for like, and check the second by the rules that need no baseline."""
     alone = _judge_alone(gate, folders[1], matching)
     compared = compare_runs(*folders, CompareOptions(matching=matching))
-    listed = "; ".join(error.reasons)
-    obstacle = (
-        f"the run cannot be compared with its baseline like for like ({listed}), so no rule about the baseline was "
-        f"applied. Restore this, or accept the run as the new baseline: assay accept {folders[1]}"
-    )
+    obstacle = describe_unlike(error.reasons, folders[1])
     return Judged(comparison=compared, gate=_at_best_inconclusive(alone.gate), result=alone.result, obstacle=obstacle)
 
 

@@ -136,6 +136,7 @@ class Outcome(_Part):
         alarms: Alarms of the sequential tests.
         alarm_state: Sums of the sequential tests over this run and those before it, as JSON.
         changes: Sentences on what changed in the system, the judge or the data since the baseline.
+        since_last: Sentences on metrics that differ significantly from those of the run before, which is no alarm.
         diagnosis: Sentence on which rows became worse, and where in the pipeline.
         accepted: True if the run became the baseline.
         message: The outcome in words.
@@ -154,6 +155,7 @@ class Outcome(_Part):
     alarms: tuple[OutcomeAlarm, ...] = ()
     alarm_state: dict[str, Any] = Field(default_factory=dict)
     changes: tuple[str, ...] = ()
+    since_last: tuple[str, ...] = ()
     diagnosis: str | None = None
     accepted: bool = False
     message: str = ""

@@ -12,7 +12,7 @@ from prefect.flows import load_flow_from_entrypoint
 from pydantic import ValidationError
 
 from deployments.registry.apply import Place, apply
-from deployments.registry.schedules import parse_interval, parse_schedule
+from deployments.registry.schedules import interval_schedule, parse_schedule
 from deployments.registry.specs import DeploymentSpec, as_parameter, build_specs
 from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
@@ -130,12 +130,14 @@ def test_deployments_with_a_name_share_it_as_the_name_of_the_evaluation() -> Non
 @pytest.mark.parametrize("interval", ["", "0m", "4", "4 hours", "-1h", "367d", "9" * 30 + "m", "1m1h"])
 def test_invalid_interval_is_refused(interval: str) -> None:
     with pytest.raises(ConfigError, match="an interval must be days, hours and minutes"):
-        parse_interval(interval, "UTC")
+        interval_schedule(interval, "UTC")
+    with pytest.raises(ValidationError, match="an interval must be days, hours and minutes"):
+        RunConfig.model_validate({"source": "a", "deploy": {"interval": interval}})
 
 
 def test_interval_in_an_unknown_time_zone_is_refused() -> None:
     with pytest.raises(ConfigError, match="needs a time zone"):
-        parse_interval("1h", "Mars/Olympus")
+        interval_schedule("1h", "Mars/Olympus")
 
 
 def test_two_schedules_are_refused() -> None:

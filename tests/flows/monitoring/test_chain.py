@@ -28,25 +28,34 @@ def test_an_incident_is_told_once_and_its_end_is_told(nights: Nights) -> None:
     assert (second.baseline.run_id, second.baseline.version) == ("night-1", "2026-11-16T06:00:00Z")
     assert nights.alerts() == []
 
-    verdict, third = nights.run(0.2)
+    verdict, third = nights.run(0.2, answer="In Cork.")
     assert (verdict, third.gate) == ("failed", "failed")
     assert [check.outcome for check in third.checks] == ["failed", "failed"]
+    assert [(alarm.metric, str(alarm.since)) for alarm in third.alarms] == [
+        ("faithfulness", "2026-11-18"),
+        ("noise_sensitivity", "2026-11-18"),
+    ]
     (alert,) = nights.alerts()
     assert (alert["name"], alert["outcome"], alert["index"]) == ("support", "failed", "")
+    assert any(line.startswith("faithfulness: worse since Wednesday, 18 November; down") for line in alert["worse"])
     assert alert["baseline"] == "2026-11-16T06:00:00Z"
     assert alert["report"] == Path(alert["folder"], COMPARISON).as_uri()
     assert Path(alert["folder"], COMPARISON).is_file()
 
-    verdict, fourth = nights.run(0.21)
+    verdict, fourth = nights.run(0.21, answer="In Cork.")
     assert (verdict, nights.alerts()) == ("failed", [])
     assert {incident.run_id for incident in fourth.incidents.continuing} == {"night-3"}
 
-    verdict, fifth = nights.run()
-    assert (verdict, len(fifth.incidents.recovered)) == ("passed", 2)
-    (alert,) = nights.alerts()
-    assert (alert["outcome"], alert["worse"], len(alert["recovered"])) == ("recovered", [], 2)
+    verdict, fifth = nights.run()  # an alarm stands until two nights in a row are better
+    assert (verdict, [incident.kind for incident in fifth.incidents.recovered]) == ("worse", ["gate"] * 2)
+    assert any(sentence.startswith("faithfulness: from 0.259 to 0.849") for sentence in fifth.since_last)
+    verdict, sixth = nights.run()
+    assert (verdict, [incident.kind for incident in sixth.incidents.recovered]) == ("passed", ["alarm"] * 2)
+    gate, alarms = nights.alerts()
+    assert (gate["outcome"], gate["worse"], len(gate["recovered"])) == ("worse", [], 2)
+    assert (alarms["outcome"], len(alarms["recovered"])) == ("recovered", 2)
     recorded = nights.history.runs("support")
-    assert [run.outcome and run.outcome.gate for run in recorded] == ["passed", "passed", "failed", "failed", "passed"]
+    assert [run.outcome and run.outcome.gate for run in recorded[2:]] == ["failed", "failed", "passed", "passed"]
     current = Baselines(nights.deploy["baselines"], EVALUATIONS).current("support")
     assert current is not None
     assert (current.why, current.run_id) == ("first", "night-1")
@@ -57,7 +66,8 @@ def test_rule_that_can_no_longer_be_decided_has_not_recovered(nights: Nights) ->
     nights.run(0.2)
     nights.deploy["gate"] = {**nights.deploy["gate"], "min_rows": 1000}
     verdict, outcome = nights.run()
-    assert (verdict, len(outcome.incidents.continuing), outcome.incidents.recovered) == ("inconclusive", 2, ())
+    kinds = [incident.kind for incident in outcome.incidents.continuing]
+    assert (verdict, sorted(kinds), outcome.incidents.recovered) == ("worse", ["alarm"] * 2 + ["gate"] * 2, ())
     assert [alert["outcome"] for alert in nights.alerts()] == ["failed"]
 
 
@@ -118,6 +128,7 @@ def test_run_that_is_not_like_for_like_says_so_and_can_be_accepted(nights: Night
     verdict, outcome = nights.run(judge=OTHER_JUDGE)
     assert (verdict, outcome.gate) == ("inconclusive", "inconclusive")
     assert [(check.metric, check.outcome) for check in outcome.checks] == [("faithfulness", "passed")]
+    assert any("judge" in change for change in outcome.changes)
     (alert,) = nights.alerts()
     assert alert["outcome"] == "inconclusive"
     assert "cannot be compared with its baseline like for like (judge backend" in alert["text"]
@@ -132,6 +143,7 @@ def test_run_that_is_not_like_for_like_says_so_and_can_be_accepted(nights: Night
     assert accepted is not None
     assert accepted.accepted
     verdict, outcome = nights.run(0.79, judge=OTHER_JUDGE)
+    assert outcome.changes == ()
     assert (verdict, [incident.kind for incident in outcome.incidents.recovered]) == ("passed", ["comparison"])
     assert [alert["outcome"] for alert in nights.alerts()] == ["recovered"]
 

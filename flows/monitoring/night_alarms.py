@@ -1,0 +1,134 @@
+"""Raise the sequential alarms of a night: metrics that have become worse since the accepted baseline."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from flows.config.deploy_options import DeploySettings, parse_interval
+from flows.config.run_config import RunConfig
+from metric_core.errors import AssayError
+from metric_core.statistics.alarms import NIGHTS_OF_YEAR, Alarm, AlarmSettings
+from metric_core.statistics.attribution import Cause
+from tasks.comparison.run_pair import Matching, RunPair
+from tasks.comparison.score_causes import CauseFinder
+from tasks.history.recorded_run import RecordedRun
+from tasks.monitoring import standing_alarms
+from tasks.monitoring.alarm_entries import outcome_alarm, write_alarm_state
+from tasks.runs.finished_run import FinishedRun
+from tasks.runs.outcome import OutcomeAlarm, OutcomeIncident
+
+_WEEK, _MOMENT = timedelta(days=7), timedelta(microseconds=1)
+_WEEKS = 366 / 7
+_MOST_DATES = 7 * 24 * 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightAlarms:
+    """The alarms that stand after a night.
+
+    Args:
+        alarms: Alarms, new and standing ones.
+        state: The standing alarms, as JSON for the next night.
+        changes: Sentences on what changed in the measurement since the baseline: judge, prompts, settings.
+        obstacle: Reason why no alarm could be looked for; None if that was possible.
+    """
+
+    alarms: tuple[OutcomeAlarm, ...] = ()
+    state: dict[str, Any] = field(default_factory=dict)
+    changes: tuple[str, ...] = ()
+    obstacle: str | None = None
+
+    def incidents(self, run_id: str) -> tuple[OutcomeIncident, ...]:
+        """Return the alarms as incidents, each of which stands from the night that raised it.
+
+        Args:
+            run_id: Id of the run.
+        """
+        now = datetime.now(UTC)
+        return tuple(
+            OutcomeIncident(key=alarm_key(alarm), kind="alarm", sentence=alarm.sentence, since=now, run_id=run_id)
+            for alarm in self.alarms
+        )
+
+
+def alarm_key(alarm: OutcomeAlarm) -> str:
+    """Return the key of the incident that an alarm is.
+
+    >>> alarm_key(OutcomeAlarm(metric="faithfulness", sentence="", slice={"language": "de"}))
+    'alarm:faithfulness, language de'
+    """
+    part = "".join(f", {column} {value}" for column, value in (alarm.slice or {}).items())
+    return f"alarm:{alarm.metric}{part}"
+
+
+def find_alarms(config: RunConfig, baseline: Path, folder: Path, runs: Sequence[RecordedRun]) -> NightAlarms:
+    """Look for metrics that have become worse since the baseline, over this night and the nights before.
+
+    Args:
+        config: Configuration of the run.
+        baseline: Run folder of the baseline.
+        folder: Run folder of the night.
+        runs: Monitored runs of the evaluation before this night, oldest first.
+    """
+    try:
+        return _find(config, FinishedRun(baseline), FinishedRun(folder), runs)
+    except AssayError as error:
+        return NightAlarms(obstacle=str(error))
+
+
+def runs_per_year(deploy: DeploySettings, now: datetime) -> int:
+    """Return the number of runs that a schedule makes in a year.
+
+    Args:
+        deploy: Options with the schedule; without one, a run a day is assumed.
+        now: Time from which the dates of the schedule are counted.
+
+    >>> noon = datetime(2026, 11, 18, 12, tzinfo=UTC)
+    >>> [runs_per_year(DeploySettings(cron=cron), noon) for cron in ("0 6 * * *", "0 * * * *", "0 6 * * 1")]
+    [366, 8784, 53]
+    >>> runs_per_year(DeploySettings(cron="0 6 1 1 *"), noon), runs_per_year(DeploySettings(interval="4h"), noon)
+    (1, 2196)
+    """
+    if deploy.cron is None and deploy.interval is None:
+        return NIGHTS_OF_YEAR
+    if deploy.interval is not None:
+        return max(1, ceil(timedelta(days=366) / parse_interval(deploy.interval)))
+    in_week = _count_dates(deploy, now, now + _WEEK)
+    return ceil(in_week * _WEEKS) if in_week else max(1, _count_dates(deploy, now, now + timedelta(days=366)))
+
+
+def _find(config: RunConfig, baseline: FinishedRun, run: FinishedRun, runs: Sequence[RecordedRun]) -> NightAlarms:
+    matching = Matching(config.deploy.match, config.by, config.slices, config.max_slices)
+    tonight = datetime.fromisoformat(str(run.manifest["created"]))
+    settings = AlarmSettings(nights=runs_per_year(config.deploy, tonight))
+    found = standing_alarms.find_alarms(runs, baseline, run, matching, settings).alarms
+    pair = RunPair.from_runs(baseline, run, matching)
+    finder = CauseFinder(baseline, pair)
+    return NightAlarms(
+        alarms=tuple(_name_cause(alarm, finder, pair) for alarm in found),
+        state=write_alarm_state(found),
+        changes=finder.changes,
+    )
+
+
+def _name_cause(alarm: Alarm, finder: CauseFinder, pair: RunPair) -> OutcomeAlarm:
+    part = alarm.stream.slice
+    rows: frozenset[str] | None = None
+    if part is not None:
+        divided = next(each for each in pair.slices if each.column == part.column)
+        rows = frozenset(row for row, value in divided.values.items() if value == part.value)
+    found = finder.find(alarm.stream.metric, rows)
+    if found.cause is Cause.UNKNOWN and not finder.has_evidence:
+        return outcome_alarm(alarm)
+    return outcome_alarm(alarm, found.cause.value, found.reason)
+
+
+def _count_dates(deploy: DeploySettings, start: datetime, end: datetime) -> int:
+    from prefect.server.schemas.schedules import CronSchedule  # noqa: PLC0415 takes a while, and is needed only here
+
+    schedule = CronSchedule(cron=str(deploy.cron), timezone=deploy.timezone)
+    return len(asyncio.run(schedule.get_dates(_MOST_DATES, start=start, end=end - _MOMENT)))
