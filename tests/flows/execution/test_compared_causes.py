@@ -1,0 +1,39 @@
+"""The causes of changed scores in a comparison, in all its forms."""
+
+import io
+import json
+from html import unescape
+from pathlib import Path
+
+from rich.console import Console
+
+from deployments.cli._support.comparison_table import print_comparison
+from flows.execution.gated_comparison import CompareOptions, compare_runs
+from tasks.comparison.run_comparison import comparison_to_dict
+from tasks.reports.comparison.comparison_page import comparison_page
+from tasks.reports.comparison.comparison_text import comparison_markdown
+from tests.tasks.comparison.test_score_causes import Two
+
+WORDS = "the judge changed: the judge has another fingerprint, and 40 of 40 anchor rows have another score"
+
+
+def test_every_form_of_a_comparison_names_the_cause(tmp_path: Path) -> None:
+    runs = Two(tmp_path, 0.6, judge="small").anchor(0.6)
+    comparison = compare_runs(runs.before, runs.after, CompareOptions())
+    terminal = Console(file=io.StringIO(), width=400)
+    print_comparison(terminal, comparison, 5)
+    assert isinstance(terminal.file, io.StringIO)
+
+    content = json.loads(json.dumps(comparison_to_dict(comparison)))
+
+    assert content["causes"]["faithfulness"]["cause"] == "judge"
+    assert set(content["causes"]) == {"faithfulness", "noise_sensitivity"}
+    for form in (terminal.file.getvalue(), comparison_markdown(comparison), unescape(comparison_page(comparison))):
+        assert f"faithfulness: {WORDS}" in form
+
+
+def test_runs_that_cannot_tell_say_nothing(tmp_path: Path) -> None:
+    """Neither has an anchor, and nothing of the measurement changed."""
+    runs = Two(tmp_path, 0.6)
+
+    assert compare_runs(runs.before, runs.after, CompareOptions()).causes == {}
