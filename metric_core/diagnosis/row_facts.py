@@ -203,6 +203,8 @@ class RowFacts:
         each = self._each_context
         if wrong is None or each is None:
             return None
+        if False not in wrong:
+            return False
         by_context, relevant = each
         matter = trigrams(f"{self.evidence.sample.user_input or ''} {self.evidence.sample.reference or ''}")
         found = [
@@ -224,17 +226,17 @@ class RowFacts:
             return None
         passages = in_reference if in_passages is None else in_passages
         references = [None] * len(passages or ()) if in_reference is None else in_reference
+        alone = [
+            trigrams(claim)
+            for claim, passage, reference in zip(self._claims, passages or (), references, strict=True)
+            if passage is False and reference is not True
+        ]
+        if not alone:
+            return False
         texts = (self.evidence.sample.reference or "", *(self.evidence.sample.retrieved_contexts or ()))
         sentences = [trigrams(sentence) for text in texts for sentence in split_sentences(text)]
-        contrary = other = 0
-        for claim, passage, reference in zip(self._claims, passages or (), references, strict=True):
-            if passage is False and reference is not True:
-                grams = trigrams(claim)
-                if any(coverage(grams, sentence) >= SAME_MATTER for sentence in sentences):
-                    contrary += 1
-                else:
-                    other += 1
-        return contrary > other
+        contrary = sum(any(coverage(grams, other) >= SAME_MATTER for other in sentences) for grams in alone)
+        return contrary > len(alone) - contrary
 
     @cached_property
     def ignored_points(self) -> Fact:
