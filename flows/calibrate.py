@@ -384,11 +384,8 @@ def _write_to_run(
     """
     manifest, summary = folder.read_json(MANIFEST), folder.read_json(SUMMARY)
     key = calibration.metric
-    own = {
-        "label": calibration.label,
-        "span": calibration.span,
-        "is_random": rows.is_random and rows.of_run is not None,
-    }
+    is_random = rows.is_random and rows.of_run is not None
+    own = {"label": calibration.label, "span": calibration.span, "is_random": is_random}
     if rows.of_run is not None:
         write_labels(folder.path, key, rows.of_run)
     entry = {"not_covered": [], **(manifest.get("calibration") or {})}

@@ -20,7 +20,7 @@ RECIPIENTS = Recipients(webhooks=(UUID(int=1),), notifications=(UUID(int=2), UUI
 RUN = "prefect.flow-run.01a2043a-e056-7ece-9d69-5900b3fb2205"
 
 
-def watched(evaluation: str = "support", gaps: Gaps | None = None) -> WatchedDeployment:
+def make_watched(evaluation: str = "support", gaps: Gaps | None = None) -> WatchedDeployment:
     return WatchedDeployment(
         id=UUID(int=9),
         name="monitor",
@@ -36,7 +36,7 @@ def automations(deployment: WatchedDeployment, recipients: Recipients = RECIPIEN
     return {each.name.rpartition(": ")[2]: each for each in found}
 
 
-def sent(automation: AutomationCore, state: str, due: datetime | None) -> tuple[dict[str, Any], str, str]:
+def render_sent(automation: AutomationCore, state: str, due: datetime | None) -> tuple[dict[str, Any], str, str]:
     """Return the JSON that the webhook gets for an event, and the subject and the text of a notification."""
     event = ReceivedEvent.model_validate(
         {
@@ -82,7 +82,7 @@ def sent(automation: AutomationCore, state: str, due: datetime | None) -> tuple[
     ],
 )
 def test_message_says_which_run_is_missing_and_what_to_do(kind: str, state: str, title: str, advice: str) -> None:
-    alert, subject, body = sent(automations(watched())[kind], state, datetime(2026, 11, 22, 6, tzinfo=UTC))
+    alert, subject, body = render_sent(automations(make_watched())[kind], state, datetime(2026, 11, 22, 6, tzinfo=UTC))
     assert subject == alert["title"] == f"evaluation support {title}"
     assert body == alert["text"]
     assert advice in body
@@ -93,29 +93,29 @@ def test_message_says_which_run_is_missing_and_what_to_do(kind: str, state: str,
 
 
 def test_message_about_a_run_that_is_gone_names_it() -> None:
-    alert, _, _ = sent(automations(watched())["late"], "Late", None)
+    alert, _, _ = render_sent(automations(make_watched())["late"], "Late", None)
     assert alert["title"] == 'evaluation support has not run: the run light-"fox" has not started'
 
 
 def test_name_of_an_evaluation_is_no_template() -> None:
     name = 'a {{ event.id }} "b" {% for x in range(9) %} \\ ü'
-    alert, subject, _ = sent(automations(watched(name))["late"], "Late", None)
+    alert, subject, _ = render_sent(automations(make_watched(name))["late"], "Late", None)
     assert alert["name"] == name
     assert subject == alert["title"] == f'evaluation {name} has not run: the run light-"fox" has not started'
 
 
 def test_nothing_is_watched_for_nobody() -> None:
-    assert automations(watched(), Recipients()) == {}
+    assert automations(make_watched(), Recipients()) == {}
 
 
 def test_reports_wait_for_a_run_to_start_before_the_next() -> None:
-    found = automations(watched(gaps=Gaps(timedelta(seconds=1), timedelta(days=3))))
+    found = automations(make_watched(gaps=Gaps(timedelta(seconds=1), timedelta(days=3))))
     late, missing, stuck = found["late"].trigger, found["missing"].trigger, found["stuck"].trigger
     assert isinstance(late, SequenceTrigger)
     assert isinstance(missing, EventTrigger)
     assert isinstance(stuck, EventTrigger)
     assert (missing.posture, missing.within) == (Posture.Proactive, timedelta(days=3, minutes=15))
-    assert missing.after - missing.expect == {watched_event(watched()).event}
+    assert missing.after - missing.expect == {watched_event(make_watched()).event}
     assert missing.for_each  # or it would fire again in every period
     assert stuck.within == timedelta(minutes=15, seconds=10)
     assert [each.name for each in found.values()] == [f"rag-assay: monitor: {kind}" for kind in found]

@@ -137,13 +137,13 @@ class Unattended:
                 patch.setenv(variable, value)
             return apply(RunConfig.model_validate(config), place)
 
-    def of(self, evaluation: str) -> list[dict[str, Any]]:
+    def alerts_about(self, evaluation: str) -> list[dict[str, Any]]:
         """Return the messages about an evaluation that the webhook received."""
         return [each for each in self.webhook.received if each["name"] == evaluation]
 
 
 @pytest.fixture(scope="session")
-def unattended(whole_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Unattended]:
+def workerless(whole_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Unattended]:
     """Deployments without a worker: `asleep` with two runs that are due, `broken` with one that failed and crashed."""
     with JsonEndpoint() as webhook, SmtpReceiver() as mailbox:
         made = Unattended(tmp_path_factory.mktemp("unattended"), webhook, mailbox)

@@ -15,46 +15,46 @@ from tests.deployments.served.conftest import Ground, Unattended, until
 pytestmark = [pytest.mark.prefect]
 
 
-def test_run_without_a_worker_is_reported_once_by_http_and_mail(ground: Ground, unattended: Unattended) -> None:
+def test_run_without_a_worker_is_reported_once_by_http_and_mail(ground: Ground, workerless: Unattended) -> None:
     del ground
-    until(lambda: unattended.of("asleep"), "the report about a run that no worker has started")
-    (alert,) = unattended.of("asleep")
+    until(lambda: workerless.alerts_about("asleep"), "the report about a run that no worker has started")
+    (alert,) = workerless.alerts_about("asleep")
     assert alert["title"].startswith("evaluation asleep has not run: the run of 20")
     assert alert["title"].endswith(" UTC has not started")
     assert "prefect worker start --pool nobody" in alert["text"]
-    mails = until(lambda: [each for each in unattended.mailbox.received if "asleep" in each.subject], "the mail")
+    mails = until(lambda: [each for each in workerless.mailbox.received if "asleep" in each.subject], "the mail")
     assert {tuple(each.recipients) for each in mails} == {("team@example.com",)}
     assert {each.subject for each in mails} == {alert["title"]}
     assert mails[0].text.splitlines() == alert["text"].splitlines()
 
 
 def test_crash_that_nothing_resumes_and_failure_before_the_flow_are_reported(
-    ground: Ground, unattended: Unattended
+    ground: Ground, workerless: Unattended
 ) -> None:
     del ground
-    until(lambda: len(unattended.of("broken")) == 2, "the reports about a crash and a failure")
-    failed, crashed = sorted((each["title"] for each in unattended.of("broken")), key=len, reverse=True)
+    until(lambda: len(workerless.alerts_about("broken")) == 2, "the reports about a crash and a failure")
+    failed, crashed = sorted((each["title"] for each in workerless.alerts_about("broken")), key=len, reverse=True)
     assert crashed.endswith(" UTC crashed and was not resumed")
     assert failed.endswith(" UTC failed before it could report")
 
 
 def test_deploying_again_resumes_paused_reports_and_changes_nothing_else(
-    ground: Ground, unattended: Unattended
+    ground: Ground, workerless: Unattended
 ) -> None:
     del ground
-    assert {each.change for each in unattended.first if each.kind == "block"} == {Change.CREATED}
+    assert {each.change for each in workerless.first if each.kind == "block"} == {Change.CREATED}
     with get_client(sync_client=True) as client:
         names = {each.name: each.enabled for each in automations_of(client, ["monitor-asleep"])}
         assert names == {f"rag-assay: monitor-asleep: {kind}": True for kind in ("late", "missing", "stuck", "failed")}
         pause_reports(client, "monitor-asleep")
-    again = unattended.deploy("asleep")
+    again = workerless.deploy("asleep")
     assert {each.name: each.change for each in again if each.change is not Change.UNCHANGED} == dict.fromkeys(
         names, Change.UPDATED
     )
 
 
-def test_recipients_whose_variables_are_not_set_are_named(ground: Ground, unattended: Unattended) -> None:
-    lacking = unattended.deploy("broken", env={})
+def test_recipients_whose_variables_are_not_set_are_named(ground: Ground, workerless: Unattended) -> None:
+    lacking = workerless.deploy("broken", env={})
     (hook, mail) = (each.detail for each in lacking if each.kind == "unreported")
     assert "the webhook gets no message about runs that are missing: env:WATCH_HOOK names an env" in hook
     assert "the email gets no message about runs that are missing: env:WATCH_MAIL names an env" in mail
@@ -66,7 +66,7 @@ def test_recipients_whose_variables_are_not_set_are_named(ground: Ground, unatte
     assert "monitor-asleep" not in found
 
 
-def test_undeploying_removes_blocks_and_automations(ground: Ground, unattended: Unattended) -> None:
+def test_undeploying_removes_blocks_and_automations(ground: Ground, workerless: Unattended) -> None:
     del ground, unattended
     shown = remove("-asleep", dry_run=True)
     done = remove("-asleep", dry_run=False)

@@ -14,7 +14,7 @@ MONDAY = datetime(2026, 11, 16, 6, tzinfo=UTC)
 DAY = timedelta(days=1)
 
 
-def between(schedule: Any, since: datetime, until: datetime) -> list[str]:
+def find_missed(schedule: Any, since: datetime, until: datetime) -> list[str]:
     missed = missed_between([schedule], since, until)
     return [] if missed is None else [f"{date.astimezone(UTC):%d %H:%M}" for date in missed.dates]
 
@@ -34,14 +34,14 @@ def test_missed_runs_are_the_dates_of_the_schedule_between_two_runs(
     cron: str, since: timedelta, until: timedelta, dates: list[str]
 ) -> None:
     schedule = CronSchedule(cron=cron, timezone="UTC")
-    assert between(schedule, MONDAY + since, MONDAY + until) == dates
+    assert find_missed(schedule, MONDAY + since, MONDAY + until) == dates
 
 
 def test_time_zone_and_interval_are_kept() -> None:
     berlin = CronSchedule(cron="0 6 * * *", timezone="Europe/Berlin")
-    assert between(berlin, MONDAY, MONDAY + 2 * DAY) == ["17 05:00"]
+    assert find_missed(berlin, MONDAY, MONDAY + 2 * DAY) == ["17 05:00"]
     hours = IntervalSchedule(interval=timedelta(hours=4), anchor_date=MONDAY)
-    assert between(hours, MONDAY + timedelta(minutes=1), MONDAY + timedelta(hours=12)) == ["16 10:00", "16 14:00"]
+    assert find_missed(hours, MONDAY + timedelta(minutes=1), MONDAY + timedelta(hours=12)) == ["16 10:00", "16 14:00"]
 
 
 def test_many_missed_runs_are_counted_and_the_first_are_named() -> None:
