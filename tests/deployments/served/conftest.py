@@ -162,10 +162,10 @@ def workerless(whole_server: str, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture(scope="session")
 def whole_ground(
-    whole_server: str, tmp_path_factory: pytest.TempPathFactory, webhook: JsonEndpoint, unattended: Unattended
+    whole_server: str, tmp_path_factory: pytest.TempPathFactory, webhook: JsonEndpoint, workerless: Unattended
 ) -> Iterator[Ground]:
     """A server and a worker."""
-    del unattended  # is deployed first, so that its runs are late by the time they are looked at
+    del workerless  # is deployed first, so that its runs are late by the time they are looked at
     folder = write_modules(tmp_path_factory.mktemp("ground"))  # the working folder of runs has modules of a user
     variables = {"ASSAY_HOME": str(folder / "home"), "ALERTS": webhook.url}
     with worker(whole_server, POOL, folder, variables):

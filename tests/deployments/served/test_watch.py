@@ -67,7 +67,7 @@ def test_recipients_whose_variables_are_not_set_are_named(ground: Ground, worker
 
 
 def test_undeploying_removes_blocks_and_automations(ground: Ground, workerless: Unattended) -> None:
-    del ground, unattended
+    del ground, workerless
     shown = remove("-asleep", dry_run=True)
     done = remove("-asleep", dry_run=False)
     told = [[(each.kind, each.name) for each in changes if "monitor-asleep" in each.name] for changes in (shown, done)]
