@@ -105,10 +105,12 @@ def test_data_that_stay_the_same_are_told_once_by_scheduled_nights(nights: Night
 
 def test_message_that_nobody_received_is_sent_again(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOOK", "http://127.0.0.1:9/nobody")
+    monkeypatch.setenv("ASSAY_HOME", str(nights.folder))  # where the alert is written that nobody received
     nights.run()
     file = nights.deploy["alerts"]
     nights.deploy["alerts"] = {"webhook": "env:HOOK"}
     nights.run(0.2)
+    assert [alert["outcome"] for alert in nights.alerts()] == ["failed"]
     nights.deploy["alerts"] = file
     nights.run(0.2)
     assert [alert["outcome"] for alert in nights.alerts()] == ["failed"]
