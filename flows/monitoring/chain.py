@@ -195,7 +195,7 @@ class _Chain:
         matching = Matching(match=self.config.deploy.match)
         judged = judge_run(self._gate(), baseline, self.folder, matching)
         if obstacle is None and judged.obstacle is None and judged.comparison is not None and not self.watched.index:
-            obstacle = describe_unlike(judged.comparison.not_alike, self.folder)
+            obstacle = describe_unlike(judged.comparison, self.folder)
         if obstacle is not None:
             judged = judged.with_obstacle(obstacle)
         if judged.comparison is not None and judged.is_compared:

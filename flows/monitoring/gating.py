@@ -1,6 +1,6 @@
 """Compare a monitored run with its baseline, and apply the gate as far as the two runs can be compared."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -66,8 +66,8 @@ class Judged:
 
     @property
     def diagnosis(self) -> str | None:
-        """Sentence on the answers lost since the baseline; None if none was lost, or nothing was compared."""
-        changes = None if self.comparison is None else self.comparison.diagnosis
+        """Sentence on the answers lost since the baseline; None without any, or if the runs are not like for like."""
+        changes = None if self.comparison is None or self.obstacle is not None else self.comparison.diagnosis
         return None if changes is None or not changes.lost else describe_changes(changes)
 
     def refusals(self) -> Iterator[str]:
@@ -113,8 +113,8 @@ def _judge(gate: GateSettings | None, baseline: Path | None, folder: Path, match
         return _judge_alone(gate, folder, matching)
     try:
         compared = compare_runs(baseline, folder, CompareOptions(gate=gate, matching=matching))
-    except NotComparableError as error:
-        return _judge_unlike(gate, (baseline, folder), matching, error)
+    except NotComparableError:
+        return _judge_unlike(gate, (baseline, folder), matching)
     except AssayError as error:
         alone = _judge_alone(gate, folder, matching)
         outcome = _at_best_inconclusive(alone.gate) if gate is not None and gate.gate().needs_baseline else alone.gate
@@ -156,13 +156,15 @@ def describe_change(metric: MetricComparison) -> str:
     return f"{title(metric)}: from {before} to {after} ({change}, {interval}), over {describe_size(metric)}"
 
 
-def describe_unlike(reasons: Sequence[str], folder: Path) -> str | None:
+def describe_unlike(compared: RunComparison, folder: Path) -> str | None:
     """Return a sentence on why a run is not like for like with its baseline; None if it is.
 
     Args:
-        reasons: Differences of the two runs.
+        compared: The comparison with the baseline.
         folder: Run folder of the run.
     """
+    differences = compared.differences
+    reasons = () if differences is None else differences.describe_serious("the baseline", "this run")
     if not reasons:
         return None
     return (
@@ -181,13 +183,11 @@ def _judge_alone(gate: GateSettings | None, folder: Path, matching: Matching) ->
     return Judged(comparison=checked, gate=_name(checked.gate.outcome), result=checked.gate)
 
 
-def _judge_unlike(
-    gate: GateSettings | None, folders: tuple[Path, Path], matching: Matching, error: NotComparableError
-) -> Judged:
+def _judge_unlike(gate: GateSettings | None, folders: tuple[Path, Path], matching: Matching) -> Judged:
     """Compare runs that are not like for like, and check the second by the rules that need no baseline."""
     alone = _judge_alone(gate, folders[1], matching)
     compared = compare_runs(*folders, CompareOptions(matching=matching))
-    obstacle = describe_unlike(error.reasons, folders[1])
+    obstacle = describe_unlike(compared, folders[1])
     return Judged(comparison=compared, gate=_at_best_inconclusive(alone.gate), result=alone.result, obstacle=obstacle)
 
 

@@ -81,8 +81,17 @@ class RunDifferences:
 
     @property
     def serious(self) -> tuple[str, ...]:
-        """Reasons why the runs are not like for like; empty if they are."""
-        reasons = [f"{item.name}: {item.a} in A, {item.b} in B" for item in self.settings if item.is_serious]
+        """Reasons why the runs are not like for like, which are called A and B; empty if they are."""
+        return self.describe_serious("A", "B")
+
+    def describe_serious(self, a: str, b: str) -> tuple[str, ...]:
+        """Return the reasons why the runs are not like for like; empty if they are.
+
+        Args:
+            a: Name of the first run in a sentence.
+            b: Name of the second run.
+        """
+        reasons = [f"{item.name}: {item.a} in {a}, {item.b} in {b}" for item in self.settings if item.is_serious]
         if self.rows.other_test:
             columns = [name for name in self.rows.columns if name in YARDSTICK_COLUMNS]
             reasons.append(f"the test itself: {self.rows.other_test} rows have another {' or '.join(columns)}")

@@ -17,6 +17,7 @@ from tasks.model_clients.model_names import list_models
 from tasks.model_clients.replica import Reply
 from tasks.model_clients.replica_pool import Request, UnusableError
 from tasks.model_clients.reply_fields import get_count, get_model
+from tasks.model_clients.revisions import NO_REVISION
 from tasks.model_clients.served_model import (
     Recognize,
     ServedModel,
@@ -33,8 +34,6 @@ BLANK = " "
 
 HELLO = "hello"
 """A text that any embedder accepts, and whose vector identifies the model."""
-
-NO_REVISION = "not given"
 
 ASSUMED_WINDOW = 512
 """Tokens that a model reads at once if nothing says how many: what most embedding models read."""

@@ -16,6 +16,7 @@ from metric_core.stages import Stage
 from tasks.comparison.run_differences import YARDSTICK_COLUMNS
 from tasks.history import recorded_run as keys
 from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost
+from tasks.model_clients.revisions import NO_REVISION
 from tasks.runs.file_checks import MANIFEST_SCHEMA, check_json
 from tasks.runs.outcome import Outcome, read_outcome
 from tasks.runs.run_folder import FORMAT, MANIFEST, STAGES, SUMMARY, RunFolder
@@ -130,7 +131,9 @@ def _versions(
 
 
 def _identity(model: Mapping[str, Any]) -> str:
-    return " ".join(str(model[name]) for name in ("model", "revision") if model.get(name))
+    return " ".join(
+        str(model[name]) for name in ("model", "revision") if model.get(name) not in (None, "", NO_REVISION)
+    )
 
 
 def _digest_test(samples: Path) -> str:

@@ -30,6 +30,7 @@ from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, O
 from tasks.model_clients.connection import Connection
 from tasks.model_clients.replica import Reply
 from tasks.model_clients.replica_pool import Arrived, Request, UnusableError
+from tasks.model_clients.revisions import NO_REVISION
 from tasks.model_clients.served_model import Recognize, ServedModel, find_disagreement, recognize_alone
 from tasks.options.judge_server_options import ServerJudgeOptions
 
@@ -38,8 +39,6 @@ VERSION = 2
 
 _NEARLY = 0.9
 """Servers count the tokens of a reply differently, with or without its end."""
-
-NO_REVISION = "not given"
 
 A = TypeVar("A", ChoiceAnswer, GenerateAnswer)
 

@@ -1,0 +1,3 @@
+"""Name the revision of a model whose server tells none."""
+
+NO_REVISION = "not given"
