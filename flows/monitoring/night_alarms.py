@@ -24,6 +24,7 @@ from tasks.runs.outcome import OutcomeAlarm, OutcomeIncident
 _WEEK, _MOMENT = timedelta(days=7), timedelta(microseconds=1)
 _WEEKS = 366 / 7
 _MOST_DATES = 7 * 24 * 60
+_REGAINED = "this run is not worse, and another such run ends the alarm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,19 +110,29 @@ def _find(config: RunConfig, baseline: FinishedRun, run: FinishedRun, runs: Sequ
     pair = RunPair.from_runs(baseline, run, matching)
     finder = CauseFinder(baseline, pair)
     return NightAlarms(
-        alarms=tuple(_name_cause(alarm, finder, pair) for alarm in found),
+        alarms=tuple(name_cause(alarm, finder, pair) for alarm in found),
         state=write_alarm_state(found),
         changes=finder.changes,
     )
 
 
-def _name_cause(alarm: Alarm, finder: CauseFinder, pair: RunPair) -> OutcomeAlarm:
+def name_cause(alarm: Alarm, finder: CauseFinder, pair: RunPair) -> OutcomeAlarm:
+    """Return an alarm with the cause of the night's change, if the night is worse than the baseline at all.
+
+    Args:
+        alarm: Alarm that stands.
+        finder: Finder of the cause, for the baseline and the night.
+        pair: Rows of the baseline and the night.
+    """
     part = alarm.stream.slice
     rows: frozenset[str] | None = None
     if part is not None:
         divided = next(each for each in pair.slices if each.column == part.column)
         rows = frozenset(row for row, value in divided.values.items() if value == part.value)
     found = finder.find(alarm.stream.metric, rows)
+    if found.system is not None and found.judge is not None and found.system.mean + found.judge.mean >= 0:
+        standing = outcome_alarm(alarm)
+        return standing.model_copy(update={"sentence": f"{standing.sentence}; {_REGAINED}"})
     if found.cause is Cause.UNKNOWN and not finder.has_evidence:
         return outcome_alarm(alarm)
     return outcome_alarm(alarm, found.cause.value, found.reason)
