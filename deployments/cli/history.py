@@ -28,7 +28,8 @@ Last = Annotated[
     typer.Option("--last", min=1, help="Number of the latest runs to show. Default: 20; in JSON and pages all."),
 ]
 Metrics = Annotated[
-    str | None, typer.Option("--metrics", metavar="NAME,...", help="Metrics in the table. Default: the first five.")
+    list[str] | None,
+    typer.Option("--metrics", metavar="NAME,...", help="Metrics in the table. Default: the first five."),
 ]
 Page = Annotated[
     Path | None, typer.Option("--page", metavar="FILE", help="Write the history as one offline HTML page.")
@@ -73,7 +74,7 @@ def history(
     show: Open = False,
     as_json: Json = False,
 ) -> None:
-    """Show the runs of an evaluation over time, as text, JSON or a page."""
+    """Show an evaluation over time, as text, JSON or a page."""
     from tasks.history.catalogue import Catalogue  # noqa: PLC0415 loads the database driver
 
     if show and page is None and not serve:
@@ -198,11 +199,11 @@ def _print_names(catalogue: "Catalogue", names: list[str]) -> None:
     stdout.print("`assay history NAME` shows the runs of an evaluation", soft_wrap=True)
 
 
-def _print_runs(catalogue: "Catalogue", name: str, last: int, metrics: str | None) -> None:
+def _print_runs(catalogue: "Catalogue", name: str, last: int, metrics: list[str] | None) -> None:
     from tasks.reports.history import history_text as text  # noqa: PLC0415 only needed here
 
     runs = catalogue.runs(name, last=last)
-    chosen = text.choose_metrics(runs) if metrics is None else _parse_metrics(metrics, text.choose_metrics(runs, None))
+    chosen = text.choose_metrics(runs) if not metrics else _parse_metrics(metrics, text.choose_metrics(runs, None))
     headings, rows = text.table_of_runs(runs, chosen)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for number, heading in enumerate(headings):
@@ -217,11 +218,11 @@ def _print_runs(catalogue: "Catalogue", name: str, last: int, metrics: str | Non
         stdout.print(f"open {text.describe_incident(incident)}", style="red", markup=False, soft_wrap=True)
 
 
-def _parse_metrics(given: str, known: list[str]) -> list[str]:
+def _parse_metrics(given: list[str], known: list[str]) -> list[str]:
     from metric_core.parsing.suggestions import suggest_names  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.options.text_forms import split_commas  # noqa: PLC0415
 
-    chosen = split_commas(given)
+    chosen = [name for text in given for name in split_commas(text)]
     for each in chosen:
         if each not in known:
             near = suggest_names(each, known) or known

@@ -65,7 +65,7 @@ def prune(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Remove unused stage tables and answers, old run folders, and old entries."""
+    """Remove unused tables and answers, old runs and old entries."""
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     age, most = parse_days(older_than), None if max_size is None else parse_size(max_size)
     from flows.config.loading import refuse_renamed_variables  # noqa: PLC0415 keeps `assay --help` quick

@@ -212,7 +212,8 @@ def _prepare(connection: Connection, database: Database) -> None:
     """Create the tables of a new database; refuse one whose tables have a later format."""
     layout = database.layout
     if not inspect(connection).has_table(layout.formats.name):
-        for table in layout.tables.sorted_tables:
+        # SQLite makes each table visible at once: whoever sees the table of formats finds all others, too.
+        for table in sorted(layout.tables.sorted_tables, key=lambda each: each is layout.formats):
             connection.execute(CreateTable(table, if_not_exists=True))
             for index in table.indexes:
                 connection.execute(CreateIndex(index, if_not_exists=True))

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from metric_core.diagnosis.classes import BY_NAME, CLASSES, UNDIAGNOSED, Diagnosis, diagnose
 from metric_core.metric import MetricRequest
-from metric_core.stages import Product, Stage, closure
+from metric_core.stages import JUDGED, Product, Stage, closure
 from metric_core.statistics.bounded_means import Bounds, estimate_interval
 from metric_core.statistics.resampling import SEED, Units
 from tasks.evidence.sample_evidence import read_evidence
@@ -45,7 +45,7 @@ SCHEMA = pa.schema(
 `part` is the part of the system that the fault is due to; `lacking` are verdicts that the run has not asked for and
 that could have shown another fault."""
 
-_READ = (Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS, Stage.VERDICTS)
+_READ = tuple(sorted(JUDGED - {Stage.EXPLANATIONS}))
 _UNREAD = ("reply", "panel", "statement", "premise_text", "feedback", "probabilities")
 """Columns that no fact reads."""
 

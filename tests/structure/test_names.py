@@ -12,7 +12,8 @@ from packaging.utils import canonicalize_name
 
 from tests.structure.house import PACKAGES, modules
 
-SPECIAL = {"__init__", "__main__"}
+SPECIAL = {"__init__", "__main__", "public"}
+"""`public` is a module of a dependency of the tests alone, and no folder above `deployments/public` is on the path."""
 
 
 def distributions() -> set[str]:

@@ -14,6 +14,9 @@ from metric_core.errors import SourceError
 from tasks.options.option import ModelOptions, declarations
 from tasks.sources import SourceOptions, available_columns
 
+_INSTEAD = {"interval": "cron"}
+"""Options that exclude another one, by name."""
+
 
 def config_template(source: str | None, folder: Path) -> str:
     """Return a TOML configuration for a source.
@@ -85,7 +88,8 @@ def _option_lines() -> list[str]:
     for table in tables:
         lines += ["", f"# {table.field.description}", f"# [{table.place[0]}]"]
         for name, field in type(table.field.default).model_fields.items():
-            lines.append(f"# {name} = {_format_value(field)}  # {field.description}")
+            instead = f"or, instead of {_INSTEAD[name]}: " if name in _INSTEAD else ""
+            lines.append(f"# {instead}{name} = {_format_value(field)}  # {field.description}")
     return lines
 
 

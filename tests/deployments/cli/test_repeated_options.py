@@ -16,7 +16,10 @@ from tasks.options.option import Declaration, declarations
 from tests.deployments.cli.conftest import Outcome
 from tests.deployments.cli.test_options import SOURCE, parse
 
-ADDS_UP = {"--from", "--metrics", "--column-map", "--refresh", "--missing-texts", "--job-variable", "--extra-args"}
+ADDS_UP = {
+    *("--from", "--metrics", "--column-map", "--refresh", "--missing-texts", "--job-variable", "--extra-args"),
+    *("--slice", "--rebuild"),
+}
 TABLES = {"--container"}
 """Flags of lists that stand for one thing: words of a command."""
 

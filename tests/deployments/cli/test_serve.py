@@ -29,13 +29,16 @@ class Server:
 
     def read_deployment_by_name(self, name: str) -> Any:
         self.asked.append(f"read {name}")
-        return SimpleNamespace(id=uuid4())
+        return SimpleNamespace(id=uuid4(), name=name.partition("/")[2])
 
     def read_flow_runs(self, **_: Any) -> Any:
         return self.runs
 
     def delete_flow_run(self, run: str) -> None:
         self.asked.append(f"delete {run}")
+
+    def request(self, *_: Any, **__: Any) -> Any:
+        return SimpleNamespace(json=list)  # no automation
 
     def pause_deployment(self, _: UUID) -> None:
         self.asked.append("pause")

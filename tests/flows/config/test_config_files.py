@@ -72,9 +72,9 @@ def test_values_of_a_merged_table_are_overridden(tmp_path: Path) -> None:
     ],
 )
 def test_a_small_file_cannot_expand(tmp_path: Path, content: str | bytes, message: str) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     assert message in refusal(tmp_path / "a.yaml", content)
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize("suffix", [".toml", ".json"])

@@ -1,5 +1,7 @@
 """Databases: addresses that cannot be read, and layouts of a later release."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ from sqlalchemy import update
 from metric_core.errors import AssayError, ConfigError
 from tasks.cache.cache_tables import LAYOUT as CACHE
 from tasks.database.database import Database, Layout
+from tasks.history.history_tables import LAYOUT
 from tasks.history.history_tables import LAYOUT as HISTORY
 
 
@@ -31,3 +34,12 @@ def test_a_cache_and_a_history_may_share_a_database(tmp_path: Path) -> None:
     for layout in (CACHE, HISTORY):
         names = Database(url, layout).read(lambda connection: connection.dialect.get_table_names(connection))
         assert set(layout.tables.tables) <= set(names)
+
+
+def test_the_table_of_formats_is_created_last(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "x.db")) as connection:
+        Database(f"sqlite:///{tmp_path / 'x.db'}", LAYOUT).read(lambda _: None)
+        query = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid"
+        created = [name for (name,) in connection.execute(query)]
+    assert len(created) > 2
+    assert created[-1] == LAYOUT.formats.name  # another process that sees it takes all others for granted
