@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from prefect import flow
+from prefect.client.orchestration import get_client
 from prefect.client.schemas import State
 from prefect.logging import get_run_logger
 from prefect.runtime import deployment
@@ -24,6 +25,7 @@ from flows.evaluate import run_evaluation
 from flows.execution.run_subject import name_index_run
 from flows.index_events.debounce import claim_newest
 from flows.index_events.index_event import FROM_INDEX, ArrivedEvent, IndexRebuilt
+from flows.index_events.unhandled import start_unhandled
 from flows.monitoring.chain import ChainResult, run_chain
 from flows.monitoring.run_errors import RunErrors
 from flows.monitoring.watched import Watched, subject_name
@@ -103,6 +105,7 @@ def _newest_version(
             timedelta(seconds=each) for each in (config.deploy.debounce_seconds, config.deploy.longest_wait)
         )
         newest = claim_newest(event, quiet, longest)
+        _start_lost()
         if newest.payload != event.rebuilt().payload:
             get_run_logger().info("evaluating version %s instead of %r", newest.version, payload["version"])
     if newest.dataset == FROM_INDEX and config.retriever is None:
@@ -111,6 +114,13 @@ def _newest_version(
             "retriever; set one in its configuration, or announce a dataset"
         )
     return newest
+
+
+def _start_lost() -> None:
+    """Start the runs of other events that the server has lost."""
+    with get_client(sync_client=True) as client:
+        for lost in wait_for_server(lambda: start_unhandled(client, datetime.now(UTC))):
+            get_run_logger().warning("an event had no run, which starts now: %s", lost.words)
 
 
 def _time(announced: str) -> datetime:

@@ -27,6 +27,8 @@ class Relay:
     def stop(self) -> None:
         """Go away: close all connections, and refuse new ones."""
         with self._lock:
+            with suppress(OSError):  # it is closed already
+                self._listener.shutdown(socket.SHUT_RDWR)  # or the thread that waits for a connection would accept one
             self._listener.close()
             for each in self._open:
                 with suppress(OSError):

@@ -11,6 +11,9 @@ worker: it calls a webhook and sends notifications itself. Four things are repor
 
 A sequence of triggers makes it once: a run must have started (ended, for `failed`) between two reports. Deploying
 counts as that, by the event `rag.deployment.watched`, so that a first run that never starts is reported too.
+
+Prefect handles the events of a run that was scheduled less than five minutes ahead up to 15 minutes late, since they
+follow one that it never sends: reports about runs that are due right after deploying can come that much later.
 """
 
 import json

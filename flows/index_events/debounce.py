@@ -2,7 +2,8 @@
 
 Each event creates a flow run of the deployment, which is due after the quiet period. The first of a burst to start
 waits until no further event has arrived for that period, takes the newest version among those that wait, and ends the
-runs of the others as Superseded before they start a process. The server's triggers do not debounce: Prefect evaluates
+runs of the others as Superseded before they start a process. Events whose runs the server has lost, or not created yet,
+count too. The server's triggers do not debounce: Prefect evaluates
 proactive triggers by the time at which an event occurred, so they drop events that arrive late, and one event of a fast
 clock hides all that follow it.
 """
@@ -11,16 +12,18 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.filters import DeploymentFilter, FlowRunFilter
 from prefect.client.schemas.objects import FlowRun
-from prefect.runtime import flow_run
+from prefect.runtime import deployment, flow_run
 from prefect.states import Completed
 
 from flows.index_events.index_event import ArrivedEvent, IndexRebuilt
+from flows.index_events.unhandled import find_unhandled
 from metric_core.errors import ConfigError
 from tasks.prefect_support.patience import wait_for_server
 from tasks.runs.index_versions import newest
@@ -115,16 +118,31 @@ def _claim_until_quiet(
         left = min(changed + quiet.total_seconds(), started + longest.total_seconds()) - now
         left = min(left, seconds_to_wait(arrivals, datetime.now(UTC), quiet, longest))
         if left <= 0:
-            return best.rebuilt
+            return _claim_lost(client, run, best)
         time.sleep(min(left, _POLL))
 
 
-def _claim(client: SyncPrefectClient, run: FlowRun, best: WaitingRun, others: Sequence[WaitingRun]) -> WaitingRun:
-    """Let this run evaluate the newest version so far, and then end the runs that wait; return the newest one."""
+def _claim_lost(client: SyncPrefectClient, run: FlowRun, best: WaitingRun) -> IndexRebuilt:
+    """Let this run evaluate the newest event of its index, even if the server has not created the run of that event."""
+    resource = best.event.resource
+    lost = wait_for_server(lambda: find_unhandled(client, datetime.now(UTC), timedelta(0), resource))
+    mine = (each.event for each in lost if each.deployment == deployment.name)
+    valid = (each for each in map(partial(_waiting_run, run.id), (event.parameter for event in mine)) if each)
+    return _take_newest(client, run, best, list(valid)).rebuilt
+
+
+def _take_newest(client: SyncPrefectClient, run: FlowRun, best: WaitingRun, others: Sequence[WaitingRun]) -> WaitingRun:
+    """Let this run evaluate the newest version, and return it."""
     newer = newest_of([best, *others])
     if newer is not best:
         parameters = {**run.parameters, **parameters_of(newer)}
         wait_for_server(lambda: client.update_flow_run(run.id, parameters=parameters))
+    return newer
+
+
+def _claim(client: SyncPrefectClient, run: FlowRun, best: WaitingRun, others: Sequence[WaitingRun]) -> WaitingRun:
+    """Let this run evaluate the newest version so far, and then end the runs that wait; return the newest one."""
+    newer = _take_newest(client, run, best, others)
     for each in others:
         _supersede(client, each, newer, run.name)
     return newer

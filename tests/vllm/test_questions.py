@@ -1,13 +1,20 @@
 """Every kind of judge question, sent to a real vLLM by the server judge."""
 
-from collections.abc import Iterator
+import asyncio
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 
+import httpx
 import pytest
 
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion
 from metric_core.records import AnswerStatus
 from tasks.judges.openai.openai_judge import OpenAIJudge
 from tasks.options.judge_server_options import ServerJudgeOptions
+from tasks.runtime.cancellation import Cancellation, cancellable
 from tasks.runtime.usage import Usage
 from tests.metric_core.prompts.questions import QUESTIONS
 from tests.vllm.conftest import MODEL
@@ -69,6 +76,36 @@ def test_reply_fits_its_schema_or_has_a_reason(judge: OpenAIJudge, question: Gen
         assert answer.status is AnswerStatus.FAILED
         assert answer.value is None
         assert answer.reason
+
+
+def test_the_server_stops_writing_for_a_cancelled_run(judge: OpenAIJudge, vllm_url: str) -> None:
+    def metric(name: str) -> float:
+        text = httpx.get(f"{vllm_url.removesuffix('/v1')}/metrics").text
+        found = (line for line in text.splitlines() if re.match(rf"vllm:{name}[{{ ]", line))
+        return sum(float(line.rpartition(" ")[2]) for line in found if "finished_reason" not in line or "abort" in line)
+
+    def wait_for(condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 120
+        while not condition():
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+    runs: list[Cancellation] = []
+    before = metric("request_success_total")
+
+    def ask() -> None:
+        with cancellable() as run, suppress(asyncio.CancelledError):
+            runs.append(run)
+            judge.generate([each for each in QUESTIONS.values() if isinstance(each, GenerateQuestion)])
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    wait_for(lambda: metric("num_requests_running") > 0)
+    runs[0].cancel()
+    wait_for(lambda: metric("num_requests_running") == 0)
+    wait_for(lambda: metric("request_success_total") > before)  # vLLM itself says that it aborted requests
+    asking.join(60)
+    assert not asking.is_alive()
 
 
 def test_many_questions_are_answered_in_their_order(judge: OpenAIJudge) -> None:

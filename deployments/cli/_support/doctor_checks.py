@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
@@ -157,9 +158,11 @@ def _check_automations(url: str) -> Iterator[Check]:
         find_unwatched,
         stale_automations,
     )
+    from flows.index_events.unhandled import find_unhandled  # noqa: PLC0415 loads Prefect
 
     with use_server(url), get_client(sync_client=True) as client:
         stale, overlaps, unwatched = stale_automations(client), list(find_overlaps(client)), find_unwatched(client)
+        unhandled = find_unhandled(client, datetime.now(UTC))
     if stale:
         names = ", ".join(each.name for each in stale)
         advice = "the next `assay deploy` or `assay undeploy` removes them"
@@ -170,6 +173,10 @@ def _check_automations(url: str) -> Iterator[Check]:
         found = f"nobody is told if their scheduled runs are missing: {', '.join(unwatched)}"
         advice = "set webhook, email or block in [deploy.alerts], and deploy again where its variables are set"
         yield Check("missing runs", Level.WARNING, found, advice)
+    if unhandled:
+        found = "; ".join(f"{each.words} (for {each.deployment})" for each in unhandled)
+        advice = "the next run for an event starts them; Prefect on SQLite loses events of a burst, PostgreSQL does not"
+        yield Check("events", Level.WARNING, f"no run has taken up {found}", advice)
 
 
 def check_judge(config: "RunConfig | None") -> Iterator[Check]:

@@ -1,0 +1,171 @@
+"""Find announced versions of indexes that no run has taken up, and start their runs.
+
+Prefect makes a run of each event, but it can lose one: its server drops an event after a few attempts to create the
+run, which fail while a SQLite database is busy, and it creates none while its trigger service is off. The events
+themselves are in the server's store, so every run for an index looks there, too, and starts what was lost.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from prefect.client.orchestration import SyncPrefectClient
+from prefect.client.schemas.filters import DeploymentFilter, FlowRunFilter
+from prefect.client.schemas.objects import FlowRun
+from prefect.events.filters import EventFilter, EventNameFilter, EventOccurredFilter, EventResourceFilter
+from prefect.events.schemas.events import ReceivedEvent
+from prefect.states import Scheduled
+from prefect.types import DateTime
+from pydantic import TypeAdapter
+
+from flows.index_events.index_event import EVENT, ArrivedEvent
+from flows.index_events.listeners import FLOW, listening, read_listeners
+from metric_core.errors import ConfigError
+from tasks.runs.index_versions import IndexVersion
+
+LOOKBACK = timedelta(days=2)
+"""Age of the oldest events that are looked at; Prefect keeps events for a week by default."""
+
+GRACE = timedelta(minutes=5)
+"""Age from which on an event without a run counts as lost: until then its run may still be on its way."""
+
+_PAGE = 200
+_SHOWN = 200
+_CLOCK_ERROR = timedelta(days=3650)
+_EVENTS: TypeAdapter[list[ReceivedEvent]] = TypeAdapter(list[ReceivedEvent])
+
+
+@dataclass(frozen=True, slots=True)
+class UnhandledEvent:
+    """An event for which there is no run, though a deployment listens to it.
+
+    Args:
+        deployment: Name of the deployment.
+        event: The event.
+    """
+
+    deployment: str
+    event: ArrivedEvent
+
+    @property
+    def words(self) -> str:
+        """The event in a few words."""
+        version = self.event.payload.get("version", "?")
+        return f"version {version} of {self.event.resource}, received {self.event.received:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def find_unhandled(
+    client: SyncPrefectClient, now: datetime, grace: timedelta = GRACE, resource: str | None = None
+) -> list[UnhandledEvent]:
+    """Return the events without a run, oldest first.
+
+    An event is handled if a run has it as a parameter, or if a run of the same deployment evaluates a version of the
+    index that is at least as new.
+
+    Args:
+        client: Client of the Prefect server.
+        now: Current time.
+        grace: Age below which an event is not lost yet.
+        resource: Resource whose events are looked at; None for all.
+    """
+    events = [each for each in _read_events(client, now, resource) if each.received <= now - grace]
+    if not events:
+        return []
+    listeners = read_listeners(client)
+    runs = {name: list(_read_runs(client, name, now)) for name in listeners}
+    return [
+        UnhandledEvent(deployment, event)
+        for event in events
+        for deployment in listening(listeners, event.resource)
+        if not is_handled(event, [run.parameters.get("event") for run in runs[deployment]])
+    ]
+
+
+def start_unhandled(client: SyncPrefectClient, now: datetime) -> list[UnhandledEvent]:
+    """Create the runs of events that were lost, and return these events.
+
+    Args:
+        client: Client of the Prefect server.
+        now: Current time.
+    """
+    lost = find_unhandled(client, now)
+    for each in lost:
+        deployment = client.read_deployment_by_name(f"{FLOW}/{each.deployment}")
+        client.create_flow_run_from_deployment(
+            deployment.id,
+            parameters=_parameters(each.event),
+            state=Scheduled(),
+            idempotency_key=f"lost-event-{each.event.id}",  # two runs may find it at once
+        )
+    return lost
+
+
+def _parameters(event: ArrivedEvent) -> dict[str, Any]:
+    """Return the parameters that a trigger passes: the fields as text for people, and the event as it was sent."""
+    texts = {name: str(event.payload.get(name, ""))[:_SHOWN] for name in ("index", "version", "dataset")}
+    return {**texts, "announced": event.occurred.isoformat(), "event": event.parameter}
+
+
+def _read_events(client: SyncPrefectClient, now: datetime, resource: str | None) -> Iterator[ArrivedEvent]:
+    """Yield the events that were received lately, oldest first, whenever they occurred by their sender's clock."""
+    times = {"since": now - _CLOCK_ERROR, "until": now + _CLOCK_ERROR}
+    wanted = EventFilter(
+        event=EventNameFilter(name=[EVENT]),
+        occurred=EventOccurredFilter(**{name: TypeAdapter(DateTime).validate_python(at) for name, at in times.items()}),
+        resource=None if resource is None else EventResourceFilter(id=[resource]),
+    )
+    content = {"filter": wanted.model_dump(mode="json", exclude_none=True), "limit": 50}
+    page = client.request("POST", "/events/filter", json=content).json()
+    found: list[ReceivedEvent] = _EVENTS.validate_python(page["events"])
+    while page.get("next_page"):
+        token = parse_qs(urlsplit(page["next_page"]).query)["page-token"][0]
+        page = client.request("GET", "/events/filter/next", params={"page-token": token}).json()
+        found += _EVENTS.validate_python(page["events"])
+    for event in sorted(found, key=lambda each: each.received):
+        if event.received >= now - LOOKBACK:
+            yield ArrivedEvent(event.id, event.resource.id, event.occurred, event.received, event.payload)
+
+
+def _read_runs(client: SyncPrefectClient, deployment: str, now: datetime) -> Iterator[FlowRun]:
+    since = (now - LOOKBACK - GRACE).isoformat()
+    wanted = FlowRunFilter.model_validate({"expected_start_time": {"after_": since}})
+    of_deployment = DeploymentFilter.model_validate({"name": {"any_": [deployment]}})
+    offset = 0
+    while True:
+        page = client.read_flow_runs(
+            flow_run_filter=wanted, deployment_filter=of_deployment, limit=_PAGE, offset=offset
+        )
+        yield from page
+        offset += len(page)
+        if len(page) < _PAGE:
+            return
+
+
+def is_handled(event: ArrivedEvent, parameters: Collection[Any]) -> bool:
+    """Return whether a run has taken up an event, or one that is at least as new.
+
+    Args:
+        event: The event.
+        parameters: The events that the runs of a deployment have as parameters.
+    """
+    others = [other for other in map(_event_of, parameters) if other is not None and other.resource == event.resource]
+    if any(other.id == event.id for other in others):
+        return True
+    place, places = _place(event), [found for found in map(_place, others) if found is not None]
+    return place is not None and any(not place.is_newer_than(other) for other in places)
+
+
+def _event_of(parameter: Any) -> ArrivedEvent | None:
+    try:
+        return ArrivedEvent.from_parameter(parameter) if isinstance(parameter, dict) else None
+    except ConfigError:
+        return None
+
+
+def _place(event: ArrivedEvent) -> IndexVersion | None:
+    try:
+        return event.rebuilt().place
+    except ConfigError:
+        return None
