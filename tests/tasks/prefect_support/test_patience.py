@@ -12,6 +12,7 @@ import httpx
 import pytest
 from prefect import flow
 from prefect.client.orchestration import get_client
+from prefect.concurrency.services import ConcurrencySlotAcquisitionWithLeaseService
 from prefect.concurrency.sync import concurrency
 from prefect.flow_engine import run_flow
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
@@ -37,6 +38,8 @@ def relay(prefect_server: str) -> Iterator[Relay]:
     """Yield a relay of the server, which flows of the test use."""
     with Relay(prefect_server) as relay, use_server(relay.url):
         yield relay
+    # It would go on asking this relay in the next test, since one is kept for each set of limits.
+    ConcurrencySlotAcquisitionWithLeaseService.drain_all(timeout=10)
 
 
 def test_only_errors_of_the_prefect_server_count() -> None:
