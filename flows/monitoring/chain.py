@@ -294,13 +294,18 @@ def _find_folder(store: Baselines, baseline: Baseline | None) -> tuple[Path | No
 
 
 def _is_superseded(watched: Watched, before: Baseline | None) -> bool:
-    return before is not None and (before.place == watched.place or before.place.is_newer_than(watched.place))
+    return before is not None and (_is_same_version(watched, before) or before.place.is_newer_than(watched.place))
+
+
+def _is_same_version(watched: Watched, baseline: Baseline) -> bool:
+    """Return whether the baseline is of the same event: runs about no index are all different."""
+    return bool(watched.index) and baseline.place == watched.place
 
 
 def _report_superseded(watched: Watched, newer: Baseline | None, folder: Path | None = None) -> ChainResult:
     whose = f"index {watched.index}" if watched.index else watched.name
     by = "a newer baseline" if newer is None else f"its baseline, {_name_version(watched, newer)}"
-    is_same = newer is not None and newer.place == watched.place
+    is_same = newer is not None and _is_same_version(watched, newer)
     message = f"{watched.title} of {whose} is {'its baseline already' if is_same else f'older than {by}'}"
     return ChainResult(
         verdict="superseded", message=message, folder=folder, baseline=None if newer is None else newer.version
