@@ -4,7 +4,7 @@ Prefect deletes a deployment without its automations, which go on firing. An aut
 its name, `rag-assay: DEPLOYMENT` with more after a colon where a deployment has several.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +19,7 @@ from prefect.events.schemas.deployment_triggers import DeploymentEventTrigger
 from deployments.registry.changes import AppliedChanges, Change
 from deployments.registry.triggers import TAG, on_other_index
 from flows.index_events.listeners import patterns_overlap, read_listeners
+from tasks.prefect_support.paging import read_all
 
 PREFIX = "rag-assay: "
 UNHEARD = f"{PREFIX}events that no deployment listens to"
@@ -27,19 +28,13 @@ UNHEARD = f"{PREFIX}events that no deployment listens to"
 WATCH = ": late"
 """End of the name of the automation that reports runs which have not started."""
 
-_PAGE = 200
 _SEPARATOR = ": "
 
 
 def read_deployments(client: SyncPrefectClient) -> list[DeploymentResponse]:
     """Return the deployments of rag-assay on a server."""
-    found: list[DeploymentResponse] = []
     wanted = DeploymentFilter(tags=DeploymentFilterTags(all_=[TAG]))
-    while True:
-        page = client.read_deployments(deployment_filter=wanted, limit=_PAGE, offset=len(found))
-        found += page
-        if len(page) < _PAGE:
-            return found
+    return read_all(lambda limit, offset: client.read_deployments(deployment_filter=wanted, limit=limit, offset=offset))
 
 
 def automations_of(client: SyncPrefectClient, deployments: Collection[str]) -> list[Automation]:
@@ -154,13 +149,12 @@ def find_overlaps(client: SyncPrefectClient, names: Collection[str] = ()) -> Ite
 
 
 def _read_automations(client: SyncPrefectClient) -> list[Automation]:
-    found: list[Automation] = []
-    while True:
-        content = {"limit": _PAGE, "offset": len(found)}
-        page = client.request("POST", "/automations/filter", json=content).json()
-        found += [Automation.model_validate(each) for each in page]
-        if len(page) < _PAGE:
-            return [each for each in found if each.name.startswith(PREFIX)]
+    def read_page(limit: int, offset: int) -> Sequence[Any]:
+        page: list[Any] = client.request("POST", "/automations/filter", json={"limit": limit, "offset": offset}).json()
+        return page
+
+    found = map(Automation.model_validate, read_all(read_page))
+    return [each for each in found if each.name.startswith(PREFIX)]
 
 
 def _deployment_of(name: str) -> str:

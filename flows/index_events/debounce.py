@@ -17,7 +17,6 @@ from typing import Any
 from uuid import UUID
 
 from prefect.client.orchestration import SyncPrefectClient, get_client
-from prefect.client.schemas.filters import DeploymentFilter, FlowRunFilter
 from prefect.client.schemas.objects import FlowRun
 from prefect.runtime import deployment, flow_run
 from prefect.states import Completed
@@ -25,10 +24,10 @@ from prefect.states import Completed
 from flows.index_events.index_event import ArrivedEvent, IndexRebuilt
 from flows.index_events.unhandled import find_unhandled
 from metric_core.errors import ConfigError
+from tasks.prefect_support.paging import read_flow_runs
 from tasks.prefect_support.patience import wait_for_server
 from tasks.runs.index_versions import newest
 
-_PAGE = 200
 _POLL = 2.0
 """Longest pause in seconds between two looks at the runs that wait."""
 
@@ -149,16 +148,8 @@ def _claim(client: SyncPrefectClient, run: FlowRun, best: WaitingRun, others: Se
 
 
 def _read_waiting(client: SyncPrefectClient, run: FlowRun, index: str) -> list[WaitingRun]:
-    wanted = FlowRunFilter.model_validate({"state": {"type": {"any_": ["SCHEDULED"]}}})
-    of_deployment = DeploymentFilter.model_validate({"id": {"any_": [run.deployment_id]}})
-    found: list[FlowRun] = []
-    while True:
-        page = client.read_flow_runs(
-            flow_run_filter=wanted, deployment_filter=of_deployment, limit=_PAGE, offset=len(found)
-        )
-        found += page
-        if len(page) < _PAGE:
-            break
+    scheduled = {"state": {"type": {"any_": ["SCHEDULED"]}}}
+    found = read_flow_runs(client, scheduled, {"id": {"any_": [run.deployment_id]}})
     waiting = (_waiting_run(each.id, each.parameters.get("event")) for each in found if each.id != run.id)
     return [each for each in waiting if each is not None and each.rebuilt.index == index]
 

@@ -9,11 +9,10 @@ from prefect.client.schemas.filters import FlowFilter, FlowFilterName
 
 from flows.config.deploy_options import DeploySettings
 from flows.index_events.index_event import RESOURCE
+from tasks.prefect_support.paging import read_all
 
 FLOW = "index-rebuilt"
 """Name of the flow that evaluates versions of an index."""
-
-_PAGE = 200
 
 
 def read_listeners(client: SyncPrefectClient) -> dict[str, str]:
@@ -23,14 +22,11 @@ def read_listeners(client: SyncPrefectClient) -> dict[str, str]:
         client: Client of the Prefect server.
     """
     found: dict[str, str] = {}
-    while True:
-        wanted = FlowFilter(name=FlowFilterName(any_=[FLOW]))
-        page = client.read_deployments(flow_filter=wanted, limit=_PAGE, offset=len(found))
-        for each in page:
-            deploy = (each.parameters.get("config") or {}).get("deploy") or {}
-            found[each.name] = str(deploy.get("index", DeploySettings().index))
-        if len(page) < _PAGE:
-            return dict(sorted(found.items()))
+    wanted = FlowFilter(name=FlowFilterName(any_=[FLOW]))
+    for each in read_all(lambda limit, offset: client.read_deployments(flow_filter=wanted, limit=limit, offset=offset)):
+        deploy = (each.parameters.get("config") or {}).get("deploy") or {}
+        found[each.name] = str(deploy.get("index", DeploySettings().index))
+    return dict(sorted(found.items()))
 
 
 def listening(listeners: Mapping[str, str], resource: str) -> list[str]:

@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from prefect.client.orchestration import SyncPrefectClient
-from prefect.client.schemas.filters import DeploymentFilter, FlowRunFilter
 from prefect.client.schemas.objects import FlowRun
 from prefect.events.filters import EventFilter, EventNameFilter, EventOccurredFilter, EventResourceFilter
 from prefect.events.schemas.events import ReceivedEvent
@@ -23,6 +22,7 @@ from pydantic import TypeAdapter
 from flows.index_events.index_event import EVENT, ArrivedEvent
 from flows.index_events.listeners import FLOW, listening, read_listeners
 from metric_core.errors import ConfigError
+from tasks.prefect_support.paging import read_flow_runs
 from tasks.runs.index_versions import IndexVersion
 
 LOOKBACK = timedelta(days=2)
@@ -31,7 +31,6 @@ LOOKBACK = timedelta(days=2)
 GRACE = timedelta(minutes=5)
 """Age from which on an event without a run counts as lost: until then its run may still be on its way."""
 
-_PAGE = 200
 _SHOWN = 200
 _CLOCK_ERROR = timedelta(days=3650)
 _EVENTS: TypeAdapter[list[ReceivedEvent]] = TypeAdapter(list[ReceivedEvent])
@@ -74,7 +73,7 @@ def find_unhandled(
     if not events:
         return []
     listeners = read_listeners(client)
-    runs = {name: list(_read_runs(client, name, now)) for name in listeners}
+    runs = {name: _read_runs(client, name, now) for name in listeners}
     return [
         UnhandledEvent(deployment, event)
         for event in events
@@ -128,19 +127,9 @@ def _read_events(client: SyncPrefectClient, now: datetime, resource: str | None)
             yield ArrivedEvent(event.id, event.resource.id, event.occurred, event.received, event.payload)
 
 
-def _read_runs(client: SyncPrefectClient, deployment: str, now: datetime) -> Iterator[FlowRun]:
+def _read_runs(client: SyncPrefectClient, deployment: str, now: datetime) -> list[FlowRun]:
     since = (now - LOOKBACK - GRACE).isoformat()
-    wanted = FlowRunFilter.model_validate({"expected_start_time": {"after_": since}})
-    of_deployment = DeploymentFilter.model_validate({"name": {"any_": [deployment]}})
-    offset = 0
-    while True:
-        page = client.read_flow_runs(
-            flow_run_filter=wanted, deployment_filter=of_deployment, limit=_PAGE, offset=offset
-        )
-        yield from page
-        offset += len(page)
-        if len(page) < _PAGE:
-            return
+    return read_flow_runs(client, {"expected_start_time": {"after_": since}}, {"name": {"any_": [deployment]}})
 
 
 def is_handled(event: ArrivedEvent, parameters: Collection[Any]) -> bool:

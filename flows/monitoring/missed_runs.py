@@ -12,12 +12,12 @@ from typing import Any
 from uuid import UUID
 
 from prefect.client.orchestration import SyncPrefectClient, get_client
-from prefect.client.schemas.filters import DeploymentFilter, FlowRunFilter
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.runtime import flow_run
 from prefect.states import Cancelled
 
 from tasks.history.recorded_run import RecordedRun
+from tasks.prefect_support.paging import read_flow_runs
 from tasks.prefect_support.patience import wait_for_server
 from tasks.runs.outcome import OutcomeIncident
 
@@ -27,7 +27,6 @@ KEY = "missed runs"
 STATE = "Missed"
 """Name of the state of a run that another one stands for."""
 
-_PAGE = 200
 _MOST_DATES = 500
 _SHOWN = 5
 
@@ -139,18 +138,8 @@ def is_overdue(run: FlowRun, own: UUID, now: datetime | None = None) -> bool:
 
 
 def _read_scheduled(client: SyncPrefectClient, run: FlowRun) -> list[FlowRun]:
-    wanted = FlowRunFilter.model_validate(
-        {"state": {"type": {"any_": ["SCHEDULED"]}}, "expected_start_time": {"before_": datetime.now(UTC)}}
-    )
-    of_deployment = DeploymentFilter.model_validate({"id": {"any_": [run.deployment_id]}})
-    found: list[FlowRun] = []
-    while True:
-        page = client.read_flow_runs(
-            flow_run_filter=wanted, deployment_filter=of_deployment, limit=_PAGE, offset=len(found)
-        )
-        found += page
-        if len(page) < _PAGE:
-            return found
+    due = {"state": {"type": {"any_": ["SCHEDULED"]}}, "expected_start_time": {"before_": datetime.now(UTC)}}
+    return read_flow_runs(client, due, {"id": {"any_": [run.deployment_id]}})
 
 
 def _dates(schedule: Any, since: datetime, until: datetime) -> list[datetime]:
