@@ -173,7 +173,10 @@ class _Chain:
         baseline, _ = _find_folder(self.store, before)
         if baseline is None or self.watched.index:
             return NightAlarms()
-        return find_alarms(self.config, baseline, self.folder, runs)
+        alarms = find_alarms(self.config, baseline, self.folder, runs)
+        for warning in alarms.warnings:
+            get_run_logger().warning(warning)
+        return alarms
 
     def _compare_with_last(self, runs: Sequence[RecordedRun], before: Baseline | None) -> tuple[str, ...]:
         """Return sentences on the metrics that differ significantly from those of the run before."""

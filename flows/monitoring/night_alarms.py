@@ -36,12 +36,20 @@ class NightAlarms:
         state: The standing alarms, as JSON for the next night.
         changes: Sentences on what changed in the measurement since the baseline: judge, prompts, settings.
         obstacle: Reason why no alarm could be looked for; None if that was possible.
+        left_out: Sentences on earlier runs that could not be read, so that the alarms do without them.
     """
 
     alarms: tuple[OutcomeAlarm, ...] = ()
     state: dict[str, Any] = field(default_factory=dict)
     changes: tuple[str, ...] = ()
     obstacle: str | None = None
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences on what the alarms could not look at."""
+        missing = () if self.obstacle is None else (f"no alarms are looked for: {self.obstacle}",)
+        return (*missing, *self.left_out)
 
     def incidents(self, run_id: str) -> tuple[OutcomeIncident, ...]:
         """Return the alarms as incidents, each of which stands from the night that raised it.
@@ -106,13 +114,14 @@ def _find(config: RunConfig, baseline: FinishedRun, run: FinishedRun, runs: Sequ
     matching = Matching(config.deploy.match, config.by, config.slices, config.max_slices)
     tonight = datetime.fromisoformat(str(run.manifest["created"]))
     settings = AlarmSettings(nights=runs_per_year(config.deploy, tonight))
-    found = standing_alarms.find_alarms(runs, baseline, run, matching, settings).alarms
+    standing = standing_alarms.find_alarms(runs, baseline, run, matching, settings)
     pair = RunPair.from_runs(baseline, run, matching)
     finder = CauseFinder(baseline, pair)
     return NightAlarms(
-        alarms=tuple(name_cause(alarm, finder, pair) for alarm in found),
-        state=write_alarm_state(found),
+        alarms=tuple(name_cause(alarm, finder, pair) for alarm in standing.alarms),
+        state=write_alarm_state(standing.alarms),
         changes=finder.changes,
+        left_out=standing.left_out,
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from flows.monitoring.night_alarms import name_cause
+from flows.monitoring.night_alarms import NightAlarms, name_cause
 from metric_core.statistics.alarms import Alarm
 from metric_core.statistics.attribution import Attribution, Cause, Part
 from metric_core.statistics.nights import Stream
@@ -46,3 +46,12 @@ def test_night_that_is_not_worse_has_no_cause(change: float, cause: str | None, 
     named = name_cause(ALARM, cast("Any", Finder(change)), cast("Any", None))
     assert named.cause == cause
     assert named.sentence == f"faithfulness: worse since Tuesday, 18 November; down 0.04 to 0.15; {words}"
+
+
+def test_what_alarms_could_not_look_at_is_named() -> None:
+    alarms = NightAlarms(obstacle="the rows have no name in common", left_out=("alarms do without the run of Monday",))
+    assert alarms.warnings == (
+        "no alarms are looked for: the rows have no name in common",
+        "alarms do without the run of Monday",
+    )
+    assert NightAlarms().warnings == ()
