@@ -179,5 +179,6 @@ def ground(whole_ground: Ground) -> Iterator[Ground]:
         yield whole_ground
         with get_client(sync_client=True) as client:
             for deployment in client.read_deployments():
-                client.pause_deployment(deployment.id)
+                if deployment.work_pool_name == POOL:  # those without a worker are compared as they were deployed
+                    client.pause_deployment(deployment.id)
         APILogWorker.drain_all(timeout=10)
