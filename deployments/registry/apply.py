@@ -1,7 +1,8 @@
 """Create and update deployments, automations, limits and the work pool on a Prefect server."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -43,6 +44,9 @@ from tasks.history.run_entry import evaluation_name
 from tasks.prefect_support.concurrency_limits import create_limits
 
 POOL_TYPES = ("process", "docker", "kubernetes")
+
+AUTOMATIONS_LOADED_SECONDS = 2.0
+"""Seconds after which the server has surely loaded automations that were just applied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,17 +101,19 @@ def apply(config: RunConfig, place: Place) -> list[AppliedChanges]:
         for check in server_checks(client, config):
             check.check()
         done = [_pool(client, place), *_limits(client, config)]
+        announced: list[WatchedDeployment] = []
         for each in deployed:
             deployment_id, change = _deployment(client, each, place)
             done.append(AppliedChanges("deployment", each.full_name, change, _when(each)))
             done += _automations(client, each, place, deployment_id)
             if each.is_watched:
-                done += _watch(client, config, each, (deployment_id, place.pool))
+                done += _watch(client, config, each, (deployment_id, place.pool), announced)
         done += apply_refusal(client)
         wanted = {each.name for each in done if each.kind == "automation"}
         names = {each.name for each in deployed}
         unwanted = [each for each in automations_of(client, names) if each.name not in wanted]
         stale = {each.id: each for each in (*unwanted, *stale_automations(client))}
+        _announce(client, announced)
         return [*done, *remove_automations(client, stale.values()), *find_overlaps(client, names)]
 
 
@@ -250,9 +256,16 @@ def _automations(
 
 
 def _watch(
-    client: SyncPrefectClient, config: RunConfig, deployed: DeploymentSpec, place: tuple[UUID, str]
+    client: SyncPrefectClient,
+    config: RunConfig,
+    deployed: DeploymentSpec,
+    place: tuple[UUID, str],
+    announced: list[WatchedDeployment],
 ) -> Iterator[AppliedChanges]:
-    """Have the server report the scheduled runs of a deployment that do not start or end as they should."""
+    """Have the server report the scheduled runs of a deployment that do not start or end as they should.
+
+    A deployment whose automations are new or changed is added to `announced`.
+    """
     if deployed.schedule is None:
         yield from remove_recipients(client, deployed.name)
         return
@@ -272,8 +285,21 @@ def _watch(
         for each in watch_automations(f"{PREFIX}{deployed.name}", watched, recipients)
     ]
     if any(each.change is not Change.UNCHANGED for each in done):
-        client.request("POST", "/events", json=[watched_event(watched).model_dump(mode="json")])
+        announced.append(watched)
     yield from done
+
+
+def _announce(client: SyncPrefectClient, watched: Sequence[WatchedDeployment]) -> None:
+    """Tell the server that reports about these deployments may be sent.
+
+    The server loads automations a moment after it has stored them, and an automation does not see earlier events: the
+    events are sent at once and again after that moment. The second changes nothing where the first was seen.
+    """
+    if not watched:
+        return
+    for pause in (0.0, AUTOMATIONS_LOADED_SECONDS):
+        time.sleep(pause)
+        client.request("POST", "/events", json=[watched_event(each).model_dump(mode="json") for each in watched])
 
 
 def _when(deployed: DeploymentSpec) -> str:
