@@ -10,11 +10,11 @@ import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from scipy.stats import binomtest, wilcoxon
 
+from benchmarks.docs_tables import publish
 from metric_core.gates.rules import Threshold
 from metric_core.gates.thresholds import Stream, check_mean
 from metric_core.records import Direction, Score
@@ -26,7 +26,6 @@ from metric_core.statistics.resampling import Floats, Units, bootstrap_mean
 from tests.metric_core.statistics.worlds import DIFFERENCES, GROUPED_SCORES, SCORES, World
 
 DRAWS = 999
-PAGE = Path(__file__).parent.parent / "docs" / "statistics.md"
 BEGIN, END = "<!-- begin: benchmarks/coverage.py -->", "<!-- end -->"
 SCORE = Bounds(0.0, 1.0)
 
@@ -56,14 +55,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1000, help="runs per cell")
     parser.add_argument("--write", action="store_true", help="write the tables into docs/statistics.md")
     options = parser.parse_args()
-    parts = []
-    for part in tables(options.runs):
-        print(part, end="", flush=True)
-        parts.append(part)
-    if options.write:
-        before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-        after = rest.partition(END)[2]
-        PAGE.write_text(f"{before}{BEGIN}\n\n{''.join(parts)}\n{END}{after}", encoding="utf-8")
+    publish(tables(options.runs), BEGIN, END, write=options.write)
 
 
 def tables(runs: int) -> Iterator[str]:

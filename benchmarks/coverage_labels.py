@@ -9,10 +9,10 @@ tests/metric_core/calibration.
 
 import argparse
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 
+from benchmarks.docs_tables import publish
 from metric_core.calibration import transfer, weighted_statistics
 from metric_core.calibration.beta_means import BetaMean
 from metric_core.calibration.calibrate import LabelledScores, measure_agreement
@@ -22,7 +22,6 @@ from metric_core.calibration.sampled_labels import SampledLabels, estimate_label
 from metric_core.statistics.resampling import Floats, Interval, Units
 from tasks.calibration.label_sampling import draw, draw_from_strata
 
-PAGE = Path(__file__).parents[1] / "docs" / "statistics.md"
 BEGIN, END = "<!-- begin: benchmarks/coverage_labels.py -->", "<!-- end of labels -->"
 SIZES = (20, 50, 100)
 GROUPED = (50, 100, 200)
@@ -63,14 +62,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=400, help="runs per cell")
     parser.add_argument("--write", action="store_true", help="write the tables into docs/statistics.md")
     options = parser.parse_args()
-    parts = []
-    for part in tables(options.runs):
-        print(part, flush=True)
-        parts.append(part)
-    if options.write:
-        text = PAGE.read_text(encoding="utf-8")
-        before, rest = text.split(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n\n{''.join(parts)}{END}{rest.split(END)[1]}", encoding="utf-8")
+    publish(tables(options.runs), BEGIN, END, write=options.write)
 
 
 def tables(runs: int) -> Iterator[str]:

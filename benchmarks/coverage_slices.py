@@ -10,10 +10,10 @@ import argparse
 import gc
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
+from benchmarks.docs_tables import publish
 from metric_core.gates import drafts
 from metric_core.gates.checks import GateFacts, check_gate
 from metric_core.gates.rules import AbsoluteRule, Gate, Outcome, SliceSelection, Statistic, Threshold
@@ -26,7 +26,6 @@ from metric_core.statistics.slice_summary import SlicedCells, summarize_slices
 from metric_core.statistics.slices import RowSlices, divide_rows
 from tests.metric_core.statistics.worlds import SCORES, World
 
-PAGE = Path(__file__).parent.parent / "docs" / "statistics.md"
 BEGIN, END = "<!-- begin: benchmarks/coverage_slices.py -->", "<!-- end slices -->"
 WORLDS = tuple(
     world
@@ -52,14 +51,7 @@ def main() -> None:
     paired_tests._PERMUTATIONS = 1999  # noqa: SLF001
     gc.collect = lambda *_: 0  # statsmodels collects garbage at every correction of p-values
     drafts._advise_rows = lambda *_: ""  # noqa: SLF001 no one reads the advice
-    parts = []
-    for part in table(options.runs):
-        print(part, end="", flush=True)
-        parts.append(part)
-    if options.write:
-        before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-        after = rest.partition(END)[2]
-        PAGE.write_text(f"{before}{BEGIN}\n\n{''.join(parts)}\n{END}{after}", encoding="utf-8")
+    publish(table(options.runs), BEGIN, END, write=options.write)
 
 
 def table(runs: int) -> Iterator[str]:

@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from benchmarks.docs_tables import publish
 from metric_core.statistics.alarms import (
     NIGHTS_ADDED,
     NIGHTS_READ,
@@ -38,7 +38,6 @@ from metric_core.statistics.paired_tests import mcnemar_mid_p
 from metric_core.statistics.resampling import Floats
 from metric_core.statistics.slices import Slice
 
-PAGE = Path(__file__).parent.parent / "docs" / "statistics.md"
 BEGIN, END = "<!-- begin: benchmarks/nights.py -->", "<!-- end of nights -->"
 
 METRICS = ("faithfulness", "context_recall", "context_precision", "answer_correctness", "answer_similarity")
@@ -397,16 +396,8 @@ def main() -> None:
     parser.add_argument("--only", default="", help="tables whose name contains this text")
     parser.add_argument("--write", action="store_true", help="write the tables into docs/statistics.md")
     options = parser.parse_args()
-    parts = []
-    for name, table in TABLES.items():
-        if options.only in name:
-            for part in table(options.years):
-                print(part, end="", flush=True)
-                parts.append(part)
-    if options.write:
-        before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-        after = rest.partition(END)[2]
-        PAGE.write_text(f"{before}{BEGIN}\n\n{''.join(parts)}\n{END}{after}", encoding="utf-8")
+    parts = (part for name, table in TABLES.items() if options.only in name for part in table(options.years))
+    publish(parts, BEGIN, END, write=options.write)
 
 
 def quiet_years(years: int) -> Iterator[str]:
