@@ -137,19 +137,26 @@ class _RerunShard(Shard):
         submitted: dict[Stage, Submitted] = {}
         for stage, scope in self._scopes.items():
             if scope or not self._order:
-                submitted[stage] = self._submit_stage(stage, scope)
+                submitted |= self._start_stage(stage, scope)
             else:
                 self.tables[stage] = self._work.earlier.reuse(stage, self._order)
         return submitted
 
     def collect(self, done: Mapping[Stage, StageRef]) -> None:
         for stage, ref in done.items():
-            scope = self._scopes[stage]
-            is_whole = len(scope) == len(self._order)
-            self.tables[stage] = ref if is_whole else self._work.earlier.merge(ref, self._order, scope)
+            self._collect_stage(stage, ref)
 
-    def _submit_stage(self, stage: Stage, scope: Collection[str]) -> Submitted:
+    def _collect_stage(self, stage: Stage, ref: StageRef) -> None:
+        scope = self._scopes[stage]
+        is_whole = len(scope) == len(self._order)
+        self.tables[stage] = ref if is_whole else self._work.earlier.merge(ref, self._order, scope)
+
+    def _start_stage(self, stage: Stage, scope: Collection[str]) -> Mapping[Stage, Submitted]:
+        """Submit a stage, or take its table if it is kept."""
         tables = {earlier: self.tables[earlier] for earlier in self._work.plan.inputs_of(stage)}
         if len(scope) < len(self._order):
             tables = {earlier: self._work.earlier.select(ref, scope) for earlier, ref in tables.items()}
-        return self._work.submitter.submit(stage, tables, self.number, len(scope))
+        if (ref := self._work.submitter.find(stage, tables)) is not None:
+            self._collect_stage(stage, ref)
+            return {}
+        return {stage: self._work.submitter.submit(stage, tables, self.number, len(scope))}

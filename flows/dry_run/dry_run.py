@@ -28,11 +28,11 @@ from tasks.dry_run.dry_run_models import DryRunModels
 from tasks.dry_run.shard_preview import ShardPreview
 from tasks.models.run_models import RunModels
 from tasks.options.judged_settings import JudgedSettings
-from tasks.prefect_support.stage_results import StageResults
 from tasks.stages.registry import STAGES
 from tasks.stages.retrieval import UnfetchedContexts, fetch_contexts, find_fetched_contexts
 from tasks.stages.samples import SamplesResult, read_shards
 from tasks.stages.stage_task import STAGE_TASKS
+from tasks.tables.kept_tables import KeptTables
 from tasks.tables.table_store import TableStore
 
 
@@ -92,6 +92,7 @@ class _DryRunner:
         self._config = config
         self._plan = plan
         self._root = tables_root(config)
+        self._kept = KeptTables(self._root)
         self._settings = stage_settings(config, plan)
         self._problems: list[str] = []
         self._ledger = Ledger()
@@ -129,7 +130,7 @@ class _DryRunner:
         inputs = shard.refs_of(self._plan.inputs_of(stage))
         cached = None
         if inputs is not None and identity is not None and stage not in self._config.refresh:
-            cached = StageResults(root=self._root).find(task.key(inputs, identity))
+            cached = self._kept.find(task.key(inputs, identity))
         if cached is not None:
             counts.kept += 1
             shard.refs[stage] = cached

@@ -11,11 +11,7 @@ from flows.config.run_config import RunConfig
 from flows.execution.runners import max_concurrent_shards
 from metric_core.stages import Stage
 from tasks.runtime import progress
-from tasks.runtime.usage import StageUsage
 from tasks.tables.table_store import StageRef
-
-CACHED = "Cached"
-"""Prefect's name for the state of a task whose result was cached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +41,10 @@ class Shard(ABC):
 
     @abstractmethod
     def submit(self, level: Sequence[Stage]) -> Mapping[Stage, Submitted]:
-        """Submit the stages of a level; called when the tables of the level before are collected."""
+        """Submit the stages of a level, except those whose tables are kept.
+
+        Called when the tables of the level before are collected.
+        """
 
     def collect(self, done: Mapping[Stage, StageRef]) -> None:
         """Add the tables of the submitted stages."""
@@ -108,16 +107,8 @@ class ShardQueue:
         work = self._queue.popleft()
         tables = {}
         for stage, submitted in work.submitted.items():
-            tables[stage] = wait_for_ref(submitted.future)
+            tables[stage] = submitted.future.result()
             if self._reports:
                 progress.advance(stage, submitted.rows)
         work.shard.collect(tables)
         self._submit(work.shard, work.level + 1)
-
-
-def wait_for_ref(future: PrefectFuture[StageRef]) -> StageRef:
-    """Wait for a stage and return the reference to its table; for a cached table, all questions count as cached."""
-    ref = future.result()
-    if future.state.name != CACHED:
-        return ref
-    return ref.model_copy(update={"usage": StageUsage(questions=ref.usage.questions, stored=ref.usage.questions)})

@@ -9,6 +9,8 @@ from flows.execution.shards import Submitted
 from flows.execution.stage_settings import stage_settings, storage_of
 from metric_core.stages import Stage
 from tasks.stages.stage_task import STAGE_TASKS
+from tasks.tables.kept_tables import KeptTables
+from tasks.tables.table_store import StageRef
 
 
 class StageSubmitter:
@@ -20,10 +22,35 @@ class StageSubmitter:
 
     def __init__(self, run: Run) -> None:
         self.plan = run.plan
+        self._kept = KeptTables(run.tables)
         self._settings = with_maps(stage_settings(run.config, run.plan), run.config, run.plan, run.models)
         self._storage = {
             stage: storage_of(stage, self._settings[stage], run.config, run.models) for stage in run.plan.sharded_stages
         }
+
+    def find(self, stage: Stage, tables: Mapping[Stage, StageRef]) -> StageRef | None:
+        """Return the table of a stage for one shard, if it is kept.
+
+        Args:
+            stage: The stage.
+            tables: Tables of the shard.
+        """
+        inputs = self.plan.inputs_of(stage)
+        if any(earlier not in tables for earlier in inputs):
+            return None
+        return STAGE_TASKS[stage].find([tables[earlier] for earlier in inputs], self._storage[stage], self._kept)
+
+    def find_all(self, samples: StageRef) -> dict[Stage, StageRef]:
+        """Return the tables of a shard that are kept, including its samples.
+
+        Args:
+            samples: Samples of the shard.
+        """
+        tables = {Stage.SAMPLES: samples}
+        for stage in self.plan.sharded_stages:
+            if (ref := self.find(stage, tables)) is not None:
+                tables[stage] = ref
+        return tables
 
     def submit(self, stage: Stage, tables: Mapping[Stage, Any], shard: int, rows: int) -> Submitted:
         """Submit a stage for one shard.

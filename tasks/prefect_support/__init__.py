@@ -1,1 +1,1 @@
-"""Adapters to Prefect: locks, stored results and concurrency limits."""
+"""Adapters to Prefect: concurrency limits, patience with its server, and pages of its lists."""

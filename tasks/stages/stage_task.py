@@ -13,8 +13,6 @@ from functools import partial
 from importlib.metadata import version as version_of
 from typing import Any
 
-from prefect import Task
-from prefect.cache_policies import CachePolicy
 from prefect.context import TaskRunContext
 from prefect.futures import PrefectFuture
 
@@ -23,14 +21,13 @@ from metric_core.stages import Stage
 from tasks.models.run_models import RunModels, models_for
 from tasks.options.settings import Settings
 from tasks.prefect_support.concurrency_limits import hold_slot
-from tasks.prefect_support.locks import ProcessLocks
-from tasks.prefect_support.stage_results import StageRefSerializer, StageResults
 from tasks.runtime import progress
 from tasks.runtime.usage import StageUsage
 from tasks.stages.definition import StageDefinition
 from tasks.stages.fingerprint import settings_fingerprint
 from tasks.stages.prefect_task import make_prefect_task
 from tasks.stages.registry import STAGES
+from tasks.tables.kept_tables import KeptTables
 from tasks.tables.table_store import StageRef, TableStore, read
 
 
@@ -64,7 +61,7 @@ class StageTask:
     def submit(
         self, refs: Sequence["StageRef | PrefectFuture[Any]"], settings: Settings, storage: TableStorage, shard: int
     ) -> "PrefectFuture[Any]":
-        """Start the stage for one shard, unless its table is stored.
+        """Start the stage for one shard.
 
         Args:
             refs: Tables that it reads, as references or as futures of references.
@@ -75,8 +72,19 @@ class StageTask:
         Returns:
             A future of the StageRef of its table.
         """
-        task = self._task if storage.identity is None else self._cached_task(storage)
-        return task.submit(list(refs), settings, storage.tables, shard)
+        return self._task.submit(list(refs), settings, storage, shard)
+
+    def find(self, refs: Sequence[StageRef], storage: TableStorage, kept: KeptTables) -> StageRef | None:
+        """Return the table computed from these tables, if it is kept and not to be refreshed.
+
+        Args:
+            refs: Tables that the stage reads.
+            storage: Place of its table.
+            kept: Tables that are kept there.
+        """
+        if storage.identity is None or storage.refresh:
+            return None
+        return kept.find(self.key(refs, storage.identity))
 
     def __reduce__(self) -> tuple[Callable[[Stage], "StageTask"], tuple[Stage]]:
         """Pickle only the name of the stage, because the other process has the code."""
@@ -106,44 +114,21 @@ class StageTask:
         content += [[ref.stage, ref.digest] for ref in refs]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
-    def _cached_task(self, storage: TableStorage) -> Task[..., Any]:
-        policy = _StageKey(self, storage.identity or "")
-        task = self._task.with_options(
-            persist_result=True,
-            result_serializer=StageRefSerializer(),
-            cache_policy=policy.configure(isolation_level="SERIALIZABLE", lock_manager=ProcessLocks()),
-            refresh_cache=storage.refresh,
-        )
-        # `with_options` takes only storage that is saved on Prefect's server, where it would outlive the folder.
-        task.result_storage = StageResults(root=storage.tables)
-        return task
-
-    def _run(self, refs: list[StageRef], settings: Settings, tables: str, shard: int) -> StageRef:
+    def _run(self, refs: list[StageRef], settings: Settings, storage: TableStorage, shard: int) -> StageRef:
         del shard  # only names the task run
-        stage = self.definition.stage
+        stage, kept = self.definition.stage, KeptTables(storage.tables)
+        if (found := self.find(refs, storage, kept)) is not None:
+            return found
         start = time.monotonic()
         models = _models_of_run().select(settings)
         with hold_slot(settings):
             inputs = {ref.stage: read(ref) for ref in refs}
             output = self.definition.compute(inputs, settings, models, partial(progress.advance, stage))
         usage = output.usage + StageUsage(seconds=time.monotonic() - start)
-        return TableStore(tables).write(output.table, SCHEMAS[stage], usage)
-
-
-class _StageKey(CachePolicy):
-    """A Prefect cache policy with the key of a stage's table."""
-
-    def __init__(self, stage_task: StageTask, identity: str) -> None:
-        super().__init__()
-        self._stage_task = stage_task
-        self._identity = identity
-
-    def compute_key(
-        self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **kwargs: Any
-    ) -> str:
-        """Return the key of the table."""
-        del task_ctx, flow_parameters, kwargs
-        return self._stage_task.key(inputs["refs"], self._identity)
+        ref = TableStore(storage.tables).write(output.table, SCHEMAS[stage], usage)
+        if storage.identity is not None:
+            kept.keep(self.key(refs, storage.identity), ref)
+        return ref
 
 
 def _stage_task(stage: Stage) -> StageTask:

@@ -11,11 +11,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from prefect.futures import PrefectConcurrentFuture
 
 from flows.config.run_config import RunConfig
 from flows.dry_run.rerun_preview import preview_rerun
 from flows.evaluate import run_evaluation
-from flows.execution import shards
 from flows.execution.rerun_plan import RerunRequest, parse_request, prepare
 from flows.execution.runners import SHARDS_PER_WORKER
 from flows.rerun import run_rerun
@@ -275,7 +275,7 @@ def test_new_products_of_a_metric_are_computed_for_all_rows(bench: Bench) -> Non
 def test_number_of_stages_in_flight_is_limited(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.write(*(row(number % 9, id=f"r{number}") for number in range(10)))
     counts = {"waiting": 0, "most": 0, "all": 0}
-    submit, ref_of = StageTask.submit, shards.wait_for_ref
+    submit, result = StageTask.submit, PrefectConcurrentFuture.result
 
     def submitted(task: StageTask, *arguments: Any) -> Any:
         counts["all"] += 1
@@ -283,12 +283,12 @@ def test_number_of_stages_in_flight_is_limited(bench: Bench, monkeypatch: pytest
         counts["most"] = max(counts["most"], counts["waiting"])
         return submit(task, *arguments)
 
-    def received(future: Any) -> Any:
+    def received(future: PrefectConcurrentFuture[Any]) -> Any:
         counts["waiting"] -= 1
-        return ref_of(future)
+        return result(future)
 
     monkeypatch.setattr(StageTask, "submit", submitted)
-    monkeypatch.setattr(shards, "wait_for_ref", received)
+    monkeypatch.setattr(PrefectConcurrentFuture, "result", received)
     options = {"metrics": ["faithfulness"], "shard_rows": 1, "workers": 1}
     run = bench.run("run", **options)
     assert counts == {"waiting": 0, "most": 3 * SHARDS_PER_WORKER, "all": 30}

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from flows.config.run_config import RunConfig
-from flows.execution import shards
 from flows.execution.runners import max_concurrent_shards
 from flows.execution.shards import Shard, ShardQueue, Submitted
 from metric_core.stages import Stage
@@ -23,10 +22,10 @@ class Engine:
         self.waiting = 0
         self.most = 0
 
-    def submit(self, stage: Stage, number: int, name: str = "Completed") -> Any:
+    def submit(self, stage: Stage, number: int) -> Any:
         self.waiting += 1
         self.most = max(self.most, self.waiting)
-        return SimpleNamespace(result=lambda: self._result(stage, number), state=SimpleNamespace(name=name))
+        return SimpleNamespace(result=lambda: self._result(stage, number))
 
     def _result(self, stage: Stage, number: int) -> StageRef:
         self.waiting -= 1
@@ -75,11 +74,6 @@ def test_short_shards_overtake_others_and_tables_stay_in_order() -> None:
 
     assert [int(ref.path) for ref in queue.run(in_turn())] == [0, 0, 2]
     assert waiting == [2]
-
-
-def test_cached_stage_costs_nothing() -> None:
-    ref = shards.wait_for_ref(Engine().submit(Stage.CLAIMS, 0, shards.CACHED))
-    assert ref.usage == StageUsage(questions=4, stored=4)
 
 
 @pytest.fixture

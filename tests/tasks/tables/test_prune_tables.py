@@ -13,10 +13,10 @@ from fsspec.implementations.local import LocalFileSystem
 from metric_core.errors import AssayError
 from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
-from tasks.prefect_support.stage_results import StageRefSerializer, StageResults
 from tasks.sources.in_memory import save_rows
 from tasks.tables import tables_in_use
 from tasks.tables.inventory import RUNNING, Inventory
+from tasks.tables.kept_tables import KeptTables
 from tasks.tables.prune_tables import prune_tables
 from tasks.tables.table_files import atomic_write, filesystem
 from tasks.tables.table_store import StageRef, TableStore
@@ -30,9 +30,7 @@ DAY = 86_400
 def write_with_record(root: Path, key: str, text: str) -> tuple[StageRef, Path]:
     """Write a table with its record, as a run does."""
     ref = TableStore(str(root)).write(samples_table({"user_input": text}), SAMPLES)
-    serializer = StageRefSerializer()
-    record = {"metadata": {"serializer": serializer.model_dump(mode="json")}, "result": serializer.dumps(ref).decode()}
-    StageResults(root=str(root)).write_path(key, json.dumps(record).encode())
+    KeptTables(str(root)).keep(key, ref)
     return ref, root / "results" / f"{key}.json"
 
 
@@ -53,7 +51,7 @@ def test_unused_files_are_removed_and_used_ones_stay(tmp_path: Path) -> None:
     assert prune_tables(str(tmp_path), before=MONTH, dry_run=False) == pruned
     assert pruned.size > 0
     assert [path.exists() for path in (old_record, Path(old.path), new_record, Path(new.path))] == [0, 0, 1, 1]
-    assert StageResults(root=str(tmp_path)).find("new") == new
+    assert KeptTables(str(tmp_path)).find("new") == new
 
 
 def test_least_recently_used_files_are_removed_until_the_rest_fits(tmp_path: Path) -> None:
@@ -68,7 +66,7 @@ def test_least_recently_used_files_are_removed_until_the_rest_fits(tmp_path: Pat
         assert prune_tables(str(tmp_path), before=long_ago, size=room, dry_run=False) == pruned
         for number, (ref, record) in enumerate(stored):
             assert Path(ref.path).exists() == record.exists() == (number < stay)
-        assert all(StageResults(root=str(tmp_path)).find(str(days)) is not None for days in range(1, stay + 1))
+        assert all(KeptTables(str(tmp_path)).find(str(days)) is not None for days in range(1, stay + 1))
         for days, (_, record) in enumerate(stored[:stay], start=1):
             age(record, days=days)
     ref, _ = write_with_record(tmp_path, "new", "How?")
@@ -79,7 +77,7 @@ def test_least_recently_used_files_are_removed_until_the_rest_fits(tmp_path: Pat
 def test_using_a_record_renews_it(tmp_path: Path) -> None:
     ref, record = write_with_record(tmp_path, "one", "Why?")
     age(Path(ref.path), record, days=40)
-    assert StageResults(root=str(tmp_path)).find("one") == ref
+    assert KeptTables(str(tmp_path)).find("one") == ref
     assert prune_tables(str(tmp_path), before=MONTH, dry_run=False).size == 0
 
 

@@ -12,7 +12,7 @@ from fsspec.registry import _registry
 from metric_core.errors import AssayError, MissingDependencyError
 from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
-from tasks.prefect_support.stage_results import StageResults
+from tasks.tables.kept_tables import KeptTables
 from tasks.tables.prune_tables import prune_tables
 from tasks.tables.table_files import atomic_write, filesystem
 from tasks.tables.table_store import StageRef, TableStore, read
@@ -96,6 +96,6 @@ def test_an_error_of_a_client_becomes_a_message(unreachable: str) -> None:
     )
     with pytest.raises(AssayError, match="cannot be reached: Unable to locate credentials"):
         read(ref)
-    assert StageResults(root=unreachable).find("key") is None
+    assert KeptTables(unreachable).find("key") is None
     with pytest.raises(AssayError, match="cannot be read: Unable to locate credentials"):
         prune_tables(unreachable, before=datetime.now(UTC))
