@@ -22,6 +22,7 @@ from flows.execution.run_subject import RunSubject, name_evaluation
 from flows.execution.run_writing import write_run_folder
 from flows.execution.stage_settings import retrieval_settings, use_fetched_contexts
 from metric_core.errors import FailedCellsError
+from tasks.prefect_support.flow_parameters import write_parameters_with_pydantic
 from tasks.prefect_support.patience import crash_without_server
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RunFolder
@@ -79,6 +80,7 @@ class Evaluation:
         return self
 
 
+@write_parameters_with_pydantic
 @flow(name="evaluate", flow_run_name=name_evaluation, persist_result=False, validate_parameters=True)
 @crash_without_server
 def evaluate(config: RunConfig, index: str = "", version: str = "") -> Evaluation:

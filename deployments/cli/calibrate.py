@@ -133,7 +133,7 @@ def _run_calibration(config: "RunConfig", options: dict[str, Any], verbose: bool
     ready = prepare(request)
     plan = check_run(ready.config)
     starting = start_server(assay_home())
-    load_models(ready.config)
+    load_models(ready.config, starting)
     with use_server(starting.wait()), nullcontext() if quiet else stage_progress(plan.stages):
         return calibrate_flow(request)
 

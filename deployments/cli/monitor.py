@@ -41,7 +41,7 @@ def _monitor(config: "RunConfig", verbose: bool, quiet: bool) -> "ChainResult":
     plan = check_run(config)
     starting = start_server(assay_home())
     set_log_levels(verbose)
-    load_models(config)
+    load_models(config, starting)
     with use_server(starting.wait()), nullcontext() if quiet else stage_progress(plan.stages):
         from flows.monitor import run_monitor  # noqa: PLC0415 Prefect reads its settings when it is imported
 

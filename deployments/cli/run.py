@@ -17,9 +17,10 @@ from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli._support.slices_table import print_slices
 from deployments.cli._support.summary_table import incremental_lines, reason_lines, summary_table
 from deployments.cli._support.usage import agreement_line, usage_lines, usage_table
-from deployments.local_server import start_server, use_server
+from deployments.local_server import ServerHandle, start_server, use_server
 from metric_core.errors import FailedCellsError
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER, note_lines, verdict_line
+from tasks.runtime.start_up import garbage_kept
 
 if TYPE_CHECKING:
     from flows.config.run_config import RunConfig
@@ -54,9 +55,10 @@ def _evaluate(config: "RunConfig", verbose: bool, quiet: bool) -> "Evaluation":
     plan = check_run(config)
     starting = start_server(assay_home())
     set_log_levels(verbose)
-    load_models(config)
+    load_models(config, starting)
     with use_server(starting.wait()), nullcontext() if quiet else stage_progress(plan.stages):
-        from flows.evaluate import run_evaluation  # noqa: PLC0415 Prefect reads its settings when it is imported
+        with garbage_kept():
+            from flows.evaluate import run_evaluation  # noqa: PLC0415 Prefect reads its settings when it is imported
 
         return run_evaluation(config)
 
@@ -70,11 +72,13 @@ def set_log_levels(verbose: bool) -> None:
         logging.getLogger(worker).setLevel(logging.ERROR)
 
 
-def load_models(config: "RunConfig") -> None:
-    """Load the models while the server starts.
+def load_models(config: "RunConfig", starting: ServerHandle) -> None:
+    """Load the models while the server starts; without a start to wait for, each is loaded when a text needs it.
 
     The thread is not a daemon: the libraries of the models abort a process that exits while they load.
     """
+    if starting.process is None:
+        return
     from tasks.models.run_models import preload  # noqa: PLC0415 loads spaCy and onnxruntime
 
     threading.Thread(target=preload, args=(config.embedder, config.language), name="load-models").start()

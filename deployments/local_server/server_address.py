@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from metric_core.errors import AssayError, ConfigError
+from tasks.runtime.start_up import garbage_kept
 from tasks.runtime.telemetry import DO_NOT_TRACK, disable_telemetry
 
 API_URL = "PREFECT_API_URL"
@@ -80,7 +81,8 @@ def use_server(url: str) -> Iterator[None]:
     os.environ[API_URL] = url  # for processes that the run starts, and for the first import of Prefect
     disable_telemetry(DO_NOT_TRACK)
     try:
-        from prefect.settings import PREFECT_API_URL, temporary_settings  # noqa: PLC0415 must see the lines above
+        with garbage_kept():
+            from prefect.settings import PREFECT_API_URL, temporary_settings  # noqa: PLC0415 must see the lines above
         from prefect.settings import PREFECT_CLIENT_MAX_RETRIES as RETRIES  # noqa: PLC0415
         from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY as HEARTBEAT  # noqa: PLC0415
 

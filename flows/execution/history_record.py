@@ -6,7 +6,6 @@ from flows.config.history_options import history_page_path
 from metric_core.errors import AssayError
 from tasks.history.catalogue import Catalogue
 from tasks.history.run_entry import read_run
-from tasks.reports.history.history_page import write_history_page
 from tasks.runs.run_folder import MANIFEST, RunFolder
 
 
@@ -29,6 +28,8 @@ def record_in_history(history: str | None, folder: Path) -> tuple[str, ...]:
     try:
         page = (RunFolder(folder).read_json(MANIFEST).get("config") or {}).get("history_page")
         if page is not None:
+            from tasks.reports.history.history_page import write_history_page  # noqa: PLC0415 few runs have a page
+
             write_history_page(catalogue, run.name, history_page_path(page, run.name))
     except AssayError as error:
         return (f"the page of the history was not written. {error}",)

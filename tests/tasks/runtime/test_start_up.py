@@ -1,0 +1,44 @@
+"""A process that starts quickly: pandas is imported only when something needs it, and imports are not scanned."""
+
+import gc
+import subprocess
+import sys
+
+from tasks.runtime.start_up import garbage_kept
+
+_WITHOUT_PANDAS = """
+import sys
+from tasks.runtime.start_up import defer_pandas
+defer_pandas()
+defer_pandas()
+import pyarrow as pa
+assert pa.array(["a", None]).null_count == 1
+assert pa.Table.from_pylist([{"a": 1}]).num_rows == 1
+assert "pandas" not in sys.modules, "pyarrow imported pandas"
+import pandas
+nan = float("nan")
+assert pandas.__spec__.name == "pandas"
+assert pa.array(pandas.Series([1.0, nan])).null_count == 1, "pyarrow does not know a series"
+assert pa.table({"a": pandas.Series([1.0, nan])})["a"].null_count == 1
+assert list(pa.table({"a": [1]}).to_pandas()["a"]) == [1]
+"""
+
+
+def test_pyarrow_knows_pandas_once_something_imports_it() -> None:
+    done = subprocess.run([sys.executable, "-c", _WITHOUT_PANDAS], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_garbage_is_collected_again_after_the_imports() -> None:
+    was = gc.isenabled()
+    gc.enable()
+    try:
+        with garbage_kept():
+            assert not gc.isenabled()
+            with garbage_kept():
+                assert not gc.isenabled()
+            assert not gc.isenabled()
+        assert gc.isenabled()
+    finally:
+        if not was:
+            gc.disable()
