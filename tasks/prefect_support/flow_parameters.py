@@ -23,5 +23,5 @@ def write_parameters_with_pydantic(flow: F) -> F:
     def serialize_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
         return {name: to_jsonable_python(value) for name, value in parameters.items()}
 
-    flow.serialize_parameters = serialize_parameters  # type: ignore[method-assign, assignment]
+    flow.serialize_parameters = serialize_parameters  # type: ignore[method-assign]
     return flow
