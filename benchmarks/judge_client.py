@@ -36,7 +36,7 @@ def main() -> None:
         options = options.model_copy(update={"concurrency": int(concurrency[0])})
     judge = OpenAIJudge(options)
     with Path(rows).open(encoding="utf-8") as lines:
-        questions = [question for line in islice(lines, int(samples)) for question in _questions(json.loads(line))]
+        questions = [question for line in islice(lines, int(samples)) for question in questions_of(json.loads(line))]
     choices = [question for question in questions if isinstance(question, ChoiceQuestion)]
     texts = [question for question in questions if isinstance(question, GenerateQuestion)]
     wall, cpu = time.monotonic(), time.process_time()
@@ -46,7 +46,8 @@ def main() -> None:
     print(json.dumps({**cost, "failed": len(statuses) - statuses.count(AnswerStatus.ANSWERED)}))
 
 
-def _questions(row: dict[str, Any]) -> Iterator[JudgeQuestion]:
+def questions_of(row: dict[str, Any]) -> Iterator[JudgeQuestion]:
+    """Return the questions that a run asks about a row, without those that follow from answers."""
     sample = Sample(**{**row, "retrieved_contexts": tuple(row["retrieved_contexts"])})
     user_input, response, reference = row["user_input"], row["response"], row["reference"]
     yield from (ask_claims(text, user_input) for text in (response, reference))

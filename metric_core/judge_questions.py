@@ -9,8 +9,9 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Self, TypeAlias
 
 from metric_core import columns
@@ -157,18 +158,34 @@ JudgeQuestion: TypeAlias = ChoiceQuestion | GenerateQuestion
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
+_encode_text = json.encoder.encode_basestring
 
 
 def question_digest(question: JudgeQuestion) -> str:
     """Return the digest of a question: equal questions have equal digests, whichever row they are about.
 
-    The digest depends on the order of instructions and of schema members, because prompts and replies follow it.
+    It is the SHA-256 of the JSON, in which the order of instructions and of schema members counts, as in prompts.
 
     >>> question_digest(ask_verdict("It rains.", "Rain.")) == question_digest(ask_verdict("It rains.", "Rain."))
     True
     """
-    content = _ENCODER.encode({part.name: getattr(question, part.name) for part in fields(question)})
-    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+    texts = iter(question.texts.items())
+    digest = _digest_up_to_first_text(question.kind, *next(texts, (None, ""))).copy()
+    rest = "".join([f", {_encode_text(role)}: {_encode_text(text)}" for role, text in texts])
+    instructions = _ENCODER.encode(question.instructions)
+    if isinstance(question, ChoiceQuestion):
+        labels = _ENCODER.encode(question.labels)
+        rest += f'}}, "labels": {labels}, "instructions": {instructions}, "votes": {question.votes}}}'
+    else:
+        rest += f'}}, "schema": {_ENCODER.encode(question.schema)}, "instructions": {instructions}}}'
+    digest.update(rest.encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=256)  # questions about one premise are asked in succession, and it is most of their text
+def _digest_up_to_first_text(kind: Kind, role: str | None, text: str) -> "hashlib._Hash":
+    first = "" if role is None else f"{_encode_text(role)}: {_encode_text(text)}"
+    return hashlib.sha256(f'{{"kind": {_encode_text(kind)}, "texts": {{{first}'.encode("utf-8", "surrogatepass"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,11 +245,7 @@ def relevant_sentences_schema(count: int) -> dict[str, Any]:
 
 
 def _round_up(number: int) -> int:
-    """Return the smallest power of two that is not smaller.
-
-    >>> [_round_up(number) for number in (1, 2, 3, 9)]
-    [1, 2, 4, 16]
-    """
+    """Return the smallest power of two that is not smaller."""
     return 1 << (number - 1).bit_length()
 
 
@@ -337,9 +350,9 @@ def ask_refusal(user_input: str, response: str) -> ChoiceQuestion:
 
 
 def ask_relevant_sentences(sentences: Sequence[str], user_input: str) -> GenerateQuestion:
-    r"""Ask which sentences, numbered from 1, help to answer the user question.
+    r"""Ask which sentences, numbered from 1 in one text, help to answer the user question.
 
-    Reply: `{"relevant": [int, ...]}`. The sentences are passed as one text with one numbered line per sentence.
+    Reply: `{"relevant": [int, ...]}`.
 
     >>> ask_relevant_sentences(["Paris is in France.", "It rains."], "Where is Paris?").texts["sentences"]
     '[1] Paris is in France.\n[2] It rains.'

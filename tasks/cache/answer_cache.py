@@ -22,6 +22,7 @@ from metric_core.errors import ConfigError
 from tasks.cache.cache_tables import ANSWERS, LAYOUT
 from tasks.cache.circuit_breaker import CircuitBreaker
 from tasks.cache.leases import Leases, release_all
+from tasks.cache.write_queue import QueuedValue, WriteQueue
 from tasks.database.database import Database, chunks
 from tasks.database.database_errors import error_reason
 
@@ -63,6 +64,8 @@ class AnswerCache:
         """Leases on the answers that are being computed."""
         self.damaged = 0
         """Number of damaged values found so far."""
+        self.queue = WriteQueue()
+        """The values that are being computed, on their way to the database."""
         self._pending: dict[bytes, _Row] = {}
 
     def ensure(self) -> None:
@@ -124,20 +127,22 @@ class AnswerCache:
             replace: If true, replace cached values; otherwise they stay.
         """
         now = int(time.time())
-        rows = {
-            key: _Row(
-                {
-                    "key": key,
-                    "step": step,
-                    "checksum": checksum_bytes(key, value),
-                    "created": now,
-                    "used": now,
-                    "value": value,
-                },
-                replace,
-            )
-            for key, value in values.items()
-        }
+        rows = {key: _row(step, key, value, now, replace) for key, value in values.items()}
+        self._write(rows, {} if owner is None else {owner: list(values)})
+
+    def write_queued(self, values: Sequence[QueuedValue]) -> None:
+        """Add values of several owners in one transaction, and end the leases on them.
+
+        Args:
+            values: Values; of two with the same key the last one counts.
+        """
+        now = int(time.time())
+        held: dict[str, list[bytes]] = {}
+        for value in values:
+            held.setdefault(value.owner, []).append(value.key)
+        self._write({one.key: _row(one.step, one.key, one.value, now, one.replaces) for one in values}, held)
+
+    def _write(self, rows: "Mapping[bytes, _Row]", held: Mapping[str, Sequence[bytes]]) -> None:
         with self.database.lock:
             unwritten, self._pending = self._pending, {}
         unwritten.update(rows)
@@ -147,8 +152,8 @@ class AnswerCache:
             for replacing in (False, True):
                 if some := [row.values for row in ordered if row.replaces is replacing]:
                     connection.execute(self._insertion(replacing), some)
-            if owner is not None:
-                release_all(connection, list(values), owner)
+            for owner, keys in held.items():
+                release_all(connection, keys, owner)
             return True
 
         if unwritten and not self._breaker.call("writing", lambda: self.database.write(work), False):
@@ -198,6 +203,12 @@ class AnswerCache:
 
     def _execute(self, statement: Delete | Update) -> None:
         self._breaker.call("writing", lambda: self.database.write(lambda c: c.execute(statement)), None)
+
+
+def _row(step: str, key: bytes, value: bytes, now: int, replaces: bool) -> _Row:
+    checksum = checksum_bytes(key, value)
+    values = {"key": key, "step": step, "checksum": checksum, "created": now, "used": now, "value": value}
+    return _Row(values, replaces)
 
 
 def checksum_bytes(key: bytes, value: bytes) -> int:

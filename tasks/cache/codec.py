@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
@@ -43,12 +44,21 @@ class Codec(Generic[T]):
 
     def key(self, *parts: str) -> bytes:
         """Return the digest of the parts that determine a value; ("ab", "c") and ("a", "bc") have different digests."""
-        digest = hashlib.sha256(f"{self.step}/{self.version}".encode())
-        for part in parts:
-            content = part.encode("utf-8", "surrogatepass")
-            digest.update(b"\x00%d:" % len(content))
-            digest.update(content)
+        first, *others = parts
+        digest = _digest_first_part(self.step, self.version, first).copy()
+        for part in others:
+            digest.update(_framed(part))
         return digest.digest()
+
+
+def _framed(part: str) -> bytes:
+    content = part.encode("utf-8", "surrogatepass")
+    return b"\x00%d:%b" % (len(content), content)
+
+
+@lru_cache(maxsize=256)  # most keys begin with the fingerprint of one model
+def _digest_first_part(step: str, version: int, part: str) -> "hashlib._Hash":
+    return hashlib.sha256(f"{step}/{version}".encode() + _framed(part))
 
 
 def vectors(dimensions: int) -> Codec[NDArray[np.float32]]:

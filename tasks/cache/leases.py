@@ -4,7 +4,7 @@ A lease ends when its answer is cached, when its owner releases it, or some seco
 an owner that was killed does not delay the others for longer than that.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sqlalchemy import Connection, Executable, delete, select, update
 
@@ -68,9 +68,9 @@ class Leases:
 
         return self._breaker.call("reading", lambda: self._database.read(work), set())
 
-    def extend(self, owner: str) -> None:
-        """Renew the leases of an owner: its heartbeat."""
-        self._write(update(LEASES).where(LEASES.c.owner == owner).values(expires=self._expiry))
+    def extend(self, owners: Collection[str]) -> None:
+        """Renew the leases of owners: their heartbeat."""
+        self._write(update(LEASES).where(LEASES.c.owner.in_(sorted(owners))).values(expires=self._expiry))
 
     def release(self, owner: str) -> None:
         """End all leases of an owner, and delete expired ones."""

@@ -9,6 +9,7 @@ import sqlite3
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -94,6 +95,7 @@ class Database:
         self._engine: Engine | None = None
         self._process = os.getpid()
         self._opening = Lock()
+        self._writing = Lock()
         self.lock = Lock()
         """A lock for data that users of the database hold in memory."""
         _databases.add(self)
@@ -131,7 +133,9 @@ class Database:
         Args:
             work: Function of a connection; it may be called several times.
         """
-        return self._retry(lambda: self._run(work))
+        # Writers of a file exclude each other anyway; those of one process need not poll for their turn.
+        with self._writing if self.is_sqlite else nullcontext():
+            return self._retry(lambda: self._run(work))
 
     def _run(self, work: Callable[[Connection], T], **options: Any) -> T:
         with self._open().execution_options(**options).begin() as connection:
@@ -167,6 +171,7 @@ class Database:
     def reset_locks(self) -> None:
         """Replace the locks after a fork: the thread that holds them does not exist in this process."""
         self._opening = Lock()
+        self._writing = Lock()
         self.lock = Lock()
 
     def _create_engine(self) -> Engine:

@@ -1,10 +1,13 @@
 """Questions are told apart by all that a prompt or a reply follows from."""
 
-from dataclasses import replace
+import hashlib
+import json
+from dataclasses import fields, replace
 
 import pytest
 
 from metric_core.judge_questions import (
+    ChoiceQuestion,
     GenerateQuestion,
     JudgeQuestion,
     QuestionKind,
@@ -13,6 +16,7 @@ from metric_core.judge_questions import (
     object_schema,
     question_digest,
 )
+from tests.metric_core.prompts.questions import QUESTIONS
 
 ASKED = GenerateQuestion(
     QuestionKind.CRITERIA_NUMBER,
@@ -43,3 +47,17 @@ def test_votes_and_labels_belong_to_a_choice() -> None:
     asked = ask_verdict("It rains.", "Rain.")
     others = [replace(asked, votes=3), replace(asked, labels=("no", "yes")), asked]
     assert len({question_digest(question) for question in others}) == 3
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        *QUESTIONS.values(),
+        ask_verdict("half a pair \ud83d", 'a "premise"\n\u2028\x00 of many lines'),
+        ChoiceQuestion(QuestionKind.ASPECT, {}, ("a", "\u00e9"), {"definition": "Is it?\n"}, votes=3),
+    ],
+    ids=lambda question: question.kind,
+)
+def test_the_digest_is_that_of_the_question_as_json(question: JudgeQuestion) -> None:
+    content = json.dumps({part.name: getattr(question, part.name) for part in fields(question)}, ensure_ascii=False)
+    assert question_digest(question) == hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()

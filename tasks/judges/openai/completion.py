@@ -116,14 +116,25 @@ def _token_steps(choice: Mapping[str, Any]) -> tuple[TokenStep, ...]:
     tokens = get_mapping(choice, "logprobs").get("content") or ()
     try:
         steps = tuple(
-            TokenStep(*_parse_token(token), [_parse_token(other) for other in token.get("top_logprobs") or ()])
-            for token in tokens
+            TokenStep(*_parse_token(token), _parse_tokens(token.get("top_logprobs") or ())) for token in tokens
         )
     except (AttributeError, KeyError, TypeError):
         return ()
     for step in steps:
         _check_distribution([probability for _, probability in step.top])
     return steps
+
+
+def _parse_tokens(tokens: Sequence[Mapping[str, Any]]) -> list[tuple[str, float]]:
+    """Return each token and its probability; see `_parse_token`."""
+    parsed = []
+    for token in tokens:
+        text, logprob = token["token"], token.get("logprob")
+        if type(text) is str and type(logprob) is float and logprob <= 0.0:  # the usual case, twenty times per answer
+            parsed.append((text, math.exp(logprob)))
+        else:
+            parsed.append(_parse_token(token))
+    return parsed
 
 
 def _parse_token(token: Mapping[str, Any]) -> tuple[str, float]:

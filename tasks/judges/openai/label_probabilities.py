@@ -12,12 +12,16 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 VERSION = 1
 """Increase it whenever the same tokens would give other probabilities."""
 
 NEGLIGIBLE = 0.01
 """Maximum share of the labels' total probability that a label missing from the top tokens may have had."""
+
+_MOST_KEPT = 4096
+"""Beginnings of replies for which the possible labels are kept, per set of labels."""
 
 _PARTIAL_CHARACTER = "\ufffd"
 """The text of a token that is part of an unknown character."""
@@ -86,10 +90,7 @@ class _LabelMatcher:
     """
 
     def __init__(self, texts: Mapping[str, str], frame: re.Pattern[str] | None) -> None:
-        folded = {label: text.casefold() for label, text in texts.items()}
-        self._ignores_case = len(set(folded.values())) == len(folded)
-        self._texts = folded if self._ignores_case else texts
-        self._frame = frame
+        self._labels = _labels(tuple(texts.items()), frame)
         self._text = ""
         self._reached = 1.0
         self.mass = dict.fromkeys(texts, 0.0)
@@ -101,14 +102,16 @@ class _LabelMatcher:
         """Add the next token."""
         alternatives = _alternatives(step)
         every = (*alternatives, (step.text, step.probability))
-        self.partial += self._reached * math.fsum(p for text, p in every if _PARTIAL_CHARACTER in text)
-        others = [(self._labels_starting_with(self._text + text), probability) for text, probability in alternatives]
-        chosen = self._labels_starting_with(self._text + step.text)
+        if _PARTIAL_CHARACTER in "".join([text for text, _ in every]):
+            self.partial += self._reached * math.fsum(p for text, p in every if _PARTIAL_CHARACTER in text)
+        written, starting_with = self._text, self._labels.starting_with
+        others = [(starting_with(written + text), probability) for text, probability in alternatives]
+        chosen = starting_with(written + step.text)
         self._add_finished([*others, (chosen, step.probability)])
         for labels, probability in others:
             if len(labels) == 1:
                 self.mass[labels[0]] += self._reached * probability
-        if self._label_prefix(self._text + step.text):
+        if self._labels.prefix(written + step.text):
             left = max(0.0, 1.0 - math.fsum(probability for _, probability in every))
             self.unseen = max(self.unseen, self._reached * min([left, *(probability for _, probability in step.top)]))
         self._text += step.text
@@ -131,19 +134,52 @@ class _LabelMatcher:
             self.mass[label] += self._reached * max(0.0, 1.0 - longer)
 
     def _finished(self) -> str | None:
-        prefix = self._label_prefix(self._text)
+        return self._labels.finished_by(self._text)
+
+
+class _Labels:
+    """The labels of a question, and which of them a beginning of a reply may become.
+
+    Tokens repeat from reply to reply, so what was found for the beginning of one is kept for the next.
+
+    Args:
+        texts: Label -> its text in a reply.
+        frame: Pattern of the text before the label, with the group `rest` for what follows.
+    """
+
+    def __init__(self, texts: Mapping[str, str], frame: re.Pattern[str] | None) -> None:
+        folded = {label: text.casefold() for label, text in texts.items()}
+        self._ignores_case = len(set(folded.values())) == len(folded)
+        self._texts = folded if self._ignores_case else texts
+        self._frame = frame
+        self._found: dict[str, list[str]] = {}
+
+    def starting_with(self, text: str) -> list[str]:
+        """Return the labels that a reply with this beginning may become; do not change the list."""
+        found = self._found.get(text)
+        if found is None:
+            prefix = self.prefix(text)
+            found = [label for label, label_text in self._texts.items() if label_text.startswith(prefix)]
+            if len(self._found) < _MOST_KEPT:
+                self._found[text] = found
+        return found
+
+    def finished_by(self, text: str) -> str | None:
+        """Return the label that a reply is; None if it is none."""
+        prefix = self.prefix(text)
         return next((label for label, text in self._texts.items() if text == prefix), None)
 
-    def _labels_starting_with(self, text: str) -> list[str]:
-        prefix = self._label_prefix(text)
-        return [label for label, label_text in self._texts.items() if label_text.startswith(prefix)]
-
-    def _label_prefix(self, text: str) -> str:
-        """Return the part of the label that a reply's text has so far."""
+    def prefix(self, text: str) -> str:
+        """Return the part of the label that the beginning of a reply has."""
         if self._frame is not None:
             framed = self._frame.fullmatch(text)
             text = framed["rest"] if framed else ""
         return text.lstrip().casefold() if self._ignores_case else text.lstrip()
+
+
+@lru_cache(maxsize=256)
+def _labels(texts: tuple[tuple[str, str], ...], frame: re.Pattern[str] | None) -> _Labels:
+    return _Labels(dict(texts), frame)
 
 
 def _alternatives(step: TokenStep) -> list[tuple[str, float]]:

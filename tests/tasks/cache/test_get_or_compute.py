@@ -9,8 +9,7 @@ from threading import Event, Thread
 
 import pytest
 
-from tasks.cache import leases
-from tasks.cache import writer as writer_module
+from tasks.cache import leases, write_queue
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.codec import Codec
 from tasks.cache.get_or_compute import CachedComputation, OnValue
@@ -148,7 +147,7 @@ def test_dead_owners_are_not_waited_for(url: str, monkeypatch: pytest.MonkeyPatc
 
 def test_slow_owners_are_waited_for_while_they_live(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "LEASE_SECONDS", 1.0)
-    monkeypatch.setattr(writer_module, "HEARTBEAT_SECONDS", 0.0)
+    monkeypatch.setattr(write_queue, "HEARTBEAT_SECONDS", 0.0)
     cache = AnswerCache(url)
     started = Event()
 

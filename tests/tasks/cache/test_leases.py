@@ -56,7 +56,7 @@ def test_a_heartbeat_extends_leases(url: str, monkeypatch: pytest.MonkeyPatch) -
     cache = AnswerCache(url)
     short.leases.claim(KEYS[:2], "alive")
     short.leases.claim(KEYS[2:3], "dead")
-    cache.leases.extend("alive")
+    cache.leases.extend(["alive"])
     wait_until(lambda: KEYS[2] not in cache.leases.find_claimed(KEYS[:3]))
     assert cache.leases.find_claimed(KEYS[:3]) == {KEYS[0], KEYS[1]}
 
