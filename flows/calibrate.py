@@ -39,6 +39,7 @@ from tasks.calibration.run_labels import write_labels
 from tasks.models.run_models import models_for
 from tasks.options.narrow import narrow
 from tasks.options.settings import Settings
+from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.patience import crash_without_server
 from tasks.reports.calibration.calibration_text import calibration_markdown
 from tasks.reports.run.report_page import write_report
@@ -110,6 +111,7 @@ class CalibrationResult:
 
 @flow(name="calibrate", persist_result=False, validate_parameters=True)
 @crash_without_server
+@stop_at_budget
 def calibrate(request: CalibrationRequest) -> CalibrationResult:
     """Evaluate labelled rows and measure how far the judge agrees with people.
 

@@ -20,8 +20,10 @@ from flows.execution.run_record import settings_for_manifest
 from flows.execution.run_stages import read_samples, run_shards
 from flows.execution.run_subject import RunSubject, name_evaluation
 from flows.execution.run_writing import write_run_folder
+from flows.execution.spending import cost_entry
 from flows.execution.stage_settings import retrieval_settings, use_fetched_contexts
 from metric_core.errors import FailedCellsError
+from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.flow_parameters import write_parameters_with_pydantic
 from tasks.prefect_support.patience import crash_without_server
 from tasks.runs.finished_run import FinishedRun
@@ -83,6 +85,7 @@ class Evaluation:
 @write_parameters_with_pydantic
 @flow(name="evaluate", flow_run_name=name_evaluation, persist_result=False, validate_parameters=True)
 @crash_without_server
+@stop_at_budget
 def evaluate(config: RunConfig, index: str = "", version: str = "") -> Evaluation:
     """Evaluate a source and write a run folder.
 
@@ -96,6 +99,7 @@ def evaluate(config: RunConfig, index: str = "", version: str = "") -> Evaluatio
 
     Raises:
         FailedCellsError: The run is finished, but too many of its cells failed.
+        BudgetSpentError: The run stopped because its budget is spent.
         AssayError: Anything else that the user can fix; the message says how.
     """
     plan = check_run(config)
@@ -135,6 +139,7 @@ def finish(run: Run, read: SamplesResult, refs: Sequence[StageRef], findings: Ma
     if anchor is not None:
         findings = {**findings, "anchor": anchor}
         read = replace(read, warnings=(*read.warnings, *anchor_warnings(anchor)))
+    findings = {**findings, "cost": cost_entry(run.config, refs, anchor)}
     write_run_folder(run, read, refs, findings)
     unpublished = publish(run.folder, run.subject, run.config.deploy.alerts)
     evaluation = Evaluation.from_folder(run.folder.path)

@@ -20,12 +20,14 @@ from flows.execution.run_subject import name_rerun
 from flows.execution.shards import Shard, ShardQueue, Submitted
 from flows.execution.stage_submitter import StageSubmitter
 from metric_core.stages import Stage
+from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.runs.row_reuse import RowReuse, row_ids
 from tasks.stages.registry import LEVELS
 from tasks.tables.table_store import StageRef
 
 
 @flow(name="rerun", flow_run_name=name_rerun, persist_result=False, validate_parameters=True)
+@stop_at_budget
 def rerun(request: RerunRequest) -> Evaluation:
     """Run a finished run again where its result can change, into a new run folder.
 
@@ -37,6 +39,7 @@ def rerun(request: RerunRequest) -> Evaluation:
 
     Raises:
         FailedCellsError: The run is finished, but too many of its cells failed.
+        BudgetSpentError: The run stopped because its budget is spent.
         AssayError: Anything else that the user can fix; the message says how.
     """
     ready = prepare(request)

@@ -8,11 +8,13 @@ from flows.evaluate import Evaluation
 from flows.execution.rerun_plan import parse_request
 from flows.rerun import run_rerun
 from metric_core.stages import Stage
+from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.patience import crash_without_server
 
 
 @flow(name="rerun-stage", persist_result=False, validate_parameters=True)
 @crash_without_server
+@stop_at_budget
 def rerun_stage(
     run: str,
     stage: Stage | None = None,

@@ -12,6 +12,7 @@
     ├── JudgeError                  an unusable judge
     ├── EmbedderError               an unusable embedder, or a text that it rejects
     ├── RunFolderError              a run folder that cannot be written, or a folder that is not a run
+    ├── BudgetSpentError            a run that stopped because its budget is spent; it can be continued
     ├── FailedCellsError            a finished run in which too many cells failed, or none has a value
     └── NotComparableError          runs that a gate cannot compare: more differs than the system under test
 
@@ -88,6 +89,10 @@ class EmbedderError(AssayError):
 
 class RunFolderError(AssayError):
     """A run folder that cannot be written, or a folder that is not a run."""
+
+
+class BudgetSpentError(AssayError):
+    """A run that stopped because its budget is spent. All of its answers are cached, so that it can be continued."""
 
 
 class FailedCellsError(AssayError):

@@ -40,6 +40,7 @@ from deployments.cli._support.console import spare_encoding_errors, stderr, use_
 from deployments.cli._support.verb import VerbGroup
 from metric_core.errors import (
     AssayError,
+    BudgetSpentError,
     ConfigError,
     EmbedderError,
     FailedCellsError,
@@ -57,6 +58,7 @@ EXIT_CODES: tuple[tuple[type[AssayError], int], ...] = (
     (EmbedderError, 4),
     (RunFolderError, 5),
     (FailedCellsError, 8),
+    (BudgetSpentError, 9),
     (NotComparableError, 12),
     (ConfigError, 2),
     (AssayError, 2),

@@ -80,6 +80,7 @@ def rerun(
         typer.Option(metavar="fail|skip", help="With --rows changed: fail at bad rows, or leave them out."),
     ] = None,
     fail_on_failed: Annotated[float | None, declared_option("fail_on_failed")] = None,
+    budget: Annotated[str | None, declared_option("budget")] = None,
     log_format: Annotated[str | None, declared_option("log_format")] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="Folder of the new run.")] = None,
     dry_run: Annotated[
@@ -100,6 +101,7 @@ def rerun(
 
     options: dict[str, Any] = {"metrics": combine(metrics), "judge": judge, "model": model, "cache": cache}
     options |= {"tables": tables, "on_bad_row": on_bad_row, "fail_on_failed": fail_on_failed, "out": out}
+    options["budget"] = budget
     request = parse_request(run=run, rows=None if rows is None else rows.value, stage=first, **options)
     ready = prepare(request)
     if dry_run:

@@ -36,7 +36,7 @@ _RUN = "prefect.flow-run."
 _STARTED = f"{_RUN}Running"
 _REPORTED_ENDS = ("Completed", "Accepted", "Passed", "Inconclusive", "Superseded", "Gate failed", "Worse", "Error")
 """Names of the final states of runs that have reported themselves, or had nothing to report."""
-_ENDS = (*_REPORTED_ENDS, "Failed", "Crashed", "Cancelled")
+_ENDS = (*_REPORTED_ENDS, "Failed", "Budget spent", "Crashed", "Cancelled")
 _DEPLOYMENT = "related:deployment:prefect.resource.id"
 _LEAST = timedelta(seconds=10)
 """Shortest time that a proactive trigger of Prefect may wait."""
@@ -208,7 +208,7 @@ def _watches(deployment: WatchedDeployment) -> Iterator[tuple[Report, EventTrigg
         SequenceTrigger(
             triggers=[
                 _seen(deployment, (WATCHED, *(f"{_RUN}{end}" for end in _REPORTED_ENDS))),
-                _seen(deployment, (f"{_RUN}Failed",)),
+                _seen(deployment, (f"{_RUN}Failed", f"{_RUN}Budget spent")),
             ],
             within=None,
         ),

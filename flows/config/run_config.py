@@ -6,6 +6,7 @@ from flows.config.history_options import HistoryOptions
 from flows.config.loading_options import LoadingOptions
 from flows.config.output_options import OutputOptions, TableStoreOptions
 from flows.config.runner_options import ExecutionOptions
+from tasks.options.cost_options import CostOptions
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.judge_options import JudgeSettings
 from tasks.runtime.home import assay_home
@@ -19,6 +20,7 @@ class RunConfig(
     AnchorOptions,
     HistoryOptions,
     OutputOptions,
+    CostOptions,
     TableStoreOptions,
     EvaluationOptions,
 ):

@@ -93,7 +93,7 @@ def _digest(anchor: FinishedRun) -> str:
 
 
 def _usage(usage: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("questions", "stored", "requests", "prompt_tokens", "output_tokens")
+    names = ("questions", "stored", "requests", "prompt_tokens", "cached_tokens", "output_tokens")
     return {"asked": usage["questions"] - usage["stored"]} | {name: usage[name] for name in names}
 
 

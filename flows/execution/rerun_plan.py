@@ -14,6 +14,7 @@ from flows.execution.stage_settings import metrics_of, stage_settings
 from metric_core.errors import ConfigError, RunFolderError, SourceError
 from metric_core.metric import MetricRequest
 from metric_core.stages import Stage, closure
+from tasks.options.cost_options import Budget, parse_budget
 from tasks.options.database_address import normalize_address
 from tasks.options.judge_options import JudgeSettings
 from tasks.options.metric_options import MetricChoices
@@ -64,6 +65,9 @@ class RerunRequest(Settings):
         le=1,
         allow_inf_nan=False,
         description="Share of failed cells of a metric from which on the rerun ends as failed. Default: as in the run.",
+    )
+    budget: Annotated[Budget, BeforeValidator(parse_budget)] | None = Field(
+        None, description="The most that the judge may cost. Default: as in the run."
     )
     out: str | None = Field(None, description="New run folder. Default: runs/<time>-<source>-rerun.")
 
@@ -163,10 +167,12 @@ def prepare(request: RerunRequest) -> Rerun:
             "tables": request.tables or old.tables,
             "on_bad_row": request.on_bad_row or old.on_bad_row,
             "fail_on_failed": request.fail_on_failed or old.fail_on_failed,
+            "budget": request.budget or old.budget,
         }
     )
     old_plan = _plan(old, earlier.requests)
     plan = old_plan if request.metrics is None else _plan(config, config.requests() or ())
+    config.refuse_uncounted_budget()
     if request.chosen_rows != "changed":
         _check_columns(earlier, plan, {request.key for request in old_plan.requests})
     recomputed = _stages_from(request, plan)

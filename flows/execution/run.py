@@ -13,6 +13,7 @@ from flows.execution.plan import Plan
 from flows.execution.run_record import build_manifest, choose_folder, planned_kinds, record_run
 from flows.execution.run_subject import RunSubject
 from flows.execution.runners import start_runner
+from flows.execution.spending import meter_run
 from tasks.history.run_entry import evaluation_name
 from tasks.launcher import launch_for_scope
 from tasks.models.caches import open_cache
@@ -73,7 +74,8 @@ def open_run(
         open_cache(config.cache).ensure()
     about = subject or RunSubject.of_run()
     folder = choose_folder(config, ending)
-    with folder.lock(), running_judge(config, needed=bool(planned_kinds(plan))) as ready:
+    is_judged = bool(planned_kinds(plan))
+    with folder.lock(), meter_run(config), running_judge(config, needed=is_judged) as ready:
         models = models_for(str(flow_run.id))
         manifest = {
             **build_manifest(ready, plan, models),

@@ -20,8 +20,9 @@ from flows.execution.answerable import find_unanswerable
 from flows.execution.calibration_lookup import calibration_entry
 from flows.execution.history_record import record_in_history
 from flows.execution.plan import Plan
+from flows.execution.spending import spent_entry
 from flows.execution.stage_settings import judged_settings
-from metric_core.errors import RunFolderError
+from metric_core.errors import BudgetSpentError, RunFolderError
 from metric_core.judge_questions import Kind
 from metric_core.prompts.prompt_set import load_prompts
 from metric_core.stages import Stage
@@ -72,7 +73,7 @@ def _create(folder: Path) -> bool:
 
 @contextmanager
 def record_run(folder: RunFolder, manifest: Mapping[str, Any], history: str | None) -> Iterator[None]:
-    """Write to run.json that the run is running and, if the block fails, that it failed and why, also to the history.
+    """Write to run.json that the run is running and, if the block fails, how it ended and why, also to the history.
 
     Args:
         folder: Run folder.
@@ -85,8 +86,9 @@ def record_run(folder: RunFolder, manifest: Mapping[str, Any], history: str | No
         yield
     except BaseException as error:
         reason = str(error) or type(error).__name__
+        status = "stopped" if isinstance(error, BudgetSpentError) else "failed"
         with suppress(OSError):  # the first error is the one to report
-            folder.write_json(MANIFEST, {**manifest, "status": "failed", "reason": reason})
+            folder.write_json(MANIFEST, {**manifest, **spent_entry(), "status": status, "reason": reason})
             for warning in record_in_history(history, folder.path):
                 _logger.warning(warning)
         raise

@@ -9,6 +9,7 @@ from prefect.futures import PrefectFuture
 
 from flows.config.run_config import RunConfig
 from flows.execution.runners import max_concurrent_shards
+from flows.execution.spending import count_elsewhere
 from metric_core.stages import Stage
 from tasks.runtime import progress
 from tasks.tables.table_store import StageRef
@@ -109,6 +110,7 @@ class ShardQueue:
         for stage, submitted in work.submitted.items():
             tables[stage] = submitted.future.result()
             if self._reports:
+                count_elsewhere(tables[stage].usage)
                 progress.advance(stage, submitted.rows)
         work.shard.collect(tables)
         self._submit(work.shard, work.level + 1)

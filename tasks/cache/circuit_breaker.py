@@ -9,6 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tasks.database.database import Database
 from tasks.database.database_errors import error_reason, is_damage
+from tasks.metering.meter import waiting_for_store
 
 T = TypeVar("T")
 Access = Literal["reading", "writing"]
@@ -42,7 +43,8 @@ class CircuitBreaker:
         if time.monotonic() < self._open_until[access]:
             return fallback
         try:
-            return work()
+            with waiting_for_store():
+                return work()
         except (SQLAlchemyError, OSError) as error:
             self._open_until[access] = time.monotonic() + REST_SECONDS
             if not self._warned:

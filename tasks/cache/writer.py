@@ -7,6 +7,7 @@ from typing import Self
 
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.write_queue import QueuedValue
+from tasks.metering.meter import waiting_for_store
 
 
 class CacheWriter:
@@ -32,7 +33,8 @@ class CacheWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        is_last = self._cache.queue.close(self._owner)
+        with waiting_for_store():
+            is_last = self._cache.queue.close(self._owner)
         if self._held or is_last:
             self._cache.leases.release(self._owner)
 

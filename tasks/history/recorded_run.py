@@ -82,8 +82,8 @@ class RecordedRun:
         name: Name of the evaluation.
         created: Time at which the run started.
         folder: Run folder, on the machine that wrote it; empty if the run failed before it had one.
-        status: `completed` or `failed`.
-        reason: Reason of the failure; empty if the run finished.
+        status: `completed`, `failed`, or `stopped` because its budget was spent.
+        reason: Reason why it did not finish; empty if the run finished.
         source: Data that were evaluated.
         deployment: Name of the deployment; empty for a run that was started by hand.
         rows: Number of evaluated rows.
@@ -95,7 +95,8 @@ class RecordedRun:
         failures: Sentences on metrics of which too many cells failed.
         metrics: Metrics over all rows, then over slices.
         outcome: Gate, alarms and incidents of a monitored run; None of another run.
-        details: Further content of summary.json that is kept for later: diagnosis counts and the like.
+        details: Further content of summary.json and run.json that is kept for later: diagnosis counts, the cost in
+            money, and the like.
     """
 
     run_id: str
@@ -114,6 +115,11 @@ class RecordedRun:
     metrics: tuple[RecordedMetric, ...] = ()
     outcome: Outcome | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def money(self) -> float | None:
+        """The price of the judge's work; None if it has none."""
+        return (self.details.get("cost") or {}).get("total")
 
     def metric(self, key: str, slice_column: str = "", value: str = "") -> RecordedMetric | None:
         """Return a metric of the run; None if the run does not have it.

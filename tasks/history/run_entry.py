@@ -24,8 +24,8 @@ from tasks.runs.run_folder import FORMAT, MANIFEST, STAGES, SUMMARY, RunFolder
 _DIGEST = re.compile(r"[0-9a-f]{32,64}")
 _DIGITS = 12
 _MOST_LABELS, _LONGEST_LABEL = 8, 60
-_FINISHED = ("completed", "failed")
-_KEPT = ("diagnosis", "anchor", "agreement")
+_ENDED = ("completed", "failed", "stopped")
+_KEPT = ("diagnosis", "anchor", "agreement", "cost", "throughput")
 
 
 def evaluation_name(name: str | None, deployment: str, source: str | None) -> str:
@@ -49,7 +49,7 @@ def evaluation_name(name: str | None, deployment: str, source: str | None) -> st
 
 
 def read_run(folder: Path) -> RecordedRun:
-    """Return the entry of a run that finished or failed.
+    """Return the entry of a run that finished, failed or stopped.
 
     Args:
         folder: Run folder.
@@ -60,7 +60,7 @@ def read_run(folder: Path) -> RecordedRun:
     run = RunFolder(folder.expanduser().absolute())
     manifest = run.read_json(MANIFEST)
     status = manifest.get("status")
-    if status not in _FINISHED:
+    if status not in _ENDED:
         raise RunFolderError(
             f"the run in {run.path} did not end (its status is {status!r}): it is in progress, or was killed"
         )
@@ -102,7 +102,7 @@ def _build(
         metrics=tuple(_metrics(manifest, summary)),
         outcome=outcome,
         details={key: summary[key] for key in _KEPT if key in summary}
-        | {key: manifest[key] for key in _KEPT if key in manifest},
+        | {key: manifest[key] for key in _KEPT if manifest.get(key) is not None},
     )
 
 

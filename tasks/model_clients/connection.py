@@ -12,7 +12,14 @@ from aiohttp import ClientSession, ClientTimeout, TCPConnector
 from tasks.model_clients.backoff import backoff_seconds
 from tasks.model_clients.event_loop import EventLoopThread
 from tasks.model_clients.replica import LostReplyError, Replica, Reply, UnreachableError
-from tasks.model_clients.replica_pool import Arrived, ReplicaPool, Request, RetryLimits, UnusableError
+from tasks.model_clients.replica_pool import (
+    Arrived,
+    ReplicaPool,
+    Request,
+    RequestObserver,
+    RetryLimits,
+    UnusableError,
+)
 from tasks.options.server_options import ServerOptions
 from tasks.runtime.activity import ServerActivity
 from tasks.runtime.cancellation import Cancellation, current_cancellation
@@ -60,31 +67,44 @@ class Connection:
         """Close the connection. This happens at garbage collection and at the end of the process too."""
         _OPEN.add(self)
 
-    def send(self, requests: Sequence[Request], arrived: Arrived = lambda _position, _reply: None) -> list[Reply]:
+    def send(
+        self,
+        requests: Sequence[Request],
+        arrived: Arrived = lambda _position, _reply: None,
+        observer: RequestObserver | None = None,
+    ) -> list[Reply]:
         """Post requests and return the replies in their order.
 
         Args:
             requests: Requests to post.
             arrived: Called with each reply when it arrives, in the background thread, and always before this method
                 returns or raises.
+            observer: Told of each request, in the background thread.
 
         Raises:
             UnusableError: No server can be reached, or a reply means that no request will succeed.
+            BudgetSpentError: The observer let no more requests through; the replies to the others have arrived.
             asyncio.CancelledError: The run was cancelled.
         """
         cancellation = current_cancellation()
         try:
-            return self._background.run(self._send(requests, arrived, cancellation))
+            return self._background.run(self._send(requests, arrived, cancellation, observer))
         except CancelledError:
             cancellation.check()
             raise
 
-    async def _send(self, requests: Sequence[Request], arrived: Arrived, cancellation: Cancellation) -> list[Reply]:
+    async def _send(
+        self,
+        requests: Sequence[Request],
+        arrived: Arrived,
+        cancellation: Cancellation,
+        observer: RequestObserver | None,
+    ) -> list[Reply]:
         """Send requests; stop waiting when the run is cancelled, after the callbacks of all replies that arrived."""
         loop, here = asyncio.get_running_loop(), asyncio.current_task()
         cancel = cast("asyncio.Task[object]", here).cancel
         with cancellation.on_cancel(lambda: loop.call_soon_threadsafe(cancel)):
-            return await self._pool.send(requests, arrived)
+            return await self._pool.send(requests, arrived, observer)
 
     def set_simplest(self, simplest: Request) -> None:
         """Set a request that every working server answers, to tell a bad request from a bad server.

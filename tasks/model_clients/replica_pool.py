@@ -11,10 +11,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
+from metric_core.errors import BudgetSpentError
+from tasks.metering.meter import ReplyTokens
 from tasks.model_clients.backoff import backoff_seconds
 from tasks.model_clients.replica import LostReplyError, Replica, Reply, UnreachableError
+from tasks.model_clients.reply_fields import get_count, get_reported_count
 from tasks.model_clients.routing import choose_replica
 from tasks.runtime.activity import ServerActivity
 from tasks.runtime.retry import Backoff
@@ -40,6 +43,17 @@ Arrived: TypeAlias = Callable[[int, Reply], None]
 """Called with the position of a request and its reply when that arrives, in the event loop."""
 
 
+class RequestObserver(Protocol):
+    """Told of the requests of one caller; it may hold them back."""
+
+    async def begin(self, conversations: int) -> Callable[[ReplyTokens | None], None]:
+        """Wait until a request may be sent, and return a function to call at its end.
+
+        Raises:
+            BudgetSpentError: No request may be sent any more.
+        """
+
+
 class _GivenUpError(Exception):
     """Nobody waits for the reply to a request any more."""
 
@@ -57,12 +71,14 @@ class Request:
         body: JSON object.
         affinity: Requests with the same affinity go to the same replica.
         optional: True if the server may not support the request: a refusal or an error is then an ordinary reply.
+        conversations: Number of conversations in the request.
     """
 
     path: str
     body: Mapping[str, Any]
     affinity: str = ""
     optional: bool = False
+    conversations: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +102,7 @@ class _Job:
     position: int
     arrived: Arrived
     future: "asyncio.Future[Reply]"
+    observer: RequestObserver | None = None
     first_sent: float | None = None
     sent: int = 0
     tries: int = 0
@@ -136,22 +153,32 @@ class ReplicaPool:
             lane.is_open.set()
         self._tasks = {self._loop.create_task(self._work(lane)) for lane in self._lanes for _ in range(concurrency)}
 
-    async def send(self, requests: Sequence[Request], arrived: Arrived = lambda _position, _reply: None) -> list[Reply]:
+    async def send(
+        self,
+        requests: Sequence[Request],
+        arrived: Arrived = lambda _position, _reply: None,
+        observer: RequestObserver | None = None,
+    ) -> list[Reply]:
         """Post requests, roughly in the given order, and return the replies in exactly that order.
 
         Args:
             requests: Requests to post.
             arrived: Called with each reply before this method returns or raises; its errors are raised here.
+            observer: Told of each request.
 
         Raises:
             UnusableError: No server can be reached, or a reply means that no request will succeed.
+            BudgetSpentError: The observer let no more requests through; the replies to the others have arrived.
         """
-        jobs = [_Job(request, i, arrived, self._loop.create_future()) for i, request in enumerate(requests)]
+        jobs = [_Job(request, i, arrived, self._loop.create_future(), observer) for i, request in enumerate(requests)]
         for job in jobs:
             self._lanes[choose_replica(job.request.affinity, self._names)].waiting.append(job)
         self._has_work.set()
         try:
             return list(await asyncio.gather(*(job.future for job in jobs)))
+        except BudgetSpentError:
+            await asyncio.wait([job.future for job in jobs])  # what is in flight is paid for
+            raise
         except UnusableError as error:
             answered = sum(job.future.done() and job.future.exception() is None for job in jobs)
             raise UnusableError(f"{error} ({answered} of {len(jobs)} requests were answered)") from error
@@ -203,7 +230,7 @@ class ReplicaPool:
         started = self._loop.time()
         job.first_sent = started if job.first_sent is None else job.first_sent
         try:
-            reply = await self._post(lane, job)
+            reply = await self._post_observed(lane, job)
         except _GivenUpError:
             return
         except UnreachableError as error:
@@ -228,6 +255,18 @@ class ReplicaPool:
             else:
                 lane.last_answer = self._loop.time()
                 _settle(lane, job, reply)
+
+    async def _post_observed(self, lane: _Lane, job: _Job) -> Reply:
+        """Post a request once its observer lets it through, and tell the observer how it ended."""
+        if job.observer is None:
+            return await self._post(lane, job)
+        end, tokens = await job.observer.begin(job.request.conversations), None
+        try:
+            reply = await self._post(lane, job)
+            tokens = _tokens_of(reply)
+            return reply
+        finally:
+            end(tokens)
 
     async def _post(self, lane: _Lane, job: _Job) -> Reply:
         """Post a request; close its connection when nobody waits for the reply any more, so that the server stops.
@@ -321,6 +360,13 @@ class ReplicaPool:
         for lane in self._lanes:
             for job in lane.waiting:
                 _fail(job, f"{' and '.join(self._names)} cannot be reached. {problem}")
+
+
+def _tokens_of(reply: Reply) -> ReplyTokens | None:
+    if not reply.is_answer:
+        return None
+    prompt, output = get_count(reply, "prompt_tokens"), get_count(reply, "completion_tokens")
+    return ReplyTokens(prompt, get_reported_count(reply, "cached_tokens"), output)
 
 
 def _settle(lane: _Lane, job: _Job, reply: Reply) -> None:

@@ -6,19 +6,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Event
 from typing import Any
+from uuid import UUID
 
 import pyarrow.parquet as pq
 import pytest
 from prefect.artifacts import create_progress_artifact
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId
-from prefect.client.schemas.objects import Artifact
+from prefect.client.schemas.objects import Artifact, FlowRun, StateType
 
 from deployments.cli._support.usage import agreement_line, usage_lines, usage_table
 from flows.config.run_config import RunConfig
 from flows.evaluate import Evaluation, run_evaluation
 from flows.execution import artifacts
-from metric_core.errors import JudgeError
+from metric_core.errors import BudgetSpentError, JudgeError
 from tests.tasks.builders import says, script
 from tests.tasks.judges.openai.fake_server import FakeServer, Fault
 
@@ -73,6 +74,12 @@ def artifacts_of(run: Path) -> dict[str | None, Artifact]:
     wanted = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[read(run, "run.json")["run_id"]]))
     with get_client(sync_client=True) as client:
         return {artifact.key: artifact for artifact in client.read_artifacts(artifact_filter=wanted)}
+
+
+def flow_runs_of(run_id: str) -> list[FlowRun]:
+    """Return the flow run on the Prefect server whose id run.json has."""
+    with get_client(sync_client=True) as client:
+        return [client.read_flow_run(UUID(run_id))]
 
 
 def test_explanations_are_written_after_the_verdicts_and_change_no_score(tmp_path: Path) -> None:
@@ -180,6 +187,51 @@ def test_usage_of_a_run_matches_the_counts_of_the_server(tmp_path: Path, serve: 
         "-",
         str(usage["requests"]),
     ]
+
+
+def test_a_run_stops_at_its_budget_and_continues_with_a_larger_one(
+    tmp_path: Path, serve: Callable[..., FakeServer]
+) -> None:
+    def say(body: dict[str, Any]) -> dict[str, Any]:
+        tokens = len(body["messages"][-1]["content"].split())
+        return {"usage": {"prompt_tokens": tokens, "completion_tokens": 10}}
+
+    server = serve(say=say)
+    own = {"judge": judge_options(server), "metrics": ("faithfulness", "nv_accuracy")}
+    own |= {"prices": {"prompt": 1.0, "output": 1000.0, "currency": "EUR"}}
+    whole = read(evaluate(tmp_path / "whole", **own), "run.json")
+    needed = len(server.asked)
+    assert whole["cost"]["output"] == pytest.approx(0.01 * needed)
+    assert whole["cost"]["total"] == pytest.approx(0.01 * needed + whole["usage"]["prompt_tokens"] / 1e6)
+    assert f"{0.01 * needed:.2f}" in (tmp_path / "whole" / "run" / "report.html").read_text(encoding="utf-8")
+    with pytest.raises(BudgetSpentError, match=r"the budget of 0\.05 EUR is spent: 0\.05\d* EUR for"):
+        evaluate(tmp_path / "run", **own, budget=0.05)
+    stopped = read(tmp_path / "run" / "run", "run.json")
+    asked = len(server.asked) - needed
+    assert (stopped["status"], stopped["usage"]["requests"]) == ("stopped", asked)
+    assert stopped["cost"]["output"] == pytest.approx(0.01 * asked)
+    assert 5 <= asked < needed
+    (flow_run,) = flow_runs_of(stopped["run_id"])
+    assert (flow_run.state_name, flow_run.state_type) == ("Budget spent", StateType.FAILED)
+    manifest = read(evaluate(tmp_path / "run", **own, budget="1M tokens"), "run.json")
+    assert (manifest["status"], manifest["usage"]["requests"]) == ("completed", needed - asked)
+    assert len(server.asked) == 2 * needed
+
+
+def test_an_anchor_beyond_the_budget_leaves_the_results_of_the_run(
+    tmp_path: Path, serve: Callable[..., FakeServer]
+) -> None:
+    server = serve(say=lambda _body: {"usage": {"prompt_tokens": 90, "completion_tokens": 10}})
+    anchor = tmp_path / "anchor.jsonl"
+    rows = ({**row, "user_input": f"In the anchor, {row['user_input']}"} for row in ROWS)
+    anchor.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    own = {"judge": judge_options(server), "metrics": ("nv_accuracy",)}
+    requests = read(evaluate(tmp_path / "alone", **own), "run.json")["usage"]["requests"]
+    run = evaluate(tmp_path / "run", **own, anchor={"source": str(anchor)}, budget={"tokens": 100 * requests + 50})
+    manifest = read(run, "run.json")
+    assert "budget" in manifest["anchor"]["reason"]
+    assert any("the anchor has no scores" in warning for warning in manifest["warnings"])
+    assert read(run, "summary.json")["metrics"][0]["scored"] == len(ROWS)
 
 
 def test_second_run_asks_nothing_and_says_so(tmp_path: Path, serve: Callable[..., FakeServer]) -> None:

@@ -27,9 +27,10 @@ from tasks.judges.openai.reply_parsing import (
 from tasks.judges.openai.request_body import Body, choice_request_bodies, generate_request_body
 from tasks.judges.openai.request_mode import RequestMode, all_request_modes, determinants, get_request_mode
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, OnChoiceAnswer, OnGenerateAnswer
+from tasks.metering.meter import current_meter
 from tasks.model_clients.connection import Connection
 from tasks.model_clients.replica import Reply
-from tasks.model_clients.replica_pool import Arrived, Request, UnusableError
+from tasks.model_clients.replica_pool import Arrived, Request, RequestObserver, UnusableError
 from tasks.model_clients.revisions import NO_REVISION
 from tasks.model_clients.served_model import Recognize, ServedModel, find_disagreement, recognize_alone
 from tasks.options.judge_server_options import ServerJudgeOptions
@@ -268,8 +269,15 @@ class OpenAIJudge:
             for number, body in enumerate(fitted[i].bodies):
                 requests.append(Request(CHAT, body, fitted[i].prompt.prefix_key))
                 sources.append((i, number))
-        self._send(requests, lambda position, reply: collector.add(*sources[position], reply))
+        self._send(requests, lambda position, reply: collector.add(*sources[position], reply), self._observer())
         return collector.answers
+
+    def _observer(self) -> RequestObserver | None:
+        """Return the observer of the run's questions, which counts them; None outside a run."""
+        meter, options = current_meter(), self._options
+        if meter is None:
+            return None
+        return meter.observe(" and ".join(options.urls), options.concurrency * len(options.urls))
 
     def _fit_to_window(self, pending: Sequence[_PendingQuestion]) -> list[_PendingQuestion]:
         """Limit the replies to the tokens left in the context window; mark questions whose prompts leave too few."""
@@ -308,8 +316,13 @@ class OpenAIJudge:
         counts = [read_token_count(reply) for reply in replies]
         return [estimate if count is None else count for estimate, count in zip(estimates, counts, strict=True)]
 
-    def _send(self, requests: Sequence[Request], arrived: Arrived = lambda _position, _reply: None) -> list[Reply]:
+    def _send(
+        self,
+        requests: Sequence[Request],
+        arrived: Arrived = lambda _position, _reply: None,
+        observer: RequestObserver | None = None,
+    ) -> list[Reply]:
         try:
-            return self._connection.send(requests, arrived)
+            return self._connection.send(requests, arrived, observer)
         except UnusableError as error:
             raise JudgeError(f"the judge is lost: {error}. Check the server and run again") from error

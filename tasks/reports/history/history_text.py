@@ -37,6 +37,8 @@ def describe_outcome(run: RecordedRun) -> str:
     >>> describe_outcome(RecordedRun("1", "nightly", datetime(2026, 3, 1, tzinfo=UTC), "", "failed"))
     'did not finish'
     """
+    if run.status == "stopped":
+        return "budget spent"
     if run.status != "completed":
         return "did not finish"
     words = ["too few scores"] if run.failures else []

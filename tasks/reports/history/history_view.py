@@ -109,6 +109,7 @@ def history_view(name: str, runs: Sequence[RecordedRun], incidents: Sequence[Inc
         "rows": [run.rows for run in runs],
         "bad_rows": [run.bad_rows for run in runs],
         "cost": {cost: [_rounded(getattr(run.cost, cost)) for run in runs] for cost in _COSTS},
+        "money": {"values": [run.money for run in runs], "currency": _currency(runs)},
         "words": dict(VERSION_WORDS),
         "versions": _version_columns(runs),
         "changes": _changes(runs),
@@ -156,6 +157,12 @@ def _alarms(run: RecordedRun) -> list[dict[str, Any]]:
 
 def _rounded(value: float | None) -> float | int | None:
     return value if value is None or isinstance(value, int) else round(value, 1)
+
+
+def _currency(runs: Sequence[RecordedRun]) -> str:
+    """Return the currency of the latest run whose cost is known; empty if there is none."""
+    costs = (run.details.get("cost") or {} for run in reversed(runs))
+    return next((str(cost["currency"]) for cost in costs if cost), "")
 
 
 def _version_columns(runs: Sequence[RecordedRun]) -> dict[str, Any]:

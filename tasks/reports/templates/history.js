@@ -324,6 +324,7 @@ function costSeries() {
     { key: "requests to servers", unit: "", values: cost.requests },
     { key: "tokens sent", unit: "", values: cost.prompt_tokens },
     { key: "tokens generated", unit: "", values: cost.output_tokens },
+    { key: "cost of the judge", unit: DATA.money.currency, values: DATA.money.values, isMoney: true },
     { key: "rows", unit: "", values: DATA.rows, about: (p) => (DATA.bad_rows[p] ? `${DATA.bad_rows[p].toLocaleString("en")} left out` : ""), constant: true },
   ].filter((each) => each.values.some((value) => value));
 }
@@ -371,7 +372,7 @@ function costRow(each) {
   const row = h("div", { class: "chart-row cost" }, h("div", { class: "facts-of" }, h("p", { class: "name" }, each.key), now, about), h("div", {}, node));
   const update = (p) => {
     const value = each.values[p];
-    const text = value === null || value === undefined ? "–" : each.isMean ? decimal(value, 3) : value >= 100000 ? shortNumber(value) : Number(value).toLocaleString("en", { maximumFractionDigits: value < 100 ? 1 : 0 });
+    const text = value === null || value === undefined ? "–" : each.isMean ? decimal(value, 3) : each.isMoney ? decimal(value, value < 1 ? 4 : 2) : value >= 100000 ? shortNumber(value) : Number(value).toLocaleString("en", { maximumFractionDigits: value < 100 ? 1 : 0 });
     now.replaceChildren(h("strong", {}, text), h("span", { class: "about" }, value === null ? "" : each.unit));
     about.replaceChildren(each.about && DATA.ended[p] ? each.about(p) : "");
   };

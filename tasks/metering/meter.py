@@ -1,0 +1,307 @@
+"""Meter the requests of a run to its judge, and stop it before it costs more than its budget.
+
+Each judge server has a timeline, from which its rates follow. The tokens and the money of all servers are counted
+together, and a request is only sent if the budget allows it.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from threading import Lock
+
+from metric_core.errors import BudgetSpentError
+from tasks.metering.money import Money, format_money, money_of
+from tasks.metering.timeline import Interval, Timeline
+from tasks.options.cost_options import Budget, Prices
+from tasks.runtime.usage import Usage
+
+ASSUMED = Usage(prompt_tokens=1000, output_tokens=200)
+"""Tokens that a conversation is taken to have before the first reply tells: rather too many, because a request that
+waits for others costs less than one beyond the budget."""
+
+_PAUSE = 0.02
+"""Seconds between two looks at a budget that the requests in flight may use up."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyTokens:
+    """The tokens of a request that was answered.
+
+    Args:
+        prompt: Number of prompt tokens.
+        cached: Number of these that were in the prefix cache; None if the server does not say.
+        output: Number of generated tokens.
+    """
+
+    prompt: int
+    cached: int | None
+    output: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRecord:
+    """The requests of a run to one judge server.
+
+    Args:
+        name: URLs of the server.
+        slots: Number of conversations that it may have in flight.
+        usage: Requests and tokens; its seconds are those from the first request to the last reply.
+        tells_cached: True if all replies said how many of their prompt tokens were cached.
+        intervals: The time of the run in parts.
+    """
+
+    name: str
+    slots: int
+    usage: Usage
+    tells_cached: bool
+    intervals: tuple[Interval, ...]
+
+
+@dataclass(slots=True)
+class _Server:
+    """The timeline and the counts of one server."""
+
+    slots: int
+    timeline: Timeline
+    usage: Usage = field(default_factory=Usage)
+    tells_cached: bool = True
+
+
+class Meter:
+    """The requests of a run to its judge, over all servers and threads of this process.
+
+    Args:
+        prices: Prices of the judge.
+        budget: The most that the run may cost; None for no limit.
+        clock: Returns the time in seconds.
+        cpu: Returns the CPU time of this process in seconds.
+    """
+
+    def __init__(
+        self,
+        prices: Prices | None = None,
+        budget: Budget | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        cpu: Callable[[], float] = time.process_time,
+    ) -> None:
+        self._prices = prices or Prices()
+        self._budget = budget
+        self._clock = clock
+        self._cpu = cpu
+        self._lock = Lock()
+        self._servers: dict[str, _Server] = {}
+        self._usage = Usage()
+        self._first: float | None = None
+        self._last = 0.0
+        self._conversations = 0
+        self._in_flight = 0
+
+    def observe(self, name: str, slots: int) -> "ServerObserver":
+        """Return the observer of the requests to a server.
+
+        Args:
+            name: Name of the server, equal for all connections to it.
+            slots: Number of conversations that it may have in flight.
+        """
+        with self._lock:
+            server = self._servers.setdefault(name, _Server(slots, Timeline(self._cpu)))
+        return ServerObserver(self, server)
+
+    def count_elsewhere(self, usage: Usage) -> None:
+        """Count what another process asked.
+
+        Args:
+            usage: Requests and tokens.
+
+        Raises:
+            BudgetSpentError: The budget is spent.
+        """
+        with self._lock:
+            self._usage += usage
+            self._conversations += usage.requests
+            self._check()
+
+    @property
+    def usage(self) -> Usage:
+        """Requests and tokens so far; the seconds are those from the first request to the last reply."""
+        with self._lock:
+            return self._total()
+
+    @property
+    def money(self) -> Money | None:
+        """The price of the work so far; None if nothing has a price."""
+        usage = self.usage
+        return money_of(self._prices, usage, usage.seconds)
+
+    def records(self) -> list[ServerRecord]:
+        """Return what was asked of each server that was asked anything."""
+        with self._lock:
+            return [
+                ServerRecord(name, server.slots, server.usage, server.tells_cached, tuple(intervals))
+                for name, server in self._servers.items()
+                if (intervals := server.timeline.intervals())
+            ]
+
+    @contextmanager
+    def waiting_for_store(self) -> Iterator[None]:
+        """Count the time of the block as waiting for the store."""
+        self._change_store(1)
+        try:
+            yield
+        finally:
+            self._change_store(-1)
+
+    def _change_store(self, change: int) -> None:
+        with self._lock:
+            now = self._clock()
+            for server in self._servers.values():
+                server.timeline.wait_for_store(now, change)
+
+    async def _admit(self, conversations: int) -> None:
+        while self._budget is not None and not self._reserve(conversations):
+            await asyncio.sleep(_PAUSE)
+
+    def _reserve(self, conversations: int) -> bool:
+        """Return whether the budget covers more conversations beside those in flight; it may if others are done.
+
+        Raises:
+            BudgetSpentError: The budget is spent.
+        """
+        with self._lock:
+            self._check()
+            if self._in_flight and self._is_beyond(self._in_flight + conversations):
+                return False
+            self._in_flight += conversations
+            return True
+
+    def _check(self) -> None:
+        if self._is_beyond(0):
+            raise BudgetSpentError(self._describe())
+
+    def _is_beyond(self, unanswered: int) -> bool:
+        """Return whether the budget is spent once some more conversations are answered."""
+        if self._budget is None:
+            return False
+        known = self._total()
+        mean, answered = (known, self._conversations) if self._conversations else (ASSUMED, 1)
+        share = unanswered / answered
+        tokens = known.prompt_tokens + known.output_tokens + (mean.prompt_tokens + mean.output_tokens) * share
+        if self._budget.tokens is not None and tokens >= self._budget.tokens:
+            return True
+        spent, more = money_of(self._prices, known, known.seconds), money_of(self._prices, mean, 0.0)
+        if self._budget.money is None or spent is None or more is None:
+            return False
+        return spent.total + more.total * share >= self._budget.money
+
+    def _total(self) -> Usage:
+        seconds = 0.0 if self._first is None else self._last - self._first
+        return Usage(
+            requests=self._usage.requests,
+            prompt_tokens=self._usage.prompt_tokens,
+            cached_tokens=self._usage.cached_tokens,
+            output_tokens=self._usage.output_tokens,
+            seconds=seconds,
+        )
+
+    def _describe(self) -> str:
+        usage, budget = self._total(), self._budget or Budget()
+        spent = f"{usage.prompt_tokens:,} prompt tokens and {usage.output_tokens:,} output tokens"
+        money = money_of(self._prices, usage, usage.seconds)
+        if money is not None:
+            spent = f"{format_money(money.total, money.currency)} for {spent}"
+        limit = f"{budget.tokens:,} tokens" if budget.tokens is not None else ""
+        if budget.money is not None:
+            amount = format_money(budget.money, self._prices.currency)
+            limit = f"{limit} and {amount}" if limit else amount
+        return (
+            f"the budget of {limit} is spent: {spent} in {usage.requests:,} requests. Their answers and the finished "
+            "stage tables are cached. Raise the budget (--budget) and repeat the command: it continues from there"
+        )
+
+    def _start(self, server: _Server, conversations: int) -> None:
+        with self._lock:
+            now = self._clock()
+            if self._first is None:
+                self._first = self._last = now
+            server.timeline.start_request(now, conversations)
+
+    def _end(self, server: _Server, conversations: int, tokens: ReplyTokens | None) -> None:
+        answered = tokens or ReplyTokens(0, 0, 0)
+        cached = min(answered.cached or 0, answered.prompt)
+        usage = Usage(requests=1, prompt_tokens=answered.prompt, cached_tokens=cached, output_tokens=answered.output)
+        with self._lock:
+            now = self._clock()
+            self._last = max(self._last, now)
+            self._in_flight -= conversations if self._budget is not None else 0
+            self._conversations += 0 if tokens is None else conversations
+            self._usage += usage
+            server.usage += usage
+            server.tells_cached = server.tells_cached and answered.cached is not None
+            server.timeline.end_request(
+                now, conversations, answered.prompt - cached, answered.output, is_answered=tokens is not None
+            )
+
+
+class ServerObserver:
+    """An observer of the requests to one server, which the replica pool tells of each.
+
+    Args:
+        meter: Meter of the run.
+        server: Counts of the server.
+    """
+
+    def __init__(self, meter: Meter, server: _Server) -> None:
+        self._meter = meter
+        self._server = server
+
+    async def begin(self, conversations: int) -> Callable[[ReplyTokens | None], None]:
+        """Wait until the budget allows a request, and count it.
+
+        Args:
+            conversations: Number of conversations in the request.
+
+        Returns:
+            A function to call with the tokens of the reply, or with None if there is none.
+
+        Raises:
+            BudgetSpentError: The budget is spent.
+        """
+        await self._meter._admit(conversations)  # noqa: SLF001 the observer is a part of the meter
+        self._meter._start(self._server, conversations)  # noqa: SLF001
+        return lambda tokens: self._meter._end(self._server, conversations, tokens)  # noqa: SLF001
+
+
+_CURRENT: ContextVar[Meter] = ContextVar("meter")
+
+
+def current_meter() -> Meter | None:
+    """Return the meter of the run that this thread works for; None outside a run, or in a process of a cluster."""
+    return _CURRENT.get(None)
+
+
+@contextmanager
+def use_meter(meter: Meter) -> Iterator[Meter]:
+    """Count the requests of a block, including threads that inherit its context.
+
+    Args:
+        meter: Meter of the run.
+    """
+    token = _CURRENT.set(meter)
+    try:
+        yield meter
+    finally:
+        _CURRENT.reset(token)
+
+
+@contextmanager
+def waiting_for_store() -> Iterator[None]:
+    """Count the time of the block as waiting for the store, if a run has a meter."""
+    meter = current_meter()
+    if meter is None:
+        yield
+        return
+    with meter.waiting_for_store():
+        yield

@@ -1,0 +1,108 @@
+"""Turn tokens and hours into money."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tasks.options.cost_options import Prices
+from tasks.runtime.usage import Usage
+
+_MILLION = 1_000_000
+_HOUR = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """The price of the work of a judge, in parts.
+
+    Args:
+        currency: Currency of the amounts.
+        prompt: Price of the prompt tokens that were not in the prefix cache.
+        cached_prompt: Price of the prompt tokens that were.
+        output: Price of the generated tokens.
+        gpu: Price of the time of the GPUs.
+    """
+
+    currency: str
+    prompt: float = 0.0
+    cached_prompt: float = 0.0
+    output: float = 0.0
+    gpu: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """The sum of all parts."""
+        return _round(self.prompt + self.cached_prompt + self.output + self.gpu)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the content for run.json."""
+        parts = {name: round(getattr(self, name), 6) for name in ("prompt", "cached_prompt", "output", "gpu")}
+        return {"currency": self.currency, "total": round(self.total, 6), **parts}
+
+
+def money_of(prices: Prices, usage: Usage, seconds: float) -> Money | None:
+    """Return the price of the work of a judge; None if nothing has a price.
+
+    Args:
+        prices: Prices of tokens and GPUs.
+        usage: Tokens that were sent and generated.
+        seconds: Seconds for which the judge was in use.
+
+    >>> usage = Usage(prompt_tokens=3_000_000, cached_tokens=1_000_000, output_tokens=500_000)
+    >>> money_of(Prices(prompt=0.2, cached_prompt=0.1, output=0.6), usage, 60.0).total
+    0.8
+
+    Without a price of their own, cached tokens cost as much as others.
+
+    >>> money_of(Prices(prompt=0.2), usage, 60.0).total, money_of(Prices(gpu_hour=3.0, gpus=2), usage, 1800.0).total
+    (0.6, 3.0)
+    """
+    if not prices.are_known:
+        return None
+    prompt = prices.prompt or 0.0
+    cached = prompt if prices.cached_prompt is None else prices.cached_prompt
+    gpu = (prices.gpu_hour or 0.0) * prices.gpus * seconds / _HOUR
+    return Money(
+        currency=prices.currency,
+        prompt=_round(prompt * (usage.prompt_tokens - usage.cached_tokens) / _MILLION),
+        cached_prompt=_round(cached * usage.cached_tokens / _MILLION),
+        output=_round((prices.output or 0.0) * usage.output_tokens / _MILLION),
+        gpu=_round(gpu),
+    )
+
+
+def _round(amount: float) -> float:
+    return round(amount, 9)
+
+
+def format_money(amount: float, currency: str) -> str:
+    """Return an amount with its currency, with enough digits to tell small amounts from nothing.
+
+    >>> format_money(12.5, "USD"), format_money(0.00123, "EUR"), format_money(0, "USD"), format_money(1234.5, "USD")
+    ('12.50 USD', '0.0012 EUR', '0 USD', '1,234.50 USD')
+    """
+    if not amount:
+        return f"0 {currency}"
+    return f"{amount:,.2f} {currency}" if amount >= 0.1 else f"{amount:.2g} {currency}"
+
+
+def money_text(entry: Mapping[str, Any] | None) -> str | None:
+    """Return the price in an entry of run.json as text, with its parts; None if there is none.
+
+    Args:
+        entry: Entry `cost` of run.json.
+
+    >>> money_text({"currency": "USD", "total": 0.9, "prompt": 0.5, "cached_prompt": 0.0, "output": 0.4, "gpu": 0.0})
+    '0.90 USD (prompt tokens 0.50, output tokens 0.40)'
+    """
+    if entry is None:
+        return None
+    names = {"prompt": "prompt tokens", "cached_prompt": "cached tokens", "output": "output tokens", "gpu": "GPUs"}
+    currency = entry["currency"]
+    parts = [
+        f"{words} {format_money(entry[name], currency).removesuffix(f' {currency}')}"
+        for name, words in names.items()
+        if entry[name]
+    ]
+    total = format_money(entry["total"], currency)
+    return f"{total} ({', '.join(parts)})" if len(parts) > 1 else total
