@@ -1,5 +1,7 @@
 r"""Templates: wording with placeholders, either lines replaced by texts or marks within a line replaced by values.
 
+A line `{response as context}` shows a text under another label, so that prompts of different kinds can begin alike.
+
 A template is filled in one pass over its wording, so nothing in a text or in the user's instructions is ever read as
 a mark.
 """
@@ -14,7 +16,7 @@ from metric_core.prompts.fences import FENCE_WORD, contains_fence, fence
 ALL_TEXTS = "texts"
 """Placeholder of all texts that have no separate placeholder."""
 
-_MARK = re.compile(r"\{([a-z_]+)\}")
+_MARK = re.compile(r"\{([a-z_]+)(?: as ([a-z][a-z0-9_]*))?\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,8 @@ def check_template(wording: str, places: Places, origin: str) -> str:
     """Check the placeholders of a template file, and return its wording.
 
     Raises:
-        ConfigError: If a placeholder is missing, repeated, unknown or not on a separate line, or the wording contains a
-            fence.
+        ConfigError: If a placeholder is missing, repeated, unknown or not on a separate line, two texts or something
+            else than a text would be shown under one label, or the wording contains a fence.
 
     >>> check_template("Is it {what}?", Places(values=("color",)), "mine/verdict.txt")
     Traceback (most recent call last):
@@ -55,15 +57,23 @@ def check_template(wording: str, places: Places, origin: str) -> str:
     if contains_fence(wording):
         raise ConfigError(f"{origin}: a template must not contain <{FENCE_WORD} ...>; fences are added around texts")
     known = (*places.texts, *places.values)
-    marks = _MARK.findall(wording)
+    shown = [(found[1], found[2]) for found in _MARK.finditer(wording)]
+    marks = [name for name, _ in shown]
     for name in (*known, *marks):
         if marks.count(name) != (name in known):
             wanted = "must occur once" if name in known else "is unknown here"
             allowed = ", ".join(f"{{{mark}}}" for mark in known)
             raise ConfigError(f"{origin}: {{{name}}} {wanted}, found {marks.count(name)} times; allowed are {allowed}")
+    alone = {found[1] for line in wording.split("\n") if (found := _MARK.fullmatch(line))}
     for name in places.texts:
-        if f"{{{name}}}" not in wording.split("\n"):
+        if name not in alone:
             raise ConfigError(f"{origin}: {{{name}}} must be on a separate line")
+    labels = [label or name for name, label in shown]
+    for name, label in shown:
+        if label and (name not in places.texts or name == ALL_TEXTS):
+            raise ConfigError(f"{origin}: {{{name} as {label}}}: only a single text can be shown under another label")
+        if label and labels.count(label) > 1:
+            raise ConfigError(f"{origin}: two texts would be shown as {label!r}; give each a label of its own")
     return wording
 
 
@@ -76,7 +86,7 @@ def custom_places(wording: str, origin: str) -> Places:
     >>> custom_places("{response}\nPolite? {answer}", "mine").values
     ('answer',)
     """
-    marks = tuple(dict.fromkeys(_MARK.findall(wording)))
+    marks = tuple(dict.fromkeys(found[1] for found in _MARK.finditer(wording)))
     values = ("answer", *(mark for mark in marks if mark == "instructions"))
     places = Places(tuple(mark for mark in marks if mark not in values), values)
     check_template(wording, places, origin)
@@ -90,13 +100,14 @@ def fill_template(wording: str, texts: Mapping[str, str], values: Mapping[str, s
     >>> [piece.text for piece in pieces]
     ['<quoted context>\n{what}\n</quoted>', 'Is {claim} so?']
     """
-    marks = _MARK.findall(wording)
+    marks = {found[1] for found in _MARK.finditer(wording)}
     elsewhere = [label for label in texts if label not in marks]
     for line in wording.split("\n"):
         mark = _MARK.fullmatch(line)
         if mark is None or mark[1] in values:
             yield Piece(None, _MARK.sub(lambda found: values[found[1]], line))
             continue
-        for label in elsewhere if mark[1] == ALL_TEXTS else [mark[1]]:
-            if label in texts:
-                yield Piece(label, fence(label, texts[label]))
+        for name in elsewhere if mark[1] == ALL_TEXTS else [mark[1]]:
+            if name in texts:
+                label = mark[2] or name
+                yield Piece(label, fence(label, texts[name]))

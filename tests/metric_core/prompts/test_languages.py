@@ -72,6 +72,10 @@ def test_a_missing_file_is_named(german: Path, name: str) -> None:
         ("verdict", b"{context}\nIs {claim} true?\n{answer}", r"\{claim\} must be on a separate line"),
         ("verdict", b"<quoted context>\n{context}\n{claim}\n{answer}", r"must not contain <quoted \.\.\.>"),
         ("answer_choice", b"Answer!", r"\{labels\} must occur once, found 0 times"),
+        ("verdict", b"{context}\n{claim as context}\n{answer}", r"two texts would be shown as 'context'"),
+        ("verdict", b"{context as claim}\n{claim as context}\n{answer as x}", r"\{answer as x\}: only a single text"),
+        ("verdict", b"{context}\nIs {claim as context} true?\n{answer}", r"\{claim\} must be on a separate line"),
+        ("aspect", b"{texts as context}\n{instructions}\n{answer}", r"\{texts as context\}: only a single text"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_explained(german: Path, name: str, content: bytes, complaint: str) -> None:
@@ -84,6 +88,15 @@ def test_files_with_windows_line_ends_and_braces_in_their_words_can_be_used(germ
     (german / "verdict.txt").write_bytes(b'{context}\r\nSay {"a": {}} or { b }.\r\n{claim}\r\n{answer}\r\n')
     user = load_prompts(german).render(ask_verdict("Es regnet.", "Regen.")).user
     assert '\nSay {"a": {}} or { b }.\n<quoted claim>\n' in user
+
+
+def test_a_text_can_be_shown_under_another_label(german: Path) -> None:
+    (german / "verdict.txt").write_text("{context as quelle}\nStimmt das?\n{claim}\n{answer}", encoding="utf-8")
+    prompts = load_prompts(german)
+    user = prompts.render(ask_verdict("Es regnet.", "Regen.")).user
+    assert user.startswith("<quoted quelle>\nRegen.\n</quoted>\nStimmt das?\n<quoted claim>\n")
+    for text in HOSTILE.values():
+        assert_kept(ask_verdict("Es regnet.", "Regen."), "context", text[:2000], prompts)
 
 
 @pytest.mark.parametrize("name", ["xx", "", "../en", "no/such/folder"])

@@ -45,6 +45,6 @@ def test_a_row_changes_nothing_outside_of_its_fences(name: str) -> None:
         assert [label for label, _ in found[0]] == [label for label, _ in expected[0]]
 
 
-def test_the_second_accuracy_prompt_shows_the_answers_in_each_other_s_place() -> None:
-    first, second = (dict(split(PROMPTS.render(question).user)[0]) for question in questions("nv_accuracy", "x"))
+def test_the_second_accuracy_question_has_the_answers_in_each_other_s_role() -> None:
+    first, second = (question.texts for question in questions("nv_accuracy", "x"))
     assert (first["response"], first["reference"]) == (second["reference"], second["response"])

@@ -14,19 +14,19 @@ from tests.metric_core.prompts.structure import split
 PROMPTS = load_prompts()
 
 LABELS = {
-    QuestionKind.CLAIMS: ["question", "response"],
-    QuestionKind.QUESTIONS: ["response"],
+    QuestionKind.CLAIMS: ["context", "question"],
+    QuestionKind.QUESTIONS: ["context"],
     QuestionKind.VERDICT: ["context", "claim"],
     QuestionKind.USEFULNESS_FOR_REFERENCE: ["context", "question", "reference"],
     QuestionKind.USEFULNESS_FOR_RESPONSE: ["context", "question", "response"],
     QuestionKind.RELEVANT_SENTENCES: ["context", "question"],
-    QuestionKind.ACCURACY_1: ["question", "reference", "response"],
-    QuestionKind.ACCURACY_2: ["question", "reference", "response"],
+    QuestionKind.ACCURACY_1: ["context", "question", "response"],
+    QuestionKind.ACCURACY_2: ["context", "question", "response"],
     QuestionKind.CONTEXT_RELEVANCE_1: ["context", "question"],
     QuestionKind.CONTEXT_RELEVANCE_2: ["context", "question"],
     QuestionKind.GROUNDEDNESS_1: ["context", "response"],
     QuestionKind.GROUNDEDNESS_2: ["context", "response"],
-    QuestionKind.REFUSAL: ["question", "response"],
+    QuestionKind.REFUSAL: ["context", "question"],
     QuestionKind.EXPLANATION: ["context", "claim"],
     QuestionKind.INSTANCE_RUBRIC: ["context", "reference_contexts", "question", "response", "reference", "rubric"],
 }
@@ -59,24 +59,39 @@ def test_the_last_line_says_how_to_answer(kind: QuestionKind) -> None:
         assert all(f'"{key}": ' in last for key in question.schema["properties"])
 
 
-@pytest.mark.parametrize("kind", [kind for kind in QuestionKind if "context" in LABELS.get(kind, WHOLE_SAMPLE)])
-def test_the_context_comes_first_and_alike_in_every_kind(kind: QuestionKind) -> None:
-    prompt = render(kind)
-    numbered = q.ask_relevant_sentences(["It takes 40 minutes.", "It is blue."], USER_INPUT).texts["sentences"]
-    text = numbered if kind is QuestionKind.RELEVANT_SENTENCES else CONTEXT
+FIRST_TEXTS = {
+    QuestionKind.CLAIMS: RESPONSE,
+    QuestionKind.QUESTIONS: RESPONSE,
+    QuestionKind.ACCURACY_1: REFERENCE,
+    QuestionKind.ACCURACY_2: RESPONSE,
+    QuestionKind.RELEVANT_SENTENCES: QUESTIONS[QuestionKind.RELEVANT_SENTENCES].texts["sentences"],
+    QuestionKind.REFUSAL: RESPONSE,
+}
+
+
+@pytest.mark.parametrize("kind", QuestionKind)
+def test_the_text_to_go_by_comes_first_and_alike_in_every_kind(kind: QuestionKind) -> None:
+    prompt, text = render(kind), FIRST_TEXTS.get(kind, CONTEXT)
     assert prompt.prefix_key == f"<quoted context>\n{text}\n</quoted>"
     assert prompt.user.startswith(prompt.prefix_key + "\n")
+    assert prompt.prefix_key == PROMPTS.render(q.ask_verdict("It rains.", text)).prefix_key
 
 
-@pytest.mark.parametrize(
-    "kind", [QuestionKind.CLAIMS, QuestionKind.QUESTIONS, QuestionKind.ACCURACY_1, QuestionKind.ACCURACY_2]
-)
-def test_without_a_context_the_fixed_wording_comes_first(kind: QuestionKind) -> None:
-    question = QUESTIONS[kind]
-    other = replace(question, texts={role: f"Other {text}" for role, text in question.texts.items()})
-    prompt = render(kind)
-    assert prompt.prefix_key == PROMPTS.render(other).prefix_key
-    assert prompt.user[len(prompt.prefix_key) :].startswith("\n<quoted ")
+def test_both_accuracy_prompts_show_the_same_texts_and_exchange_their_roles_in_the_question() -> None:
+    straight = {"user_input": USER_INPUT, "response": RESPONSE, "reference": REFERENCE}
+    swapped = straight | {"response": REFERENCE, "reference": RESPONSE}
+    first, second = (
+        split(PROMPTS.render(ChoiceQuestion(kind, texts, ("0", "2", "4"))).user)
+        for kind, texts in ((QuestionKind.ACCURACY_1, straight), (QuestionKind.ACCURACY_2, swapped))
+    )
+    assert first[0] == second[0] == [("context", REFERENCE), ("question", USER_INPUT), ("response", RESPONSE)]
+    assert any("which is the correct answer" in line for line in first[1])
+    assert any("whose key is the response" in line for line in second[1])
+
+
+def test_a_verdict_sees_its_claim_and_its_premise_alone() -> None:
+    prompt = PROMPTS.render(q.ask_verdict("It rains.", CONTEXT))
+    assert split(prompt.user)[0] == [("context", CONTEXT), ("claim", "It rains.")]
 
 
 def test_verdicts_on_one_premise_differ_in_the_claim_only() -> None:
@@ -124,6 +139,7 @@ def test_a_text_that_is_not_there_takes_its_line_with_it() -> None:
         PROMPTS.render(q.ask_claims(RESPONSE, USER_INPUT)),
         PROMPTS.render(q.ask_claims(RESPONSE, None)),
     )
+    assert with_question.user != without.user
     assert with_question.user.replace(f"<quoted question>\n{USER_INPUT}\n</quoted>\n", "") == without.user
 
 
