@@ -8,6 +8,7 @@ rows.
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from prefect import flow
 
@@ -18,12 +19,13 @@ from flows.execution.run import Run, open_run
 from flows.execution.run_stages import read_samples
 from flows.execution.run_subject import name_rerun
 from flows.execution.shards import Shard, ShardQueue, Submitted
-from flows.execution.stage_submitter import StageSubmitter
+from flows.execution.stage_submitter import StageSubmitter, open_submitter
 from metric_core.stages import Stage
 from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.runs.row_reuse import RowReuse, row_ids
 from tasks.stages.registry import LEVELS
 from tasks.tables.table_store import StageRef
+from tasks.windows.schedule import ShardWindows
 
 
 @flow(name="rerun", flow_run_name=name_rerun, persist_result=False, validate_parameters=True)
@@ -90,9 +92,8 @@ class _Work:
     def __init__(self, ready: Rerun, run: Run, reuse: RowReuse, chosen: frozenset[str] | None) -> None:
         self.plan = ready.plan
         self.earlier = reuse
-        self.submitter = StageSubmitter(run)
+        self._run = run
         self._ready = ready
-        self._config = run.config
         self._chosen = chosen
 
     def count_rows(self, samples: Sequence[StageRef]) -> int:
@@ -109,8 +110,9 @@ class _Work:
             if self._ready.is_computed(stage)
         }
         levels = [[stage for stage in level if stage in stages] for level in LEVELS]
-        queue = ShardQueue(self._config, [level for level in levels if level], rows)
-        return queue.run(_RerunShard(number, ref, self) for number, ref in enumerate(samples))
+        with open_submitter(self._run) as submitter:
+            queue = ShardQueue(self._run.config, [level for level in levels if level], rows)
+            return queue.run(_RerunShard(number, ref, self, submitter) for number, ref in enumerate(samples))
 
     def scope(self, stage: Stage, order: Sequence[str]) -> Collection[str]:
         """Return the ids of a shard's rows that a stage computes.
@@ -127,39 +129,67 @@ class _Work:
 
 
 class _RerunShard(Shard):
-    """A shard that is computed level by level, to merge rows of both runs into a table before other stages read it."""
+    """A shard of which some stages are computed, for some of its rows.
 
-    def __init__(self, number: int, samples: StageRef, work: _Work) -> None:
+    If the stages are computed for the same rows, they are submitted at once and pass these rows on to each other.
+    Otherwise they are computed level by level, to merge rows of both runs into a table before other stages read it.
+    """
+
+    def __init__(self, number: int, samples: StageRef, work: _Work, submitter: StageSubmitter) -> None:
         super().__init__(number, {Stage.SAMPLES: samples})
         self._work = work
+        self._submitter = submitter
         self._order = row_ids(samples)
-        self._scopes: dict[Stage, Collection[str]] = {}
+        self._scopes = {stage: work.scope(stage, self._order) for stage in work.plan.sharded_stages}
+        self._is_at_once = len({frozenset(scope) for scope in self._scopes.values() if scope}) == 1
+        self._windows: list[ShardWindows | int] = []
 
     def submit(self, level: Sequence[Stage]) -> Mapping[Stage, Submitted]:
-        self._scopes = {stage: self._work.scope(stage, self._order) for stage in level}
-        submitted: dict[Stage, Submitted] = {}
-        for stage, scope in self._scopes.items():
-            if scope or not self._order:
-                submitted |= self._start_stage(stage, scope)
+        stages = self._work.plan.sharded_stages if self._is_at_once else level
+        by_scope: dict[frozenset[str], list[Stage]] = {}
+        for stage in stages:
+            if stage in self.tables:
+                continue
+            if self._scopes[stage] or not self._order:
+                by_scope.setdefault(frozenset(self._scopes[stage]), []).append(stage)
             else:
                 self.tables[stage] = self._work.earlier.reuse(stage, self._order)
+        submitted: dict[Stage, Submitted] = {}
+        for scope, group in by_scope.items():
+            submitted |= self._submit_group(group, scope)
         return submitted
 
     def collect(self, done: Mapping[Stage, StageRef]) -> None:
         for stage, ref in done.items():
             self._collect_stage(stage, ref)
+        for windows in self._windows:
+            self._submitter.close_windows(windows)
+        self._windows = []
+
+    def _submit_group(self, stages: Sequence[Stage], scope: Collection[str]) -> Mapping[Stage, Submitted]:
+        """Submit stages for some rows, except those whose tables of these rows are kept."""
+        inputs = {earlier for stage in stages for earlier in self._work.plan.inputs_of(stage)}
+        tables: dict[Stage, Any] = {stage: self._select(stage, scope) for stage in inputs if stage in self.tables}
+        for stage in stages:
+            if (ref := self._submitter.find(stage, tables)) is not None:
+                tables[stage] = ref
+                self._collect_stage(stage, ref)
+        missing = [stage for stage in stages if stage not in tables]
+        if not missing:
+            return {}
+        windows = self._submitter.open_windows(tables, missing)
+        self._windows.append(windows)
+        submitted: dict[Stage, Submitted] = {}
+        for stage in missing:
+            submitted[stage] = self._submitter.submit(stage, tables, self.number, len(scope), windows)
+            tables[stage] = submitted[stage].future
+        return submitted
+
+    def _select(self, stage: Stage, scope: Collection[str]) -> StageRef:
+        ref = self.tables[stage]
+        return ref if len(scope) == len(self._order) else self._work.earlier.select(ref, scope)
 
     def _collect_stage(self, stage: Stage, ref: StageRef) -> None:
         scope = self._scopes[stage]
         is_whole = len(scope) == len(self._order)
         self.tables[stage] = ref if is_whole else self._work.earlier.merge(ref, self._order, scope)
-
-    def _start_stage(self, stage: Stage, scope: Collection[str]) -> Mapping[Stage, Submitted]:
-        """Submit a stage, or take its table if it is kept."""
-        tables = {earlier: self.tables[earlier] for earlier in self._work.plan.inputs_of(stage)}
-        if len(scope) < len(self._order):
-            tables = {earlier: self._work.earlier.select(ref, scope) for earlier, ref in tables.items()}
-        if (ref := self._work.submitter.find(stage, tables)) is not None:
-            self._collect_stage(stage, ref)
-            return {}
-        return {stage: self._work.submitter.submit(stage, tables, self.number, len(scope))}

@@ -60,11 +60,15 @@ def parse_runner(value: Any) -> Any:
     }
 
 
-SHARD_ROWS, SHARD_ROWS_OF_A_SERVER = 2000, 25
-"""Default rows per shard: enough to keep stages busy; with a server, few enough for its prefix cache."""
+SHARD_ROWS, SHARD_ROWS_ELSEWHERE = 1000, 200
+"""Default rows per shard: a task of Prefect costs little then. In other processes the stages of a shard cannot pass
+rows on to each other; with a judge server there are fewer, for its prefix cache."""
+
+WINDOW_ROWS, WINDOW_ROWS_OF_A_SERVER = 200, 25
+"""Rows per window, which stages pass on to each other; with a judge server, few enough for its prefix cache."""
 
 WORKERS, WORKERS_OF_A_SERVER = 4, 8
-"""Default number of concurrent stages: while some prepare questions, others keep a server busy."""
+"""Default number of windows at the same time: while some prepare questions, others keep a server busy."""
 
 
 class ExecutionOptions(JudgeOptions):
@@ -73,7 +77,7 @@ class ExecutionOptions(JudgeOptions):
     shard_rows: Annotated[
         int | None,
         Option(
-            "Rows per shard. Default: 25 with a judge server, else 2000.",
+            "Rows per shard. Default: 1000; 200 with a judge server and dask or ray.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,
@@ -84,7 +88,7 @@ class ExecutionOptions(JudgeOptions):
     workers: Annotated[
         int | None,
         Option(
-            "Number of stages that run at the same time. Default: 8 threads with a judge server, else 4.",
+            "Number of stages that compute at the same time. Default: 8 threads with a judge server, else 4.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,
@@ -104,13 +108,17 @@ class ExecutionOptions(JudgeOptions):
     ] = RunnerOptions()
 
     def rows_a_shard(self) -> int:
-        """Return the number of rows per shard.
+        """Return the number of rows per shard."""
+        if self.shard_rows is not None:
+            return self.shard_rows
+        return SHARD_ROWS_ELSEWHERE if self._is_served() and self.runner.engine != "threads" else SHARD_ROWS
+
+    def rows_a_window(self) -> int:
+        """Return the number of rows that stages compute at once and pass on to each other.
 
         Few with a judge server: later questions about a passage then find it in the server's prefix cache.
         """
-        if self.shard_rows is not None:
-            return self.shard_rows
-        return SHARD_ROWS_OF_A_SERVER if self._is_served() else SHARD_ROWS
+        return WINDOW_ROWS_OF_A_SERVER if self._is_served() else WINDOW_ROWS
 
     def stages_at_once(self) -> int:
         """Return the maximum number of concurrent stages.

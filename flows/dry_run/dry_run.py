@@ -34,6 +34,7 @@ from tasks.stages.samples import SamplesResult, read_shards
 from tasks.stages.stage_task import STAGE_TASKS
 from tasks.tables.kept_tables import KeptTables
 from tasks.tables.table_store import TableStore
+from tasks.windows.sample_order import SampleOrder
 
 
 def make_dry_run(config: RunConfig, plan: Plan, *, fetch: bool = False) -> DryRun:
@@ -152,7 +153,8 @@ class _DryRunner:
         is_certain = shard.refs_of(inputs) is not None and self._identities[stage] is not None
         counts.certainty = least_certain((counts.certainty, self._certainty(stage, is_certain, tally)))
         if is_certain and not tally.asked and not tally.waiting:
-            shard.refs[stage] = TableStore(self._root).write(output.table, SCHEMAS[stage])
+            table = SampleOrder(shard.tables_of((Stage.SAMPLES,))[Stage.SAMPLES], 1).sort(output.table)
+            shard.refs[stage] = TableStore(self._root).write(table, SCHEMAS[stage])
         else:
             shard.previews[stage] = output.table
 

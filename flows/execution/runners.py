@@ -14,11 +14,16 @@ from flows.config.run_config import RunConfig
 from metric_core.errors import AssayError, ConfigError, MissingDependencyError
 from tasks.runtime.cancellation import cancellable
 from tasks.runtime.telemetry import RAY, disable_telemetry
+from tasks.stages.registry import STAGES
+from tasks.windows.schedule import AHEAD
 
 StageRunner: TypeAlias = TaskRunner[PrefectFuture[Any]]
 
 SHARDS_PER_WORKER = 2
-"""Shards in the queue per stage that can run at the same time: enough to keep all workers busy."""
+"""Shards in the queue per worker process: enough to keep all workers busy."""
+
+SHARDS_OF_THREADS = 2
+"""Shards of threads in the queue: one that ends, and the next; shards of few rows are more."""
 
 CANCELLED_SECONDS = 1.0
 """Seconds that a cancelled run waits for stages: closing connections takes a moment, the batch of a model seconds."""
@@ -61,14 +66,18 @@ def runner_of(config: RunConfig) -> StageRunner:
         return _dask(config)
     if config.runner.engine == "ray":
         return _ray(config)
-    return cast("StageRunner", ThreadPoolTaskRunner[Any](max_workers=config.stages_at_once()))
+    # Each stage of these shards waits in a thread for its inputs; the schedule limits how many windows are computed.
+    return cast("StageRunner", ThreadPoolTaskRunner[Any](max_workers=max_concurrent_shards(config) * len(STAGES)))
 
 
 def max_concurrent_shards(config: RunConfig) -> int:
     """Return the number of shards that are in the queue at the same time.
 
-    Only these have futures and state in the engine, however long the run is.
+    Only these have futures and state in the engine, however long the run is. With threads they are few, so that the
+    stages of few rows compete for the prefix cache of a judge server, and enough to keep it busy between two shards.
     """
+    if config.runner.engine == "threads":
+        return SHARDS_OF_THREADS + AHEAD * config.rows_a_window() // max(config.rows_a_shard(), config.rows_a_window())
     return SHARDS_PER_WORKER * config.stages_at_once()
 
 

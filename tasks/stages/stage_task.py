@@ -1,13 +1,13 @@
 """Run stages as Prefect tasks.
 
-A task takes references to tables and returns one, so that tables never pass through Prefect: it reads the input tables,
-computes, and stores the output table.
+A task takes references to tables and returns one, so that tables never pass through Prefect. A table is computed window
+by window: in the process of the run, the stages of a shard pass their windows on to each other while they compute; in
+another process, a stage starts when the tables that it reads are stored.
 """
 
 import hashlib
 import json
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version as version_of
@@ -22,13 +22,20 @@ from tasks.models.run_models import RunModels, models_for
 from tasks.options.settings import Settings
 from tasks.prefect_support.concurrency_limits import hold_slot
 from tasks.runtime import progress
-from tasks.runtime.usage import StageUsage
-from tasks.stages.definition import StageDefinition
+from tasks.stages.definition import StageDefinition, StageOutput, Tables
 from tasks.stages.fingerprint import settings_fingerprint
 from tasks.stages.prefect_task import make_prefect_task
 from tasks.stages.registry import STAGES
 from tasks.tables.kept_tables import KeptTables
-from tasks.tables.table_store import StageRef, TableStore, read
+from tasks.tables.table_store import StageRef, TableStore
+from tasks.windows.schedule import ShardWindows, open_schedule
+
+WINDOWS_ELSEWHERE = 2
+"""Windows that a stage in another process computes at the same time: the second keeps the judge busy while the first
+ends."""
+
+TABLE_ORDER = "by sample"
+"""Order of the rows of a table, which is part of its key: tables of earlier versions had another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +66,28 @@ class StageTask:
         self._task = make_prefect_task(definition.stage, definition.version, self._run, f"{definition.stage}-{{shard}}")
 
     def submit(
-        self, refs: Sequence["StageRef | PrefectFuture[Any]"], settings: Settings, storage: TableStorage, shard: int
+        self,
+        inputs: Mapping[Stage, "StageRef | PrefectFuture[Any] | None"],
+        settings: Settings,
+        storage: TableStorage,
+        shard: int,
+        windows: ShardWindows | int,
     ) -> "PrefectFuture[Any]":
         """Start the stage for one shard.
 
         Args:
-            refs: Tables that it reads, as references or as futures of references.
+            inputs: Tables that it reads, as references or as futures of references; None for tables that come window
+                by window.
             settings: Settings of the stage.
             storage: Place of its table.
             shard: Number of the shard, which names the task run.
+            windows: Windows of the shard, in this process; in another one, the number of rows per window.
 
         Returns:
             A future of the StageRef of its table.
         """
-        return self._task.submit(list(refs), settings, storage, shard)
+        refs = [ref for ref in inputs.values() if ref is not None]
+        return self._task.submit(list(inputs), refs, settings, storage, shard, windows)
 
     def find(self, refs: Sequence[StageRef], storage: TableStorage, kept: KeptTables) -> StageRef | None:
         """Return the table computed from these tables, if it is kept and not to be refreshed.
@@ -111,23 +126,54 @@ class StageTask:
         """
         stage, version = self.definition.stage, self.definition.version
         content = [stage, version, SCHEMAS[stage].version, version_of("rag-assay"), identity]
-        content += [[ref.stage, ref.digest] for ref in refs]
+        content += [TABLE_ORDER, *([ref.stage, ref.digest] for ref in refs)]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
-    def _run(self, refs: list[StageRef], settings: Settings, storage: TableStorage, shard: int) -> StageRef:
+    def recipe(self, reads: Sequence[Stage], storage: TableStorage) -> str | None:
+        """Return the digest of everything but the input tables that determines a table; None if it is always computed.
+
+        Args:
+            reads: Stages that the run includes and that it reads.
+            storage: Place of its table.
+        """
+        if storage.identity is None:
+            return None
+        return f"{self.key((), storage.identity)} {' '.join(reads)}"
+
+    def _run(  # noqa: PLR0913, PLR0917 parameters of a Prefect task
+        self,
+        reads: list[Stage],
+        refs: list[StageRef],
+        settings: Settings,
+        storage: TableStorage,
+        shard: int,
+        windows: ShardWindows | int,
+    ) -> StageRef:
         del shard  # only names the task run
-        stage, kept = self.definition.stage, KeptTables(storage.tables)
-        if (found := self.find(refs, storage, kept)) is not None:
+        if not isinstance(windows, int):
+            return self._compute(windows, reads, settings, storage)
+        if (found := self.find(refs, storage, KeptTables(storage.tables))) is not None:
             return found
-        start = time.monotonic()
-        models = _models_of_run().select(settings)
-        with hold_slot(settings):
-            inputs = {ref.stage: read(ref) for ref in refs}
-            output = self.definition.compute(inputs, settings, models, partial(progress.advance, stage))
-        usage = output.usage + StageUsage(seconds=time.monotonic() - start)
-        ref = TableStore(storage.tables).write(output.table, SCHEMAS[stage], usage)
+        with open_schedule(WINDOWS_ELSEWHERE) as schedule:
+            given = {ref.stage: ref for ref in refs}
+            alone = schedule.open_shard(given[Stage.SAMPLES], given, (), windows)
+            return self._compute(alone, reads, settings, storage)
+
+    def _compute(
+        self, windows: ShardWindows, reads: Sequence[Stage], settings: Settings, storage: TableStorage
+    ) -> StageRef:
+        """Compute the table window by window, store it, and record it under its key."""
+        stage, models = self.definition.stage, _models_of_run().select(settings)
+
+        def compute(tables: Tables) -> StageOutput:
+            with hold_slot(settings):
+                return self.definition.compute(tables, settings, models, partial(progress.advance, stage))
+
+        output = windows.compute(stage, reads, compute, is_judged=bool(self.definition.asks))
+        ref = TableStore(storage.tables).write(output.table, SCHEMAS[stage], output.usage)
         if storage.identity is not None:
-            kept.keep(self.key(refs, storage.identity), ref)
+            KeptTables(storage.tables).keep(self.key(windows.refs_of(reads), storage.identity), ref)
+        windows.finish(stage, ref)
         return ref
 
 

@@ -23,6 +23,9 @@ RECORDS = "results"
 SOURCES = "sources"
 """Name of the folder of data that was passed as objects or fetched from an index."""
 
+ROWS = "rows"
+"""Name of the folder of the indexes that say in which tables the rows of finished runs are."""
+
 RUNNING = "running"
 """Name of the folder of the heartbeat files of runs in progress; the file of a killed run stays."""
 
@@ -38,8 +41,9 @@ class Entry:
 
     Args:
         path: Path within its file system.
-        kind: Kind of the file: a record, a table, data, or a temporary file of a writer that was killed.
-        folder: Name of the stage of a table, or RECORDS, SOURCES or RUNNING.
+        kind: Kind of the file: a record (of a table, or of the rows of a run), a table, data, or a temporary file of a
+            writer that was killed.
+        folder: Name of the stage of a table, or RECORDS, SOURCES, ROWS or RUNNING.
         size: Size in bytes.
         used: Time of the last use on a local disk; elsewhere, of the last write.
     """
@@ -68,7 +72,7 @@ class Inventory:
             AssayError: The table store cannot be read.
         """
         self.fs.invalidate_cache()
-        for folder in (RECORDS, *map(str, Stage), SOURCES, RUNNING):
+        for folder in (RECORDS, *map(str, Stage), SOURCES, ROWS, RUNNING):
             with translate_errors(self.fs, self.root, what="read"):
                 entries = list(self._entries_of(folder))
             yield from entries
@@ -103,7 +107,7 @@ class Inventory:
 
     def problem(self, entry: Entry) -> str | None:
         """Return a description of the problem with a file; None if there is none."""
-        if entry.kind == "record":
+        if entry.kind == "record" and entry.folder == RECORDS:
             return self._problem_of_record(entry.path)
         if entry.kind == "table":
             return self._problem_of_table(entry.path)
@@ -140,6 +144,8 @@ def _kind_of(folder: str, path: str) -> Kind | None:
         return "temporary" if name.endswith(".json") else None
     if folder == SOURCES:
         return "source" if _SOURCE.fullmatch(name) else None
+    if folder == ROWS:
+        return "record" if name.endswith(".parquet") else None
     return "table" if name.endswith(".parquet") else None
 
 

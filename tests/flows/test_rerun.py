@@ -17,7 +17,7 @@ from flows.config.run_config import RunConfig
 from flows.dry_run.rerun_preview import preview_rerun
 from flows.evaluate import run_evaluation
 from flows.execution.rerun_plan import RerunRequest, parse_request, prepare
-from flows.execution.runners import SHARDS_PER_WORKER
+from flows.execution.runners import max_concurrent_shards
 from flows.rerun import run_rerun
 from metric_core.errors import AssayError, ConfigError, RunFolderError, SourceError
 from metric_core.judge_questions import JudgeQuestion
@@ -291,10 +291,11 @@ def test_number_of_stages_in_flight_is_limited(bench: Bench, monkeypatch: pytest
     monkeypatch.setattr(PrefectConcurrentFuture, "result", received)
     options = {"metrics": ["faithfulness"], "shard_rows": 1, "workers": 1}
     run = bench.run("run", **options)
-    assert counts == {"waiting": 0, "most": 3 * SHARDS_PER_WORKER, "all": 30}
+    most = 3 * max_concurrent_shards(RunConfig.model_validate(options))
+    assert counts == {"waiting": 0, "most": most, "all": 30}
     counts.update(most=0, all=0)
     bench.rerun(run, rows="all")
-    assert counts == {"waiting": 0, "most": SHARDS_PER_WORKER, "all": 30}
+    assert counts == {"waiting": 0, "most": most, "all": 30}
 
 
 def test_run_names_the_rows_that_changed_since_its_baseline(bench: Bench) -> None:

@@ -14,6 +14,7 @@ from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
+from flows.execution import unchanged_rows
 from flows.execution.run import running_judge
 from metric_core.errors import FailedCellsError, JudgeError
 from tasks.cache.answer_cache import AnswerCache
@@ -122,6 +123,49 @@ def test_changed_row_asks_only_changed_questions(runs: Runs) -> None:
     stages = json.loads((folder / "run.json").read_text())["stages"]
     assert stages["claims"]["stored"] == 3
     assert stages["claims"]["questions"] == 4
+
+
+def numbered(count: int, **changes: str) -> list[Mapping[str, Any]]:
+    """Return rows that have nothing in common, some of them with another response."""
+    rows = [
+        {"id": f"n{n}", **{name: f"{name} {n}." for name in ("user_input", "response", "reference")}}
+        for n in range(count)
+    ]
+    return [
+        {**row, "retrieved_contexts": [f"context {row['id']}"], "response": changes.get(row["id"], row["response"])}
+        for row in rows
+    ]
+
+
+def test_unchanged_rows_are_taken_from_the_tables_of_an_earlier_run(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(unchanged_rows, "LEAST_ROWS", 1)
+    runs.evaluate(numbered(12), shard_rows=4)
+    changed = numbered(12, n1="another", n10="different")
+    rows = [{**changed[0], "id": "new"}, *changed]
+    folder = runs.evaluate(rows, shard_rows=4, cache=str(tmp_path / "empty.db"))
+    stages = json.loads((folder / "run.json").read_text())["stages"]
+    # The first row is new, two have changed, and the last one alone makes a shard of its own.
+    assert stages["claims"]["questions"] - stages["claims"]["stored"] == 3
+    assert stages["claims"]["questions"] == 13
+    monkeypatch.setattr(unchanged_rows, "LEAST_ROWS", 1000)
+    whole = runs.evaluate(rows, shard_rows=100, tables=str(tmp_path / "others"))
+    for table in ("scores.parquet", "stages/claims.parquet", "stages/verdicts.parquet", "stages/similarity.parquet"):
+        assert pq.read_table(folder / table).equals(pq.read_table(whole / table))
+    assert runs.recomputed_stages(rows, shard_rows=4) == set()
+
+
+def test_rows_with_failed_answers_are_not_taken(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unchanged_rows, "LEAST_ROWS", 1)
+    broken = (*ANSWERS[:2], fails("verdict", "context n3", reason="cut off"), *ANSWERS[2:])
+    runs.evaluate(numbered(8), broken, shard_rows=8)
+    for _ in range(2):  # and a merged table with a failed answer is not kept either
+        folder = runs.evaluate(numbered(8), broken, shard_rows=8)
+        stages = json.loads((folder / "run.json").read_text())["stages"]
+        assert stages["verdicts"]["questions"] - stages["verdicts"]["stored"] == 1
+    mended = runs.evaluate(numbered(8), ANSWERS, shard_rows=8)
+    assert json.loads((mended / "run.json").read_text())["stages"]["verdicts"]["failed"] == {}
 
 
 def test_refresh_recomputes_the_named_stage(runs: Runs) -> None:

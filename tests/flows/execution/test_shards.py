@@ -64,7 +64,7 @@ def test_number_of_shards_in_flight_is_limited() -> None:
 
 def test_short_shards_overtake_others_and_tables_stay_in_order() -> None:
     engine = Engine()
-    queue = ShardQueue(RunConfig(workers=2), [(Stage.CLAIMS,), (Stage.RATINGS,), (Stage.VERDICTS,)], {})
+    queue = ShardQueue(RunConfig(workers=2, shard_rows=1), [(Stage.CLAIMS,), (Stage.RATINGS,), (Stage.VERDICTS,)], {})
     shards = [Work(engine, 0, Stage.CLAIMS, Stage.VERDICTS), Work(engine, 1), Work(engine, 2, Stage.CLAIMS)]
     waiting: list[int] = []
 

@@ -1,0 +1,74 @@
+"""Compute shards of a run whose stages are submitted at once, except those whose tables are kept."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from flows.config.run_config import RunConfig
+from flows.execution.shards import Shard, ShardQueue, Submitted
+from flows.execution.stage_submitter import StageSubmitter
+from metric_core.stages import Stage
+from tasks.tables.table_store import StageRef
+from tasks.windows.schedule import ShardWindows
+
+LOOKUPS_AT_ONCE = 16
+"""Shards whose kept tables are looked up at the same time: most of the time passes waiting for a remote store."""
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class ShardRun(Shard):
+    """A shard whose stages are all submitted at once: each starts when its first inputs are there.
+
+    Args:
+        number: Position of the shard.
+        tables: Tables of the shard that exist, including the samples.
+        submitter: Submitter of the run.
+    """
+
+    def __init__(self, number: int, tables: Mapping[Stage, StageRef], submitter: StageSubmitter) -> None:
+        super().__init__(number, tables)
+        self.rows = tables[Stage.SAMPLES].rows
+        self._submitter = submitter
+        self._windows: ShardWindows | int = 0
+
+    def submit(self, level: Sequence[Stage]) -> Mapping[Stage, Submitted]:
+        """Submit the stages whose tables are missing."""
+        missing = [stage for stage in level if stage not in self.tables]
+        if not missing:
+            return {}
+        tables: dict[Stage, Any] = dict(self.tables)
+        submitted: dict[Stage, Submitted] = {}
+        self._windows = self._submitter.open_windows(self.tables, missing)
+        for stage in missing:
+            submitted[stage] = self._submitter.submit(stage, tables, self.number, self.rows, self._windows)
+            tables[stage] = submitted[stage].future
+        return submitted
+
+    def collect(self, done: Mapping[Stage, StageRef]) -> None:
+        """Add the tables of the submitted stages."""
+        super().collect(done)
+        if done:
+            self._submitter.close_windows(self._windows)
+
+
+def compute_shards(config: RunConfig, shards: Sequence[ShardRun], stages: Sequence[Stage]) -> list[StageRef]:
+    """Compute the missing tables of shards, and return all tables in the order of the shards.
+
+    Args:
+        config: Configuration of the run.
+        shards: The shards.
+        stages: Stages to compute, in the order of their levels.
+    """
+    rows = {stage: sum(shard.rows for shard in shards if stage not in shard.tables) for stage in stages}
+    return ShardQueue(config, [stages], rows).run(shards)
+
+
+def map_threads(function: Callable[[A], B], arguments: Iterable[A]) -> list[B]:
+    """Return the results of a function that mostly waits for storage, in the order of the arguments."""
+    given = list(arguments)
+    if len(given) < 2:
+        return list(map(function, given))
+    with ThreadPoolExecutor(LOOKUPS_AT_ONCE) as threads:
+        return list(threads.map(function, given))

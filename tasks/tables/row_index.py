@@ -1,0 +1,160 @@
+"""Remember in which tables the rows of finished runs are, so that a later run finds the rows that have not changed.
+
+The index of a run maps the digest of each row to the shard with its tables. It is a Parquet file beside the records,
+and lists the shards in its metadata.
+"""
+
+import hashlib
+import json
+import logging
+import posixpath
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from metric_core.errors import AssayError
+from metric_core.stages import Stage
+from tasks.tables.inventory import ROWS
+from tasks.tables.row_digests import DIGEST_BYTES, row_digests
+from tasks.tables.table_files import atomic_write, filesystem, storage_errors, touch
+from tasks.tables.table_store import StageRef, read
+
+CANDIDATES = 8
+"""Newest indexes that are considered, those of the same source first: stages may have been computed in another way."""
+
+_METADATA = b"assay.row_index"
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RowIndex:
+    """The index of the rows of a finished run.
+
+    Args:
+        recipes: Mapping from each stage to the digest of everything but the input tables that determined its tables.
+        shards: Tables of each shard.
+        digests: Sorted first halves of the digests of the rows.
+        order: Positions of these rows among all rows.
+        rows: Digest of each row.
+        shard_of_row: Number of the shard of each row.
+    """
+
+    recipes: Mapping[Stage, str]
+    shards: Sequence[Mapping[Stage, StageRef]]
+    digests: NDArray[np.uint64]
+    order: NDArray[np.int64]
+    rows: NDArray[np.void]
+    shard_of_row: NDArray[np.int32]
+
+    def find(self, digests: Sequence[bytes]) -> NDArray[np.int32]:
+        """Return the shard of each row; -1 for a row that the run did not have.
+
+        Args:
+            digests: Digests of the rows.
+        """
+        if not len(self.rows):
+            return np.full(len(digests), -1, np.int32)
+        wanted = np.frombuffer(b"".join(digests), np.dtype((np.void, DIGEST_BYTES)))
+        places = np.searchsorted(self.digests, _halves(wanted))
+        rows = self.order[np.minimum(places, len(self.order) - 1)]
+        # Two rows whose first halves are equal are never expected; the second one would count as changed.
+        return np.where(self.rows[rows] == wanted, self.shard_of_row[rows], -1).astype(np.int32)
+
+
+class RowIndexes:
+    """The indexes of a table store.
+
+    Args:
+        root: Path or URL of the table store.
+        source: Source of the rows; indexes of other sources are considered last.
+    """
+
+    def __init__(self, root: str, source: str) -> None:
+        self._fs, folder = filesystem(root)
+        self._folder = posixpath.join(folder, ROWS)
+        self._stem = hashlib.sha256(source.encode()).hexdigest()[:16]
+
+    def newest(self, recipes: Mapping[Stage, str]) -> RowIndex | None:
+        """Return the newest index with a stage that was computed in the same way; None if there is none.
+
+        Args:
+            recipes: Recipes of the stages of a run; see `RowIndex`.
+        """
+        try:
+            paths = self._fs.glob(posixpath.join(self._folder, "*.parquet"))
+            newest = sorted(paths, key=self._fs.modified, reverse=True)
+            for path in sorted(newest, key=lambda path: self._stem not in path)[:CANDIDATES]:
+                index = self._open(path)
+                if any(index.recipes.get(stage) == recipe for stage, recipe in recipes.items()):
+                    touch(self._fs, path)
+                    return index
+        except storage_errors(pa.ArrowException, ValueError, KeyError, TypeError) as error:
+            _logger.warning("the rows of earlier runs cannot be looked up (%s); changed shards are recomputed", error)
+        return None
+
+    def write(self, recipes: Mapping[Stage, str], shards: Sequence[Mapping[Stage, StageRef]]) -> None:
+        """Write the index of a run, unless an equal one exists.
+
+        An index that cannot be written costs the next run time and nothing else.
+
+        Args:
+            recipes: Recipes of the stages.
+            shards: Tables of each shard, including the samples.
+        """
+        content = {
+            "recipes": recipes,
+            "shards": [{stage: ref.model_dump(mode="json") for stage, ref in shard.items()} for shard in shards],
+        }
+        tables = [recipes, [sorted(ref.digest for ref in shard.values()) for shard in shards]]
+        name = hashlib.sha256(json.dumps(tables, sort_keys=True).encode()).hexdigest()[:16]
+        path = posixpath.join(self._folder, f"{self._stem}-{name}.parquet")
+        try:
+            if self._fs.exists(path):
+                touch(self._fs, path)
+                return
+            atomic_write(self._fs, path, _parquet(shards, json.dumps(content)))
+        except storage_errors(AssayError) as error:
+            _logger.warning("the rows of this run are not indexed: %s", error)
+
+    def _open(self, path: str) -> RowIndex:
+        table = pq.read_table(pa.BufferReader(self._fs.cat_file(path)))
+        content: dict[str, Any] = json.loads(table.schema.metadata[_METADATA])
+        packed = b"".join(table["digest"].to_pylist())
+        rows = np.frombuffer(packed, np.dtype((np.void, DIGEST_BYTES)))
+        halves = _halves(rows)
+        order = np.argsort(halves, kind="stable")
+        return RowIndex(
+            recipes={Stage(stage): recipe for stage, recipe in content["recipes"].items()},
+            shards=[
+                {Stage(stage): StageRef.model_validate(ref) for stage, ref in shard.items()}
+                for shard in content["shards"]
+            ],
+            digests=halves[order],
+            order=order,
+            rows=rows,
+            shard_of_row=table["shard"].to_numpy(),
+        )
+
+
+def _halves(digests: NDArray[np.void]) -> NDArray[np.uint64]:
+    return np.ascontiguousarray(digests).view(np.uint64).reshape(-1, DIGEST_BYTES // 8)[:, 0]
+
+
+def _parquet(shards: Sequence[Mapping[Stage, StageRef]], content: str) -> bytes:
+    schema = pa.schema(
+        [pa.field("digest", pa.binary(DIGEST_BYTES), nullable=False), pa.field("shard", pa.int32(), nullable=False)],
+        metadata={_METADATA: content},
+    )
+    sink = pa.BufferOutputStream()
+    with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
+        for number, shard in enumerate(shards):
+            digests = row_digests(read(shard[Stage.SAMPLES]))
+            columns = [pa.array(digests, pa.binary(DIGEST_BYTES)), pa.array([number] * len(digests), pa.int32())]
+            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+    return bytes(sink.getvalue())
