@@ -54,7 +54,7 @@ class Merged:
 
     Args:
         ref: Reference to it.
-        is_complete: Whether no row has a failed answer.
+        is_complete: True if no row has a failed answer.
     """
 
     ref: StageRef

@@ -223,7 +223,7 @@ class ShardWindows:
             stage: The stage.
             reads: Stages whose tables it reads.
             compute: Computes the rows of its table, in other threads, with the context of this one.
-            is_judged: Whether it asks a judge.
+            is_judged: True if it asks a judge.
 
         Raises:
             CancelledError: The run is cancelled.
@@ -281,7 +281,7 @@ class StageWork:
         shard: Windows of the shard.
         stage: The stage.
         reads: Stages whose tables it reads.
-        is_judged: Whether it asks a judge.
+        is_judged: True if it asks a judge.
     """
 
     def __init__(self, shard: ShardWindows, stage: Stage, reads: Sequence[Stage], *, is_judged: bool) -> None:

@@ -125,7 +125,7 @@ def test_changed_row_asks_only_changed_questions(runs: Runs) -> None:
     assert stages["claims"]["questions"] == 4
 
 
-def numbered(count: int, **changes: str) -> list[Mapping[str, Any]]:
+def make_rows(count: int, **changes: str) -> list[Mapping[str, Any]]:
     """Return rows that have nothing in common, some of them with another response."""
     rows = [
         {"id": f"n{n}", **{name: f"{name} {n}." for name in ("user_input", "response", "reference")}}
@@ -141,8 +141,8 @@ def test_unchanged_rows_are_taken_from_the_tables_of_an_earlier_run(
     runs: Runs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(unchanged_rows, "LEAST_ROWS", 1)
-    runs.evaluate(numbered(12), shard_rows=4)
-    changed = numbered(12, n1="another", n10="different")
+    runs.evaluate(make_rows(12), shard_rows=4)
+    changed = make_rows(12, n1="another", n10="different")
     rows = [{**changed[0], "id": "new"}, *changed]
     folder = runs.evaluate(rows, shard_rows=4, cache=str(tmp_path / "empty.db"))
     stages = json.loads((folder / "run.json").read_text())["stages"]
@@ -159,12 +159,12 @@ def test_unchanged_rows_are_taken_from_the_tables_of_an_earlier_run(
 def test_rows_with_failed_answers_are_not_taken(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unchanged_rows, "LEAST_ROWS", 1)
     broken = (*ANSWERS[:2], fails("verdict", "context n3", reason="cut off"), *ANSWERS[2:])
-    runs.evaluate(numbered(8), broken, shard_rows=8)
+    runs.evaluate(make_rows(8), broken, shard_rows=8)
     for _ in range(2):  # and a merged table with a failed answer is not kept either
-        folder = runs.evaluate(numbered(8), broken, shard_rows=8)
+        folder = runs.evaluate(make_rows(8), broken, shard_rows=8)
         stages = json.loads((folder / "run.json").read_text())["stages"]
         assert stages["verdicts"]["questions"] - stages["verdicts"]["stored"] == 1
-    mended = runs.evaluate(numbered(8), ANSWERS, shard_rows=8)
+    mended = runs.evaluate(make_rows(8), ANSWERS, shard_rows=8)
     assert json.loads((mended / "run.json").read_text())["stages"]["verdicts"]["failed"] == {}
 
 

@@ -34,17 +34,22 @@ def test_command_line_overrides_environment_which_overrides_file(
 
 
 @pytest.mark.parametrize(
-    ("said", "rows"),
+    ("said", "rows", "window"),
     [
-        ({}, 2000),
-        ({"judge": "http://localhost:8000/v1"}, 25),
-        ({"judge": {"launch": {"model": "m", "python": "python"}}}, 25),
-        ({"panel": ["http://localhost:8000/v1"]}, 25),
-        ({"judge": "http://localhost:8000/v1", "shard_rows": 700}, 700),
+        ({}, 1000, 200),
+        ({"runner": "dask"}, 1000, 200),
+        ({"judge": "http://localhost:8000/v1"}, 1000, 25),
+        ({"judge": "http://localhost:8000/v1", "runner": "dask"}, 200, 25),
+        ({"judge": {"launch": {"model": "m", "python": "python"}}}, 1000, 25),
+        ({"panel": ["http://localhost:8000/v1"]}, 1000, 25),
+        ({"judge": "http://localhost:8000/v1", "shard_rows": 700}, 700, 25),
     ],
 )
-def test_shards_are_smaller_for_a_judge_server(said: dict[str, object], rows: int) -> None:
-    assert load_config(None, said).rows_a_shard() == rows
+def test_windows_are_small_for_a_judge_server_and_shards_where_stages_do_not_share_them(
+    said: dict[str, object], rows: int, window: int
+) -> None:
+    config = load_config(None, said)
+    assert (config.rows_a_shard(), config.rows_a_window()) == (rows, window)
 
 
 @pytest.mark.parametrize(
