@@ -270,6 +270,9 @@ class Evidence:
     def entity_set(self, side: Side, product: Product) -> Sequence[str]:
         """Return the distinct entities found in a text.
 
+        With Product.REFERENCE_ENTITIES_IN_CONTEXTS, those of the contexts that the reference names too are there, and
+        others only if another metric of the run needs them.
+
         Raises:
             ValueError: If the product does not hold the entities of that text.
         """

@@ -8,6 +8,7 @@ NO_CLAIMS = "no claims in the response and the reference"
 NO_REFERENCE_SENTENCES = "no sentences in the reference"
 NO_REFERENCE_ENTITIES = "no entities in the reference"
 NO_CONTEXT_ENTITIES = "no entities in the contexts"
+NO_REFERENCE_ENTITIES_IN_CONTEXTS = "no entities of the reference in the contexts"
 NO_CONTEXTS = "no retrieved contexts"
 NO_REFERENCE_CONTEXTS = "no reference contexts"
 NO_ANSWER_IN_CONTEXTS = "no answer in the contexts"
@@ -80,6 +81,7 @@ NOTHING_FOUND = frozenset(
         NO_REFERENCE_SENTENCES,
         NO_REFERENCE_ENTITIES,
         NO_CONTEXT_ENTITIES,
+        NO_REFERENCE_ENTITIES_IN_CONTEXTS,
         NO_CONTEXTS,
         NO_REFERENCE_CONTEXTS,
         NO_QUESTIONS,

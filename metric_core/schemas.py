@@ -124,7 +124,9 @@ ENTITIES = TableSchema(
         *_OUTCOME,
     ),
 )
-"""Entities as written, once per text and label. `passage` is the rank of the context from 0, null for the reference."""
+"""Entities as written, once per text and label. `passage` is the rank of the context from 0, null for the reference.
+
+Of the contexts, the table holds the entities that the reference names too; all, if a metric needs them."""
 
 QUESTIONS = TableSchema(
     Stage.QUESTIONS,

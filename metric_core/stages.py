@@ -47,6 +47,7 @@ class Product(StrEnum):
     CONTEXT_SENTENCES = "context sentences"
     REFERENCE_ENTITIES = "reference entities"
     CONTEXT_ENTITIES = "context entities"
+    REFERENCE_ENTITIES_IN_CONTEXTS = "reference entities in contexts"
     QUESTIONS = "regenerated questions"
     RATINGS = "ratings"
     RESPONSE_CLAIMS_BY_CONTEXTS = "response claims by all contexts"
@@ -93,6 +94,9 @@ PRODUCTS: dict[Product, ProductSpec] = {
     Product.CONTEXT_SENTENCES: ProductSpec(Stage.CLAIMS, (c.RETRIEVED_CONTEXTS,), side=Side.CONTEXT_SENTENCE),
     Product.REFERENCE_ENTITIES: ProductSpec(Stage.ENTITIES, (c.REFERENCE,), side=Side.REFERENCE),
     Product.CONTEXT_ENTITIES: ProductSpec(Stage.ENTITIES, (c.RETRIEVED_CONTEXTS,), side=Side.CONTEXT),
+    Product.REFERENCE_ENTITIES_IN_CONTEXTS: ProductSpec(
+        Stage.ENTITIES, (c.RETRIEVED_CONTEXTS,), (Product.REFERENCE_ENTITIES,), side=Side.CONTEXT
+    ),
     Product.QUESTIONS: ProductSpec(Stage.QUESTIONS, (c.RESPONSE,)),
     Product.RATINGS: ProductSpec(Stage.RATINGS),
     Product.RESPONSE_CLAIMS_BY_CONTEXTS: ProductSpec(

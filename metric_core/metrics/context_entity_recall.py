@@ -71,7 +71,7 @@ def _distinct(entities: Iterable[str], match: str) -> set[str]:
 def _compute(request: MetricRequest, evidence: Evidence) -> Score:
     return context_entity_recall(
         evidence.entity_set(Side.REFERENCE, Product.REFERENCE_ENTITIES),
-        evidence.entity_set(Side.CONTEXT, Product.CONTEXT_ENTITIES),
+        evidence.entity_set(Side.CONTEXT, Product.REFERENCE_ENTITIES_IN_CONTEXTS),
         request.parameters["match"],
     )
 
@@ -82,7 +82,7 @@ CONTEXT_ENTITY_RECALL = Metric(
     source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Context entities Recall',
     family="context_entity_recall",
     columns=constant(columns.RETRIEVED_CONTEXTS, columns.REFERENCE),
-    products=constant(Product.REFERENCE_ENTITIES, Product.CONTEXT_ENTITIES),
+    products=constant(Product.REFERENCE_ENTITIES, Product.REFERENCE_ENTITIES_IN_CONTEXTS),
     compute=_compute,
     undefined={reasons.NO_REFERENCE_ENTITIES: "the reference has no named entities"},
     aliases=("context_entities_recall",),

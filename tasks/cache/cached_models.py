@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple
+from threading import Lock
 from typing import TypeVar
 
 import numpy as np
@@ -12,8 +13,10 @@ from tasks.cache.codec import ENTITIES, vectors
 from tasks.cache.get_or_compute import CachedComputation, Compute, OnValue
 from tasks.embedders.protocol import Embedder, EmbedderIdentity, TextCoverage, coverage_of
 from tasks.model_clients.served_model import RecognizedModel
-from tasks.recognizers.protocol import Entity, EntityRecognizer, RecognizerIdentity
+from tasks.recognizers.protocol import Entity, EntityRecognizer, RecognizerIdentity, copies_text
 from tasks.runtime import cancellation
+from tasks.runtime.cpu_time import measure_cpu
+from tasks.runtime.usage import ModelWork
 
 T = TypeVar("T")
 
@@ -38,6 +41,7 @@ class CachedEmbedder:
     def __init__(self, embedder: Embedder, cache: AnswerCache) -> None:
         self._embedder = embedder
         self._cache = cache
+        self._meter = _Meter()
 
     @property
     def identity(self) -> EmbedderIdentity:
@@ -54,6 +58,11 @@ class CachedEmbedder:
         """Sentences for users about the embedding server."""
         return tuple(getattr(self._embedder, "warnings", ()))
 
+    @property
+    def work(self) -> ModelWork:
+        """The texts that the embedder has read for this object, and their CPU time."""
+        return self._meter.work
+
     def coverage(self, texts: Sequence[str]) -> list[TextCoverage]:
         """Return how the embedder covers each text."""
         return coverage_of(self._embedder, texts)
@@ -64,7 +73,7 @@ class CachedEmbedder:
         codec = vectors(identity.dimensions)
         if not texts:
             return np.empty((0, identity.dimensions), np.float32)
-        embed: Compute[NDArray[np.float32]] = _in_batches(self._embedder.embed, texts)
+        embed: Compute[NDArray[np.float32]] = _in_batches(self._embedder.embed, texts, self._meter)
         fields = astuple(identity) if identity.served else astuple(identity)[:-1]  # the key of a model without a server
         parts = (str(EMBEDDER_VERSION), *map(str, fields))
         return np.stack(
@@ -83,27 +92,54 @@ class CachedRecognizer:
     def __init__(self, recognizer: EntityRecognizer, cache: AnswerCache) -> None:
         self._recognizer = recognizer
         self._cache = cache
+        self._meter = _Meter()
 
     @property
     def identity(self) -> RecognizerIdentity:
         """The identity of the model."""
         return self._recognizer.identity
 
+    @property
+    def copies_text(self) -> bool:
+        """True if each entity is a part of the text, as written there."""
+        return copies_text(self._recognizer)
+
+    @property
+    def work(self) -> ModelWork:
+        """The texts that the recognizer has read for this object, and their CPU time."""
+        return self._meter.work
+
     def entities(self, texts: Sequence[str]) -> list[list[Entity]]:
         """Return the entities of each text, in the order of the texts and of their appearance, with repetitions."""
-        read = _in_batches(self._recognizer.entities, texts)
+        read = _in_batches(self._recognizer.entities, texts, self._meter)
         parts = (str(VERSION), *astuple(self.identity))
         return CachedComputation(self._cache, ENTITIES, read).values([ENTITIES.key(*parts, text) for text in texts])
 
 
-def _in_batches(model: Callable[[Sequence[str]], Iterable[T]], texts: Sequence[str]) -> Compute[T]:
+class _Meter:
+    """The work of a model, counted from several threads."""
+
+    def __init__(self) -> None:
+        self.work = ModelWork()
+        self._lock = Lock()
+
+    def add(self, texts: int, cpu_seconds: float) -> None:
+        with self._lock:
+            self.work += ModelWork(texts=texts, cpu_seconds=cpu_seconds)
+
+
+def _in_batches(model: Callable[[Sequence[str]], Iterable[T]], texts: Sequence[str], meter: _Meter) -> Compute[T]:
     """Return a computation that calls a model with one batch at a time and reports the values after each batch."""
 
     def compute(positions: Sequence[int], on_value: OnValue[T]) -> list[T]:
         values: list[T] = []
         for start in range(0, len(positions), _BATCH):
             cancellation.current_cancellation().check()
-            for value in model([texts[position] for position in positions[start : start + _BATCH]]):
+            batch = [texts[position] for position in positions[start : start + _BATCH]]
+            with measure_cpu() as spent:
+                found = list(model(batch))
+            meter.add(len(batch), spent.seconds)
+            for value in found:
                 on_value(len(values), value)
                 values.append(value)
         return values

@@ -23,7 +23,11 @@ class RecognizerIdentity:
 
 
 class EntityRecognizer(Protocol):
-    """A model that finds named entities."""
+    """A model that finds named entities.
+
+    A recognizer may also have `copies_text`, which is true if each of its entities is a part of the text, as written
+    there. Texts that do not contain a wanted name then need not be read.
+    """
 
     @property
     def identity(self) -> RecognizerIdentity:
@@ -31,3 +35,12 @@ class EntityRecognizer(Protocol):
 
     def entities(self, texts: Sequence[str]) -> list[list[Entity]]:
         """Return the entities of each text, in the order of the texts, by position; repeated entities are repeated."""
+
+
+def copies_text(recognizer: object) -> bool:
+    """Return whether each entity that a recognizer finds is a part of the text; false if it does not say.
+
+    >>> copies_text(object())
+    False
+    """
+    return bool(getattr(recognizer, "copies_text", False))

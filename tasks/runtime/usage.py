@@ -58,6 +58,34 @@ class CutOff(BaseModel):
         return CutOff(replies=self.replies + other.replies, fewest=fewest, most=most)
 
 
+class ModelWork(BaseModel):
+    """The work of a model in this process for a stage.
+
+    Args:
+        texts: Number of texts that the model read; cached ones are not read.
+        cpu_seconds: CPU time that it took, over all threads and processes, with loading the model.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    texts: int = 0
+    cpu_seconds: float = 0.0
+
+    def __add__(self, other: "ModelWork") -> "ModelWork":
+        """Return the work of both."""
+        return ModelWork(texts=self.texts + other.texts, cpu_seconds=self.cpu_seconds + other.cpu_seconds)
+
+
+def work_of(model: object) -> ModelWork:
+    """Return the work that a model has counted for a stage; none if it does not count it, as a model on a server.
+
+    >>> work_of(object()).texts
+    0
+    """
+    work = getattr(model, "work", None)
+    return work if isinstance(work, ModelWork) else ModelWork()
+
+
 class StageUsage(BaseModel):
     """The cost of computing a stage table, and what the stage noticed about its texts.
 
@@ -74,6 +102,7 @@ class StageUsage(BaseModel):
         warnings: Sentences about the server that answered.
         long_texts: Number of distinct texts of the stage that the embedder does not read at once.
         languages: Number of rows by language of their texts; empty for a stage that does not detect it.
+        models: Work of the models in this process: `embedder`, `recognizer`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -90,6 +119,7 @@ class StageUsage(BaseModel):
     warnings: tuple[str, ...] = ()
     long_texts: int = 0
     languages: dict[str, int] = Field(default_factory=dict)
+    models: dict[str, ModelWork] = Field(default_factory=dict)
 
     def __add__(self, other: "StageUsage") -> "StageUsage":
         """Return the sum of two costs."""
@@ -106,7 +136,12 @@ class StageUsage(BaseModel):
             failed=_add_counts(self.failed, other.failed),
             long_texts=self.long_texts + other.long_texts,
             languages=_add_counts(self.languages, other.languages),
+            models=_add_work(self.models, other.models),
         )
+
+
+def _add_work(one: Mapping[str, ModelWork], other: Mapping[str, ModelWork]) -> dict[str, ModelWork]:
+    return {name: one.get(name, ModelWork()) + other.get(name, ModelWork()) for name in sorted({*one, *other})}
 
 
 def _add_counts(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:

@@ -17,7 +17,7 @@ from tasks.embedders.protocol import coverage_of
 from tasks.models.protocol import Models
 from tasks.options.embedder_options import EmbedderOptions
 from tasks.options.judged_settings import StoredSettings
-from tasks.runtime.usage import StageUsage
+from tasks.runtime.usage import StageUsage, work_of
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_samples_table
 
@@ -65,7 +65,9 @@ def similarity(tables: Tables, settings: SimilaritySettings, models: Models, pro
             _row(sample.row_id, Pair.ANSWER_CROSS_ENCODER, 0, float(value), covered.problem)
             for sample, (value, covered) in zip(samples, scored, strict=True)
         ]
-    usage = StageUsage(long_texts=sum(text.windows > 1 for text in coverage.values()))
+    usage = StageUsage(
+        long_texts=sum(text.windows > 1 for text in coverage.values()), models={"embedder": work_of(embedder)}
+    )
     return StageOutput(build_table(Stage.SIMILARITY, rows), usage)
 
 

@@ -40,6 +40,7 @@ _ANSWERS: dict[Product, tuple[str, ...]] = {
     Product.CONTEXT_SENTENCES: ("context_sentences_pysbd",),
     Product.REFERENCE_ENTITIES: ("reference_entities",),
     Product.CONTEXT_ENTITIES: ("context_entities",),
+    Product.REFERENCE_ENTITIES_IN_CONTEXTS: ("context_entities",),
     Product.QUESTIONS: ("generated_questions",),
     Product.RATINGS: ("ratings", "critic_verdicts", "criteria_scores", "value", "rubric_score"),
     Product.USEFULNESS_FOR_REFERENCE: ("context_useful",),

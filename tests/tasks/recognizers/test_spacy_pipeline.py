@@ -4,6 +4,7 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import distribution
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +15,8 @@ from tasks.recognizers.protocol import Entity
 from tasks.recognizers.spacy_pipeline import SpacyPipeline
 
 pytestmark = pytest.mark.models
+
+MERKEL = "Angela Merkel met Barack Obama in Berlin."
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +30,43 @@ def test_entities_in_the_order_of_texts_and_of_appearance(pipeline: SpacyPipelin
     assert found[0] == [Entity("Angela Merkel", "PERSON"), Entity("Barack Obama", "PERSON"), Entity("Berlin", "GPE")]
     assert found[1] == []
     assert found[2] == [Entity("Angela Merkel", "PERSON")]
+
+
+def test_entities_are_those_of_spacy(pipeline: SpacyPipeline) -> None:
+    """The decisions of spaCy, taken all at once: also at the ends of texts, in blanks, side by side."""
+    pages = sorted(Path(__file__).parents[3].joinpath("docs").glob("c*.md"))
+    paragraphs = [part for page in pages for part in page.read_text(encoding="utf-8").split("\n\n")]
+    texts = ["", " ", "\n\n", "Berlin", "Berlin Paris", "in New York", *paragraphs]
+    documents = pipeline._run(texts, {"ner"})
+    names = [[(entity.text.strip(), entity.label_) for entity in document.ents] for document in documents]
+    assert [[(entity.text, entity.label) for entity in found] for found in pipeline.entities(texts)] == names
+    assert sum(map(len, names)) > 100
+
+
+def test_a_pipeline_that_decides_in_another_way_is_left_to_spacy(caplog: pytest.LogCaptureFixture) -> None:
+    pipeline = SpacyPipeline()
+    expected = pipeline.entities([MERKEL])
+    pipeline = SpacyPipeline()
+    pipeline._decoder = SimpleNamespace(spans=lambda documents: [[] for _ in documents])  # type: ignore[assignment]
+    assert pipeline.entities([MERKEL]) == pipeline.entities([MERKEL]) == expected
+    assert "found by spaCy itself" in caplog.text
+
+
+def test_a_pipeline_with_rules_is_left_to_spacy(tmp_path: Path) -> None:
+    spacy = pytest.importorskip("spacy")
+    blank = spacy.blank("en")
+    blank.add_pipe("entity_ruler").add_patterns([{"label": "ORG", "pattern": "Assay"}])
+    blank.to_disk(tmp_path)
+    pipeline = SpacyPipeline(str(tmp_path))
+    assert pipeline.entities(["An Assay of gold."]) == [[Entity("Assay", "ORG")]]
+    assert pipeline.copies_text
+
+
+def test_identity_and_copying_need_no_loaded_pipeline() -> None:
+    pipeline = SpacyPipeline()
+    assert pipeline.identity.revision == "3.8.0"
+    assert pipeline.copies_text
+    assert "_pipeline" not in vars(pipeline)
 
 
 def test_a_very_long_text_is_searched_to_its_end(pipeline: SpacyPipeline) -> None:
