@@ -1,6 +1,6 @@
 """Ask a judge server the kinds of questions that a run asks, and print the client's cost as JSON.
 
-Used by `judge_cost.py`: `python benchmarks/judge_client.py URL ROWS SAMPLES [CONCURRENCY]`.
+Used by `judge_cost.py`: `python -m benchmarks.judge_client URL[,URL...] ROWS SAMPLES [CONCURRENCY]`.
 """
 
 import json
@@ -30,8 +30,8 @@ RATED = ("nv_accuracy", "nv_context_relevance", "nv_response_groundedness")
 
 def main() -> None:
     """Ask the questions and print the measurements."""
-    url, rows, samples, *concurrency = sys.argv[1:]
-    options = ServerJudgeOptions(urls=(url,))
+    urls, rows, samples, *concurrency = sys.argv[1:]
+    options = ServerJudgeOptions(urls=tuple(urls.split(",")))
     if concurrency:
         options = options.model_copy(update={"concurrency": int(concurrency[0])})
     judge = OpenAIJudge(options)

@@ -1,11 +1,20 @@
 """Measure the cost of a run to the judge and to the client, and compare it with Ragas: requests, tokens, time, memory.
 
-    python benchmarks/judge_cost.py                             # rag-assay, both clocks of the stub judge
-    python benchmarks/judge_cost.py --clock gpu --ragas-python ragas/bin/python
+    python -m benchmarks.judge_cost                             # rag-assay, all clocks of the stub judge
+    python -m benchmarks.judge_cost --clock gpu --ragas-python ragas/bin/python   # and Ragas, in one run
 
 Needs the data of the peer benchmark in `../shared/peer` beside the repository: the stub judge, the rows, and the
-driver of the peer. The stub has two clocks: `fixed` (every request takes 200 ms, 64 at once) and `gpu` (a model of a
-server with a prefix cache and a shared budget of prompt tokens). Since it is no GPU, only ratios are meaningful.
+driver of the peer. The stub has three clocks:
+
+- `fixed`: every request takes 200 ms, 64 at once.
+- `gpu`: a model of a server with a prefix cache of 400,000 tokens, which computes 20,000 prompt tokens a second.
+- `rack`: two such servers with 55,000 tokens a second each, which take many conversations in a request, as vLLM does.
+  The peer gets one server as fast as both.
+
+Since it is no GPU, only ratios are meaningful. Each conversation of a batch counts as a request. The limit of a clock
+is the rate at which it computes the uncached prompt tokens that a run sends: P / u rows per second. Decoding takes no
+part in it, since the stub decodes beside its prefill. The share of the limit is told for the whole command, with its
+start and report, and for the time in which the servers computed all but the first and the last hundredth of the tokens.
 """
 
 import argparse
@@ -17,9 +26,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from http.client import HTTPException
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 from urllib.error import URLError
 from urllib.request import Request, urlopen
@@ -32,10 +43,47 @@ METRICS = (
 )
 ASSAY = str(Path(sys.executable).with_name("assay"))
 OURS, HALF = "rag-assay run", "rag-assay run, half"
-CLOCKS = {"fixed": ["--latency-ms", "200", "--concurrency", "64"], "gpu": ["--gpu"]}
+FOREVER = ["--max-seconds", "3600", "--max-requests", "1000000000"]
 
-UNCACHED_TOKENS, OUTPUT_TOKENS, CPU_MS, FIXED_SECONDS, GPU_RATE = 4500, 190, 1.5, 40.0, 4 * 1.07
+
+@dataclass(frozen=True)
+class Clock:
+    """How the stub judge takes its time.
+
+    Args:
+        command: Command of a server, without its port.
+        rows: Rows to evaluate if none are given.
+        replicas: Number of servers.
+        prefill: Uncached prompt tokens that all servers compute per second; None without such a limit.
+        peer: Command of the server of the peer.
+    """
+
+    command: list[str]
+    rows: int = 200
+    replicas: int = 1
+    prefill: int | None = None
+    peer: list[str] = field(default_factory=list)
+
+
+_STUB = [str(PEER / "judge_stub.py"), *FOREVER]
+CLOCKS = {
+    "fixed": Clock([*_STUB, "--latency-ms", "200", "--concurrency", "64"]),
+    "gpu": Clock([*_STUB, "--gpu"], prefill=20_000),
+    "rack": Clock(
+        ["-m", "benchmarks.batching_judge", "--prefill-tps", "55000"],
+        rows=1000,
+        replicas=2,
+        prefill=110_000,
+        peer=[*_STUB, "--gpu", "--prefill-tps", "110000", "--max-num-seqs", "512"],
+    ),
+}
+PEER_ROWS = 200
+"""Rows of the peer at most: at every clock it takes long."""
+
+UNCACHED_TOKENS, OUTPUT_TOKENS, CPU_MS, FIXED_SECONDS, GPU_RATE = 3700, 190, 1.5, 40.0, 5.1
 """Targets: tokens per sample, client CPU per request, wall time at the fixed clock, samples per second at `gpu`."""
+SHARES = {"gpu": 0.95, "rack": 0.9}
+"""Targets: share of the limit of a clock while its servers are asked."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +101,25 @@ class Cost:
     cpu: float
     memory_mb: float
     failed: int
+    busy_s: float = 0.0
+    """Seconds in which the servers computed all but the first and the last hundredth of the uncached tokens."""
+
+    @property
+    def limit(self) -> float | None:
+        """Rows per second at the most; None without a limit."""
+        prefill = CLOCKS[self.clock].prefill
+        return None if prefill is None else prefill * self.samples / self.uncached_tokens
+
+    @property
+    def share(self) -> float | None:
+        """Share of the limit that the whole command reached."""
+        return None if self.limit is None else self.rate / self.limit
+
+    @property
+    def busy_share(self) -> float | None:
+        """Share of the limit while the servers were asked."""
+        prefill = CLOCKS[self.clock].prefill
+        return None if prefill is None else _WITHOUT_ENDS * self.uncached_tokens / self.busy_s / prefill
 
     @property
     def rate(self) -> float:
@@ -63,20 +130,26 @@ class Cost:
         return 1000 * self.cpu / max(1, self.requests)
 
 
+_END = 0.01
+_WITHOUT_ENDS = 1 - 2 * _END
+
+
 def main() -> None:
     """Run the selected benchmarks and print the table."""
     options = _options()
     if not (PEER / "judge_stub.py").is_file():
         sys.exit(f"the stub judge is missing: no {PEER / 'judge_stub.py'}")
     costs = []
-    for clock in CLOCKS if options.clock == "both" else [options.clock]:
-        costs.append(_run_ours(clock, options))
+    for clock in CLOCKS if options.clock == "all" else [options.clock]:
+        given = argparse.Namespace(**{**vars(options), "samples": options.samples or CLOCKS[clock].rows})
+        costs.append(_run_ours(clock, given))
         if options.marginal:
-            half = argparse.Namespace(**{**vars(options), "samples": options.samples // 2})
+            half = argparse.Namespace(**{**vars(given), "samples": given.samples // 2})
             costs.append(replace(_run_ours(clock, half), name=HALF))
-        costs.append(_ask_alone(clock, options))
+        costs.append(_ask_alone(clock, given))
         if options.ragas_python is not None:
-            costs.append(_run_peer(clock, options))
+            peer = argparse.Namespace(**{**vars(given), "samples": min(given.samples, PEER_ROWS)})
+            costs.append(_run_peer(clock, peer))
     _print(costs)
     if options.out is not None:
         options.out.write_text(json.dumps([vars(cost) for cost in costs], indent=1), encoding="utf-8")
@@ -84,8 +157,8 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--clock", choices=[*CLOCKS, "both"], default="both")
-    parser.add_argument("--samples", type=int, default=200, help="rows, at most 200")
+    parser.add_argument("--clock", choices=[*CLOCKS, "all"], default="all")
+    parser.add_argument("--samples", type=int, help="rows; 200, at the clock rack 1,000")
     parser.add_argument("--concurrency", type=int, help="requests in flight of rag-assay, instead of its default")
     parser.add_argument("--shard-rows", type=int, help="rows per shard of rag-assay, instead of its default")
     parser.add_argument(
@@ -105,55 +178,65 @@ def _run_ours(clock: str, options: argparse.Namespace) -> Cost:
     """
     with tempfile.TemporaryDirectory() as folder:
         try:
-            with _stub("fixed") as url:
-                _evaluate(url, folder, "first", argparse.Namespace(**{**vars(options), "samples": 1}))
-            with _stub(clock) as url:
-                done = _evaluate(url, folder, "run", options)
-                cost = _cost(OURS, clock, options.samples, url, done)
+            with _serve(CLOCKS["fixed"]) as servers:
+                _evaluate(servers.urls, folder, "first", argparse.Namespace(**{**vars(options), "samples": 1}))
+            with _serve(CLOCKS[clock]) as servers:
+                done = _evaluate(servers.urls, folder, "run", options)
+                cost = _cost(OURS, clock, options.samples, servers, done)
         finally:
             _run_measured([ASSAY, "server", "stop"], {"ASSAY_HOME": f"{folder}/home"})
         return replace(cost, failed=sum(metric["failed"] for metric in json.loads(done.stdout)["metrics"]))
 
 
-def _evaluate(url: str, folder: str, name: str, options: argparse.Namespace) -> "_Finished":
+def _evaluate(urls: list[str], folder: str, name: str, options: argparse.Namespace) -> "_Finished":
     config: dict[str, Any] = {
-        "source": str(PEER / "bench_rows.jsonl"),
-        "limit": options.samples,
+        "source": _write_rows(folder, options.samples),
         "metrics": METRICS,
         "out": f"{folder}/{name}",
-        "judge": {"backend": "server", "server": {"urls": [url]}},
+        "judge": {"backend": "server", "server": {"urls": urls}},
     }
     if options.concurrency is not None:
         config["judge"]["server"]["concurrency"] = options.concurrency
     if options.shard_rows is not None:
         config["shard_rows"] = options.shard_rows
     if options.embedder == "server":
-        config["embedder"] = {"backend": "server", "server": {"urls": [url]}}
+        config["embedder"] = {"backend": "server", "server": {"urls": urls[:1]}}
     file = Path(folder, f"{name}.yaml")
     file.write_text(json.dumps(config), encoding="utf-8")
     return _run_measured([ASSAY, "run", str(file), "--json"], {"ASSAY_HOME": f"{folder}/home"})
 
 
+def _write_rows(folder: str, count: int) -> str:
+    """Write the rows of the peer benchmark, of which there are as many as wanted, and return the file."""
+    file = Path(folder, f"rows-{count}.jsonl")
+    printed = subprocess.run([sys.executable, str(PEER / "bench_data.py"), str(count)], check=True, capture_output=True)
+    file.write_bytes(printed.stdout)
+    return str(file)
+
+
 def _ask_alone(clock: str, options: argparse.Namespace) -> Cost:
     """Measure the judge client alone: the same kinds of questions, without stages, entities and report."""
-    with _stub(clock) as url:
-        client = Path(__file__).with_name("judge_client.py")
-        command = [sys.executable, str(client), url, str(PEER / "bench_rows.jsonl"), str(options.samples)]
+    with tempfile.TemporaryDirectory() as folder, _serve(CLOCKS[clock]) as servers:
+        rows = _write_rows(folder, options.samples)
+        command = [sys.executable, "-m", "benchmarks.judge_client", ",".join(servers.urls), rows, str(options.samples)]
         done = _run_measured([*command, *([] if options.concurrency is None else [str(options.concurrency)])], {})
         measured = json.loads(done.stdout)
-        cost = _cost("judge client alone", clock, options.samples, url, done)
+        cost = _cost("judge client alone", clock, options.samples, servers, done)
         return replace(cost, **measured)
 
 
 def _run_peer(clock: str, options: argparse.Namespace) -> Cost:
     """Measure the peer on the same rows and metrics. Its times exclude its imports; ours include them."""
-    with tempfile.TemporaryDirectory() as folder, _stub(clock) as url:
+    served = CLOCKS[clock]
+    served = replace(served, command=served.peer or served.command, replicas=1)
+    with tempfile.TemporaryDirectory() as folder, _serve(served) as servers:
         out = Path(folder, "peer.json")
-        command = [str(options.ragas_python), str(PEER / "ragas_bench.py"), "--port", url.rsplit(":", 1)[1]]
+        port = servers.urls[0].rsplit(":", 1)[1]
+        command = [str(options.ragas_python), str(PEER / "ragas_bench.py"), "--port", port]
         command += ["--samples", str(options.samples), "--workers", str(options.ragas_workers), "--out", str(out)]
         done = _run_measured(command, {"RAGAS_DO_NOT_TRACK": "true"})
         measured = json.loads(out.read_text(encoding="utf-8"))
-        cost = _cost(f"ragas {measured['ragas']}", clock, options.samples, url, done)
+        cost = _cost(f"ragas {measured['ragas']}", clock, options.samples, servers, done)
         return replace(cost, wall=measured["wall_s"], cpu=measured["cpu_s"], failed=sum(measured["nan"].values()))
 
 
@@ -182,15 +265,65 @@ def _run_measured(command: list[str], environment: dict[str, str]) -> _Finished:
     return _Finished(printed, wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
+class _Servers:
+    """Running stub judges, and a thread that notes how many uncached tokens they have computed, and when."""
+
+    def __init__(self, urls: list[str]) -> None:
+        self.urls = urls
+        self._progress: list[tuple[float, int]] = []
+        self._end = Event()
+        self._thread = Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def stats(self) -> dict[str, int]:
+        """Return the counts of all servers, added up."""
+        replies = [_get(f"{url}/stats") for url in self.urls]
+        return {name: sum(reply[name] for reply in replies) for name, one in replies[0].items() if isinstance(one, int)}
+
+    def close(self) -> None:
+        """End the thread."""
+        self._end.set()
+        self._thread.join()
+
+    def busy_seconds(self) -> float:
+        """Return the seconds between the first and the last hundredth of the uncached tokens."""
+        last = self._progress[-1][1]
+        begin = max(at for at, tokens in self._progress if tokens <= _END * last)
+        end = min(at for at, tokens in self._progress if tokens >= (1 - _END) * last)
+        return max(end - begin, _INTERVAL)
+
+    def _watch(self) -> None:
+        while not self._end.wait(_INTERVAL):
+            try:
+                stats = self.stats()
+            except (OSError, HTTPException):  # the stub cannot tell while its first reply is due
+                continue
+            tokens = stats["est_prompt_tokens"] - stats["est_cached_tokens"]
+            self._progress.append((time.monotonic(), tokens))
+
+
+_INTERVAL = 0.25
+
+
 @contextmanager
-def _stub(clock: str) -> Iterator[str]:
-    """Run the stub judge on a free port, and yield its URL."""
+def _serve(clock: Clock) -> Iterator[_Servers]:
+    """Run the stub judges of a clock on free ports."""
+    with ExitStack() as stack:
+        servers = _Servers([stack.enter_context(_stub(clock.command)) for _ in range(clock.replicas)])
+        stack.callback(servers.close)
+        yield servers
+
+
+@contextmanager
+def _stub(command: list[str]) -> Iterator[str]:
+    """Run a stub judge on a free port, and yield its URL."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
-    command = [sys.executable, str(PEER / "judge_stub.py"), "--port", str(port), *CLOCKS[clock]]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    quiet = subprocess.DEVNULL
+    command = [sys.executable, *command, "--port", str(port)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=quiet, stderr=quiet)
     try:
         for _ in range(100):
             try:
@@ -209,8 +342,8 @@ def _get(url: str) -> Any:
         return json.load(response)
 
 
-def _cost(name: str, clock: str, samples: int, url: str, done: _Finished) -> Cost:
-    stats = _get(f"{url}/stats")
+def _cost(name: str, clock: str, samples: int, servers: _Servers, done: _Finished) -> Cost:
+    stats = servers.stats()
     return Cost(
         name=name,
         clock=clock,
@@ -223,16 +356,19 @@ def _cost(name: str, clock: str, samples: int, url: str, done: _Finished) -> Cos
         cpu=done.cpu,
         memory_mb=done.memory_mb,
         failed=0,
+        busy_s=servers.busy_seconds(),
     )
 
 
 def _print(costs: list[Cost]) -> None:
-    head = ["", "clock", "requests", "prompt tok/sample", "uncached", "output", "wall s", "samples/s"]
-    rows = [[*head, "CPU s", "CPU ms/request", "peak MB", "failed cells"]]
+    head = ["", "clock", "samples", "requests", "prompt tok/sample", "uncached", "output", "wall s", "samples/s"]
+    rows = [[*head, "limit", "share", "while asked", "CPU s", "CPU ms/request", "peak MB", "failed cells"]]
     for cost in costs:
         per_sample = [cost.prompt_tokens, cost.uncached_tokens, cost.output_tokens]
-        cells = [cost.name, cost.clock, str(cost.requests), *(f"{tokens / cost.samples:.0f}" for tokens in per_sample)]
-        cells += [f"{cost.wall:.1f}", f"{cost.rate:.2f}", f"{cost.cpu:.1f}", f"{cost.cpu_ms:.2f}"]
+        cells = [cost.name, cost.clock, str(cost.samples), str(cost.requests)]
+        cells += [*(f"{tokens / cost.samples:.0f}" for tokens in per_sample), f"{cost.wall:.1f}", f"{cost.rate:.2f}"]
+        cells += ["" if cost.limit is None else f"{cost.limit:.2f}", *map(_percent, (cost.share, cost.busy_share))]
+        cells += [f"{cost.cpu:.1f}", f"{cost.cpu_ms:.2f}"]
         rows.append([*cells, f"{cost.memory_mb:.0f}", str(cost.failed)])
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for name, *numbers in rows:
@@ -240,6 +376,10 @@ def _print(costs: list[Cost]) -> None:
         print("  ".join([name.ljust(widths[0]), *cells]))
     for line in [*_targets(costs), *_marginal(costs), *_ratios(costs)]:
         print(line)
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.0f} %"
 
 
 def _targets(costs: list[Cost]) -> Iterator[str]:
@@ -251,11 +391,15 @@ def _targets(costs: list[Cost]) -> Iterator[str]:
             yield _target("fixed: wall seconds for 200 samples", 200 / cost.rate, FIXED_SECONDS)
         if cost.name == OURS and cost.clock == "gpu":
             yield _target("gpu: uncached tokens per sample", cost.uncached_tokens / cost.samples, UNCACHED_TOKENS)
-            yield _target("gpu: seconds per sample", 1 / cost.rate, 1 / GPU_RATE)
+            yield _target("gpu: samples per second", cost.rate, GPU_RATE, least=True)
+        if cost.name == OURS and cost.busy_share is not None:
+            what = f"{cost.clock}: share of the limit while the servers are asked"
+            yield _target(what, cost.busy_share, SHARES[cost.clock], least=True)
 
 
-def _target(what: str, value: float, limit: float) -> str:
-    return f"{'met   ' if value <= limit else 'MISSED'}  {what}: {value:.3g}, target at most {limit:.3g}"
+def _target(what: str, value: float, limit: float, *, least: bool = False) -> str:
+    met = value >= limit if least else value <= limit
+    return f"{'met   ' if met else 'MISSED'}  {what}: {value:.4g}, target at {'least' if least else 'most'} {limit:.4g}"
 
 
 def _marginal(costs: list[Cost]) -> Iterator[str]:
@@ -268,11 +412,13 @@ def _marginal(costs: list[Cost]) -> Iterator[str]:
 def _ratios(costs: list[Cost]) -> Iterator[str]:
     for peer in (cost for cost in costs if cost.name.startswith("ragas")):
         ours = next(cost for cost in costs if cost.clock == peer.clock)
-        tokens, uncached = peer.prompt_tokens / ours.prompt_tokens, peer.uncached_tokens / ours.uncached_tokens
+        fields = ("wall", "prompt_tokens", "uncached_tokens", "output_tokens", "cpu")
+        wall, tokens, uncached, output, cpu = (
+            getattr(peer, name) / peer.samples / (getattr(ours, name) / ours.samples) for name in fields
+        )
         yield (
-            f"{peer.clock}: the peer takes {peer.wall / ours.wall:.1f} times the time, {tokens:.1f} times the prompt "
-            f"tokens ({uncached:.1f} uncached), {peer.output_tokens / ours.output_tokens:.1f} times the output tokens, "
-            f"{peer.cpu / ours.cpu:.1f} times the CPU time"
+            f"{peer.clock}: the peer takes {wall:.1f} times the time per sample, {tokens:.1f} times the prompt tokens "
+            f"({uncached:.1f} uncached), {output:.1f} times the output tokens, {cpu:.1f} times the CPU time"
         )
 
 

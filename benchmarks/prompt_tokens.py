@@ -13,9 +13,7 @@ its block a text begins is luck, and a chat template moves it: the last line has
 
 import argparse
 import hashlib
-import importlib.util
 import json
-import sys
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -24,6 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from benchmarks.batching_judge import STUB, load_stub
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, question_digest
 from metric_core.prompts.prompt_set import PromptSet, load_prompts
 from metric_core.registry import resolve
@@ -38,7 +37,7 @@ from tasks.stages.ratings import RatingsSettings, ratings
 from tasks.stages.verdicts import VerdictsSettings, verdicts
 from tasks.tables.records import build_table
 
-PEER = Path(__file__).resolve().parents[2] / "shared" / "peer"
+ROWS = STUB.with_name("bench_rows.jsonl")
 METRICS = (
     *("faithfulness", "answer_relevancy", "context_precision", "context_recall", "answer_similarity"),
     *("context_entity_recall", "factual_correctness", "noise_sensitivity"),
@@ -88,8 +87,6 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=200, help="rows, at most 200")
     parser.add_argument("--tokenizer", type=Path, help="tokenizer.json of a model")
     options = parser.parse_args()
-    if not (PEER / "judge_stub.py").is_file():
-        sys.exit(f"the rows and the stub judge are missing: no {PEER / 'judge_stub.py'}")
     tokenize = _four_characters if options.tokenizer is None else _load_tokenizer(options.tokenizer)
     asked = ask_rows(options.rows)
     for name in options.prompts:
@@ -100,7 +97,7 @@ def main() -> None:
 
 def ask_rows(count: int) -> list[JudgeQuestion]:
     """Return the questions about the rows, each once, in the order in which the stages ask them."""
-    with (PEER / "bench_rows.jsonl").open(encoding="utf-8") as lines:
+    with ROWS.open(encoding="utf-8") as lines:
         rows = [
             {"row_id": f"row-{number}", "row_number": number, **json.loads(line)}
             for number, line in enumerate(islice(lines, count), start=1)
@@ -143,11 +140,7 @@ class _Models:
 
 def _stub_replies() -> Callable[[JudgeQuestion], Any]:
     """Return a function that replies as the stub judge does, by the texts of a question instead of its prompt."""
-    spec = importlib.util.spec_from_file_location("judge_stub", PEER / "judge_stub.py")
-    assert spec is not None
-    assert spec.loader is not None
-    stub = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(stub)
+    stub = load_stub()
 
     def reply(question: JudgeQuestion) -> Any:
         key = question_digest(question)
