@@ -24,15 +24,15 @@ class Stage(StrEnum):
     SIMILARITY = "similarity"
     EXPLANATIONS = "explanations"
     AGGREGATION = "aggregation"
+    DIAGNOSIS = "diagnosis"
     REPORTING = "reporting"
 
 
 JUDGED = frozenset({Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS, Stage.VERDICTS, Stage.EXPLANATIONS})
 """The stages that ask a judge; the declaration of each stage is checked against it."""
 
-EVIDENCE_STAGES: tuple[Stage, ...] = tuple(
-    stage for stage in Stage if stage not in {Stage.SAMPLES, Stage.AGGREGATION, Stage.REPORTING}
-)
+_RESULTS = frozenset({Stage.AGGREGATION, Stage.DIAGNOSIS, Stage.REPORTING})
+EVIDENCE_STAGES: tuple[Stage, ...] = tuple(stage for stage in Stage if stage not in {Stage.SAMPLES, *_RESULTS})
 """The stages whose tables show how a score was computed."""
 
 

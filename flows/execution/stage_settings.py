@@ -60,6 +60,7 @@ def stage_settings(config: RunConfig, plan: Plan) -> dict[Stage, Settings]:
             "count": plan.question_count,
             "every_context": sides_by_every_context(config, plan),
             "explained": "unsupported" if config.explain == "none" else config.explain,
+            "planned": tuple(sorted(plan.products)),
             "refresh": stage in config.refresh,
         }
         fields: Collection[str] = definition.settings.model_fields
@@ -98,8 +99,9 @@ def storage_of(stage: Stage, settings: Settings, config: RunConfig, models: RunM
         config: Configuration of the run.
         models: Models of the run.
     """
-    identity = STAGE_TASKS[stage].fingerprint(settings, models) if STAGES[stage].cached else None
-    return TableStorage(tables_root(config), identity, refresh=stage in config.refresh)
+    return TableStorage(
+        tables_root(config), STAGE_TASKS[stage].identity(settings, models), refresh=stage in config.refresh
+    )
 
 
 def metrics_of(plan: Plan) -> tuple[MetricSettings, ...]:

@@ -84,7 +84,7 @@ class FinishedRun:
 
     def rows(self, stage: Stage, row_ids: Collection[str]) -> pa.Table:
         """Return the rows of a stage's table that belong to these samples."""
-        path = self.folder / _name(stage)
+        path = self.folder / run_folder.table_name(stage)
         try:
             if stage not in self._tables:
                 self._tables[stage] = RowGroups(self._path(stage))
@@ -108,7 +108,7 @@ class FinishedRun:
 
     def _path(self, stage: Stage) -> Path:
         """Check the schema version of a stage's table and return its path."""
-        name = _name(stage)
+        name = run_folder.table_name(stage)
         path = self.folder / name
         try:
             schema = pq.read_schema(path)
@@ -118,8 +118,3 @@ class FinishedRun:
             raise unreadable_error(path, error) from error
         check_table(schema, stage, path)
         return path
-
-
-def _name(stage: Stage) -> str:
-    """Return the path of a stage's table in a run folder."""
-    return run_folder.SCORES if stage is Stage.AGGREGATION else f"{run_folder.STAGES}/{stage}.parquet"

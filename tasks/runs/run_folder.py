@@ -63,6 +63,15 @@ _RUN_FILES = {
 }
 
 
+def table_name(stage: Stage) -> str:
+    """Return the path of a stage's table in a run folder.
+
+    >>> table_name(Stage.AGGREGATION), table_name(Stage.CLAIMS)
+    ('scores.parquet', 'stages/claims.parquet')
+    """
+    return {Stage.AGGREGATION: SCORES, Stage.DIAGNOSIS: DIAGNOSIS}.get(stage, f"{STAGES}/{stage}.parquet")
+
+
 @dataclass(frozen=True, slots=True)
 class RunFolder:
     """The folder of a run.
@@ -157,7 +166,7 @@ class RunFolder:
             refs: References to the tables of the shards, by stage.
         """
         for stage, shards in refs.items():
-            target = self.path / SCORES if stage is Stage.AGGREGATION else self.path / STAGES / f"{stage}.parquet"
+            target = self.path / table_name(stage)
             with atomic_file(target) as temporary:
                 concatenate(shards, str(temporary))
         for path in (self.path / STAGES).glob("*.parquet"):

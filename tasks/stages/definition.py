@@ -47,9 +47,12 @@ class StageDefinition(Generic[S]):
         version: Number to increase whenever equal inputs would give a different table.
         reads: Stages whose tables it reads, if the run includes them.
         asks: Kinds of questions that it may ask the judge; empty for a stage without a judge.
-        cached: True if its tables are cached.
+        cached: True if its tables are cached, and a rerun takes the rows that it does not recompute from the earlier
+            run.
         always: True if it runs even when no metric needs its products.
         settings: Class of its settings.
+        formulas: Function of the settings of a stage that is not cached, because its formulas may change without its
+            version: returns a digest of their code, under which its tables are kept; None for tables that cannot be.
         function: Function that computes its table; the table depends on nothing but the arguments.
     """
 
@@ -60,6 +63,7 @@ class StageDefinition(Generic[S]):
     cached: bool
     always: bool
     settings: type[S]
+    formulas: Callable[[S], str | None] | None
     function: Callable[[Tables, S, Models, Progress], StageOutput]
 
     def compute(self, tables: Tables, settings: S, models: Models, progress: Progress = ignore_progress) -> StageOutput:
@@ -82,6 +86,7 @@ def stage(  # noqa: PLR0913 a declaration
     asks: tuple[QuestionKind, ...] = (),
     cached: bool = True,
     always: bool = False,
+    formulas: Callable[[S], str | None] | None = None,
 ) -> Callable[[Callable[[Tables, S, Models, Progress], StageOutput]], StageDefinition[S]]:
     """Return a decorator that turns a function into a stage; see `StageDefinition` for the arguments.
 
@@ -97,6 +102,6 @@ def stage(  # noqa: PLR0913 a declaration
 
     def declare(function: Callable[[Tables, S, Models, Progress], StageOutput]) -> StageDefinition[S]:
         settings = get_type_hints(function)["settings"]
-        return StageDefinition(name, version, reads, asks, cached, always, settings, function)
+        return StageDefinition(name, version, reads, asks, cached, always, settings, formulas, function)
 
     return declare

@@ -8,7 +8,7 @@ from metric_core.stages import Stage
 from metric_core.statistics.failed_cells import ALL, find_failures
 from tasks.calibration.bias_correction import BIAS_CORRECTED, correct_means
 from tasks.diagnosis.run_diagnosis import ENTRY as DIAGNOSIS_ENTRY
-from tasks.diagnosis.run_diagnosis import write_diagnosis
+from tasks.diagnosis.run_diagnosis import count_diagnoses
 from tasks.options.grouping_options import GroupingOptions
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings
@@ -75,7 +75,7 @@ def _write(folder: RunFolder, refs: Sequence[StageRef], settings: ReportingSetti
         SLICES: summarize_slices_of_run(folder, requests, slices, groups),
         "agreement": measure_panel_agreement(folder.path),
         BIAS_CORRECTED: correct_means(folder.path, settings.manifest),
-        DIAGNOSIS_ENTRY: write_diagnosis(folder, requests, groups, is_served=_is_served(settings.manifest)),
+        DIAGNOSIS_ENTRY: count_diagnoses(folder, groups, is_served=_is_served(settings.manifest)),
         "verdict": settings.manifest["config"].get("verdict") if Stage.VERDICTS in by_stage else None,
     }
     folder.write_summary(rows, summaries, more)

@@ -117,6 +117,21 @@ class StageTask:
         """
         return settings_fingerprint(settings, models.select(settings), self.definition.asks)
 
+    def identity(self, settings: Settings, models: RunModels) -> str | None:
+        """Return the digest of everything but the input tables that determines a table; None if it cannot be kept.
+
+        Args:
+            settings: Settings of the stage.
+            models: Models of the run, which the settings select from.
+
+        Raises:
+            AssayError: A model that the settings name cannot be opened.
+        """
+        if self.definition.formulas is None:
+            return self.fingerprint(settings, models) if self.definition.cached else None
+        formulas = self.definition.formulas(settings)
+        return None if formulas is None else f"{self.fingerprint(settings, models)}/{formulas}"
+
     def key(self, refs: Sequence[StageRef], identity: str) -> str:
         """Return the cache key of the table computed from these tables; equal keys mean equal tables.
 

@@ -151,7 +151,8 @@ def test_stages_have_their_names_in_prefect(tmp_path: Path) -> None:
     flow_run_id = json.loads((run / "run.json").read_text())["run_id"]
     expected = {
         "samples",
-        *(f"{stage}-0" for stage in ("claims", "questions", "ratings", "verdicts", "similarity", "aggregation")),
+        *(f"{stage}-0" for stage in ("claims", "questions", "ratings", "verdicts", "similarity")),
+        *("aggregation-0", "diagnosis-0"),
         "reporting",
     }
     names: set[str] = set()

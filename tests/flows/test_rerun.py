@@ -291,11 +291,11 @@ def test_number_of_stages_in_flight_is_limited(bench: Bench, monkeypatch: pytest
     monkeypatch.setattr(PrefectConcurrentFuture, "result", received)
     options = {"metrics": ["faithfulness"], "shard_rows": 1, "workers": 1}
     run = bench.run("run", **options)
-    most = 3 * max_concurrent_shards(RunConfig.model_validate(options))
-    assert counts == {"waiting": 0, "most": most, "all": 30}
+    most = 4 * max_concurrent_shards(RunConfig.model_validate(options))
+    assert counts == {"waiting": 0, "most": most, "all": 40}
     counts.update(most=0, all=0)
     bench.rerun(run, rows="all")
-    assert counts == {"waiting": 0, "most": most, "all": 30}
+    assert counts == {"waiting": 0, "most": most, "all": 40}
 
 
 def test_run_names_the_rows_that_changed_since_its_baseline(bench: Bench) -> None:

@@ -1,18 +1,24 @@
 """The table of diagnoses of a run, its counts, and what the report says about it."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
 from metric_core.diagnosis.classes import UNDIAGNOSED
+from metric_core.metric import MetricRequest
 from metric_core.records import Score
 from metric_core.registry import resolve
-from metric_core.stages import Stage
-from tasks.diagnosis.run_diagnosis import write_diagnosis
+from metric_core.schemas import DIAGNOSES
+from metric_core.stages import Stage, closure
+from tasks.diagnosis.run_diagnosis import count_diagnoses
 from tasks.reports.run.diagnosis_view import diagnosis_line, diagnosis_view, read_row_diagnoses
 from tasks.reports.run.report_page import write_report
-from tasks.runs.run_folder import DIAGNOSIS, SUMMARY, RunFolder
+from tasks.runs.run_folder import DIAGNOSIS, SUMMARY, RunFolder, table_name
+from tasks.stages.diagnosis import DiagnosisSettings, diagnosis
+from tasks.tables.table_store import conform
+from tests.tasks.builders import run_stage
 from tests.tasks.reports import folders
 
 METRICS = {"faithfulness": {"direction": "higher", "bounds": [0.0, 1.0]}}
@@ -48,13 +54,25 @@ def write_run(folder: Path, rows: int = 20, unsupported: int = 5) -> RunFolder:
     return RunFolder(folders.write_run(folder, scores, tables, METRICS, {"status": "completed"}))
 
 
+def diagnose_run(
+    folder: RunFolder, requests: Sequence[MetricRequest], groups: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Compute the table of diagnoses from the tables of the folder, and return its counts."""
+    names = {stage: folder.path / table_name(stage) for stage in diagnosis.reads}
+    tables = {stage: pq.read_table(path) for stage, path in names.items() if path.exists()}
+    planned = tuple(sorted(closure(product for request in requests for product in request.products)))
+    output = run_stage(diagnosis, tables, DiagnosisSettings(planned=planned))
+    pq.write_table(conform(output.table, DIAGNOSES), folder.path / DIAGNOSIS)
+    return count_diagnoses(folder, groups, is_served=False)
+
+
 def counts_of(summary: dict[str, Any]) -> dict[str, int]:
     return {found["name"]: found["count"] for found in summary["classes"] if found["count"]}
 
 
 def test_every_row_has_a_class_or_a_reason(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run")
-    summary = write_diagnosis(folder, REQUESTS, None, is_served=False)
+    summary = diagnose_run(folder, REQUESTS)
     table = pq.read_table(folder.path / DIAGNOSIS).to_pylist()
     assert [row["diagnosis"] for row in table] == ["unsupported"] * 5 + ["answered"] * 14 + [None]
     assert (table[0]["part"], table[5]["part"]) == ("generator", None)
@@ -67,9 +85,9 @@ def test_every_row_has_a_class_or_a_reason(tmp_path: Path) -> None:
 
 def test_shares_have_intervals_which_groups_widen(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", rows=40, unsupported=20)
-    alone = write_diagnosis(folder, REQUESTS, None, is_served=False)
+    alone = diagnose_run(folder, REQUESTS)
     groups = {f"row-{i}": str(i // 5) for i in range(40)}
-    grouped = write_diagnosis(folder, REQUESTS, groups, is_served=False)
+    grouped = diagnose_run(folder, REQUESTS, groups)
     widths = []
     for summary in (alone, grouped):
         entry = next(found for found in summary["classes"] if found["name"] == "unsupported")
@@ -81,7 +99,7 @@ def test_shares_have_intervals_which_groups_widen(tmp_path: Path) -> None:
 
 def test_a_run_without_judged_metrics_diagnoses_nothing(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run")
-    summary = write_diagnosis(folder, [resolve("string_similarity").request()], None, is_served=False)
+    summary = diagnose_run(folder, [resolve("string_similarity").request()])
     assert counts_of(summary) == {UNDIAGNOSED: 20}
     assert diagnosis_view({"diagnosis": summary}) is None
     assert diagnosis_line({"diagnosis": summary}) is None
@@ -89,7 +107,7 @@ def test_a_run_without_judged_metrics_diagnoses_nothing(tmp_path: Path) -> None:
 
 def test_the_report_shows_the_classes_and_links_to_rows(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run")
-    summary = write_diagnosis(folder, REQUESTS, None, is_served=False)
+    summary = diagnose_run(folder, REQUESTS)
     folder.write_json(SUMMARY, {**folder.read_json(SUMMARY), "diagnosis": summary})
     page = write_report(folder.path).read_text()
     assert 'href="#diagnosis-unsupported"' in page

@@ -28,7 +28,7 @@ def test_the_levels_follow_from_what_stages_read() -> None:
         (Stage.SAMPLES,),
         (Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS, Stage.ENTITIES),
         (Stage.VERDICTS, Stage.SIMILARITY),
-        (Stage.EXPLANATIONS, Stage.AGGREGATION),
+        (Stage.EXPLANATIONS, Stage.AGGREGATION, Stage.DIAGNOSIS),
         (Stage.REPORTING,),
     )
 

@@ -1,0 +1,65 @@
+"""Find for each row what happened to its answer: the stage `diagnosis`. The classes are in `metric_core.diagnosis`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from metric_core.diagnosis.classes import BY_NAME, Diagnosis, diagnose
+from metric_core.stages import JUDGED, Product, Stage
+from tasks.evidence.sample_evidence import read_evidence
+from tasks.models.protocol import Models
+from tasks.options.settings import Settings
+from tasks.stages.definition import Progress, StageOutput, Tables, stage
+from tasks.stages.formulas import digest_formulas
+from tasks.tables.records import build_table, read_samples_table
+
+_READ = tuple(sorted(JUDGED - {Stage.EXPLANATIONS}))
+_UNREAD = ("reply", "panel", "statement", "premise_text", "feedback", "probabilities")
+"""Columns that no fact reads."""
+
+
+class DiagnosisSettings(Settings):
+    """Settings of the stage `diagnosis`.
+
+    Args:
+        planned: Products that the run asks for, with those that they are computed from.
+    """
+
+    planned: tuple[Product, ...]
+
+
+@stage(
+    Stage.DIAGNOSIS,
+    version=1,
+    reads=(Stage.SAMPLES, *_READ),
+    cached=False,
+    always=True,
+    formulas=lambda _: digest_formulas(),
+)
+def diagnosis(tables: Tables, settings: DiagnosisSettings, models: Models, progress: Progress) -> StageOutput:
+    """Diagnose every row from the verdicts that the run has asked for; a row without a diagnosis has a reason."""
+    del models
+    samples = read_samples_table(tables[Stage.SAMPLES])
+    progress(0, len(samples))
+    read = {stage: _narrow(table) for stage, table in tables.items()}
+    products = frozenset(settings.planned)
+    found = [(each.sample.row_id, diagnose(each, products)) for each in read_evidence(samples, read, "binary")]
+    progress(len(samples), 0)
+    return StageOutput(build_table(Stage.DIAGNOSIS, [_row(row_id, each) for row_id, each in found]))
+
+
+def _narrow(table: pa.Table) -> pa.Table:
+    return table.drop_columns([name for name in _UNREAD if name in table.column_names])
+
+
+def _row(row_id: str, found: Diagnosis) -> Mapping[str, Any]:
+    return {
+        "row_id": row_id,
+        "diagnosis": found.name,
+        "part": None if found.name is None else BY_NAME[found.name].part,
+        "reason": found.reason,
+        "declines": found.declines,
+        "refusal_by_judge": found.is_judged_refusal,
+        "lacking": [str(product) for product in found.lacking],
+    }
