@@ -2,13 +2,10 @@
 
 import hashlib
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
-import metric_core
-import tasks.evidence
-import tasks.languages
-
-_PACKAGES = (metric_core, tasks.evidence, tasks.languages)
+_PACKAGES = tuple(map(import_module, ("metric_core", "tasks.evidence", "tasks.languages")))
 _DIGITS = 32
 
 
