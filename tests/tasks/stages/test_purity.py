@@ -81,7 +81,7 @@ def compute_all() -> dict[Stage, pa.Table]:
     tables = {Stage.SAMPLES: samples_table(SAMPLE)}
     for stage in (stage for level in LEVELS for stage in level if stage in STAGES):
         definition = STAGES[stage]
-        given = {"products": products(stage), "metrics": (asked,), "explained": "all"}
+        given = {"products": products(stage), "metrics": (asked,), "explained": "all", "planned": tuple(Product)}
         fields = definition.settings.model_fields
         settings = definition.settings(**{name: value for name, value in given.items() if name in fields})
         inputs = {earlier: tables[earlier] for earlier in definition.reads}
