@@ -20,7 +20,7 @@ from flows.execution.run_record import settings_for_manifest
 from flows.execution.run_stages import read_samples, run_shards
 from flows.execution.run_subject import RunSubject, name_evaluation
 from flows.execution.run_writing import write_run_folder
-from flows.execution.spending import cost_entry
+from flows.execution.spending import cost_entry, measure_throughput
 from flows.execution.stage_settings import retrieval_settings, use_fetched_contexts
 from metric_core.errors import FailedCellsError
 from tasks.prefect_support.budget_stop import stop_at_budget
@@ -121,6 +121,7 @@ def _evaluate(run: Run, baseline: FinishedRun | None) -> Evaluation:
         findings |= {"config": settings_for_manifest(config), "retrieval": fetched.manifest_entry()}
     refs = run_shards(run, read)
     findings["seconds"] = round(time.monotonic() - started, 3)
+    findings["throughput"] = measure_throughput(sum(ref.rows for ref in read.refs))
     if baseline is not None:
         findings["baseline"] = compare_with_baseline(baseline, refs)
     return finish(run, read, refs, findings)

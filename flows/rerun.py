@@ -19,6 +19,7 @@ from flows.execution.run import Run, open_run
 from flows.execution.run_stages import read_samples
 from flows.execution.run_subject import name_rerun
 from flows.execution.shards import Shard, ShardQueue, Submitted
+from flows.execution.spending import measure_throughput
 from flows.execution.stage_submitter import StageSubmitter, open_submitter
 from metric_core.stages import Stage
 from tasks.prefect_support.budget_stop import stop_at_budget
@@ -76,7 +77,8 @@ def _rerun(ready: Rerun, run: Run) -> Evaluation:
     }
     read = replace(read, warnings=warnings)
     seconds = round(time.monotonic() - started, 3)
-    return finish(run, read, refs, {"rerun": entry, "seconds": seconds})
+    findings = {"rerun": entry, "seconds": seconds, "throughput": measure_throughput(work.count_rows(read.refs))}
+    return finish(run, read, refs, findings)
 
 
 class _Work:

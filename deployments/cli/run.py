@@ -19,7 +19,7 @@ from deployments.cli._support.summary_table import incremental_lines, reason_lin
 from deployments.cli._support.usage import agreement_line, usage_lines, usage_table
 from deployments.local_server import ServerHandle, start_server, use_server
 from metric_core.errors import FailedCellsError
-from tasks.reports.run.cost_lines import cost_lines
+from tasks.reports.run.cost_lines import cost_lines, throughput_lines
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER, note_lines, verdict_line
 from tasks.runtime.start_up import garbage_kept
 
@@ -99,6 +99,7 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
             for stage, entry in manifest["stages"].items()
         }
         content |= {"failures": list(evaluation.failures), "cost": manifest.get("cost")}
+        content["throughput"] = manifest.get("throughput")
         stdout.print_json(json.dumps({"folder": evaluation.folder, **content, **summary}))
         return
     for warning in evaluation.warnings:
@@ -117,7 +118,7 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
     print_slices(stdout, summary)
     if (usage := usage_table(manifest)) is not None:
         print_table(stdout, usage)
-    for line in (*usage_lines(manifest), *cost_lines(manifest)):
+    for line in (*usage_lines(manifest), *cost_lines(manifest), *throughput_lines(manifest)):
         stdout.print(line, markup=False, soft_wrap=True)
     if evaluation.bad_rows:
         stdout.print(f"left out: {evaluation.bad_rows} bad rows, listed in run.json and in the report", markup=False)

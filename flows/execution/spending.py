@@ -7,6 +7,7 @@ from typing import Any
 from flows.config.run_config import RunConfig
 from tasks.metering.meter import Meter, current_meter, use_meter
 from tasks.metering.money import money_of
+from tasks.metering.throughput import throughput_entry
 from tasks.runtime.usage import StageUsage, Usage
 from tasks.tables.table_store import StageRef
 
@@ -50,6 +51,16 @@ def cost_entry(config: RunConfig, refs: Sequence[StageRef], anchor: Mapping[str,
     usage += Usage(**{name: asked.get(name, 0) for name in names})
     money = money_of(config.prices, usage, 0.0 if meter is None else meter.usage.seconds)
     return None if money is None else money.to_json()
+
+
+def measure_throughput(rows: int) -> dict[str, Any] | None:
+    """Return the entry `throughput` of run.json for the requests so far; None if no server was asked.
+
+    Args:
+        rows: Number of rows that were evaluated.
+    """
+    meter = current_meter()
+    return None if meter is None else throughput_entry(meter.records(), rows)
 
 
 def spent_entry() -> dict[str, Any]:

@@ -18,7 +18,7 @@ from metric_core.stages import EVIDENCE_STAGES, Stage
 from tasks.calibration.bias_correction import read_corrected_means
 from tasks.reports.page import render_page
 from tasks.reports.run.anchor_view import anchor_view
-from tasks.reports.run.cost_lines import cost_lines
+from tasks.reports.run.cost_lines import cost_lines, throughput_lines
 from tasks.reports.run.diagnosis_view import diagnosis_view, read_row_diagnoses
 from tasks.reports.run.evidence_view import row_view
 from tasks.reports.run.judge_view import judge_view
@@ -193,7 +193,7 @@ def _run_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dict
         ],
         "bad_rows": bad_rows[:BAD_ROWS_SHOWN],
         "bad_row_count": manifest.get("bad_row_count", len(bad_rows)),
-        "cost": list(cost_lines(manifest)),
+        "cost": [*cost_lines(manifest), *throughput_lines(manifest)],
         "stages": [
             {"stored": 0, **entry, "name": name, "failures": sum(entry["failed"].values())}
             for name, entry in sorted(manifest["stages"].items(), key=lambda item: _STAGE_ORDER.index(item[0]))

@@ -1,0 +1,139 @@
+"""Fit the rates of a model server to the requests of a run.
+
+A server that has enough to do takes u/P + o/D seconds for u prompt tokens that it must compute and o tokens that it
+generates. P and D are fitted by least squares to the busy parts of a run, which differ in their mix of prompt and
+output tokens: claims are long replies, verdicts are long prompts.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tasks.metering.timeline import Interval
+
+FEWEST_WINDOWS = 8
+"""Parts of a run from which rates are fitted."""
+
+FEWEST_REPLIES = 8
+"""Replies in each part, in the mean."""
+
+SHORTEST_WINDOW = 0.5
+_LATENCIES = 2.0
+"""Length of a part in latencies: most of the tokens that arrive in it were computed in it."""
+
+_BUSY = 0.5
+"""Least number of conversations in flight in a busy part, as a share of the most."""
+
+MOST_UNCERTAIN = 0.5
+"""Largest standard error of a rate that is told, as a share of the rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRates:
+    """The rates of a server in a run.
+
+    Args:
+        seconds_per_prompt_token: Seconds per prompt token that must be computed, 1/P.
+        seconds_per_output_token: Seconds per generated token, 1/D.
+        prompt_rate: P in tokens per second; None if the run does not determine it.
+        output_rate: D in tokens per second; None if the run does not determine it.
+        windows: Number of parts of the run that the rates were fitted to.
+        in_flight: Mean number of conversations in flight in these parts.
+    """
+
+    seconds_per_prompt_token: float
+    seconds_per_output_token: float
+    prompt_rate: float | None
+    output_rate: float | None
+    windows: int
+    in_flight: float
+
+    def seconds(self, prompt_tokens: float, output_tokens: float) -> float:
+        """Return the least time that the server needs for tokens."""
+        return self.seconds_per_prompt_token * prompt_tokens + self.seconds_per_output_token * output_tokens
+
+
+def fit_rates(intervals: Sequence[Interval]) -> ServerRates | None:
+    """Return the rates of a server; None if the run is too short to tell.
+
+    Args:
+        intervals: The time of the run in parts.
+
+    >>> mixes = [(900, 10), (100, 90), (500, 50), (1000, 0)] * 4
+    >>> busy = [Interval(u / 1000 + o / 100, 0.0, replies=8, prompt_tokens=u, output_tokens=o) for u, o in mixes]
+    >>> rates = fit_rates(busy)
+    >>> rates and (round(rates.prompt_rate or 0), round(rates.output_rate or 0), rates.windows)
+    (1000, 100, 16)
+    >>> fit_rates(busy[:4]) is None
+    True
+    """
+    windows = join_intervals(intervals)
+    most = max((window.in_flight / window.seconds for window in windows), default=0.0)
+    busy = [window for window in windows if window.in_flight >= _BUSY * most * window.seconds]
+    if len(busy) < FEWEST_WINDOWS or sum(window.replies for window in busy) < FEWEST_REPLIES * len(busy):
+        return None
+    fitted = _least_squares(busy)
+    if fitted is None:
+        return None
+    (per_prompt, prompt_error), (per_output, output_error) = fitted
+    return ServerRates(
+        per_prompt,
+        per_output,
+        1 / per_prompt if prompt_error < MOST_UNCERTAIN * per_prompt else None,
+        1 / per_output if output_error < MOST_UNCERTAIN * per_output else None,
+        len(busy),
+        sum(window.in_flight for window in busy) / sum(window.seconds for window in busy),
+    )
+
+
+def join_intervals(intervals: Sequence[Interval]) -> list[Interval]:
+    """Return intervals joined into windows that are long compared with a request, and have some replies each.
+
+    Args:
+        intervals: The time of a run in parts.
+    """
+    replies = sum(interval.replies for interval in intervals)
+    if not replies:
+        return []
+    total = sum(interval.seconds for interval in intervals)
+    latency = sum(interval.in_flight for interval in intervals) / replies  # Little's law
+    width = max(SHORTEST_WINDOW, _LATENCIES * latency, FEWEST_REPLIES * total / replies)
+    windows, current = [], Interval()
+    for interval in intervals:
+        current += interval
+        if current.seconds >= width:
+            windows.append(current)
+            current = Interval()
+    return windows  # the rest is too short
+
+
+def _least_squares(windows: Sequence[Interval]) -> tuple[tuple[float, float], tuple[float, float]] | None:
+    """Return seconds per prompt and per output token, each with its standard error; neither is negative.
+
+    A coefficient that would be negative is 0, and the other is fitted without it. None if nothing was computed.
+    """
+    uu = math.fsum(w.prompt_tokens**2 for w in windows)
+    oo = math.fsum(w.output_tokens**2 for w in windows)
+    uo = math.fsum(w.prompt_tokens * w.output_tokens for w in windows)
+    ut = math.fsum(w.prompt_tokens * w.seconds for w in windows)
+    ot = math.fsum(w.output_tokens * w.seconds for w in windows)
+    determinant = uu * oo - uo * uo
+    if determinant > 1e-9 * uu * oo:
+        per_prompt, per_output = (oo * ut - uo * ot) / determinant, (uu * ot - uo * ut) / determinant
+        if per_prompt > 0 and per_output > 0:
+            variance = _variance(windows, per_prompt, per_output, 2)
+            errors = math.sqrt(variance * oo / determinant), math.sqrt(variance * uu / determinant)
+            return (per_prompt, errors[0]), (per_output, errors[1])
+    alone = []
+    if uu:
+        variance = _variance(windows, ut / uu, 0.0, 1)
+        alone.append((variance, ((ut / uu, math.sqrt(variance / uu)), (0.0, math.inf))))
+    if oo:
+        variance = _variance(windows, 0.0, ot / oo, 1)
+        alone.append((variance, ((0.0, math.inf), (ot / oo, math.sqrt(variance / oo)))))
+    return min(alone)[1] if alone else None
+
+
+def _variance(windows: Sequence[Interval], per_prompt: float, per_output: float, parameters: int) -> float:
+    residuals = (w.seconds - per_prompt * w.prompt_tokens - per_output * w.output_tokens for w in windows)
+    return math.fsum(residual**2 for residual in residuals) / max(1, len(windows) - parameters)

@@ -1,0 +1,125 @@
+"""Say how near a run came to the limit of its judge servers, and what held it back.
+
+With u prompt tokens to compute and o output tokens per row, a server with the rates P and D judges at most
+1 / (u/P + o/D) rows a second. The share of the limit that a run reached is the share of its time for which the server
+would have been busy at these rates. The rest of the time was lost: to the store, while a stage waited for it; to the
+client, while this process computed; else to questions that were not ready, because they depend on answers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tasks.metering.meter import ServerRecord
+from tasks.metering.server_rates import ServerRates, fit_rates, join_intervals
+from tasks.metering.timeline import Interval
+
+SERVER, CLIENT, STORE, QUESTIONS = "server", "client", "store", "questions"
+"""What may hold a run back."""
+
+_AT_THE_LIMIT = 0.9
+"""Share of the limit from which on the server held the run back."""
+
+_FULL = 0.5
+"""Conversations in flight, as a share of those allowed, from which on the server surely had enough to do."""
+
+_MOST = 0.6
+"""Share of the time from which on the work of this process, or waiting for the store, explains a slow run."""
+
+TOO_SHORT = "too little of the run kept the server busy to measure its rates"
+
+
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    """Seconds in which the server was not busy, by what they were lost to."""
+
+    store: float
+    client: float
+    questions: float
+
+    @property
+    def cause(self) -> str:
+        return max((self.store, STORE), (self.client, CLIENT), (self.questions, QUESTIONS))[1]
+
+
+def throughput_entry(records: Sequence[ServerRecord], rows: int) -> dict[str, Any] | None:
+    """Return the entry `throughput` of run.json; None if no server was asked.
+
+    Args:
+        records: What was asked of each server.
+        rows: Number of rows that were evaluated.
+    """
+    servers = [_server_entry(record, rows) for record in records]
+    return {"rows": rows, "servers": servers} if servers else None
+
+
+def _server_entry(record: ServerRecord, rows: int) -> dict[str, Any]:
+    intervals, usage = record.intervals, record.usage
+    seconds = sum(interval.seconds for interval in intervals)
+    entry: dict[str, Any] = {
+        "server": record.name,
+        "seconds": round(seconds, 3),
+        "rows_per_second": round(rows / seconds, 4) if seconds else None,
+        "requests": usage.requests,
+        "prompt_tokens": usage.prompt_tokens,
+        "cached_tokens": usage.cached_tokens if record.tells_cached else None,
+        "output_tokens": usage.output_tokens,
+        "in_flight": round(sum(interval.in_flight for interval in intervals) / seconds, 2) if seconds else 0.0,
+        "slots": record.slots,
+        "client_cpu_seconds": round(sum(interval.cpu for interval in intervals), 3),
+        "store_seconds": round(sum(interval.store for interval in intervals), 3),
+    }
+    rates = fit_rates(intervals)
+    if rates is None:
+        return {**entry, "reason": TOO_SHORT}
+    busy = rates.seconds(
+        sum(interval.prompt_tokens for interval in intervals), sum(interval.output_tokens for interval in intervals)
+    )
+    share = min(1.0, busy / seconds)
+    entry |= {
+        "prompt_tokens_per_second": _rate(rates.prompt_rate),
+        "output_tokens_per_second": _rate(rates.output_rate),
+        "windows": rates.windows,
+        "is_lower_bound": rates.in_flight < _FULL * record.slots,
+        "limit_rows_per_second": round(rows / busy, 4),
+        "share_of_limit": round(share, 4),
+    }
+    if entry["is_lower_bound"]:
+        return {**entry, "held_back_by": _main_work(intervals, seconds)}
+    lost = _split(record, rates, max(0.0, seconds - busy))
+    return {
+        **entry,
+        "held_back_by": SERVER if share >= _AT_THE_LIMIT else lost.cause,
+        "lost_seconds": {
+            STORE: round(lost.store, 3),
+            CLIENT: round(lost.client, 3),
+            QUESTIONS: round(lost.questions, 3),
+        },
+    }
+
+
+def _main_work(intervals: Sequence[Interval], seconds: float) -> str:
+    """Return what this process did for most of the time of a server that never had enough to do."""
+    store = sum(interval.store for interval in intervals) / seconds
+    client = sum(interval.cpu for interval in intervals) / seconds
+    if max(store, client) < _MOST:
+        return QUESTIONS
+    return STORE if store > client else CLIENT
+
+
+def _rate(rate: float | None) -> float | None:
+    return None if rate is None else round(rate, 1)
+
+
+def _split(record: ServerRecord, rates: ServerRates, lost: float) -> _Lost:
+    """Divide lost seconds by their causes, in the proportions of the intervals in which the server was not busy."""
+    store = client = questions = 0.0
+    for interval in join_intervals(record.intervals):
+        idle = max(0.0, interval.seconds - rates.seconds(interval.prompt_tokens, interval.output_tokens))
+        in_store = min(idle, interval.store)
+        in_client = min(idle - in_store, interval.cpu)
+        store, client, questions = store + in_store, client + in_client, questions + idle - in_store - in_client
+    total = store + client + questions
+    if not total:
+        return _Lost(0.0, 0.0, 0.0)
+    return _Lost(store * lost / total, client * lost / total, questions * lost / total)
