@@ -137,7 +137,7 @@ class Meter:
         return money_of(self._prices, usage, usage.seconds)
 
     def records(self) -> list[ServerRecord]:
-        """Return what was asked of each server that was asked anything."""
+        """Return a record of each server that was asked anything."""
         with self._lock:
             return [
                 ServerRecord(name, server.slots, server.usage, server.tells_cached, tuple(intervals))

@@ -15,7 +15,7 @@ from tasks.metering.server_rates import ServerRates, fit_rates, join_intervals
 from tasks.metering.timeline import Interval
 
 SERVER, CLIENT, STORE, QUESTIONS = "server", "client", "store", "questions"
-"""What may hold a run back."""
+"""The causes that may hold a run back."""
 
 _AT_THE_LIMIT = 0.9
 """Share of the limit from which on the server held the run back."""
@@ -46,7 +46,7 @@ def throughput_entry(records: Sequence[ServerRecord], rows: int) -> dict[str, An
     """Return the entry `throughput` of run.json; None if no server was asked.
 
     Args:
-        records: What was asked of each server.
+        records: Records of the requests to each server.
         rows: Number of rows that were evaluated.
     """
     servers = [_server_entry(record, rows) for record in records]

@@ -11,6 +11,7 @@ from flows.config.run_config import RunConfig
 from flows.execution.plan import make_plan
 from metric_core.columns import COLUMNS
 from metric_core.errors import SourceError
+from tasks.options.cost_options import Prices
 from tasks.options.option import ModelOptions, declarations
 from tasks.sources import SourceOptions, available_columns
 
@@ -81,7 +82,7 @@ def _option_lines() -> list[str]:
     for option in declarations(RunConfig):
         if len(option.place) > 1 or option.place[0] in ("source", "metrics"):
             continue
-        if option.table is not None and isinstance(option.field.default, ModelOptions | DeploySettings):
+        if option.table is not None and isinstance(option.field.default, ModelOptions | DeploySettings | Prices):
             tables.append(option)
         else:
             lines += [f"# {option.field.description}", f"# {option.place[0]} = {_format_value(option.field)}"]
