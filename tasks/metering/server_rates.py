@@ -112,25 +112,26 @@ def _least_squares(windows: Sequence[Interval]) -> tuple[tuple[float, float], tu
 
     A coefficient that would be negative is 0, and the other is fitted without it. None if nothing was computed.
     """
-    uu = math.fsum(w.prompt_tokens**2 for w in windows)
-    oo = math.fsum(w.output_tokens**2 for w in windows)
-    uo = math.fsum(w.prompt_tokens * w.output_tokens for w in windows)
-    ut = math.fsum(w.prompt_tokens * w.seconds for w in windows)
-    ot = math.fsum(w.output_tokens * w.seconds for w in windows)
-    determinant = uu * oo - uo * uo
-    if determinant > 1e-9 * uu * oo:
-        per_prompt, per_output = (oo * ut - uo * ot) / determinant, (uu * ot - uo * ut) / determinant
+    prompts = math.fsum(w.prompt_tokens**2 for w in windows)
+    outputs = math.fsum(w.output_tokens**2 for w in windows)
+    both = math.fsum(w.prompt_tokens * w.output_tokens for w in windows)
+    prompts_by_time = math.fsum(w.prompt_tokens * w.seconds for w in windows)
+    outputs_by_time = math.fsum(w.output_tokens * w.seconds for w in windows)
+    determinant = prompts * outputs - both * both
+    if determinant > 1e-9 * prompts * outputs:
+        per_prompt = (outputs * prompts_by_time - both * outputs_by_time) / determinant
+        per_output = (prompts * outputs_by_time - both * prompts_by_time) / determinant
         if per_prompt > 0 and per_output > 0:
             variance = _variance(windows, per_prompt, per_output, 2)
-            errors = math.sqrt(variance * oo / determinant), math.sqrt(variance * uu / determinant)
+            errors = math.sqrt(variance * outputs / determinant), math.sqrt(variance * prompts / determinant)
             return (per_prompt, errors[0]), (per_output, errors[1])
     alone = []
-    if uu:
-        variance = _variance(windows, ut / uu, 0.0, 1)
-        alone.append((variance, ((ut / uu, math.sqrt(variance / uu)), (0.0, math.inf))))
-    if oo:
-        variance = _variance(windows, 0.0, ot / oo, 1)
-        alone.append((variance, ((0.0, math.inf), (ot / oo, math.sqrt(variance / oo)))))
+    if prompts:
+        variance = _variance(windows, prompts_by_time / prompts, 0.0, 1)
+        alone.append((variance, ((prompts_by_time / prompts, math.sqrt(variance / prompts)), (0.0, math.inf))))
+    if outputs:
+        variance = _variance(windows, 0.0, outputs_by_time / outputs, 1)
+        alone.append((variance, ((0.0, math.inf), (outputs_by_time / outputs, math.sqrt(variance / outputs)))))
     return min(alone)[1] if alone else None
 
 
