@@ -28,8 +28,9 @@ AHEAD = 4
 """Windows by which a judged stage may be ahead of the slowest: with 25 rows of 4,000 prompt tokens each, as many tokens
 as the prefix cache of a small server holds."""
 
-ROWS_OF_A_BLOCK = 200
-"""Rows that a stage without questions computes at once: enough for a local model to form batches of like length."""
+ROWS_OF_A_BLOCK = 50
+"""Rows that a stage without questions computes at once: enough for a local model to form batches of like length, few
+enough that little is left to compute when the last question is answered."""
 
 Compute: TypeAlias = Callable[[Tables], StageOutput]
 """Computes the rows of a stage's table from the rows of the tables that it reads."""
@@ -49,6 +50,7 @@ class Schedule:
 
     def __init__(self, at_once: int, ahead: int = AHEAD) -> None:
         self._at_once = at_once
+        self._unjudged_at_once = max(1, at_once // 4)  # local models must not keep questions from the judge
         self._ahead = ahead
         self._changed = Condition()
         self._shards: list[ShardWindows] = []
@@ -130,7 +132,7 @@ class Schedule:
                 (work.shard.first + work.windows_of(block).start, work.rank, number, work, block)
                 for number, work in enumerate(self._works())
                 if (block := work.ready_block(limit)) is not None
-                and (work.is_judged or self._running_unjudged < max(1, self._at_once // 2))
+                and (work.is_judged or self._running_unjudged < self._unjudged_at_once)
             ]
             if not ready:
                 return
