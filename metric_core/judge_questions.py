@@ -21,10 +21,24 @@ from metric_core.records import Sample
 _KIND_NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+")
 
 
+class KindGroup(StrEnum):
+    """Group of kinds of judge questions that one judge can be named for.
+
+    - `verdicts`: judgements about a passage: whether it supports a claim or is useful, and which sentences of it are.
+    - `writing`: texts that the judge writes: claims, questions, explanations.
+    - `ratings`: judgements about a row as a whole, on scales and by criteria, also those of plugins.
+    """
+
+    VERDICTS = "verdicts"
+    WRITING = "writing"
+    RATINGS = "ratings"
+
+
 class CustomKind(str):  # noqa: SLOT000 a text cannot have slots that hold values
     r"""A kind of judge question that a plugin defines, with its own prompt.
 
-    A kind is equal to its name, so it can be compared and stored like a `QuestionKind`.
+    A kind is equal to its name, so it can be compared and stored like a `QuestionKind`. Its group is `ratings`, because
+    a metric asks it about a row as a whole.
 
     Args:
         name: Name with the name of the plugin in front, such as "house.names_source".
@@ -41,6 +55,7 @@ class CustomKind(str):  # noqa: SLOT000 a text cannot have slots that hold value
     ('house.polite', ('response',))
     """
 
+    group = KindGroup.RATINGS
     prompt: str
     places: Places
 
@@ -59,46 +74,45 @@ class CustomKind(str):  # noqa: SLOT000 a text cannot have slots that hold value
 
 
 class QuestionKind(StrEnum):
-    """Kind of a judge question; each kind has one prompt."""
+    """Kind of a judge question; each kind has one prompt, and belongs to one group.
 
-    CLAIMS = "claims"
-    QUESTIONS = "questions"
-    VERDICT = "verdict"
-    USEFULNESS_FOR_REFERENCE = "usefulness_for_reference"
-    USEFULNESS_FOR_RESPONSE = "usefulness_for_response"
-    RELEVANT_SENTENCES = "relevant_sentences"
-    ACCURACY_1 = "accuracy_1"
-    ACCURACY_2 = "accuracy_2"
-    CONTEXT_RELEVANCE_1 = "context_relevance_1"
-    CONTEXT_RELEVANCE_2 = "context_relevance_2"
-    GROUNDEDNESS_1 = "groundedness_1"
-    GROUNDEDNESS_2 = "groundedness_2"
-    ASPECT = "aspect"
-    CRITERIA_CATEGORY = "criteria_category"
-    CRITERIA_INTEGER = "criteria_integer"
-    CRITERIA_NUMBER = "criteria_number"
-    RUBRIC = "rubric"
-    INSTANCE_RUBRIC = "instance_rubric"
-    REFUSAL = "refusal"
-    EXPLANATION = "explanation"
-    RATING_EXPLANATION = "rating_explanation"
+    >>> QuestionKind.CLAIMS, QuestionKind.CLAIMS.group, QuestionKind("verdict").group
+    (<QuestionKind.CLAIMS: 'claims'>, <KindGroup.WRITING: 'writing'>, <KindGroup.VERDICTS: 'verdicts'>)
+    """
+
+    group: KindGroup
+
+    def __new__(cls, value: str, group: KindGroup) -> Self:
+        """Create a kind of a group."""
+        kind = str.__new__(cls, value)
+        kind._value_ = value
+        kind.group = group
+        return kind
+
+    CLAIMS = "claims", KindGroup.WRITING
+    QUESTIONS = "questions", KindGroup.WRITING
+    VERDICT = "verdict", KindGroup.VERDICTS
+    USEFULNESS_FOR_REFERENCE = "usefulness_for_reference", KindGroup.VERDICTS
+    USEFULNESS_FOR_RESPONSE = "usefulness_for_response", KindGroup.VERDICTS
+    RELEVANT_SENTENCES = "relevant_sentences", KindGroup.VERDICTS
+    ACCURACY_1 = "accuracy_1", KindGroup.RATINGS
+    ACCURACY_2 = "accuracy_2", KindGroup.RATINGS
+    CONTEXT_RELEVANCE_1 = "context_relevance_1", KindGroup.RATINGS
+    CONTEXT_RELEVANCE_2 = "context_relevance_2", KindGroup.RATINGS
+    GROUNDEDNESS_1 = "groundedness_1", KindGroup.RATINGS
+    GROUNDEDNESS_2 = "groundedness_2", KindGroup.RATINGS
+    ASPECT = "aspect", KindGroup.RATINGS
+    CRITERIA_CATEGORY = "criteria_category", KindGroup.RATINGS
+    CRITERIA_INTEGER = "criteria_integer", KindGroup.RATINGS
+    CRITERIA_NUMBER = "criteria_number", KindGroup.RATINGS
+    RUBRIC = "rubric", KindGroup.RATINGS
+    INSTANCE_RUBRIC = "instance_rubric", KindGroup.RATINGS
+    REFUSAL = "refusal", KindGroup.RATINGS
+    EXPLANATION = "explanation", KindGroup.WRITING
+    RATING_EXPLANATION = "rating_explanation", KindGroup.WRITING
 
 
-RATING_KINDS = (
-    QuestionKind.ACCURACY_1,
-    QuestionKind.ACCURACY_2,
-    QuestionKind.CONTEXT_RELEVANCE_1,
-    QuestionKind.CONTEXT_RELEVANCE_2,
-    QuestionKind.GROUNDEDNESS_1,
-    QuestionKind.GROUNDEDNESS_2,
-    QuestionKind.ASPECT,
-    QuestionKind.CRITERIA_CATEGORY,
-    QuestionKind.CRITERIA_INTEGER,
-    QuestionKind.CRITERIA_NUMBER,
-    QuestionKind.RUBRIC,
-    QuestionKind.INSTANCE_RUBRIC,
-    QuestionKind.REFUSAL,
-)
+RATING_KINDS = tuple(kind for kind in QuestionKind if kind.group is KindGroup.RATINGS)
 """Kinds of question that a metric can ask about a sample as a whole."""
 
 Kind: TypeAlias = QuestionKind | CustomKind

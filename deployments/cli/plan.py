@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -131,6 +132,10 @@ def _content(config: "RunConfig", run_plan: "Plan", dry_run: "DryRun") -> dict[s
         "bad_rows": dry_run.bad_rows,
         "shards": dry_run.shards,
         "judge": {**asdict(dry_run.tally), "certainty": dry_run.certainty},
+        "judges": [
+            {"name": name, "kinds": list(dry_run.judges.get(name, ())), **asdict(tally)}
+            for name, tally in dry_run.by_judge.items()
+        ],
         "problems": list(dry_run.problems),
         "contexts": _contexts_content(dry_run.contexts),
         "anchor": None if dry_run.anchor is None else _anchor_content(dry_run.anchor),
@@ -214,6 +219,19 @@ def _show_dry_run(dry_run: "DryRun") -> None:
         f"{tally.prompt_tokens} tokens in, {tally.output_tokens} out",
         soft_wrap=True,
     )
+    for line in _judge_lines(dry_run):
+        stdout.print(line, soft_wrap=True, markup=False)
+
+
+def _judge_lines(dry_run: "DryRun") -> Iterator[str]:
+    """Yield a line for each judge of a run with several."""
+    by_judge = dry_run.by_judge
+    for name, tally in by_judge.items() if len(by_judge) > 1 else ():
+        kinds = ", ".join(kind.replace("_", " ") for kind in dry_run.judges.get(name, ()))
+        yield (
+            f"- {name}: {tally.asked} of {tally.questions} questions to ask in {tally.requests} requests, about "
+            f"{tally.prompt_tokens} tokens in, {tally.output_tokens} out ({kinds})"
+        )
 
 
 def _describe_anchor(anchor: "DryRun") -> str:

@@ -67,6 +67,9 @@ def rerun(
         str | None, typer.Option(metavar="builtin|URL", help="Another judge, or the same judge at another URL.")
     ] = None,
     model: Annotated[str | None, typer.Option(help="Model of this judge, if its server has several.")] = None,
+    judge_verdicts: Annotated[str | None, declared_option("verdicts", table=("judge",))] = None,
+    judge_writing: Annotated[str | None, declared_option("writing", table=("judge",))] = None,
+    judge_ratings: Annotated[str | None, declared_option("ratings", table=("judge",))] = None,
     cache: Annotated[
         str | None,
         typer.Option(metavar="FILE|URL", help="Another answer cache: a SQLite file or a postgresql:// URL."),
@@ -102,6 +105,7 @@ def rerun(
     options: dict[str, Any] = {"metrics": combine(metrics), "judge": judge, "model": model, "cache": cache}
     options |= {"tables": tables, "on_bad_row": on_bad_row, "fail_on_failed": fail_on_failed, "out": out}
     options["budget"] = budget
+    options |= {"verdicts": judge_verdicts, "writing": judge_writing, "ratings": judge_ratings}
     request = parse_request(run=run, rows=None if rows is None else rows.value, stage=first, **options)
     ready = prepare(request)
     if dry_run:

@@ -93,7 +93,7 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
     folder = RunFolder(Path(evaluation.folder))
     manifest, summary = folder.read_json(MANIFEST), folder.read_json(SUMMARY)
     if as_json:
-        content = {name: manifest[name] for name in ("judge", "panel", "calibration", "usage")}
+        content = {name: manifest[name] for name in ("judge", "judges", "panel", "calibration", "usage")}
         content["stages"] = {
             stage: {name: value for name, value in entry.items() if name != "digests"}
             for stage, entry in manifest["stages"].items()
@@ -132,10 +132,12 @@ def _judge_lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Ite
     from tasks.reports.calibration.calibration_text import agreement_lines  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.reports.calibration.correction_text import CorrectionText  # noqa: PLC0415
     from tasks.reports.run.anchor_view import anchor_line  # noqa: PLC0415
+    from tasks.reports.run.judge_view import judge_lines  # noqa: PLC0415
 
     if (meaning := verdict_line(manifest)) is not None:
         yield meaning
     yield f"judge: {manifest['judge']['note']}"
+    yield from (f"- {line}" for line in judge_lines(manifest))
     yield from (f"agreement with people: {line}" for line in agreement_lines(manifest))
     for metric, entry in read_corrected_means(summary).items():
         yield f"{metric}: {CorrectionText.from_entry(entry)}"

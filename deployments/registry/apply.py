@@ -185,7 +185,7 @@ def _check_image(place: Place, kind: str) -> None:
 
 def _limits(client: SyncPrefectClient, config: RunConfig) -> Iterator[AppliedChanges]:
     before = {limit.name: limit.limit for limit in client.read_global_concurrency_limits(limit=200)}
-    for name, slots in create_limits((config.judge, *config.panel), update=True).items():
+    for name, slots in create_limits(config.judges, update=True).items():
         change = Change.UNCHANGED if before.get(name) == slots else Change.UPDATED
         yield AppliedChanges("limit", name, change if name in before else Change.CREATED, f"{slots} slots")
 

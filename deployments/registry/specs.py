@@ -20,7 +20,7 @@ from deployments.registry.triggers import (
     on_index_rebuilt,
 )
 from flows.config.deploy_options import DeploySettings
-from flows.config.run_config import RunConfig
+from flows.config.run_config import RunConfig, launches
 from metric_core.errors import ConfigError
 from tasks.options.option import OptionFacts, map_values
 from tasks.runs.run_folder import RUNS
@@ -222,7 +222,7 @@ def as_parameter(config: RunConfig) -> dict[str, Any]:
     Raises:
         ConfigError: The launched judge has environment variables, whose secret values no parameter may show.
     """
-    if config.judge.launch is not None and config.judge.launch.environment:
+    if any(settings.environment for settings in launches(config).values()):
         raise ConfigError(
             "the values in judge.launch.environment are secret, so they cannot be parameters of a deployment; set the "
             "variables in the environment of the worker, which launches the judge, and leave the table out"

@@ -130,4 +130,4 @@ class ExecutionOptions(JudgeOptions):
         return WORKERS_OF_A_SERVER if self._is_served() and self.runner.engine == "threads" else WORKERS
 
     def _is_served(self) -> bool:
-        return any(judge.backend == "server" or judge.launch is not None for judge in (self.judge, *self.panel))
+        return any(judge.backend == "server" or judge.launch is not None for judge in self.judges)

@@ -6,13 +6,16 @@ decides what is asked next; there it says so.
 """
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 
-from flows.config.run_config import RunConfig, tables_root
+from flows.config.run_config import RunConfig, launches, tables_root
 from flows.dry_run.dry_run_result import Certainty, DryRun, PendingContexts, StageDryRun, least_certain
 from flows.execution.anchor_plan import plan_anchor
 from flows.execution.plan import Plan
+from flows.execution.run_record import planned_kinds
 from flows.execution.stage_settings import (
+    judged_settings,
     retrieval_settings,
     samples_settings,
     sides_by_every_context,
@@ -26,8 +29,11 @@ from metric_core.stages import Product, Stage
 from tasks.dry_run.counting_judge import Ledger, Tally
 from tasks.dry_run.dry_run_models import DryRunModels
 from tasks.dry_run.shard_preview import ShardPreview
+from tasks.judges.routed_judge import roles_of
 from tasks.models.run_models import RunModels
+from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.judged_settings import JudgedSettings
+from tasks.options.narrow import narrow
 from tasks.stages.registry import STAGES
 from tasks.stages.retrieval import UnfetchedContexts, fetch_contexts, find_fetched_contexts
 from tasks.stages.samples import SamplesResult, read_shards
@@ -109,11 +115,20 @@ class _DryRunner:
                 self._preview(stage, shard, counts)
         rows = sum(ref.rows for ref in samples.refs)
         problems = (*samples.warnings, *Counter(self._problems))
-        return DryRun(rows, samples.bad_row_count, len(samples.refs), tuple(stages.values()), problems)
+        judges = self._judges({kind for stage in stages.values() for kind in stage.kinds})
+        return DryRun(rows, samples.bad_row_count, len(samples.refs), tuple(stages.values()), problems, judges=judges)
+
+    def _judges(self, counted: Collection[str]) -> dict[str, tuple[str, ...]]:
+        """Return the name of each judge with the kinds of counted questions that would go to it."""
+        kinds = [kind for kind in planned_kinds(self._plan) if kind in counted]
+        if not kinds:
+            return {}
+        judge = self._counting.open_judges(judged_settings(self._config))
+        return {role.name: tuple(map(str, role.kinds)) for role in roles_of(judge, kinds)}
 
     def _identity(self, stage: Stage) -> str | None:
         settings = self._settings[stage]
-        if isinstance(settings, JudgedSettings) and settings.judge.launch is not None:
+        if isinstance(settings, JudgedSettings) and launches(self._config):
             self._problems.append("the judge is launched by the run, so which of its answers are cached is unknown")
             self._ledger.offline = True
             return None
@@ -123,7 +138,10 @@ class _DryRunner:
             return STAGE_TASKS[stage].fingerprint(settings, self._models)
         except AssayError as error:
             self._problems.append(str(error))
-            self._ledger.offline = self._ledger.offline or isinstance(settings, JudgedSettings)
+            if isinstance(settings, JudgedSettings):
+                self._ledger.offline = True
+                if len(settings.judges) == 1:
+                    self._ledger.unreachable.add(narrow(settings.judge, SingleJudgeSettings).model_dump_json())
             return None
 
     def _preview(self, stage: Stage, shard: ShardPreview, counts: StageDryRun) -> None:
@@ -148,8 +166,11 @@ class _DryRunner:
         stage, inputs = counts.stage, self._plan.inputs_of(counts.stage)
         settings = self._settings[stage]
         output = STAGES[stage].compute(shard.tables_of(inputs), settings, self._counting.select(settings))
-        tally = self._ledger.take()
+        tallies = self._ledger.take()
+        tally = sum(tallies.values(), Tally())
         counts.tally += tally
+        for kind, of_kind in tallies.items():
+            counts.kinds[kind] = counts.kinds.get(kind, Tally()) + of_kind
         is_certain = shard.refs_of(inputs) is not None and self._identities[stage] is not None
         counts.certainty = least_certain((counts.certainty, self._certainty(stage, is_certain, tally)))
         if is_certain and not tally.asked and not tally.waiting:

@@ -1,6 +1,6 @@
 """The result of a dry run: per stage what is cached and what would be asked, and how certain that is."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -39,6 +39,7 @@ class StageDryRun:
             model cannot be reached.
         tally: Questions for the shards whose tables are not cached.
         certainty: Certainty of the tally.
+        kinds: Tally of each kind of question.
     """
 
     stage: Stage
@@ -48,6 +49,7 @@ class StageDryRun:
     unknown: int = 0
     tally: Tally = field(default_factory=Tally)
     certainty: Certainty = Certainty.EXACT
+    kinds: dict[str, Tally] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class DryRun:
         problems: Sentences that say what could not be determined, and why.
         contexts: Contexts that the run would fetch; None if the data has them.
         anchor: The evaluation of the anchor; None if the run has none.
+        judges: Name of each judge -> kinds of questions that would go to it.
     """
 
     rows: int
@@ -86,12 +89,22 @@ class DryRun:
     problems: tuple[str, ...]
     contexts: PendingContexts | None = None
     anchor: "DryRun | None" = None
+    judges: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def tally(self) -> Tally:
         """The questions of all stages, and those about the anchor."""
         of_anchor = Tally() if self.anchor is None else self.anchor.tally
         return sum((stage.tally for stage in self.stages), of_anchor)
+
+    @property
+    def by_judge(self) -> dict[str, Tally]:
+        """The questions to each judge, with those about the anchor."""
+        tallies = {} if self.anchor is None else self.anchor.by_judge
+        for name, kinds in self.judges.items():
+            of_judge = (stage.kinds[kind] for stage in self.stages for kind in kinds if kind in stage.kinds)
+            tallies[name] = sum(of_judge, tallies.get(name, Tally()))
+        return tallies
 
     @property
     def certainty(self) -> Certainty:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from metric_core.judge_questions import Kind, QuestionKind
+from metric_core.judge_questions import Kind, KindGroup, QuestionKind
 from metric_core.metric import MetricRequest
 from metric_core.stages import PRODUCTS, Product, Stage, closure
 from tasks.judges.protocol import Judge
@@ -35,6 +35,17 @@ def question_kinds(request: MetricRequest) -> list[Kind]:
         elif PRODUCTS[product].stage is Stage.VERDICTS:
             kinds[QuestionKind.VERDICT] = None
     return list(kinds)
+
+
+def scoring_kinds(request: MetricRequest) -> list[Kind]:
+    """Return the kinds of questions whose answers are a metric's scores: verdicts and ratings, else what is written.
+
+    >>> from metric_core.registry import parse_request
+    >>> [str(kind) for kind in scoring_kinds(parse_request("faithfulness"))]
+    ['verdict']
+    """
+    kinds = question_kinds(request)
+    return [kind for kind in kinds if kind.group is not KindGroup.WRITING] or kinds
 
 
 def find_unanswerable(requests: Sequence[MetricRequest], judge: Judge) -> dict[str, list[str]]:

@@ -6,12 +6,13 @@ metric's settings and of the fingerprints that the stages would have if the metr
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from flows.config.run_config import RunConfig
+from flows.execution.answerable import scoring_kinds
 from flows.execution.plan import Plan
 from flows.execution.stage_settings import judged_settings, stage_settings
 from metric_core.calibration.platt import ProbabilityMap
@@ -20,6 +21,7 @@ from metric_core.metric import MetricRequest
 from metric_core.stages import Stage, any_judged, closure
 from tasks.calibration import calibration_files
 from tasks.calibration.calibration_files import Calibration, JudgeName
+from tasks.judges.routed_judge import roles_of
 from tasks.models.run_models import RunModels
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings
@@ -59,14 +61,17 @@ def metric_fingerprint(config: RunConfig, request: MetricRequest, models: RunMod
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def judge_name(config: RunConfig, models: RunModels) -> JudgeName:
-    """Return the identity of the judge of a run.
+def judge_name(config: RunConfig, models: RunModels, request: MetricRequest) -> JudgeName:
+    """Return the identity of the judge whose answers are the scores of a metric: its verdicts or its ratings.
 
     Args:
         config: Configuration of a run whose judge is running.
         models: Models of the run.
+        request: Metric with its parameters.
     """
-    identity = models.open_judges(judged_settings(config)).identity
+    judge = models.open_judges(judged_settings(config))
+    roles = roles_of(judge, scoring_kinds(request))
+    identity = (roles[0].judge if len(roles) == 1 else judge).identity
     return JudgeName(backend=identity.backend, model=identity.model, revision=identity.revision)
 
 
@@ -121,15 +126,13 @@ def _find_calibrations(config: RunConfig, requests: Sequence[MetricRequest], mod
     by_metric = {key: by_identity[identity] for key, identity in identities.items() if identity in by_identity}
     if is_file and not by_metric:
         raise ConfigError(_wrong_file(known[0], config, requests, models))
-    names = {request.metric.name for request in requests if request.key not in by_metric}
-    others = [calibration for calibration in known if calibration.name in names]
-    return MatchingCalibrations(
-        by_metric, tuple(dict.fromkeys(_sentences(others, judge_name(config, models)))) if others else ()
-    )
+    lacking = {request.metric.name: request for request in requests if request.key not in by_metric}
+    others = [(each, judge_name(config, models, lacking[each.name])) for each in known if each.name in lacking]
+    return MatchingCalibrations(by_metric, tuple(dict.fromkeys(_sentences(others))))
 
 
-def _sentences(others: Sequence[Calibration], judge: JudgeName) -> Iterator[str]:
-    for calibration in others:
+def _sentences(others: Iterable[tuple[Calibration, JudgeName]]) -> Iterator[str]:
+    for calibration, judge in others:
         if (why := calibration_files.describe_mismatch(calibration, judge)) is not None:
             day = calibration_files.format_day(calibration.created)
             yield f"the calibration of {calibration.metric} of {day} does not hold here: it is {why}"
@@ -138,9 +141,10 @@ def _sentences(others: Sequence[Calibration], judge: JudgeName) -> Iterator[str]
 def _wrong_file(
     calibration: Calibration, config: RunConfig, requests: Sequence[MetricRequest], models: RunModels
 ) -> str:
-    if calibration.name not in {request.metric.name for request in requests}:
+    request = next((each for each in requests if each.metric.name == calibration.name), None)
+    if request is None:
         return f"the calibration {config.calibration} is for {calibration.metric}, which this run does not compute"
-    judge = judge_name(config, models)
+    judge = judge_name(config, models, request)
     why = calibration_files.describe_mismatch(calibration, judge) or f"of the judge {calibration.judge}, not {judge}"
     return (
         f"the calibration {config.calibration} does not hold for this run: it is {why}. "
@@ -158,7 +162,8 @@ def _select_maps(config: RunConfig, calibrations: MatchingCalibrations, models: 
         )
     maps = {key: each.map for key, each in calibrations.by_metric.items() if each.map is not None}
     if not maps:
-        judge = judge_name(config, models)
+        identity = models.open_judges(judged_settings(config)).identity
+        judge = JudgeName(backend=identity.backend, model=identity.model, revision=identity.revision)
         notes = "".join(f"; {note}" for note in calibrations.not_covered)
         raise ConfigError(
             f"no calibration with a map is saved for the judge {judge} and these metrics{notes}. "

@@ -12,11 +12,12 @@ from flows.execution.plan import Plan
 from flows.execution.run_checks import run_checks
 from flows.execution.stage_settings import metrics_of, stage_settings
 from metric_core.errors import ConfigError, RunFolderError, SourceError
+from metric_core.judge_questions import KindGroup
 from metric_core.metric import MetricRequest
 from metric_core.stages import Stage, closure
 from tasks.options.cost_options import Budget, parse_budget
 from tasks.options.database_address import normalize_address
-from tasks.options.judge_options import JudgeSettings
+from tasks.options.judge_options import GroupJudge, JudgeSettings
 from tasks.options.metric_options import MetricChoices
 from tasks.options.model_words import parse_model
 from tasks.options.option import implementation_fields
@@ -48,8 +49,11 @@ class RerunRequest(Settings):
     stage: Stage | None = Field(None, description="First stage to recompute. Default: all.")
     metrics: MetricChoices = Field(None, description="Other metrics. Default: as in the run.")
     judge: Annotated[JudgeSettings, BeforeValidator(parse_model)] | None = Field(
-        None, description="Another judge. Default: as in the run."
+        None, description="Another judge; the judges of groups of questions stay. Default: as in the run."
     )
+    verdicts: GroupJudge = Field(None, description="Another judge for verdicts. Default: as in the run.")
+    writing: GroupJudge = Field(None, description="Another judge for claims and other texts. Default: as in the run.")
+    ratings: GroupJudge = Field(None, description="Another judge for ratings. Default: as in the run.")
     cache: Annotated[str, AfterValidator(normalize_address)] | None = Field(
         None, description="Another cache. Default: as in the run."
     )
@@ -162,7 +166,7 @@ def prepare(request: RerunRequest) -> Rerun:
             "out": request.out,
             "baseline": None,
             "metrics": request.metrics or old.metrics,
-            "judge": request.judge or old.judge,
+            "judge": _judge_of(request, old),
             "cache": request.cache or old.cache,
             "tables": request.tables or old.tables,
             "on_bad_row": request.on_bad_row or old.on_bad_row,
@@ -219,6 +223,14 @@ def parse_request(model: str | None = None, **options: Any) -> RerunRequest:
     except ValidationError as error:
         problems = "; ".join(f"{problem['loc'][0]}: {problem['msg']}" for problem in error.errors(include_url=False))
         raise ConfigError(f"the rerun cannot be planned: {problems}") from error
+
+
+def _judge_of(request: RerunRequest, old: RunConfig) -> JudgeSettings:
+    """Return the judge of a rerun, with the judges of groups of questions that the request does not replace."""
+    judge = request.judge or old.judge
+    given = {group: each for group in KindGroup if (each := getattr(request, group)) is not None}
+    by_group = {**old.judge.by_group, **judge.by_group, **given}
+    return judge.model_copy(update={str(group): each for group, each in by_group.items()})
 
 
 def _config_of(earlier: FinishedRun) -> RunConfig:

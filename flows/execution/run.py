@@ -1,19 +1,20 @@
 """Open a run: its folder, its judge, its manifest and its task runner, for a block."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from prefect.runtime import flow_run
 
-from flows.config.run_config import RunConfig, tables_root, with_launched_judge
+from flows.config.run_config import RunConfig, launches, tables_root, with_launched_judges
 from flows.execution.artifacts import show_progress
 from flows.execution.plan import Plan
 from flows.execution.run_record import build_manifest, choose_folder, planned_kinds, record_run
 from flows.execution.run_subject import RunSubject
 from flows.execution.runners import start_runner
 from flows.execution.spending import meter_run
+from metric_core.judge_questions import KindGroup
 from tasks.history.run_entry import evaluation_name
 from tasks.launcher import launch_for_scope
 from tasks.models.caches import open_cache
@@ -91,20 +92,26 @@ def open_run(
 
 @contextmanager
 def running_judge(config: RunConfig, *, needed: bool = True) -> Iterator[RunConfig]:
-    """Yield the configuration with a running judge, which is launched for the block if the configuration says so.
+    """Yield the configuration with running judges; those that it says to launch are launched for the block.
 
-    Answers that could not be cached at once are cached at the end of the block if possible.
+    Several are launched one after the other, because each measures the free memory of the GPU when it starts. Answers
+    that could not be cached at once are cached at the end of the block if possible.
 
     Args:
         config: Configuration of the run.
         needed: False if no stage of the run asks a judge; none is launched then.
     """
-    create_limits((config.judge, *config.panel), update=False)
+    create_limits(config.judges, update=False)
     try:
-        if config.judge.launch is None or not needed:
-            yield config
-            return
-        with launch_for_scope(config.judge.launch, assay_home()) as running:
-            yield with_launched_judge(config, running.url)
+        with ExitStack() as launched:
+            urls: dict[KindGroup | None, str] = {}
+            by_digest: dict[str, str] = {}
+            for group, settings in launches(config).items() if needed else ():
+                digest = settings.digest()
+                if digest not in by_digest:
+                    scope = launch_for_scope(settings, assay_home(), role=group or "")
+                    by_digest[digest] = launched.enter_context(scope).url
+                urls[group] = by_digest[digest]
+            yield with_launched_judges(config, urls) if urls else config
     finally:
         open_cache(config.cache).flush()

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from flows.config.run_config import RunConfig
+from flows.config.run_config import RunConfig, launches
 from flows.execution.anchor_plan import check_anchor
 from flows.execution.plan import Plan, plan_run
 from metric_core.errors import BadRowsError, ConfigError, MissingDependencyError, RunFolderError
@@ -82,7 +82,7 @@ def run_checks(config: RunConfig, plan: Plan | None = None) -> Iterator[RunCheck
         yield RunCheck("calibration", lambda: _check_calibration(config, plan), "correct `calibration`")
     if references := find_references(config, without=("deploy",)):
         yield RunCheck("secrets", lambda: check_references(references), "set the variable before the run")
-    if config.judge.launch is not None:
+    if launches(config):
         yield RunCheck("judge program", lambda: _check_program(config), "correct [judge.launch]")
     if config.runner.engine in _CLUSTER_PACKAGES:
         yield RunCheck("runner", lambda: _check_runner(config.runner.engine), "install the extra, or correct `runner`")
@@ -154,9 +154,8 @@ def _check_calibration(config: RunConfig, plan: Plan | None) -> str:
 
 
 def _check_program(config: RunConfig) -> str:
-    if config.judge.launch is None:
-        return "no judge is launched"
-    return build_command(config.judge.launch, 0, os.environ, "check").words[0]
+    programs = (build_command(settings, 0, os.environ, "check").words[0] for settings in launches(config).values())
+    return ", ".join(dict.fromkeys(programs))
 
 
 def _check_runner(engine: str) -> str:

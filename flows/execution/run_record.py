@@ -27,7 +27,8 @@ from metric_core.judge_questions import Kind
 from metric_core.prompts.prompt_set import load_prompts
 from metric_core.stages import Stage
 from tasks.judges.panel import PanelJudge
-from tasks.judges.protocol import NO_JUDGE
+from tasks.judges.protocol import NO_JUDGE, Judge
+from tasks.judges.routed_judge import JudgeRole, members_of, roles_of, settings_for
 from tasks.models.run_models import RunModels
 from tasks.runs.run_folder import FORMAT, MANIFEST, RUNS, RunFolder
 from tasks.sources.location import HUB
@@ -106,7 +107,7 @@ def build_manifest(config: RunConfig, plan: Plan, models: RunModels) -> dict[str
     planned = planned_kinds(plan)
     judge = selected.judge() if planned else None
     kinds = [kind for kind in planned if judge is not None and judge.can_answer(kind)]
-    members = judge.members if isinstance(judge, PanelJudge) else (judge,)
+    members = () if judge is None else members_of(judge)
     embedder = selected.embedder() if _embeds(config, plan) else None
     recognized = [getattr(model, "recognized", None) for model in members]
     identities: dict[str, Any] = {
@@ -123,13 +124,14 @@ def build_manifest(config: RunConfig, plan: Plan, models: RunModels) -> dict[str
         "source": config.source,
         "config": settings_for_manifest(config),
         **{name: identity and _fields(identity) for name, identity in identities.items()},
-        "judge_features": _fields(features) if (features := getattr(members[0], "features", None)) else None,
+        "judges": [] if judge is None else [_role_entry(role) for role in roles_of(judge, kinds)],
+        "judge_features": _features(members[0]) if members else None,
         "server_warnings": [warning for model in (*members, embedder) for warning in getattr(model, "warnings", ())],
         "foreign_answers": [model.foreign for model in recognized if model is not None and model.foreign is not None],
         "judge_fingerprints": {kind: judge.fingerprint(kind) for kind in kinds} if judge is not None else {},
-        "prompts": _prompts(config, planned),
+        "prompts": {} if judge is None else _prompts(config, judge, planned),
         "unanswerable": {} if judge is None else find_unanswerable(plan.requests, judge),
-        "panel": [_fields(member.identity) for member in members if member is not None] if len(members) > 1 else [],
+        "panel": _panel(judge),
         "stage_versions": {stage: STAGES[stage].version for stage in plan.sharded_stages},
         "calibration": calibration_entry(config, plan, models) if planned else {"metrics": {}, "not_covered": []},
         "left_out": {metric: list(columns) for metric, columns in plan.left_out.items()},
@@ -137,15 +139,36 @@ def build_manifest(config: RunConfig, plan: Plan, models: RunModels) -> dict[str
     }
 
 
-def _prompts(config: RunConfig, kinds: Sequence[Kind]) -> dict[str, str]:
-    """Return a digest of the prompts per kind of question, over all judges on a server; empty if there is none."""
-    servers = [judge.server for judge in (config.judge, *config.panel) if judge.server is not None]
-    prompts = [load_prompts(server.prompt_source) for server in servers]
+def _role_entry(role: JudgeRole) -> dict[str, Any]:
+    """Return the entry of run.json on a judge and the questions that it answers."""
     return {
-        str(kind): hashlib.sha256(json.dumps([each.digest(kind) for each in prompts]).encode()).hexdigest()
-        for kind in kinds
-        if prompts
+        "name": role.name,
+        "groups": [str(group) for group in role.groups],
+        "kinds": [str(kind) for kind in role.kinds],
+        **_fields(role.judge.identity),
+        "features": _features(members_of(role.judge)[0]),
+        "panel": _panel(role.judge),
     }
+
+
+def _panel(judge: Judge | None) -> list[dict[str, Any]]:
+    return [_fields(member.identity) for member in judge.members] if isinstance(judge, PanelJudge) else []
+
+
+def _features(judge: Judge) -> dict[str, Any] | None:
+    features = getattr(judge, "features", None)
+    return _fields(features) if features else None
+
+
+def _prompts(config: RunConfig, judge: Judge, kinds: Sequence[Kind]) -> dict[str, str]:
+    """Return a digest of the prompts per kind of question, over all judges on a server that are asked it."""
+    digests = {}
+    for kind in kinds:
+        servers = [each.server for each in settings_for(config, judge, kind) if each.server is not None]
+        prompts = [load_prompts(server.prompt_source).digest(kind) for server in servers]
+        if prompts:
+            digests[str(kind)] = hashlib.sha256(json.dumps(prompts).encode()).hexdigest()
+    return digests
 
 
 def planned_kinds(plan: Plan) -> list[Kind]:
@@ -157,7 +180,7 @@ def planned_kinds(plan: Plan) -> list[Kind]:
 
 def _embeds(config: RunConfig, plan: Plan) -> bool:
     """Return whether a run compares vectors, or has a judge that does."""
-    judges = (config.judge, *config.panel) if planned_kinds(plan) else ()
+    judges = config.judges if planned_kinds(plan) else ()
     return Stage.SIMILARITY in plan.sharded_stages or any(judge.backend == "builtin" for judge in judges)
 
 

@@ -10,23 +10,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from metric_core import columns as c
+from metric_core.judge_questions import KindGroup
 from tasks.comparison.run_pair import RunPair
 from tasks.judges.protocol import NO_JUDGE
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.option import scoring_options
 from tasks.runs.finished_run import FinishedRun
+from tasks.runs.judge_roles import IDENTITY, groups_of, judge_roles, judges_by_kind
 
 YARDSTICK_COLUMNS = (c.USER_INPUT, c.REFERENCE, c.REFERENCE_CONTEXTS, c.REFERENCE_CONTEXT_IDS, c.RUBRICS)
 """Columns that define the test, as opposed to what the system under test returned."""
 
 _MODELS = {
-    "judge": ("backend", "model", "revision"),
     "embedder": ("backend", "model", "revision", "dimensions"),
     "language": None,
     "recognizer": None,
 }
-_COMPARED = tuple(scoring_options(EvaluationOptions) - {*_MODELS, "verdict", "metrics"})
+_COMPARED = tuple(scoring_options(EvaluationOptions) - {*_MODELS, "judge", "verdict", "metrics"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +132,10 @@ def find_measurement_changes(a: FinishedRun, b: FinishedRun) -> tuple[str, ...]:
 
 def _compare_settings(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDifference]:
     before, after = a.manifest, b.manifest
+    if _was_used(before, "judge") and _was_used(after, "judge"):
+        yield from _compare_judges(before, after)
     for model, fields in _MODELS.items():
-        if model in ("judge", "embedder") and not (_was_used(before, model) and _was_used(after, model)):
+        if model == "embedder" and not (_was_used(before, model) and _was_used(after, model)):
             continue  # no metric of both runs depends on it
         yield from _differing_fields(model, _select(before.get(model), fields), _select(after.get(model), fields), True)
     if _was_used(before, "judge") and _was_used(after, "judge"):
@@ -143,6 +146,26 @@ def _compare_settings(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDiffere
     yield from _differing_fields("calibration applied to", _applied_settings(before), _applied_settings(after), True)
     yield from _differing_fields("", _select(old, _COMPARED), _select(new, _COMPARED), False)
     yield from _differing_fields("version of", before.get("versions") or {}, after.get("versions") or {}, False)
+
+
+def _compare_judges(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[SettingDifference]:
+    """Yield differences between the judges that answered the same kinds of questions."""
+    for prefix, old, new in _judge_pairs(before, after):
+        yield from _differing_fields(prefix, old, new, True)
+
+
+def _judge_pairs(
+    before: Mapping[str, Any], after: Mapping[str, Any]
+) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
+    """Yield each pair of judges that answered the same questions, named by the groups unless it is alone."""
+    old, new = judges_by_kind(before), judges_by_kind(after)
+    pairs: dict[str, tuple[list[str], dict[str, Any], dict[str, Any]]] = {}
+    for kind in old.keys() & new.keys():
+        pairs.setdefault(repr((old[kind], new[kind])), ([], old[kind], new[kind]))[0].append(kind)
+    if not pairs:
+        yield "judge", _select(before.get("judge"), IDENTITY), _select(after.get("judge"), IDENTITY)
+    for kinds, one, other in pairs.values():
+        yield "judge" if len(pairs) == 1 else f"judge of {' and '.join(groups_of(kinds))}", one, other
 
 
 def _was_used(manifest: Mapping[str, Any], model: str) -> bool:
@@ -163,8 +186,12 @@ def _compare_request_modes(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDi
     old, new = before.get("judge_fingerprints") or {}, after.get("judge_fingerprints") or {}
     both = old.keys() & new.keys()
     kinds = sorted(kind for kind in both if old[kind] != new[kind])
-    settings = list(_differing_fields("judge", _server_settings(a), _server_settings(b), bool(kinds) or not both))
-    same_judge = _select(before.get("judge"), _MODELS["judge"]) == _select(after.get("judge"), _MODELS["judge"])
+    settings = [
+        setting
+        for prefix, one, other in _server_settings(a, b)
+        for setting in _differing_fields(prefix, one, other, bool(kinds) or not both)
+    ]
+    same_judge = all(one == other for _, one, other in _judge_pairs(before, after))
     if kinds and same_judge and not settings:
         yield from _name_request_difference(before, after, kinds, "all questions" if len(kinds) == len(both) else "")
     yield from settings
@@ -182,9 +209,8 @@ def _name_request_difference(
         summary: Text in place of the kinds; empty to name them.
     """
     affected = summary or ", ".join(kinds)
-    models = [{"": _short_digest(manifest["judge"].get("served"))} for manifest in (before, after)]
-    served = _differing_fields("model behind the judge's name", models[0], models[1], True)
-    named = list(served)
+    behind = [_served(manifest) for manifest in (before, after)]
+    named = list(_differing_fields("model behind the judge's name", behind[0], behind[1], True))
     old, new = before.get("prompts") or {}, after.get("prompts") or {}
     prompts = [kind for kind in kinds if old.get(kind) != new.get(kind)] if old and new else []
     if prompts:
@@ -193,14 +219,22 @@ def _name_request_difference(
     yield from named or [SettingDifference("how the judge is asked", f"one way ({affected})", "another way", True)]
 
 
-def _short_digest(digest: Any) -> str | None:
-    return str(digest)[:8] if digest else None
+def _served(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the beginning of the digest of the model behind the name of each judge."""
+    found = {role["name"]: role.get("served") for role in judge_roles(manifest)}
+    shown = {name: str(digest)[:8] for name, digest in found.items() if digest}
+    return {"" if len(found) == 1 else name: digest for name, digest in shown.items()}
 
 
-def _server_settings(run: FinishedRun) -> dict[str, Any]:
-    """Return the settings of a judge server that can change its answers."""
-    judge = run.config.get("judge") or {}
-    return _select(judge.get("server"), tuple(scoring_options(ServerJudgeOptions)))
+def _server_settings(a: FinishedRun, b: FinishedRun) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
+    """Yield the settings of the judge servers of both runs that can change answers, with the name of the judge."""
+    fields = tuple(scoring_options(ServerJudgeOptions))
+    old, new = a.config.get("judge") or {}, b.config.get("judge") or {}
+    yield "judge", _select(old.get("server"), fields), _select(new.get("server"), fields)
+    for group in KindGroup:
+        one, other = old.get(group), new.get(group)
+        if one and other:
+            yield f"judge of {group}", _select(one.get("server"), fields), _select(other.get("server"), fields)
 
 
 def _compare_metrics(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[SettingDifference]:

@@ -7,7 +7,6 @@ its claims, so that there is something to judge, and a failure for any other que
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TypeVar
@@ -36,7 +35,7 @@ from tasks.judges.protocol import (
     notify_all,
 )
 from tasks.languages.scripts import SENTENCE_ENDS
-from tasks.options.judge_options import JudgeSettings
+from tasks.options.judge_options import SingleJudgeSettings
 
 NOT_ASKED = "not asked"
 """Reason of a stand-in that fails."""
@@ -98,15 +97,17 @@ class Ledger:
     """The running total of the questions of one dry run. May be used from several threads."""
 
     offline: bool = False
-    """Whether a judge is known to be unreachable; another attempt would wait for the timeout again."""
-    _tally: Tally = Tally()
+    """Whether a judge is known to be unreachable."""
+    unreachable: set[str] = field(default_factory=set)
+    """Judges that could not be opened; another attempt would wait for the timeout again."""
+    _tallies: dict[str, Tally] = field(default_factory=dict)
     _noted: set[tuple[str, str]] = field(default_factory=set)
     _lock: Lock = field(default_factory=Lock)
 
-    def add(self, tally: Tally) -> None:
-        """Add a tally to the sum."""
+    def add(self, kind: Kind, tally: Tally) -> None:
+        """Add a tally to the sum of a kind of question."""
         with self._lock:
-            self._tally += tally
+            self._tallies[str(kind)] = self._tallies.get(str(kind), Tally()) + tally
 
     def is_new(self, fingerprint: str, digest: str) -> bool:
         """Note a question and return whether it is new; a later shard finds the cached answer of an earlier one."""
@@ -116,11 +117,11 @@ class Ledger:
             self._noted.add(note)
             return is_new
 
-    def take(self) -> Tally:
-        """Return the tally since the last call, and start again from zero."""
+    def take(self) -> dict[str, Tally]:
+        """Return the tallies since the last call by kind of question, and start again from zero."""
         with self._lock:
-            tally, self._tally = self._tally, Tally()
-            return tally
+            tallies, self._tallies = self._tallies, {}
+            return tallies
 
 
 class CountingJudge:
@@ -132,22 +133,26 @@ class CountingJudge:
         open_judge: Function that opens that judge, which probes its server and asks nothing.
     """
 
-    def __init__(self, ledger: Ledger, settings: JudgeSettings, open_judge: Callable[[], CachedJudge]) -> None:
+    def __init__(self, ledger: Ledger, settings: SingleJudgeSettings, open_judge: Callable[[], CachedJudge]) -> None:
         self._ledger = ledger
         self._name = settings.model_dump_json()
         self._server = settings.server
         self._prompts = load_prompts(settings.server.prompt_source if settings.server else "en")
+        named = settings.launch.name if settings.launch else settings.server.model if settings.server else None
+        self._model = named or "unknown"
         self._judge: CachedJudge | None = None
-        if settings.launch is None and not ledger.offline:
-            with suppress(AssayError):
+        if settings.launch is None and self._name not in ledger.unreachable:
+            try:
                 self._judge = open_judge()
+            except AssayError:
+                ledger.unreachable.add(self._name)
 
     @property
     def identity(self) -> JudgeIdentity:
         """The identity of the judge that would answer."""
         if self._judge is not None:
             return self._judge.identity
-        return JudgeIdentity("server", "unknown", "unknown", "The judge could not be reached.", language_model=True)
+        return JudgeIdentity("server", self._model, "unknown", "The judge could not be reached.", language_model=True)
 
     def can_answer(self, kind: Kind) -> bool:
         """Return whether the judge can answer questions of this kind; an unreachable one is assumed to."""
@@ -180,7 +185,7 @@ class CountingJudge:
         on_answer: Callable[[int, A], None] | None,
     ) -> list[A]:
         for question, answer in zip(questions, known, strict=True):
-            self._ledger.add(self._count_missing(question) if answer is None else Tally(1, 1))
+            self._ledger.add(question.kind, self._count_missing(question) if answer is None else Tally(1, 1))
         answers = [
             stand_in(question) if answer is None else answer for question, answer in zip(questions, known, strict=True)
         ]

@@ -1,12 +1,13 @@
 """Open the models of a dry run: judges that count in place of judges that answer."""
 
+from collections.abc import Sequence
 from functools import partial
 
 from tasks.dry_run.counting_judge import CountingJudge, Ledger
 from tasks.judges.panel import PanelJudge
 from tasks.judges.protocol import Judge
 from tasks.models.run_models import RunModels
-from tasks.options.judge_options import JudgeSettings
+from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.judged_settings import JudgedSettings
 
 
@@ -23,11 +24,10 @@ class DryRunModels(RunModels):
         self._ledger = ledger
         self._models = models
 
-    def open_judges(self, settings: JudgedSettings) -> Judge:
-        """Return the counting judge of a stage; a panel may repeat judges, because unreachable ones look alike."""
-        lead, *others = [self.open_judge(member, settings) for member in (settings.judge, *settings.panel)]
-        return PanelJudge([lead, *others]) if others else lead
+    def _panel(self, members: Sequence[Judge]) -> PanelJudge:
+        """Return a panel, which may repeat judges, because unreachable ones look alike."""
+        return PanelJudge(members)
 
-    def open_judge(self, judge: JudgeSettings, settings: JudgedSettings) -> Judge:
+    def open_judge(self, judge: SingleJudgeSettings, settings: JudgedSettings) -> Judge:
         """Return a judge that counts in place of one that answers."""
         return CountingJudge(self._ledger, judge, partial(self._models.open_cached_judge, judge, settings))

@@ -7,9 +7,9 @@ from typing import Any
 
 from tasks.runs.outcome import Outcome
 
-SYSTEM, INDEX, DATA, JUDGE, SERVED, PROMPTS, ASKED, EMBEDDER, ANSWERS, SOFTWARE = (
-    *("system", "index", "data", "judge", "judge_server", "prompts", "judge_settings", "embedder", "answers"),
-    "rag_assay",
+SYSTEM, INDEX, DATA, JUDGE, JUDGES, SERVED, PROMPTS, ASKED, EMBEDDER, ANSWERS, SOFTWARE = (
+    *("system", "index", "data", "judge", "judges", "judge_server", "prompts", "judge_settings", "embedder"),
+    *("answers", "rag_assay"),
 )
 """Keys of the versions of a run; see `RecordedRun`."""
 
@@ -90,7 +90,7 @@ class RecordedRun:
         bad_rows: Number of rows that were left out because they are bad.
         versions: Versions of what takes part, as text, by SYSTEM, INDEX and so on; unknown ones are absent. PROMPTS
             and ASKED are mappings from the kind of a judge question to a digest: of the prompt, and of everything that
-            determines the answers.
+            determines the answers. JUDGES is a mapping from the group of questions to its judge.
         cost: Cost of the run.
         failures: Sentences on metrics of which too many cells failed.
         metrics: Metrics over all rows, then over slices.
@@ -173,6 +173,8 @@ def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Version
         before, after = old.get(what), new.get(what)
         if not before or not after:
             continue
+        if what == JUDGE and old.get(JUDGES) and new.get(JUDGES):
+            before, after = _changed_judges(old[JUDGES], new[JUDGES])
         if isinstance(before, Mapping) and isinstance(after, Mapping):
             kinds = sorted(kind for kind in before.keys() & after.keys() if before[kind] != after[kind])
             # Another model or other prompts are other settings too: they are told once.
@@ -182,3 +184,19 @@ def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Version
         elif before != after and not (what == SERVED and JUDGE in told):
             told.add(what)
             yield VersionChange(what, str(before), str(after))
+
+
+def _changed_judges(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[str, str]:
+    """Return the judges of the groups of questions whose judge changed; groups are named unless all changed alike.
+
+    >>> _changed_judges({"verdicts": "a", "writing": "b"}, {"verdicts": "c", "writing": "b"})
+    ('a (verdicts)', 'c (verdicts)')
+    >>> _changed_judges({"verdicts": "a", "writing": "a"}, {"verdicts": "b", "ratings": "b"})
+    ('a', 'b')
+    """
+    both = [group for group in old if group in new]
+    changed = [group for group in both if old[group] != new[group]]
+    if changed == both and len({(old[group], new[group]) for group in changed}) == 1:
+        return old[changed[0]], new[changed[0]]
+    before, after = (", ".join(f"{judges[group]} ({group})" for group in changed) for judges in (old, new))
+    return before, after

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -18,6 +18,7 @@ from tasks.history import recorded_run as keys
 from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost
 from tasks.model_clients.revisions import NO_REVISION
 from tasks.runs.file_checks import MANIFEST_SCHEMA, check_json
+from tasks.runs.judge_roles import judge_roles
 from tasks.runs.outcome import Outcome, read_outcome
 from tasks.runs.run_folder import FORMAT, MANIFEST, STAGES, SUMMARY, RunFolder
 
@@ -116,10 +117,12 @@ def _versions(
 ) -> Iterator[tuple[str, Any]]:
     yield keys.SYSTEM, config.get("system_version")
     yield keys.INDEX, " ".join(filter(None, (deployment.get("index"), deployment.get("version"))))
-    judge = manifest.get("judge") or {}
+    judge, roles = manifest.get("judge") or {}, judge_roles(manifest)
     if judge.get("backend") != "none":
         yield keys.JUDGE, _identity(judge)
-        yield keys.SERVED, str(judge.get("served") or "")[:_DIGITS]
+        yield keys.JUDGES, _judges(roles)
+        served = dict.fromkeys(str(each.get("served") or "")[:_DIGITS] for each in roles or [judge])
+        yield keys.SERVED, " ".join(filter(None, served))
     for key, entry in ((keys.PROMPTS, "prompts"), (keys.ASKED, "judge_fingerprints")):
         yield key, {kind: str(digest)[:_DIGITS] for kind, digest in (manifest.get(entry) or {}).items()}
     yield keys.EMBEDDER, _identity(manifest.get("embedder") or {})
@@ -128,6 +131,15 @@ def _versions(
         digests = "".join(manifest["stages"].get(Stage.SAMPLES, {}).get("digests") or ())
         yield keys.ANSWERS, digests and hashlib.sha256(digests.encode()).hexdigest()[:_DIGITS]
     yield keys.SOFTWARE, (manifest.get("versions") or {}).get("rag-assay")
+
+
+def _judges(roles: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the judges of each group of questions as text."""
+    groups: dict[str, list[str]] = {}
+    for role in roles:
+        for group in role["groups"]:
+            groups.setdefault(group, []).append(_identity(role))
+    return {group: " and ".join(names) for group, names in groups.items()}
 
 
 def _identity(model: Mapping[str, Any]) -> str:

@@ -9,7 +9,8 @@ from metric_core import reasons
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind, question_digest
 from metric_core.records import AnswerStatus
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, Judge
-from tasks.runtime.usage import CutOff, StageUsage, Usage
+from tasks.judges.routed_judge import judge_for
+from tasks.runtime.usage import CutOff, KindUsage, StageUsage, Usage
 
 BATCH = 4096
 """Questions per call of the judge: enough to share work among them, few enough to render at once."""
@@ -35,6 +36,7 @@ class JudgeBatcher:
         self._stored = 0
         self._usage = Usage()
         self._failed: Counter[str] = Counter()
+        self._kinds: dict[str, KindUsage] = {}
         self._cut_off = CutOff()
         self._warnings: dict[str, None] = {}
 
@@ -51,6 +53,7 @@ class JudgeBatcher:
             failed=dict(self._failed),
             cut_off=self._cut_off,
             warnings=tuple(self._warnings),
+            kinds=dict(self._kinds),
         )
 
     def choose(self, questions: Sequence[ChoiceQuestion]) -> list[ChoiceAnswer]:
@@ -63,7 +66,8 @@ class JudgeBatcher:
 
     def _unable(self, kind: Kind) -> str:
         """Return the reason why the judge cannot answer questions of a kind."""
-        return reasons.cannot_answer(kind) if self._judge.identity.language_model else reasons.NEEDS_LANGUAGE_MODEL
+        asked = judge_for(self._judge, kind)
+        return reasons.cannot_answer(kind) if asked.identity.language_model else reasons.NEEDS_LANGUAGE_MODEL
 
     def _ask(
         self,
@@ -85,8 +89,26 @@ class JudgeBatcher:
             for digest, answer in zip(batch, batch_answers, strict=True):
                 answers[digest] = answer
                 self._count(answer)
+            self._count_kinds([str(distinct[digest].kind) for digest in batch], batch_answers)
             counter.complete(len(batch))
         return [answers[digest] for digest in digests]
+
+    def _count_kinds(self, kinds: Sequence[str], answers: Sequence[ChoiceAnswer | GenerateAnswer]) -> None:
+        """Count the cost of the answers of a batch by kind of question."""
+        by_kind: dict[str, list[ChoiceAnswer | GenerateAnswer]] = {}
+        for kind, answer in zip(kinds, answers, strict=True):
+            by_kind.setdefault(kind, []).append(answer)
+        for kind, answered in by_kind.items():
+            cost = sum((answer.usage for answer in answered if not answer.stored), Usage())
+            self._kinds[kind] = self._kinds.get(kind, KindUsage()) + KindUsage(
+                questions=len(answered),
+                stored=sum(answer.stored for answer in answered),
+                requests=cost.requests,
+                prompt_tokens=cost.prompt_tokens,
+                cached_tokens=cost.cached_tokens,
+                output_tokens=cost.output_tokens,
+                failed=sum(answer.status is AnswerStatus.FAILED for answer in answered),
+            )
 
     def _count(self, answer: ChoiceAnswer | GenerateAnswer) -> None:
         self._questions += 1

@@ -61,7 +61,7 @@ class PanelJudge:
         if len(members) < 2:
             raise ValueError(f"a panel needs at least two judges, got {len(members)}")
         self.members = tuple(members)
-        self.names = _member_names([member.identity for member in members])
+        self.names = name_judges([member.identity for member in members])
         """The unique names of the members."""
 
     @property
@@ -270,8 +270,8 @@ def _usage(parts: Sequence[Usage]) -> Usage:
     return replace(sum(parts, Usage()), seconds=max((usage.seconds for usage in parts), default=0.0))
 
 
-def _member_names(identities: Sequence[JudgeIdentity]) -> tuple[str, ...]:
-    """Return a short name per member, numbered where several would be equal."""
+def name_judges(identities: Sequence[JudgeIdentity]) -> tuple[str, ...]:
+    """Return a short name per judge, numbered where several would be equal."""
     short = [identity.model if identity.language_model else identity.backend for identity in identities]
     return tuple(
         name if short.count(name) == 1 else f"{name} ({short[: position + 1].count(name)})"

@@ -36,6 +36,12 @@ class JudgeIdentity:
 NO_JUDGE = JudgeIdentity("none", "none", "", "No metric of this run asks a judge.", language_model=False)
 """The identity that a run records if it needs no judge; the configured one is neither started nor asked."""
 
+ROUTED = "routed"
+"""Backend in the identity of several judges that answer groups of questions."""
+
+SENTENCES = "sentences"
+"""Backend in the identity of the stand-in for a judge that writes claims."""
+
 
 @dataclass(frozen=True, slots=True)
 class PanelVote:

@@ -16,9 +16,14 @@ class JudgeFolder(ProcessFolder):
     name = "judge"
 
     @classmethod
-    def from_home(cls, home: Path) -> "JudgeFolder":
-        """Return the folder in a home."""
-        return cls(home.expanduser().absolute() / "judge")
+    def from_home(cls, home: Path, role: str = "") -> "JudgeFolder":
+        """Return the folder in a home.
+
+        Args:
+            home: Folder of caches and stores.
+            role: Group of questions that a run launches it for; empty for the judge of the home.
+        """
+        return cls(home.expanduser().absolute() / (f"judge-{role}" if role else "judge"))
 
 
 @dataclass(frozen=True, slots=True)

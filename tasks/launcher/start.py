@@ -85,13 +85,14 @@ def launch_judge(
     return launched.running
 
 
-def start_judge(settings: LaunchSettings, home: Path, owner: int | None = None) -> LaunchedJudge:
+def start_judge(settings: LaunchSettings, home: Path, owner: int | None = None, role: str = "") -> LaunchedJudge:
     """Launch a judge without waiting for it, unless one with the same settings is running.
 
     Args:
         settings: Launch settings.
         home: Folder of caches and stores.
         owner: Id of this process if the judge must end with it; None otherwise.
+        role: Group of questions that it is launched for; it then runs beside the judge of the home.
 
     Raises:
         JudgeError: A judge with other settings or of another run is running in this home.
@@ -99,7 +100,7 @@ def start_judge(settings: LaunchSettings, home: Path, owner: int | None = None) 
     """
     if os.name != "posix":
         raise JudgeError("a judge can be launched on Linux and macOS only; here, launch vLLM in WSL and give its URL")
-    folder = JudgeFolder.from_home(home)
+    folder = JudgeFolder.from_home(home, role)
     folder.create()
     with FileLock(folder.lock):
         record = read_judge_record(folder)

@@ -1,9 +1,9 @@
 """Open the models of a run: the only place that turns settings into judges, embedders and recognizers."""
 
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +12,9 @@ from tasks.embedders.protocol import CrossEncoder, Embedder
 from tasks.judges.builtin import BuiltinJudge
 from tasks.judges.panel import PanelJudge
 from tasks.judges.protocol import Judge
+from tasks.judges.routed_judge import RoutedJudge, needs_sentences
 from tasks.judges.scripted import ScriptedJudge
+from tasks.judges.sentence_claims import SentenceClaims
 from tasks.model_clients.served_model import Recognize
 from tasks.models.caches import open_cache
 from tasks.models.custom_models import CustomJudge, CustomRecognizer
@@ -20,7 +22,7 @@ from tasks.models.local_models import load_cross_encoder, load_embedder, load_pi
 from tasks.models.protocol import Models
 from tasks.models.server_models import connect_embedder, connect_judge
 from tasks.options.embedder_options import EmbedderSettings
-from tasks.options.judge_options import JudgeSettings
+from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.language_options import LanguageSettings
 from tasks.options.narrow import narrow
@@ -58,19 +60,38 @@ class RunModels:
         return _SelectedModels(self, narrow(settings, JudgedSettings))
 
     def open_judges(self, settings: JudgedSettings) -> Judge:
-        """Return the judge of a stage; with a panel, all its judges as one.
+        """Return the judge of a stage; with a panel, or judges of groups of questions, all its judges as one.
 
         Raises:
-            AssayError: A judge cannot be opened, or two judges of the panel are the same.
+            AssayError: A judge cannot be opened, or two judges of a panel are the same.
         """
-        lead, *others = [self.open_judge(member, settings) for member in (settings.judge, *settings.panel)]
-        if not others:
-            return lead
-        panel = PanelJudge([lead, *others])
+        opened: dict[SingleJudgeSettings, Judge] = {}
+
+        def open_once(judge: SingleJudgeSettings) -> Judge:
+            alone = narrow(judge, SingleJudgeSettings)
+            if alone not in opened:
+                opened[alone] = self.open_judge(alone, settings)
+            return opened[alone]
+
+        def open_panel(lead: SingleJudgeSettings, others: Sequence[SingleJudgeSettings]) -> Judge:
+            if not others:
+                return open_once(lead)
+            members = [narrow(each, SingleJudgeSettings) for each in (lead, *others)]
+            return self._panel([self.open_judge(member, settings) for member in members])
+
+        default = open_panel(settings.judge, settings.panel)
+        by_group = {group: open_panel(judge, judge.panel) for group, judge in settings.judge.by_group.items()}
+        sentences = None
+        if needs_sentences(default, by_group):
+            sentences = SentenceClaims(partial(load_pipeline, settings.language.pipeline))
+        return RoutedJudge(default, by_group, sentences) if by_group or sentences is not None else default
+
+    def _panel(self, members: Sequence[Judge]) -> PanelJudge:
+        panel = PanelJudge(members)
         panel.reject_duplicates()
         return panel
 
-    def open_judge(self, judge: JudgeSettings, settings: JudgedSettings) -> Judge:
+    def open_judge(self, judge: SingleJudgeSettings, settings: JudgedSettings) -> Judge:
         """Return one judge, which answers repeated questions from the cache.
 
         Args:
@@ -79,13 +100,13 @@ class RunModels:
         """
         return self.open_cached_judge(judge, settings)
 
-    def open_cached_judge(self, judge: JudgeSettings, settings: JudgedSettings) -> "CachedJudge":
+    def open_cached_judge(self, judge: SingleJudgeSettings, settings: JudgedSettings) -> "CachedJudge":
         """Return one judge with its cache; see `open_judge`."""
         from tasks.cache.cached_judge import CachedJudge  # noqa: PLC0415 loads the database driver
 
         if judge.backend == "scripted":  # read each time: a script is short, and may change while the process runs
             return CachedJudge(_read_script(judge), open_cache(settings.cache), refresh=settings.refresh)
-        answering = judge.model_copy(update={"launch": None, "max_concurrent_stages": None})
+        answering = narrow(judge, SingleJudgeSettings, launch=None, max_concurrent_stages=None)
         key = ("judge", answering, settings.embedder, settings.language, settings.cache)
         opened = self._open_once(key, lambda: self._open_judge(answering, settings))
         return CachedJudge(opened, open_cache(settings.cache), refresh=settings.refresh)
@@ -106,7 +127,7 @@ class RunModels:
             embedder = load_embedder(settings)
         return CachedEmbedder(embedder, open_cache(cache))
 
-    def _open_judge(self, judge: JudgeSettings, settings: JudgedSettings) -> Judge:
+    def _open_judge(self, judge: SingleJudgeSettings, settings: JudgedSettings) -> Judge:
         if judge.backend == "builtin":
             embedder = self.open_embedder(settings.embedder, settings.cache)
             return BuiltinJudge(embedder, load_pipeline(settings.language.pipeline))
@@ -184,7 +205,7 @@ def _recognize_in(cache: str | None) -> Recognize:
     return lambda model: recognize_model(open_cache(cache), model)
 
 
-def _read_script(settings: JudgeSettings) -> Judge:
+def _read_script(settings: SingleJudgeSettings) -> Judge:
     if settings.script is None:
         raise ConfigError("judge.backend is 'scripted', but judge.script names no file with answers")
     return ScriptedJudge.from_file(settings.script)

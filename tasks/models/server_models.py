@@ -5,10 +5,10 @@ from tasks.embedders.protocol import Embedder
 from tasks.judges.protocol import Judge
 from tasks.model_clients.served_model import Recognize
 from tasks.options.embedder_options import EmbedderSettings
-from tasks.options.judge_options import JudgeSettings
+from tasks.options.judge_options import SingleJudgeSettings
 
 
-def connect_judge(settings: JudgeSettings, recognize: Recognize) -> Judge:
+def connect_judge(settings: SingleJudgeSettings, recognize: Recognize) -> Judge:
     """Return a judge behind a server, after probing the features of the server.
 
     Args:

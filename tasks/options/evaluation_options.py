@@ -1,5 +1,6 @@
 """Compose the options that say what is evaluated, and by which metrics and models."""
 
+from metric_core.judge_questions import KindGroup
 from tasks.options.cache_options import CacheOptions
 from tasks.options.embedder_options import EmbedderOptions
 from tasks.options.judge_options import JudgeOptions
@@ -23,7 +24,7 @@ class EvaluationOptions(
 
     @property
     def verdict_kind(self) -> VerdictKind:
-        """The value of `verdict`, or the default for the judge.
+        """The value of `verdict`, or the default for the judge that gives the verdicts.
 
         The builtin judge ranks claims better than it decides on them, and a response has few claims, so the share of
         claims above one half is 0 or 1 for most rows and throws its ranking away (`benchmarks/verdict_kinds.py`).
@@ -33,6 +34,6 @@ class EvaluationOptions(
         """
         if self.verdict is not None:
             return self.verdict
-        judges = (self.judge, *self.panel)
+        judges = self.judges_of(KindGroup.VERDICTS)
         is_builtin = all(judge.backend == "builtin" and judge.launch is None for judge in judges)
         return "probability" if is_builtin else "binary"

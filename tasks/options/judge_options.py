@@ -1,9 +1,10 @@
-"""Declare the options of the judge and of its panel."""
+"""Declare the options of the judge, of its panel, and of judges of groups of questions."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from metric_core.judge_questions import KindGroup
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.launch_options import LaunchSettings
 from tasks.options.model_backends import BUILT_IN, JudgeBackend, PluginOptions
@@ -13,8 +14,8 @@ from tasks.options.text_forms import list_from_text, split_commas
 from tasks.plugins.load_object import Group
 
 
-class JudgeSettings(ModelOptions):
-    """A judge: its backend, and the options of that backend."""
+class SingleJudgeSettings(ModelOptions):
+    """A judge alone: its backend, and the options of that backend."""
 
     backend: Annotated[
         JudgeBackend,
@@ -93,12 +94,87 @@ def _parse_models(value: Any) -> Any:
     return [parse_model(model) for model in value] if isinstance(value, list | tuple) else value
 
 
-def _refuse_launched_panel(panel: tuple[JudgeSettings, ...]) -> tuple[JudgeSettings, ...]:
+def _check_panel(panel: tuple[SingleJudgeSettings, ...]) -> tuple[SingleJudgeSettings, ...]:
     if any(member.launch is not None for member in panel):
         raise ValueError(
-            "a run launches its lead judge only; start the others with `assay judge start`, and give their URLs"
+            "a run launches the lead of a panel only; start the others with `assay judge start`, and give their URLs"
         )
+    if any(isinstance(member, JudgeSettings) and member.by_group for member in panel):
+        raise ValueError("a judge of a panel answers all kinds of questions; name judges of groups in [judge] only")
     return panel
+
+
+Panel: TypeAlias = Annotated[
+    tuple[SingleJudgeSettings, ...], BeforeValidator(_parse_models), AfterValidator(_check_panel)
+]
+
+
+class GroupJudgeSettings(SingleJudgeSettings):
+    """The judge of a group of questions; with a panel, its lead."""
+
+    panel: Annotated[
+        Panel,
+        Option(
+            "Further judges of the same questions: the majority decides a label, this judge decides a tie.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=True,
+            examples=[["http://gpu2:8000/v1", "builtin"]],
+        ),
+    ] = ()
+
+
+GroupJudge: TypeAlias = Annotated[GroupJudgeSettings | None, BeforeValidator(parse_model)]
+
+
+class JudgeSettings(SingleJudgeSettings):
+    """The judge of a run, and the judges that answer groups of questions in its place."""
+
+    verdicts: Annotated[
+        GroupJudge,
+        Option(
+            "Another judge for verdicts, such as a model that only verifies. It inherits nothing from [judge], which "
+            "gets the questions that it cannot answer.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=True,
+            cli=Flag(long="--judge-verdicts", metavar="builtin|URL", help="Another judge for verdicts on passages."),
+            examples=["http://gpu2:8000/v1"],
+        ),
+    ] = None
+    writing: Annotated[
+        GroupJudge,
+        Option(
+            "Another judge for claims, regenerated questions and explanations. Where no judge writes, each sentence "
+            "is a claim.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=True,
+            cli=Flag(long="--judge-writing", metavar="builtin|URL", help="Another judge for claims and other texts."),
+            examples=["builtin"],
+        ),
+    ] = None
+    ratings: Annotated[
+        GroupJudge,
+        Option(
+            "Another judge for ratings, criteria, refusals and the questions of plugins.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=True,
+            cli=Flag(long="--judge-ratings", metavar="builtin|URL", help="Another judge for ratings and criteria."),
+            examples=["http://gpu3:8000/v1"],
+        ),
+    ] = None
+
+    @property
+    def by_group(self) -> dict[KindGroup, GroupJudgeSettings]:
+        """The judges of groups of questions.
+
+        >>> JudgeSettings(verdicts="builtin").by_group.keys()
+        dict_keys([<KindGroup.VERDICTS: 'verdicts'>])
+        """
+        named = {group: getattr(self, group) for group in KindGroup}
+        return {group: judge for group, judge in named.items() if judge is not None}
 
 
 class JudgeOptions(OptionGroup):
@@ -121,9 +197,7 @@ class JudgeOptions(OptionGroup):
         ),
     ] = JudgeSettings()
     panel: Annotated[
-        tuple[JudgeSettings, ...],
-        BeforeValidator(_parse_models),
-        AfterValidator(_refuse_launched_panel),
+        Panel,
         Option(
             "Further judges: the majority of judge and panel decides a label, the judge decides a tie.",
             path=False,
@@ -132,3 +206,27 @@ class JudgeOptions(OptionGroup):
             examples=[["http://gpu2:8000/v1", "builtin"]],
         ),
     ] = ()
+
+    @property
+    def judges(self) -> tuple[SingleJudgeSettings, ...]:
+        """All judges that the options name: the judge, its panel, and the judges of groups with theirs.
+
+        >>> [judge.backend for judge in JudgeOptions(judge={"writing": "http://localhost:8000/v1"}).judges]
+        ['builtin', 'server']
+        """
+        named: list[SingleJudgeSettings] = [self.judge, *self.panel]
+        for judge in self.judge.by_group.values():
+            named += [judge, *judge.panel]
+        return tuple(named)
+
+    def judges_of(self, group: KindGroup) -> tuple[SingleJudgeSettings, ...]:
+        """Return the judges that a group of questions goes to first: those named for it, else the judge with its panel.
+
+        Args:
+            group: Group of questions.
+
+        >>> JudgeOptions(judge={"verdicts": "builtin"}).judges_of(KindGroup.VERDICTS)[0].backend
+        'builtin'
+        """
+        judge = self.judge.by_group.get(group)
+        return (self.judge, *self.panel) if judge is None else (judge, *judge.panel)

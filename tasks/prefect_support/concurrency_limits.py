@@ -8,7 +8,7 @@ acquires a slot with a lease before it asks; when a process is killed, its slot 
 import hashlib
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 
@@ -17,7 +17,10 @@ from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
 from prefect.concurrency.sync import concurrency
 from prefect.exceptions import ObjectAlreadyExists
 
-from tasks.options.judge_options import JudgeSettings
+from metric_core.judge_questions import Kind
+from tasks.judges.protocol import Judge
+from tasks.judges.routed_judge import settings_for
+from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.settings import Settings
 from tasks.prefect_support.patience import is_unavailable, wait_for_server
@@ -28,10 +31,10 @@ LEASE_SECONDS = 60.0
 """Seconds for which a killed process holds its slot; the minimum that Prefect accepts."""
 
 
-def limit_name(judge: JudgeSettings) -> str:
+def limit_name(judge: SingleJudgeSettings) -> str:
     """Return the name of a judge's limit.
 
-    >>> limit_name(JudgeSettings.model_validate({"backend": "server", "server": {"urls": ["http://gpu:8000/v1"]}}))
+    >>> limit_name(SingleJudgeSettings.model_validate({"backend": "server", "server": {"urls": ["http://gpu:8000/v1"]}}))
     'assay-judge-server-...'
     """
     server = judge.server
@@ -41,14 +44,14 @@ def limit_name(judge: JudgeSettings) -> str:
     return f"assay-judge-{re.sub(r'[^a-z0-9]+', '-', model.lower()).strip('-')}-{digest}"
 
 
-def limits_of(judges: Iterable[JudgeSettings]) -> dict[str, int]:
+def limits_of(judges: Iterable[SingleJudgeSettings]) -> dict[str, int]:
     """Return a mapping from the names of the limits of judges to their numbers of slots."""
     return {
         limit_name(judge): judge.max_concurrent_stages for judge in judges if judge.max_concurrent_stages is not None
     }
 
 
-def create_limits(judges: Iterable[JudgeSettings], *, update: bool) -> dict[str, int]:
+def create_limits(judges: Iterable[SingleJudgeSettings], *, update: bool) -> dict[str, int]:
     """Create the limits of judges on the Prefect server; leave existing ones unless `update` is set.
 
     Args:
@@ -77,14 +80,21 @@ def _create_limit(client: SyncPrefectClient, name: str, slots: int, update: bool
 
 
 @contextmanager
-def hold_slot(settings: Settings) -> Iterator[None]:
+def hold_slot(settings: Settings, kinds: Sequence[Kind], open_judge: Callable[[], Judge]) -> Iterator[None]:
     """Wait for a slot at each judge that a stage asks, and hold it; do nothing for judges without a limit.
+
+    Args:
+        settings: Settings of the stage.
+        kinds: Kinds of questions that the stage may ask.
+        open_judge: Function that returns the judge of the stage; called only if a judge has a limit.
 
     Raises:
         ConcurrencySlotAcquisitionError: The server has no limit of that name.
     """
-    judges = (settings.judge, *settings.panel) if isinstance(settings, JudgedSettings) else ()
-    names = sorted(limits_of(judges))
+    names = []
+    if isinstance(settings, JudgedSettings) and limits_of(settings.judges):
+        judge = open_judge()
+        names = sorted(limits_of(each for kind in kinds for each in settings_for(settings, judge, kind)))
     if not names:
         yield
         return

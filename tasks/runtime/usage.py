@@ -86,6 +86,34 @@ def work_of(model: object) -> ModelWork:
     return work if isinstance(work, ModelWork) else ModelWork()
 
 
+class KindUsage(BaseModel):
+    """The cost of the questions of one kind.
+
+    Args:
+        questions: Number of distinct questions.
+        stored: Number of these questions whose answers were cached.
+        requests: Number of requests sent to the judge's server for the others, including retries.
+        prompt_tokens: Number of tokens sent.
+        cached_tokens: Number of these tokens that the server found in its prefix cache.
+        output_tokens: Number of tokens generated.
+        failed: Number of unusable answers.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    questions: int = 0
+    stored: int = 0
+    requests: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    failed: int = 0
+
+    def __add__(self, other: "KindUsage") -> "KindUsage":
+        """Return the sum of two costs."""
+        return KindUsage(**{name: getattr(self, name) + getattr(other, name) for name in KindUsage.model_fields})
+
+
 class StageUsage(BaseModel):
     """The cost of computing a stage table, and what the stage noticed about its texts.
 
@@ -103,6 +131,7 @@ class StageUsage(BaseModel):
         long_texts: Number of distinct texts of the stage that the embedder does not read at once.
         languages: Number of rows by language of their texts; empty for a stage that does not detect it.
         models: Work of the models in this process: `embedder`, `recognizer`.
+        kinds: Cost by kind of question.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -120,6 +149,7 @@ class StageUsage(BaseModel):
     long_texts: int = 0
     languages: dict[str, int] = Field(default_factory=dict)
     models: dict[str, ModelWork] = Field(default_factory=dict)
+    kinds: dict[str, KindUsage] = Field(default_factory=dict)
 
     def __add__(self, other: "StageUsage") -> "StageUsage":
         """Return the sum of two costs."""
@@ -137,6 +167,7 @@ class StageUsage(BaseModel):
             long_texts=self.long_texts + other.long_texts,
             languages=_add_counts(self.languages, other.languages),
             models=_add_work(self.models, other.models),
+            kinds=_add_kinds(self.kinds, other.kinds),
         )
 
 
@@ -146,3 +177,7 @@ def _add_work(one: Mapping[str, ModelWork], other: Mapping[str, ModelWork]) -> d
 
 def _add_counts(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
     return {name: one.get(name, 0) + other.get(name, 0) for name in sorted({*one, *other})}
+
+
+def _add_kinds(one: Mapping[str, KindUsage], other: Mapping[str, KindUsage]) -> dict[str, KindUsage]:
+    return {kind: one.get(kind, KindUsage()) + other.get(kind, KindUsage()) for kind in sorted({*one, *other})}

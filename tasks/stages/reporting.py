@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from metric_core.judge_questions import QuestionKind
 from metric_core.stages import Stage
 from metric_core.statistics.failed_cells import ALL, find_failures
 from tasks.calibration.bias_correction import BIAS_CORRECTED, correct_means
@@ -14,6 +15,7 @@ from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings
 from tasks.options.slicing_options import SlicingOptions
 from tasks.reports.run.report_page import write_report
+from tasks.runs.judge_roles import judge_of_kind, with_usage
 from tasks.runs.panel_agreement import measure_panel_agreement
 from tasks.runs.row_grouping import REPEATED_TEXTS, columns_with, find_repetition, read_groups
 from tasks.runs.row_slicing import read_slices
@@ -101,6 +103,7 @@ def _write(folder: RunFolder, refs: Sequence[StageRef], settings: ReportingSetti
         ],
         "stages": {stage: _stage_entry(shards) for stage, shards in by_stage.items()},
         "usage": _total(refs).model_dump(),
+        "judges": with_usage(settings.manifest.get("judges") or (), _total(refs).kinds),
         "failures": find_failures(summaries, settings.failed_share),
     }
     folder.write_json(MANIFEST, manifest)
@@ -108,8 +111,8 @@ def _write(folder: RunFolder, refs: Sequence[StageRef], settings: ReportingSetti
 
 
 def _is_served(manifest: Mapping[str, Any]) -> bool:
-    """Return whether a language model answered the judge questions."""
-    return bool((manifest.get("judge") or {}).get("language_model"))
+    """Return whether a language model recognized refusals."""
+    return bool(judge_of_kind(manifest, [QuestionKind.REFUSAL]).get("language_model"))
 
 
 def _stage_entry(shards: Sequence[StageRef]) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ import logging
 import posixpath
 
 from metric_core.errors import AssayError
-from tasks.runtime.usage import StageUsage
+from tasks.runtime.usage import KindUsage, StageUsage
 from tasks.tables.inventory import RECORDS
 from tasks.tables.table_files import atomic_write, filesystem, storage_errors, touch
 from tasks.tables.table_store import StageRef, verify
@@ -81,4 +81,5 @@ def kept_usage(usage: StageUsage) -> StageUsage:
         stored=usage.questions,
         long_texts=usage.long_texts,
         languages=usage.languages,
+        kinds={kind: KindUsage(questions=cost.questions, stored=cost.questions) for kind, cost in usage.kinds.items()},
     )

@@ -13,7 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from flows.config.run_config import RunConfig
+from flows.dry_run.dry_run import make_dry_run
 from flows.evaluate import run_evaluation
+from flows.execution.plan import plan_run
 from metric_core.stages import Stage
 from tasks.judges.openai import openai_judge
 from tasks.stages.stage_task import STAGE_TASKS
@@ -82,9 +84,22 @@ class Bench:
             options: Options of the judge server.
             **more: Further keys of the configuration.
         """
+        config = self.config(rows, options, **more)
+        judged, embedded = len(self.judge.asked), len(self.embedder.bodies)
+        run = Path(run_evaluation(config).folder)
+        self.asked: dict[str, int] = dict(Counter(kind_of(body) for body in self.judge.asked[judged:]))
+        texts = [text for body in self.embedder.bodies[embedded:] for text in body["input"]]
+        self.embedded = [text for text in texts if text != "hello"]  # the text that probes the server
+        self.manifest: dict[str, Any] = json.loads((run / "run.json").read_text(encoding="utf-8"))
+        self.stages: dict[str, dict[str, Any]] = self.manifest["stages"]
+        return pq.read_table(run / "scores.parquet")
+
+    def config(
+        self, rows: Sequence[Mapping[str, Any]] = ROWS, options: Mapping[str, Any] | None = None, **more: Any
+    ) -> RunConfig:
+        """Write the rows, and return the configuration of a run."""
         source = self.folder / "rows.jsonl"
         source.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
-        judged, embedded = len(self.judge.asked), len(self.embedder.bodies)
         config = {
             "source": str(source),
             "metrics": METRICS,
@@ -94,12 +109,7 @@ class Bench:
             "cache": str(self.folder / "answers.db"),
             "out": str(self.folder / "run"),
         }
-        run = Path(run_evaluation(RunConfig.model_validate(config | more)).folder)
-        self.asked: dict[str, int] = dict(Counter(kind_of(body) for body in self.judge.asked[judged:]))
-        texts = [text for body in self.embedder.bodies[embedded:] for text in body["input"]]
-        self.embedded = [text for text in texts if text != "hello"]  # the text that probes the server
-        self.stages: dict[str, dict[str, Any]] = json.loads((run / "run.json").read_text(encoding="utf-8"))["stages"]
-        return pq.read_table(run / "scores.parquet")
+        return RunConfig.model_validate(config | more)
 
 
 @pytest.fixture
@@ -163,6 +173,28 @@ def test_changed_judge_or_options_ask_the_dependent_questions(bench: Bench, monk
     bench.run()
     assert bench.asked == COLD
     assert bench.embedded == []
+
+
+def test_another_verifier_asks_no_writing_and_another_writer_no_verdicts(bench: Bench) -> None:
+    with FakeServer(models=["verifier"]) as verifier, FakeServer(say=say, models=["other-writer"]) as writer:
+        served = {"backend": "server", "server": {"urls": [bench.judge.url]}}
+        routed: dict[str, Any] = {"judge": {**served, "verdicts": verifier.url}}
+        config = bench.config(**routed)
+        planned = make_dry_run(config, plan_run(config)).by_judge
+        assert {name: tally.requests for name, tally in planned.items()} == {"verifier": 6}
+        bench.run(**routed)
+        assert (bench.asked, Counter(map(kind_of, verifier.asked))) == ({}, {"verdicts": 6})
+        roles = {role["name"]: role for role in bench.manifest["judges"]}
+        assert {name: role["groups"] for name, role in roles.items()} == {
+            "judge-model": ["writing", "ratings"],
+            "verifier": ["verdicts"],
+        }
+        assert bench.manifest["judge"]["model"] == "verifier (verdicts) + judge-model (writing, ratings)"
+        usage = {name: (role["usage"]["questions"], role["usage"]["requests"]) for name, role in roles.items()}
+        assert usage == {"judge-model": (COLD["claims"] + COLD["questions"] + COLD["ratings"], 0), "verifier": (6, 6)}
+        bench.run(judge={**served, "server": {"urls": [writer.url]}, "verdicts": verifier.url})
+        assert Counter(map(kind_of, writer.asked)) == {kind: n for kind, n in COLD.items() if kind != "verdicts"}
+        assert len(verifier.asked) == 6
 
 
 def test_sampling_options_ask_only_requests_that_use_them(bench: Bench) -> None:

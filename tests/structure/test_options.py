@@ -40,12 +40,10 @@ GROUP_FILES = [path for path in modules("tasks", "flows") if "Option(" in text_o
 NEEDED: dict[tuple[str, ...], dict[str, Any]] = {
     ("anchor",): {"source": "a.jsonl"},
     ("retriever",): {"index": "m:a"},
-    ("judge", "server"): {"urls": ["http://h"]},
-    ("panel", "server"): {"urls": ["http://h"]},
-    ("embedder", "server"): {"urls": ["http://h"]},
-    ("judge", "launch"): {"python": "p", "model": "m"},
+    ("server",): {"urls": ["http://h"]},
+    ("launch",): {"python": "p", "model": "m"},
 }
-"""Options that a table cannot do without."""
+"""Options that a table cannot do without, by the end of its place."""
 
 
 def configuration(option: Declaration, value: Any) -> dict[str, Any]:
@@ -53,8 +51,8 @@ def configuration(option: Declaration, value: Any) -> dict[str, Any]:
     content: Any = value
     for depth in range(len(option.place) - 1, -1, -1):
         table = option.place[:depth]
-        content = NEEDED.get(table, {}) | {option.place[depth]: content}
-        if table == ("panel",):
+        content = NEEDED.get(table[-1:], {}) | {option.place[depth]: content}
+        if table[-1:] == ("panel",):
             content = [content]
     assert isinstance(content, dict)
     return content

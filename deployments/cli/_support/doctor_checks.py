@@ -17,11 +17,14 @@ from metric_core.errors import AssayError
 if TYPE_CHECKING:
     from flows.config.run_config import RunConfig
     from flows.execution.run_checks import RunCheck
+    from tasks.options.judge_options import SingleJudgeSettings
+    from tasks.options.judged_settings import JudgedSettings
 
 PACKAGES = ("rag-assay", "prefect", "pyarrow", "datasets", "spacy", "onnxruntime", "rapidfuzz")
 MIN_FREE_BYTES = 2 * 1024**3
 """Free space, in bytes, that a disk should have for stage tables and cached answers."""
 
+_JUDGE_ADVICE = "start the server, or correct the URL or the model; see docs/judge.md"
 _REINSTALL = "reinstall rag-assay with pip"
 
 
@@ -180,29 +183,41 @@ def _check_automations(url: str) -> Iterator[Check]:
 
 
 def check_judge(config: "RunConfig | None") -> Iterator[Check]:
-    """Check that the judge can be reached, and report its features."""
-    from tasks.models.run_models import RunModels  # noqa: PLC0415 loads spaCy and onnxruntime
+    """Check that the judges can be reached, and report their features."""
     from tasks.options.judged_settings import JudgedSettings  # noqa: PLC0415
 
     chosen = JudgedSettings()
     if config is not None:
         chosen = JudgedSettings(judge=config.judge, embedder=config.embedder, language=config.language)
-    settings = chosen.judge
+    named: list[tuple[str, SingleJudgeSettings]] = [("judge", chosen.judge)]
+    for group, settings in chosen.judge.by_group.items():
+        named += [(f"judge of {group}", settings), *((f"panel of {group}", each) for each in settings.panel)]
+    for name, judge in named:
+        try:
+            yield from _check_one(name, judge, chosen)
+        except AssayError as error:
+            yield Check(name, Level.PROBLEM, str(error), _JUDGE_ADVICE)
+
+
+def _check_one(name: str, settings: "SingleJudgeSettings", options: "JudgedSettings") -> Iterator[Check]:
+    """Check one judge of a configuration."""
+    from tasks.models.run_models import RunModels  # noqa: PLC0415 loads spaCy and onnxruntime
+
     if settings.launch is not None and (settings.server is None or not settings.server.urls):
-        yield Check("judge", Level.OK, "is launched with the run")
+        yield Check(name, Level.OK, "is launched with the run")
         return
-    judge = RunModels().open_judge(settings, chosen)
+    judge = RunModels().open_judge(settings, options)
     identity = judge.identity
     advice = None
-    if not identity.language_model:
+    if not identity.language_model and not options.judge.by_group:
         advice = "metrics that need a language model stay undefined; name one with --judge URL"
-    yield Check("judge", Level.OK, f"{identity.backend}: {identity.model}", advice)
+    yield Check(name, Level.OK, f"{identity.backend}: {identity.model}", advice)
     features = getattr(judge, "features", None)
     if features is not None:
-        yield from _check_features(features)
+        yield from _check_features(features, name)
 
 
-def _check_features(features: object) -> Iterator[Check]:
+def _check_features(features: object, judge: str) -> Iterator[Check]:
     names = getattr(type(features), "__slots__", ())
     values = {name: getattr(features, name) for name in names}
     weak = [name for name in ("choice", "json") if str(values.get(name)) == "none"]
@@ -212,7 +227,7 @@ def _check_features(features: object) -> Iterator[Check]:
     advice = (
         f"it lacks {', '.join(weak)}: answers cost more or have no probabilities; see docs/judge.md" if weak else None
     )
-    yield Check("judge features", level, ", ".join(f"{name} {value}" for name, value in values.items()), advice)
+    yield Check(f"{judge} features", level, ", ".join(f"{name} {value}" for name, value in values.items()), advice)
 
 
 def check_source(config: "RunConfig | None") -> Iterator[Check]:
@@ -307,7 +322,7 @@ def run_checks(config: "RunConfig | None") -> Iterator[Check]:
         ("entities", lambda: check_entities(config), "install the spaCy pipeline that language.pipeline names"),
         ("embedder", lambda: check_embedder(config), "correct `embedder` in the configuration"),
         ("Prefect", check_prefect, "see PREFECT_API_URL"),
-        ("judge", lambda: check_judge(config), "start the server, or correct the URL or the model; see docs/judge.md"),
+        ("judge", lambda: check_judge(config), _JUDGE_ADVICE),
         ("data", lambda: check_source(config), "correct the name of the file, or its columns with column_map"),
         ("run", lambda: check_run_needs(config), "correct the configuration"),
         ("deployments", lambda: check_deployments(config), "correct [deploy] in the configuration"),

@@ -173,10 +173,15 @@ def _shared_parameters() -> Iterator[inspect.Parameter]:
                 "--model", envvar="ASSAY_MODEL", help="The judge model's name, if the server has several."
             )
             yield _parameter("model", str | None, model)
+            for option in flag_parameters(("judge",)):
+                yield option.replace(name=f"{JUDGE_OF}{option.name}")
 
+
+JUDGE_OF = "judge_"
+"""Beginning of the name of an option that names the judge of a group of questions."""
 
 _OPTIONS = tuple(_shared_parameters())
-"""All but `config` and `model` are fields of the configuration."""
+"""All but `config`, `model` and those of JUDGE_OF are fields of the configuration."""
 
 RENAMED_FLAGS: Mapping[str, str] = {
     f"--{option.facts.renamed_from.replace('_', '-')}": option.facts.flag.long
@@ -252,6 +257,9 @@ def _configuration(source: str | None, config: Path | None, model: str | None, *
     if model is not None:
         given["judge"] = given["judge"] or {}
         given["judge"].setdefault("server", {})["model"] = model
+    for option in [name for name in given if name.startswith(JUDGE_OF)]:
+        if (named := given.pop(option)) is not None:
+            given["judge"] = {**(given["judge"] or {}), option.removeprefix(JUDGE_OF): parse_model(named)}
     if source is None or not source.endswith(CONFIG_SUFFIXES):
         loaded = load_config(config, {"source": source, **given})
     elif config is not None:

@@ -38,13 +38,18 @@ class _Candidate:
     item: bool
 
 
-def split_claims(texts: Sequence[str], pipeline: SpacyPipeline) -> list[list[str]]:
+def split_claims(texts: Sequence[str], pipeline: SpacyPipeline, *, clauses: bool = True) -> list[list[str]]:
     """Return the distinct claims of each text, in order.
 
     A sentence is one claim, or several if clauses joined by "and" or "but", or set off by commas, can stand alone. A
     list item is prefixed with the words that introduce its list. Questions, courtesies, headings and refusals to
     answer make no claim, nor does anything else in a text that declines to answer, such as whom to ask
     instead. A sentence that is mostly not in the Latin script is one claim, as it is written.
+
+    Args:
+        texts: Texts to split.
+        pipeline: Pipeline for sentences and clauses.
+        clauses: False to keep each sentence whole.
     """
     candidates = _candidates(texts, pipeline)
     parses = pipeline.parse([candidate.sentence for candidate in candidates])
@@ -55,7 +60,7 @@ def split_claims(texts: Sequence[str], pipeline: SpacyPipeline) -> list[list[str
             claims[candidate.text_index].append(candidate.sentence)
             continue
         is_heading = not (candidate.item or is_clause(parse) or candidate.sentence.endswith((".", "!")))
-        (headings if is_heading else claims)[candidate.text_index].extend(_claims(candidate, parse))
+        (headings if is_heading else claims)[candidate.text_index].extend(_claims(candidate, parse, clauses=clauses))
     # A text that consists only of a name or a number is an answer, not a heading.
     return [list(dict.fromkeys(stated or fallback)) for stated, fallback in zip(claims, headings, strict=True)]
 
@@ -77,11 +82,11 @@ def _candidates(texts: Sequence[str], pipeline: SpacyPipeline) -> list[_Candidat
     return candidates
 
 
-def _claims(candidate: _Candidate, parse: Parse) -> Iterator[str]:
+def _claims(candidate: _Candidate, parse: Parse, *, clauses: bool) -> Iterator[str]:
     lead_in = candidate.lead_in
     complete = is_clause(parse) and not (lead_in and _completes(lead_in, parse))
     if lead_in is None or complete:
-        yield from split_clauses(parse)
+        yield from split_clauses(parse) if clauses else [as_sentence(candidate.sentence)]
     else:
         first = parse[0]
         keeps_case = first.pos_ == "PROPN" or first.ent_type_ or first.text[1:2].isupper()

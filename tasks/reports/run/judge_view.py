@@ -3,14 +3,16 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tasks.judges.protocol import NO_JUDGE
+from tasks.judges.protocol import NO_JUDGE, ROUTED, SENTENCES
 from tasks.reports.calibration.calibration_text import agreement_lines
+from tasks.runs.judge_roles import judge_roles
 
 _TITLES = {
     NO_JUDGE.backend: "No judge",
     "builtin": "Baseline judge, no language model",
     "scripted": "Scripted judge, answers from a file",
     "panel": "Panel of judges",
+    ROUTED: "Several judges",
 }
 
 
@@ -27,9 +29,57 @@ def judge_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dic
         **{name: judge.get(name) for name in ("backend", "model", "revision", "note")},
         "title": _TITLES["panel"] if panel else _TITLES.get(str(judge.get("backend")), "Judge"),
         "panel": [{"model": member["model"], "note": member["note"]} for member in panel],
+        "roles": _roles(manifest),
         "agreement": list(_agreement(agreement)),
         "calibration": agreement_lines(manifest),
     }
+
+
+def judge_lines(manifest: Mapping[str, Any]) -> list[str]:
+    """Return a line for each judge of a run with several: what it answers, and what it cost.
+
+    Args:
+        manifest: Content of run.json.
+
+    >>> cost = {"questions": 8, "stored": 2, "requests": 6, "prompt_tokens": 900, "output_tokens": 6}
+    >>> first = {"name": "verifier", "backend": "server", "groups": ["verdicts"], "kinds": ["verdict"], "usage": cost}
+    >>> other = {"name": "sentences", "backend": "sentences", "groups": ["writing"], "kinds": ["claims"], "usage": {}}
+    >>> for line in judge_lines({"judges": [first, other]}):
+    ...     print(line)
+    verifier answers verdict: 8 questions, 2 of them cached, 6 requests, 900 tokens in, 6 out
+    sentences stands in for a judge that writes claims
+    """
+    roles = _roles(manifest)
+    return [f"{role['name']} {role['what']}" + (f": {role['cost']}" if role["cost"] else "") for role in roles]
+
+
+def _roles(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the judges of a run with several; empty if there is one."""
+    roles = judge_roles(manifest)
+    return [_role(role) for role in roles] if len(roles) > 1 else []
+
+
+def _role(role: Mapping[str, Any]) -> dict[str, Any]:
+    kinds = ", ".join(str(kind).replace("_", " ") for kind in role["kinds"])
+    stands_in = role["backend"] == SENTENCES
+    return {
+        **{name: role.get(name) for name in ("name", "model", "revision", "note")},
+        "what": f"stands in for a judge that writes {kinds}" if stands_in else f"answers {kinds}",
+        "cost": "" if stands_in else _cost(role.get("usage") or {}),
+        "panel": [member["model"] for member in role.get("panel") or ()],
+    }
+
+
+def _cost(usage: Mapping[str, Any]) -> str:
+    if not usage.get("questions"):
+        return ""
+    questions, stored, requests = (usage[name] for name in ("questions", "stored", "requests"))
+    words = [f"{questions:,} question{'s' * (questions != 1)}"]
+    words += [f"{stored:,} of them cached"] if stored else []
+    if requests:
+        words.append(f"{requests:,} request{'s' * (requests != 1)}")
+        words.append(f"{usage['prompt_tokens']:,} tokens in, {usage['output_tokens']:,} out")
+    return ", ".join(words)
 
 
 def _agreement(stages: Mapping[str, Any]) -> Iterator[dict[str, str]]:

@@ -9,9 +9,10 @@ import pytest
 
 from deployments.cli._support.config_template import config_template
 from flows.config.loading import load_config
-from flows.config.run_config import RunConfig
+from flows.config.run_config import RunConfig, launches, with_launched_judges
 from flows.execution.run_record import settings_for_manifest
 from metric_core.errors import ConfigError, MetricParameterError, UnknownMetricError
+from metric_core.judge_questions import KindGroup
 from tasks.runtime.home import assay_home
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "config.schema.json"
@@ -223,5 +224,34 @@ def test_password_in_a_panel_url_is_refused_and_not_repeated() -> None:
 
 def test_only_the_first_judge_of_a_panel_may_be_launched() -> None:
     launched = {"backend": "server", "launch": {"python": "python", "model": "m"}}
-    with pytest.raises(ConfigError, match="launches its lead judge only"):
+    with pytest.raises(ConfigError, match="launches the lead of a panel only"):
         load_config(overrides={"panel": [launched]})
+
+
+def test_a_judge_of_a_group_is_named_in_a_file_in_the_environment_or_by_a_flag(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text(
+        'source = "rows.jsonl"\n[judge.verdicts]\nbackend = "server"\nserver = {urls = ["http://a:1/v1"]}\n'
+        'panel = ["builtin"]\n'
+    )
+    monkeypatch.setenv("ASSAY_JUDGE__RATINGS", "http://b:2/v1")
+    config = load_config(file, {"judge": {"writing": "http://c:3/v1"}})
+    named = {group: judge.server.urls for group, judge in config.judge.by_group.items() if judge.server}
+    assert named == {
+        "verdicts": ("http://a:1/v1",),
+        "writing": ("http://c:3/v1",),
+        "ratings": ("http://b:2/v1",),
+    }
+    assert [judge.backend for judge in config.judges] == ["builtin", "server", "builtin", "server", "server"]
+    assert config.verdict_kind == "binary"
+
+
+def test_a_run_launches_the_judges_of_groups_and_asks_them_where_they_run() -> None:
+    launch = {"python": "python", "model": "m"}
+    config = RunConfig.model_validate({"judge": {"launch": launch, "verdicts": {"launch": {**launch, "model": "v"}}}})
+    assert {group: each.model for group, each in launches(config).items()} == {None: "m", "verdicts": "v"}
+    ready = with_launched_judges(config, {None: "http://a:1/v1", KindGroup.VERDICTS: "http://b:2/v1"})
+    assert launches(ready) == {}
+    assert [judge.server and judge.server.urls for judge in ready.judges] == [("http://a:1/v1",), ("http://b:2/v1",)]

@@ -34,4 +34,4 @@ def test_votes_are_counted_as_they_are_asked_for(server: FakeServer, votes_tempe
     (answer,) = stored.choose([VOTED])
     judge.close()
     assert answer.votes == ("1", "1", "1")
-    assert ledger.take().requests == len(server.asked) == answer.usage.requests
+    assert ledger.take()[VOTED.kind].requests == len(server.asked) == answer.usage.requests

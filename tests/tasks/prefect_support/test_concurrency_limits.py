@@ -8,6 +8,9 @@ from threading import Lock
 import pytest
 from prefect.client.orchestration import get_client
 
+from metric_core.judge_questions import QuestionKind
+from tasks.judges.protocol import Judge
+from tasks.judges.scripted import ScriptedJudge
 from tasks.options.judge_options import JudgeSettings
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.settings import Settings
@@ -20,6 +23,10 @@ def judge(url: str, slots: int | None = None) -> JudgeSettings:
     )
 
 
+def not_opened() -> Judge:
+    raise AssertionError("a judge was opened")
+
+
 def test_the_name_of_a_limit_depends_on_the_judge_not_on_its_options() -> None:
     one, same, other = judge("http://a:1/v1", 4), judge("http://a:1", 2), judge("http://b:1/v1", 4)
     assert limit_name(one) == limit_name(same)
@@ -29,7 +36,8 @@ def test_the_name_of_a_limit_depends_on_the_judge_not_on_its_options() -> None:
 
 def test_a_judge_without_slots_has_no_limit() -> None:
     assert limits_of([judge("http://a:1/v1")]) == {}
-    with hold_slot(JudgedSettings(judge=judge("http://a:1/v1"))), hold_slot(Settings()):
+    settings = JudgedSettings(judge=judge("http://a:1/v1"))
+    with hold_slot(settings, [QuestionKind.VERDICT], not_opened), hold_slot(Settings(), (), not_opened):
         pass  # no server is needed
 
 
@@ -53,7 +61,7 @@ class TestOnAServer:
 
         def work() -> None:
             nonlocal at_once, most
-            with hold_slot(settings):
+            with hold_slot(settings, [QuestionKind.VERDICT], lambda: ScriptedJudge({})):
                 with lock:
                     at_once += 1
                     most = max(most, at_once)
@@ -70,7 +78,11 @@ class TestOnAServer:
     def test_a_name_without_a_limit_is_refused(self) -> None:
         with (
             pytest.raises(Exception, match="assay-judge"),
-            hold_slot(JudgedSettings(judge=judge("http://none:1/v1", 1))),
+            hold_slot(
+                JudgedSettings(judge=judge("http://none:1/v1", 1)),
+                [QuestionKind.VERDICT],
+                lambda: ScriptedJudge({}),
+            ),
         ):
             pass
 
