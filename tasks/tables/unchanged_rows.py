@@ -16,7 +16,7 @@ from metric_core.errors import AssayError
 from metric_core.records import AnswerStatus
 from metric_core.schemas import SAMPLES, SCHEMAS
 from metric_core.stages import JUDGED, Stage
-from tasks.runtime.usage import StageUsage
+from tasks.runtime.usage import KindUsage, StageUsage
 from tasks.tables.kept_tables import kept_usage
 from tasks.tables.merge import select_rows
 from tasks.tables.row_digests import row_digests
@@ -172,4 +172,8 @@ def _share(usage: StageUsage, share: float) -> StageUsage:
         stored=round(kept.stored * share),
         long_texts=round(kept.long_texts * share),
         languages={language: round(count * share) for language, count in kept.languages.items()},
+        kinds={
+            kind: KindUsage(questions=round(cost.questions * share), stored=round(cost.stored * share))
+            for kind, cost in kept.kinds.items()
+        },
     )
