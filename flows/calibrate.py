@@ -14,8 +14,7 @@ from pydantic import Field
 
 from flows.config.run_config import RunConfig
 from flows.evaluate import evaluate
-from flows.execution.answerable import scoring_kinds
-from flows.execution.calibration_lookup import judge_name, metric_fingerprint
+from flows.execution.calibration_lookup import judge_name, metric_fingerprint, recorded_judge_name
 from flows.execution.run import running_judge
 from metric_core.calibration.calibrate import HumanAgreement, measure_agreement
 from metric_core.calibration.judge_error import estimate_judge_error, is_crooked, lack_of_fit
@@ -45,7 +44,6 @@ from tasks.prefect_support.patience import crash_without_server
 from tasks.reports.calibration.calibration_text import calibration_markdown
 from tasks.reports.run.report_page import write_report
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.judge_roles import judge_of_kind
 from tasks.runs.row_grouping import group_names, read_groups
 from tasks.runs.run_folder import CALIBRATION, MANIFEST, SUMMARY, RunFolder
 from tasks.sources import SourceOptions, available_columns
@@ -171,8 +169,7 @@ def calibrate_run(request: CalibrationRequest) -> CalibrationResult:
         data = replace(data, groups=dict(zip(ids, group_names(ids, groups), strict=True)))
     metric = _metric_of_run(request, run)
     entry = run.manifest.get("calibration") or {}
-    judge = judge_of_kind(run.manifest, scoring_kinds(metric))
-    name = JudgeName(**{field: str(judge.get(field) or "") for field in ("backend", "model", "revision")})
+    name = recorded_judge_name(run.manifest, metric)
     identity = (entry.get("identities") or {}).get(metric.key, "")
     measured = _measure(request, run, metric, data, (identity, name))
     calibration = measured.calibration

@@ -22,12 +22,7 @@ _KIND_NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+")
 
 
 class KindGroup(StrEnum):
-    """Group of kinds of judge questions that one judge can be named for.
-
-    - `verdicts`: judgements about a passage: whether it supports a claim or is useful, and which sentences of it are.
-    - `writing`: texts that the judge writes: claims, questions, explanations.
-    - `ratings`: judgements about a row as a whole, on scales and by criteria, also those of plugins.
-    """
+    """Group of kinds of judge questions: verdicts on a passage, written texts, or ratings of a row as a whole."""
 
     VERDICTS = "verdicts"
     WRITING = "writing"
@@ -37,8 +32,7 @@ class KindGroup(StrEnum):
 class CustomKind(str):  # noqa: SLOT000 a text cannot have slots that hold values
     r"""A kind of judge question that a plugin defines, with its own prompt.
 
-    A kind is equal to its name, so it can be compared and stored like a `QuestionKind`. Its group is `ratings`, because
-    a metric asks it about a row as a whole.
+    A kind is equal to its name, so it can be compared and stored like a `QuestionKind`; its group is `ratings`.
 
     Args:
         name: Name with the name of the plugin in front, such as "house.names_source".
@@ -74,19 +68,14 @@ class CustomKind(str):  # noqa: SLOT000 a text cannot have slots that hold value
 
 
 class QuestionKind(StrEnum):
-    """Kind of a judge question; each kind has one prompt, and belongs to one group.
-
-    >>> QuestionKind.CLAIMS, QuestionKind.CLAIMS.group, QuestionKind("verdict").group
-    (<QuestionKind.CLAIMS: 'claims'>, <KindGroup.WRITING: 'writing'>, <KindGroup.VERDICTS: 'verdicts'>)
-    """
+    """Kind of a judge question; each kind has one prompt, and belongs to one group."""
 
     group: KindGroup
 
     def __new__(cls, value: str, group: KindGroup) -> Self:
         """Create a kind of a group."""
         kind = str.__new__(cls, value)
-        kind._value_ = value
-        kind.group = group
+        kind._value_, kind.group = value, group
         return kind
 
     CLAIMS = "claims", KindGroup.WRITING
@@ -119,16 +108,8 @@ Kind: TypeAlias = QuestionKind | CustomKind
 
 YES, NO = "yes", "no"
 YES_NO = (YES, NO)
-USER_INPUT, RESPONSE, REFERENCE, CONTEXTS, CONTEXT, CLAIM, TEXT, SENTENCES = (
-    "user_input",
-    "response",
-    "reference",
-    "contexts",
-    "context",
-    "claim",
-    "text",
-    "sentences",
-)
+USER_INPUT, RESPONSE, REFERENCE, CONTEXTS = "user_input", "response", "reference", "contexts"
+CONTEXT, CLAIM, TEXT, SENTENCES = "context", "claim", "text", "sentences"
 """Roles of the texts of a question."""
 
 

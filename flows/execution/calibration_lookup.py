@@ -6,7 +6,7 @@ metric's settings and of the fingerprints that the stages would have if the metr
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from tasks.judges.routed_judge import roles_of
 from tasks.models.run_models import RunModels
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings
+from tasks.runs.judge_roles import IDENTITY, judge_of_kind
 from tasks.stages.aggregation import AggregationSettings
 from tasks.stages.stage_task import STAGE_TASKS
 
@@ -73,6 +74,17 @@ def judge_name(config: RunConfig, models: RunModels, request: MetricRequest) -> 
     roles = roles_of(judge, scoring_kinds(request))
     identity = (roles[0].judge if len(roles) == 1 else judge).identity
     return JudgeName(backend=identity.backend, model=identity.model, revision=identity.revision)
+
+
+def recorded_judge_name(manifest: Mapping[str, Any], request: MetricRequest) -> JudgeName:
+    """Return the identity of the judge whose answers were the scores of a metric in a finished run.
+
+    Args:
+        manifest: Content of run.json.
+        request: Metric with its parameters.
+    """
+    judge = judge_of_kind(manifest, scoring_kinds(request))
+    return JudgeName(**{field: str(judge.get(field) or "") for field in IDENTITY})
 
 
 def calibration_entry(config: RunConfig, plan: Plan, models: RunModels) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from deployments.cli._support.options import with_config
 from flows.config.run_config import RunConfig
+from metric_core.judge_questions import KindGroup
 from metric_core.stages import Stage
 from tests.deployments.cli.conftest import Outcome
 
@@ -84,11 +85,14 @@ def test_an_earlier_name_of_a_variable_is_refused_with_the_current_one(
     assert "the environment variable ASSAY_ANSWERS is now called ASSAY_CACHE" in refused.err
 
 
-def test_every_option_but_three_is_a_field_of_the_configuration() -> None:
+def test_every_option_is_a_field_of_the_configuration_or_of_its_judge() -> None:
     def command(_config: RunConfig) -> None: ...
 
     names = set(inspect.signature(with_config(command)).parameters)
-    assert names - set(RunConfig.model_fields) == {"config", "model"}
+    assert names - set(RunConfig.model_fields) == {
+        *("config", "model"),
+        *(f"judge_{group}" for group in KindGroup),
+    }
 
 
 @pytest.mark.parametrize(
