@@ -3,12 +3,13 @@
 import hashlib
 import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +18,22 @@ from metric_core.errors import AssayError, MissingDependencyError
 from tasks.embedders.protocol import EmbedderIdentity, TextCoverage
 from tasks.embedders.unknown_text import find_problem
 from tasks.embedders.windows import split_evenly
+from tasks.runtime.cpu_time import add_cpu, measure_cpu
+
+_Tokens: TypeAlias = Sequence[int]
+_Window: TypeAlias = tuple[int, _Tokens]
+"""The number of a text, and the tokens of a window of it."""
 
 _DIMENSIONS = 384
 _MAX_TOKENS = 256
 _SPECIAL_TOKENS = 2
 _UNKNOWN = "[UNK]"
-# Small batches of equal length beat large padded ones on a CPU.
-_BATCH_SIZE = 16
+# Small batches of like length beat large padded ones on a CPU: their tensors stay in the caches of a core.
+_BATCH_TOKENS = 512
+_PADDING = 1 / 8
+"""Largest share of padding in a text of a batch."""
+_REMEMBERED = 10_000
+"""Number of texts whose coverage is kept for the question that follows their embedding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +105,9 @@ class MiniLm:
         self._tokenizer_file = tokenizer
         self._model_file = model
         self._lock = Lock()
+        self._known: dict[str, TextCoverage] = {}
+        self._threads: ThreadPoolExecutor | None = None
+        self._process = 0
 
     @property
     def identity(self) -> EmbedderIdentity:
@@ -109,22 +122,12 @@ class MiniLm:
         distinct = list(dict.fromkeys(text or " " for text in texts))
         if not distinct:
             return np.zeros((0, _DIMENSIONS), dtype=np.float32)
-        with self._lock:
-            tokenizer, session = self._loaded
-        encodings = tokenizer.encode_batch(distinct, add_special_tokens=False)
-        special = _special_ids(tokenizer)
-        windows = [
-            (i, [special[0], *encoding.ids[start:end], special[1]])
-            for i, (text, encoding) in enumerate(zip(distinct, encodings, strict=True))
-            if _problem(text, encoding) is None
-            for start, end in _windows(encoding)
-        ]
-        windows.sort(key=lambda window: len(window[1]))
         sums = np.zeros((len(distinct), _DIMENSIONS), dtype=np.float64)
-        for start in range(0, len(windows), _BATCH_SIZE):
-            batch = windows[start : start + _BATCH_SIZE]
-            texts_of_batch = [i for i, _ in batch]
-            np.add.at(sums, texts_of_batch, _sum_token_vectors(session, [ids for _, ids in batch]))
+        batches = _batches(self._tokenize(distinct))
+        for batch, token_sums in zip(
+            batches, self._read([[ids for _, ids in batch] for batch in batches]), strict=True
+        ):
+            np.add.at(sums, [i for i, _ in batch], token_sums)
         # The mean points in the direction of the sum.
         norms = np.linalg.norm(sums, axis=1, keepdims=True)
         vectors = (sums / np.where(norms, norms, 1.0)).astype(np.float32)
@@ -133,39 +136,100 @@ class MiniLm:
 
     def coverage(self, texts: Sequence[str]) -> list[TextCoverage]:
         """Return the number of windows of each text, and why it has no vector if so."""
+        known = dict(self._known)
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        known |= dict(zip(new, map(_coverage, new, self._encode(new)), strict=True))
+        return [known[text] for text in texts]
+
+    def _tokenize(self, texts: Sequence[str]) -> list[_Window]:
+        """Return the windows of texts, and remember how they cover them; a text without a vector has no window."""
+        encodings = self._encode(texts)
+        before, after = self._tokenizer.encode("").ids
+        covered = list(map(_coverage, texts, encodings))
         with self._lock:
-            tokenizer, _ = self._loaded
-        encodings = tokenizer.encode_batch(list(texts), add_special_tokens=False)
+            if len(self._known) > _REMEMBERED:
+                self._known = {}
+            self._known |= zip(texts, covered, strict=True)
         return [
-            TextCoverage(len(_windows(encoding)), _problem(text, encoding))
-            for text, encoding in zip(texts, encodings, strict=True)
+            (i, [before, *encoding.ids[start:end], after])
+            for i, (coverage, encoding) in enumerate(zip(covered, encodings, strict=True))
+            if coverage.problem is None
+            for start, end in _windows(encoding)
         ]
 
+    def _encode(self, texts: Sequence[str]) -> Sequence[Any]:
+        if not texts:
+            return ()
+        with self._lock:
+            tokenizer = self._tokenizer
+        encodings: Sequence[Any] = tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        return encodings
+
+    def _read(self, batches: Sequence[Sequence[_Tokens]]) -> list[NDArray[np.float64]]:
+        """Return the sums of the token vectors of each batch; batches are read side by side, each on one thread."""
+        if not batches:
+            return []
+        with self._lock:
+            session, threads = self._session, self._open_threads()
+        if len(batches) == 1:
+            return [_sum_token_vectors(session, batches[0])]
+        read = list(threads.map(lambda batch: _measured(session, batch), batches))
+        add_cpu(sum(seconds for _, seconds in read))
+        return [sums for sums, _ in read]
+
     @cached_property
-    def _loaded(self) -> tuple[Any, Any]:
-        from onnxruntime import InferenceSession, SessionOptions  # noqa: PLC0415
+    def _tokenizer(self) -> Any:
         from tokenizers import Tokenizer  # noqa: PLC0415
 
         tokenizer = Tokenizer.from_file(str(self._tokenizer_file.verify()))
         tokenizer.no_padding()
         tokenizer.no_truncation()
+        return tokenizer
+
+    @cached_property
+    def _session(self) -> Any:
+        from onnxruntime import InferenceSession, SessionOptions  # noqa: PLC0415
+
         options = SessionOptions()
-        # Threads that spin while waiting slow down other work on the same processors.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        options.intra_op_num_threads = _thread_count()
-        return tokenizer, InferenceSession(self._model_file.verify(), options, providers=["CPUExecutionProvider"])
+        # Threads that share one small product of matrices wait for each other: a sixth more CPU time on two cores.
+        options.intra_op_num_threads = 1
+        return InferenceSession(self._model_file.verify(), options, providers=["CPUExecutionProvider"])
+
+    def _open_threads(self) -> ThreadPoolExecutor:
+        """Return the threads of this process; those of a process that it was forked from do not run in it."""
+        if self._threads is None or self._process != os.getpid():
+            self._threads, self._process = ThreadPoolExecutor(_thread_count(), "embedder"), os.getpid()
+        return self._threads
 
 
 def _thread_count() -> int:
-    """Return OMP_NUM_THREADS, which engines set for workers that share a machine, or 0 for all processors."""
+    """Return OMP_NUM_THREADS, which engines set for workers that share a machine, or the number of processors."""
     value = os.environ.get("OMP_NUM_THREADS", "")
-    return int(value) if value.isdecimal() else 0
+    if value.isdecimal() and int(value):
+        return int(value)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _special_ids(tokenizer: Any) -> tuple[int, int]:
-    """Return the tokens before and after a text."""
-    before, after = tokenizer.encode("").ids
-    return before, after
+def _batches(windows: Sequence[_Window]) -> list[list[_Window]]:
+    """Return batches of windows of like length.
+
+    >>> [[len(ids) for _, ids in batch] for batch in _batches([(0, [5] * 9), (1, [5] * 90), (2, [5] * 8)])]
+    [[8, 9], [90]]
+    """
+    batches: list[list[_Window]] = []
+    shortest = 0
+    for window in sorted(windows, key=lambda window: len(window[1])):
+        length = len(window[1])
+        is_full = not batches or (len(batches[-1]) + 1) * length > _BATCH_TOKENS
+        if is_full or length - shortest > _PADDING * length:
+            batches.append([])
+            shortest = length
+        batches[-1].append(window)
+    return batches
+
+
+def _coverage(text: str, encoding: Any) -> TextCoverage:
+    return TextCoverage(len(_windows(encoding)), _problem(text, encoding))
 
 
 def _windows(encoding: Any) -> list[tuple[int, int]]:
@@ -180,7 +244,14 @@ def _problem(text: str, encoding: Any) -> str | None:
     return find_problem(text, unknown, latin_only=True)
 
 
-def _sum_token_vectors(session: Any, token_ids: Sequence[Sequence[int]]) -> NDArray[np.float64]:
+def _measured(session: Any, token_ids: Sequence[_Tokens]) -> tuple[NDArray[np.float64], float]:
+    """Return the sums of the token vectors, and the CPU time."""
+    with measure_cpu() as spent:
+        sums = _sum_token_vectors(session, token_ids)
+    return sums, spent.seconds
+
+
+def _sum_token_vectors(session: Any, token_ids: Sequence[_Tokens]) -> NDArray[np.float64]:
     """Return the sum of the token vectors of each window, given as token ids."""
     ids = np.zeros((len(token_ids), max(map(len, token_ids))), dtype=np.int64)
     mask = np.zeros_like(ids)
@@ -188,5 +259,7 @@ def _sum_token_vectors(session: Any, token_ids: Sequence[Sequence[int]]) -> NDAr
         ids[row, : len(tokens)] = tokens
         mask[row, : len(tokens)] = 1
     hidden = session.run(None, {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)})[0]
-    summed: NDArray[np.float64] = (hidden * mask[..., None]).sum(axis=1).astype(np.float64)
+    if not mask.all():
+        hidden *= mask[..., None].astype(np.float32)
+    summed: NDArray[np.float64] = hidden.sum(axis=1, dtype=np.float64)
     return summed

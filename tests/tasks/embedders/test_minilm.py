@@ -10,6 +10,7 @@ import pytest
 from metric_core import reasons
 from metric_core.errors import AssayError, MissingDependencyError
 from tasks.embedders.minilm import MODEL, TOKENIZER, MiniLm, PackagedFile
+from tasks.runtime.cpu_time import measure_cpu
 
 pytestmark = pytest.mark.models
 
@@ -47,6 +48,23 @@ def test_order_and_repetition_are_preserved(minilm: MiniLm) -> None:
 def test_a_vector_does_not_depend_on_the_batch(minilm: MiniLm) -> None:
     alone = np.vstack([minilm.embed([text]) for text in TEXTS])
     assert np.abs(minilm.embed([*TEXTS, "word " * 200]) - np.vstack([alone, alone[:1]]))[:3].max() < 1e-5
+
+
+def test_many_texts_of_all_lengths_are_embedded_as_each_alone(minilm: MiniLm) -> None:
+    texts = [f"{number} " + "Every employee may take leave. " * (number * number % 61) for number in range(60)]
+    with measure_cpu() as spent:
+        vectors = minilm.embed(texts)
+    assert np.abs(vectors - np.vstack([minilm.embed([text]) for text in texts])).max() < 1e-5
+    assert spent.seconds > 0.1
+
+
+def test_coverage_does_not_load_the_model_and_takes_what_embedding_found() -> None:
+    minilm = MiniLm()
+    first = minilm.coverage(TEXTS)
+    assert "_session" not in vars(minilm)
+    minilm.embed(TEXTS)
+    minilm._tokenizer = None
+    assert minilm.coverage([*TEXTS, TEXTS[0]]) == [*first, first[0]]
 
 
 def test_an_empty_text_is_a_space(minilm: MiniLm) -> None:
