@@ -48,7 +48,7 @@ FOREVER = ["--max-seconds", "3600", "--max-requests", "1000000000"]
 
 @dataclass(frozen=True)
 class Clock:
-    """How the stub judge takes its time.
+    """A way of the stub judge to take its time.
 
     Args:
         command: Command of a server, without its port.
