@@ -24,7 +24,7 @@ from flows.execution.stage_submitter import StageSubmitter, open_submitter
 from metric_core.stages import Stage
 from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.runs.row_reuse import RowReuse, row_ids
-from tasks.stages.registry import LEVELS
+from tasks.stages.registry import LEVELS, STAGES
 from tasks.tables.table_store import StageRef
 from tasks.windows.schedule import ShardWindows
 
@@ -133,8 +133,9 @@ class _Work:
 class _RerunShard(Shard):
     """A shard of which some stages are computed, for some of its rows.
 
-    If the stages are computed for the same rows, they are submitted at once and pass these rows on to each other.
-    Otherwise they are computed level by level, to merge rows of both runs into a table before other stages read it.
+    If all stages, or all that are cached, are computed for the same rows, they are submitted at once and pass these
+    rows on to each other. Stages are else computed level by level, to merge rows of both runs into a table before other
+    stages read it.
     """
 
     def __init__(self, number: int, samples: StageRef, work: _Work, submitter: StageSubmitter) -> None:
@@ -143,11 +144,13 @@ class _RerunShard(Shard):
         self._submitter = submitter
         self._order = row_ids(samples)
         self._scopes = {stage: work.scope(stage, self._order) for stage in work.plan.sharded_stages}
-        self._is_at_once = len({frozenset(scope) for scope in self._scopes.values() if scope}) == 1
+        everything = work.plan.sharded_stages
+        candidates = (everything, [stage for stage in everything if STAGES[stage].cached])
+        self._at_once = next((stages for stages in candidates if self._have_one_scope(stages)), ())
         self._windows: list[ShardWindows | int] = []
 
     def submit(self, level: Sequence[Stage]) -> Mapping[Stage, Submitted]:
-        stages = self._work.plan.sharded_stages if self._is_at_once else level
+        stages = [*self._at_once, *(stage for stage in level if stage not in self._at_once)]
         by_scope: dict[frozenset[str], list[Stage]] = {}
         for stage in stages:
             if stage in self.tables:
@@ -167,6 +170,9 @@ class _RerunShard(Shard):
         for windows in self._windows:
             self._submitter.close_windows(windows)
         self._windows = []
+
+    def _have_one_scope(self, stages: Sequence[Stage]) -> bool:
+        return len({frozenset(self._scopes[stage]) for stage in stages if self._scopes[stage]}) == 1
 
     def _submit_group(self, stages: Sequence[Stage], scope: Collection[str]) -> Mapping[Stage, Submitted]:
         """Submit stages for some rows, except those whose tables of these rows are kept."""

@@ -13,6 +13,7 @@ from metric_core.stages import Stage
 from tasks.runtime import progress
 from tasks.stages.prefect_task import run_here
 from tasks.stages.samples import SamplesResult, samples
+from tasks.tables.row_index import RowIndexes
 from tasks.tables.table_store import StageRef
 
 
@@ -37,10 +38,10 @@ def run_shards(run: Run, read: SamplesResult) -> list[StageRef]:
         run: The run.
         read: Result of reading its source.
     """
-    source = run.config.source or ""
+    indexes = RowIndexes(run.tables, run.config.source or "")
     with open_submitter(run) as submitter:
-        found = take_unchanged_rows(run, submitter, map_threads(submitter.find_all, read.refs), source)
+        found = take_unchanged_rows(run, submitter, map_threads(submitter.find_all, read.refs), indexes)
         shards = [ShardRun(number, tables, submitter) for number, tables in enumerate(found)]
         refs = compute_shards(run.config, shards, run.plan.sharded_stages)
-        index_rows(run, submitter, [shard.tables for shard in shards], source)
+        index_rows(submitter, [shard.tables for shard in shards], indexes)
         return refs

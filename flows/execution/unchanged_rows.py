@@ -21,7 +21,7 @@ ShardTables = Mapping[Stage, StageRef]
 
 
 def take_unchanged_rows(
-    run: Run, submitter: StageSubmitter, shards: Sequence[ShardTables], source: str
+    run: Run, submitter: StageSubmitter, shards: Sequence[ShardTables], indexes: RowIndexes
 ) -> list[ShardTables]:
     """Return the tables of all shards, with those that could be merged from the tables of an earlier run.
 
@@ -31,17 +31,17 @@ def take_unchanged_rows(
         run: The run.
         submitter: Its submitter.
         shards: Tables that are kept, shard by shard, including the samples.
-        source: Source of the rows.
+        indexes: Indexes of the table store.
     """
     recipes, tables = submitter.recipes(), list(shards)
     missing = [number for number, kept in enumerate(shards) if any(stage not in kept for stage in recipes)]
     if sum(shards[number][Stage.SAMPLES].rows for number in missing) < LEAST_ROWS:
         return tables
-    index = RowIndexes(run.tables, source).newest(recipes)
+    index = indexes.newest(recipes)
     stages = [] if index is None else _stages_of(index, recipes, run.plan, run.config.refresh)
     if index is None or not stages:
         return tables
-    unchanged = UnchangedRows(run.tables, index, stages)
+    unchanged = UnchangedRows(run.tables, indexes, index, stages)
     splits = {number: unchanged.split(shards[number][Stage.SAMPLES]) for number in missing}
     merged = {number: split for number, split in splits.items() if split is not None}
     fresh = _compute_changed(run, submitter, unchanged, list(merged.values()), len(shards))
@@ -52,18 +52,17 @@ def take_unchanged_rows(
     return tables
 
 
-def index_rows(run: Run, submitter: StageSubmitter, shards: Sequence[ShardTables], source: str) -> None:
+def index_rows(submitter: StageSubmitter, shards: Sequence[ShardTables], indexes: RowIndexes) -> None:
     """Remember in which tables the rows of a run are, if it has enough rows for that to pay.
 
     Args:
-        run: The run.
-        submitter: Its submitter.
+        submitter: Submitter of the run.
         shards: Tables of all shards.
-        source: Source of the rows.
+        indexes: Indexes of the table store.
     """
     recipes = submitter.recipes()
     if recipes and sum(shard[Stage.SAMPLES].rows for shard in shards) >= LEAST_ROWS:
-        RowIndexes(run.tables, source).write(recipes, shards)
+        indexes.write(recipes, shards)
 
 
 def _stages_of(index: RowIndex, recipes: Mapping[Stage, str], plan: Plan, refreshed: Collection[Stage]) -> list[Stage]:

@@ -52,15 +52,15 @@ class RowIndex:
     rows: NDArray[np.void]
     shard_of_row: NDArray[np.int32]
 
-    def find(self, digests: Sequence[bytes]) -> NDArray[np.int32]:
+    def find(self, digests: bytes) -> NDArray[np.int32]:
         """Return the shard of each row; -1 for a row that the run did not have.
 
         Args:
-            digests: Digests of the rows.
+            digests: Digests of the rows, one after the other.
         """
+        wanted = np.frombuffer(digests, np.dtype((np.void, DIGEST_BYTES)))
         if not len(self.rows):
-            return np.full(len(digests), -1, np.int32)
-        wanted = np.frombuffer(b"".join(digests), np.dtype((np.void, DIGEST_BYTES)))
+            return np.full(len(wanted), -1, np.int32)
         places = np.searchsorted(self.digests, _halves(wanted))
         rows = self.order[np.minimum(places, len(self.order) - 1)]
         # Two rows whose first halves are equal are never expected; the second one would count as changed.
@@ -79,6 +79,17 @@ class RowIndexes:
         self._fs, folder = filesystem(root)
         self._folder = posixpath.join(folder, ROWS)
         self._stem = hashlib.sha256(source.encode()).hexdigest()[:16]
+        self._digests: dict[str, bytes] = {}
+
+    def digests(self, samples: StageRef) -> bytes:
+        """Return the digests of the rows of a shard, one after the other; they are computed once.
+
+        Args:
+            samples: Samples of the shard.
+        """
+        if samples.digest not in self._digests:
+            self._digests[samples.digest] = b"".join(row_digests(read(samples)))
+        return self._digests[samples.digest]
 
     def newest(self, recipes: Mapping[Stage, str]) -> RowIndex | None:
         """Return the newest index with a stage that was computed in the same way; None if there is none.
@@ -118,9 +129,27 @@ class RowIndexes:
             if self._fs.exists(path):
                 touch(self._fs, path)
                 return
-            atomic_write(self._fs, path, _parquet(shards, json.dumps(content)))
+            atomic_write(self._fs, path, self._parquet(shards, json.dumps(content)))
         except storage_errors(AssayError) as error:
             _logger.warning("the rows of this run are not indexed: %s", error)
+
+    def _parquet(self, shards: Sequence[Mapping[Stage, StageRef]], content: str) -> bytes:
+        schema = pa.schema(
+            [
+                pa.field("digest", pa.binary(DIGEST_BYTES), nullable=False),
+                pa.field("shard", pa.int32(), nullable=False),
+            ],
+            metadata={_METADATA: content},
+        )
+        sink = pa.BufferOutputStream()
+        with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
+            for number, shard in enumerate(shards):
+                packed = pa.py_buffer(self.digests(shard[Stage.SAMPLES]))
+                rows = len(packed) // DIGEST_BYTES
+                digests = pa.FixedSizeBinaryArray.from_buffers(pa.binary(DIGEST_BYTES), rows, [None, packed])
+                numbers = pa.array(np.full(rows, number, np.int32))
+                writer.write_table(pa.Table.from_arrays([digests, numbers], schema=schema))
+        return bytes(sink.getvalue())
 
     def _open(self, path: str) -> RowIndex:
         table = pq.read_table(pa.BufferReader(self._fs.cat_file(path)))
@@ -144,17 +173,3 @@ class RowIndexes:
 
 def _halves(digests: NDArray[np.void]) -> NDArray[np.uint64]:
     return np.ascontiguousarray(digests).view(np.uint64).reshape(-1, DIGEST_BYTES // 8)[:, 0]
-
-
-def _parquet(shards: Sequence[Mapping[Stage, StageRef]], content: str) -> bytes:
-    schema = pa.schema(
-        [pa.field("digest", pa.binary(DIGEST_BYTES), nullable=False), pa.field("shard", pa.int32(), nullable=False)],
-        metadata={_METADATA: content},
-    )
-    sink = pa.BufferOutputStream()
-    with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
-        for number, shard in enumerate(shards):
-            digests = row_digests(read(shard[Stage.SAMPLES]))
-            columns = [pa.array(digests, pa.binary(DIGEST_BYTES)), pa.array([number] * len(digests), pa.int32())]
-            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
-    return bytes(sink.getvalue())

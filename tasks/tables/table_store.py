@@ -89,8 +89,12 @@ class TableStore:
             return False
 
 
-def read(ref: StageRef) -> pa.Table:
+def read(ref: StageRef, columns: Sequence[str] | None = None) -> pa.Table:
     """Return the table that a reference points to.
+
+    Args:
+        ref: The reference.
+        columns: Columns to read; None for all.
 
     Raises:
         AssayError: The file is missing, damaged, unreachable, or of another schema version.
@@ -104,7 +108,7 @@ def read(ref: StageRef) -> pa.Table:
     fs, path = filesystem(ref.path)
     try:
         with fs.open(path, "rb") as file:
-            table = pq.read_table(file, page_checksum_verification=True)
+            table = pq.read_table(file, columns=columns, page_checksum_verification=True)
     except FileNotFoundError as error:
         raise AssayError(
             f"the {ref.stage} table {ref.path} does not exist. Run the evaluation again to recompute it."

@@ -19,8 +19,7 @@ from metric_core.stages import JUDGED, Stage
 from tasks.runtime.usage import KindUsage, StageUsage
 from tasks.tables.kept_tables import kept_usage
 from tasks.tables.merge import select_rows
-from tasks.tables.row_digests import row_digests
-from tasks.tables.row_index import RowIndex
+from tasks.tables.row_index import RowIndex, RowIndexes
 from tasks.tables.table_store import StageRef, TableStore, read, verify
 from tasks.windows.sample_order import SampleOrder
 
@@ -66,13 +65,15 @@ class UnchangedRows:
 
     Args:
         tables: Root of the table store.
+        indexes: Indexes of the table store, which compute the digests of rows.
         index: Rows of the earlier run.
         stages: Stages whose rows are taken, with all stages that they read.
     """
 
-    def __init__(self, tables: str, index: RowIndex, stages: Collection[Stage]) -> None:
+    def __init__(self, tables: str, indexes: RowIndexes, index: RowIndex, stages: Collection[Stage]) -> None:
         self.stages = stages
         self._store = TableStore(tables)
+        self._indexes = indexes
         self._index = index
         self._failed: dict[int, frozenset[str]] = {}
         self._counted: set[tuple[Stage, str]] = set()
@@ -83,9 +84,8 @@ class UnchangedRows:
         Args:
             samples: Samples of the shard.
         """
-        table = read(samples)
-        row_ids: list[str] = table["row_id"].to_pylist()
-        shards = self._index.find(row_digests(table)).tolist()
+        shards = self._index.find(self._indexes.digests(samples)).tolist()
+        row_ids: list[str] = read(samples, ["row_id"])["row_id"].to_pylist()
         sizes = Counter(shard for shard in shards if shard >= 0)
         unchanged: dict[int, set[str]] = {}
         for shard, _ in sizes.most_common(MOST_SHARDS):
@@ -138,7 +138,7 @@ class UnchangedRows:
             if part.num_rows and (stage, ref.digest) not in self._counted:  # what was asked is counted once
                 self._counted.add((stage, ref.digest))
                 usage += ref.usage
-        order = SampleOrder(read(split.samples).select(["row_id"]), split.samples.rows or 1)
+        order = SampleOrder(read(split.samples, ["row_id"]), split.samples.rows or 1)
         ref = self._store.write(order.sort(pa.concat_tables(parts)), SCHEMAS[stage], usage)
         return Merged(ref, is_complete)
 
@@ -155,7 +155,7 @@ class UnchangedRows:
     @staticmethod
     def _failed_rows_of(ref: StageRef) -> frozenset[str]:
         try:
-            return _failed_rows(read(ref))
+            return _failed_rows(read(ref, ["row_id", "status"]))
         except AssayError:
             return frozenset()  # merging finds that the table cannot be used
 

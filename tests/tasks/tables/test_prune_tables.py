@@ -18,6 +18,7 @@ from tasks.tables import tables_in_use
 from tasks.tables.inventory import RUNNING, Inventory
 from tasks.tables.kept_tables import KeptTables
 from tasks.tables.prune_tables import prune_tables
+from tasks.tables.row_index import RowIndexes
 from tasks.tables.table_files import atomic_write, filesystem
 from tasks.tables.table_store import StageRef, TableStore
 from tests.tasks.builders import samples_table
@@ -72,6 +73,17 @@ def test_least_recently_used_files_are_removed_until_the_rest_fits(tmp_path: Pat
     ref, _ = write_with_record(tmp_path, "new", "How?")
     assert prune_tables(str(tmp_path), before=long_ago, size=0, dry_run=False).size == 0
     assert Path(ref.path).exists()  # used within the hour
+
+
+def test_index_of_rows_is_pruned_like_a_record(tmp_path: Path) -> None:
+    ref, _ = write_with_record(tmp_path, "one", "Why?")
+    RowIndexes(str(tmp_path), "rows.jsonl").write({}, [{Stage.SAMPLES: ref}])
+    inventory = Inventory(str(tmp_path))
+    (index,) = (entry for entry in inventory.entries() if entry.folder == "rows")
+    assert (index.kind, inventory.problem(index)) == ("record", None)
+    age(Path(index.path), days=40)
+    assert prune_tables(str(tmp_path), before=MONTH, dry_run=False).records == 1
+    assert Path(ref.path).exists()
 
 
 def test_using_a_record_renews_it(tmp_path: Path) -> None:

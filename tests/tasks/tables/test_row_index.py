@@ -82,7 +82,7 @@ def shards(root: Path, *texts: str) -> list[dict[Stage, StageRef]]:
 def find(root: Path, letters: str, source: str = "rows.jsonl") -> list[int] | None:
     index = RowIndexes(str(root), source).newest(RECIPES)
     rows = samples_table(*({"row_id": c, "user_input": c} for c in letters))
-    return None if index is None else index.find(row_digests(rows)).tolist()
+    return None if index is None else index.find(b"".join(row_digests(rows))).tolist()
 
 
 def test_rows_are_found_in_the_newest_index_of_their_source(tmp_path: Path) -> None:
