@@ -130,14 +130,16 @@ def read(ref: StageRef, columns: Sequence[str] | None = None) -> pa.Table:
     return table
 
 
-def verify(ref: StageRef) -> None:
-    """Check that the table that a reference points to exists and is unchanged since it was written.
+def verify(ref: StageRef) -> pa.Table:
+    """Return the table that a reference points to, if it is unchanged since it was written.
 
     Raises:
         AssayError: The table has changed, or the file is missing, damaged, or of another schema version.
     """
-    if content_digest(read(ref)) != ref.digest:
+    table = read(ref)
+    if content_digest(table) != ref.digest:
         raise AssayError(f"the {ref.stage} table {ref.path} has been changed since it was computed")
+    return table
 
 
 def concatenate(refs: Sequence[StageRef], path: str) -> int:

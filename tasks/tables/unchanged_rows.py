@@ -124,8 +124,7 @@ class UnchangedRows:
         try:
             for shard, row_ids in split.unchanged.items():
                 tables = self._index.shards[shard]
-                verify(tables[stage])
-                parts.append(select_rows(read(tables[stage]), row_ids))
+                parts.append(select_rows(verify(tables[stage]), row_ids))
                 usage += _share(tables[stage].usage, len(row_ids) / tables[Stage.SAMPLES].rows)
         except (AssayError, KeyError) as error:
             _logger.warning("rows of an earlier run are not used: %s; their stage is recomputed", error)
