@@ -1,9 +1,10 @@
-"""`assay judge`: launch, inspect and stop a judge server."""
+"""`assay judge`: launch, inspect and stop a judge server, and ask a judge one question."""
 
 import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,14 +15,16 @@ from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.options import ConfigFile, Json, flag_parameters, with_parameters
 from deployments.cli._support.verb import VerbGroup
 from metric_core.errors import ConfigError
+from tasks.options.model_words import parse_model
 
 if TYPE_CHECKING:
     from tasks.launcher import JudgeStatus, LaunchSettings, Progress
+    from tasks.models.trial import Trial
 
 QUIET_SECONDS = 15.0
 """Seconds between two lines of progress if stderr is not a terminal."""
 
-app = VerbGroup(help="Launch, inspect or stop a judge server (vLLM) here.", no_args_is_help=True)
+app = VerbGroup(help="Launch, inspect, stop or try a judge server (vLLM) here.", no_args_is_help=True)
 
 
 def _with_launch(command: Callable[..., None]) -> Callable[..., None]:
@@ -66,6 +69,93 @@ def stop() -> None:
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     stdout.print("stopped" if stop_judge(assay_home()) else "no judge was running")
+
+
+@app.command("try")
+def try_(
+    passage: Annotated[str, typer.Argument(help="Passage, or @FILE to read it from a file.", show_default=False)],
+    claim: Annotated[str, typer.Argument(help="Claim, or @FILE to read it from a file.", show_default=False)],
+    config: ConfigFile = None,
+    judge: Annotated[
+        str | None, typer.Option("--judge", metavar="builtin|URL", help="Judge to ask. Default: that of verdicts.")
+    ] = None,
+    model: Annotated[str | None, typer.Option("--model", help="The model's name, if the server has several.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Ask whether a passage supports a claim; show request and reply."""
+    from flows.config.loading import load_config  # noqa: PLC0415 keeps `assay --help` quick
+    from metric_core.judge_questions import KindGroup  # noqa: PLC0415
+    from tasks.models.run_models import RunModels  # noqa: PLC0415 loads the models
+    from tasks.models.trial import try_judge  # noqa: PLC0415
+    from tasks.options.judge_options import JudgeSettings  # noqa: PLC0415
+    from tasks.options.judged_settings import JudgedSettings  # noqa: PLC0415
+    from tasks.options.narrow import narrow  # noqa: PLC0415
+
+    named: dict[str, Any] = {} if judge is None else {"judge": parse_model(judge)}
+    if model is not None:
+        named.setdefault("judge", {}).setdefault("server", {})["model"] = model
+    loaded = load_config(config, named)
+    lead, *others = (loaded.judge,) if judge is not None else loaded.judges_of(KindGroup.VERDICTS)
+    if lead.launch is not None:
+        raise ConfigError(
+            "the judge of verdicts is launched by each run; start it with `assay judge start`, and name its URL with "
+            "--judge"
+        )
+    asked = narrow(lead, JudgeSettings, **dict.fromkeys(KindGroup))
+    settings = narrow(loaded, JudgedSettings, judge=asked, panel=tuple(others), refresh=True)
+    trial = try_judge(RunModels().open_judges(settings), _text_of(passage), _text_of(claim))
+    if as_json:
+        stdout.print_json(json.dumps(_trial_content(trial), default=str))
+    else:
+        _print_trial(trial)
+
+
+def _text_of(argument: str) -> str:
+    """Return an argument, or the content of the file that it names after an @."""
+    if not argument.startswith("@"):
+        return argument
+    try:
+        return Path(argument[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{argument[1:]} cannot be read as text: {error}; name a UTF-8 file after the @") from error
+
+
+def _trial_content(trial: "Trial") -> dict[str, Any]:
+    answer = trial.answer
+    return {
+        "judge": asdict(trial.judge),
+        "requests": [asdict(request) for request in trial.requests],
+        "status": answer.status,
+        "verdict": answer.label,
+        "probability": trial.probability,
+        "reason": answer.reason,
+        "panel": [asdict(vote) for vote in answer.panel],
+    }
+
+
+def _print_trial(trial: "Trial") -> None:
+    stdout.print(f"judge: {trial.judge.backend}: {trial.judge.model}", markup=False, soft_wrap=True)
+    for request in trial.requests:
+        stdout.print(f"request: POST {request.path} to {' or '.join(request.urls)}", markup=False, soft_wrap=True)
+        stdout.print(_pretty(request.body), markup=False, soft_wrap=True)
+        stdout.print(f"reply: status {request.status} after {request.seconds:.2f} s", markup=False, soft_wrap=True)
+        stdout.print(_pretty(request.reply), markup=False, soft_wrap=True)
+    if not trial.requests:
+        stdout.print("request: none, the judge works in this process")
+    answer = trial.answer
+    for vote in answer.panel:
+        stdout.print(f"{vote.judge}: {_verdict(vote.label, vote.probability)}", markup=False, soft_wrap=True)
+    verdict = _verdict(answer.label, trial.probability)
+    stdout.print(f"verdict: {verdict}" if answer.reason is None else f"{answer.status}: {answer.reason}", markup=False)
+
+
+def _verdict(label: str | None, probability: float | None) -> str:
+    told = "" if probability is None else f", probability {probability:.4f}"
+    return f"{label or 'none'}{told}"
+
+
+def _pretty(content: Any) -> str:
+    return content if isinstance(content, str) else json.dumps(content, indent=2, ensure_ascii=False, default=str)
 
 
 def _settings(config: Path | None, given: dict[str, Any]) -> "LaunchSettings":

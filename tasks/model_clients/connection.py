@@ -20,6 +20,7 @@ from tasks.model_clients.replica_pool import (
     RetryLimits,
     UnusableError,
 )
+from tasks.model_clients.request_trace import is_traced, note_requests
 from tasks.options.server_options import ServerOptions
 from tasks.runtime.activity import ServerActivity
 from tasks.runtime.cancellation import Cancellation, current_cancellation
@@ -88,10 +89,14 @@ class Connection:
         """
         cancellation = current_cancellation()
         try:
-            return self._background.run(self._send(requests, arrived, cancellation, observer))
+            replies = self._background.run(self._send(requests, arrived, cancellation, observer))
         except CancelledError:
             cancellation.check()
             raise
+        if is_traced():
+            pairs = zip(requests, replies, strict=True)
+            note_requests(self._options.urls, [(r.path, r.body, b.status, b.content, b.seconds) for r, b in pairs])
+        return replies
 
     async def _send(
         self,

@@ -1,5 +1,6 @@
 """Declare the options of the judge, of its panel, and of judges of groups of questions."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -88,10 +89,20 @@ class SingleJudgeSettings(ModelOptions):
 _read_list = list_from_text(split_commas)
 
 
+def _parse_single(value: Any) -> Any:
+    """Return the options of a judge that is given as a word, a table or settings, without groups that are not set."""
+    value = parse_model(value)
+    if isinstance(value, JudgeSettings) and not value.by_group:
+        return {name: getattr(value, name) for name in value.model_fields_set - set(KindGroup)}
+    if isinstance(value, Mapping):
+        return {name: each for name, each in value.items() if name not in set(KindGroup) or each is not None}
+    return value
+
+
 def _parse_models(value: Any) -> Any:
     """Return the options of models given as `builtin,http://gpu2:8000/v1`, or as a list of words and tables."""
     value = _read_list(value)
-    return [parse_model(model) for model in value] if isinstance(value, list | tuple) else value
+    return [_parse_single(model) for model in value] if isinstance(value, list | tuple) else value
 
 
 def _check_panel(panel: tuple[SingleJudgeSettings, ...]) -> tuple[SingleJudgeSettings, ...]:
@@ -124,7 +135,7 @@ class GroupJudgeSettings(SingleJudgeSettings):
     ] = ()
 
 
-GroupJudge: TypeAlias = Annotated[GroupJudgeSettings | None, BeforeValidator(parse_model)]
+GroupJudge: TypeAlias = Annotated[GroupJudgeSettings | None, BeforeValidator(_parse_single)]
 
 
 class JudgeSettings(SingleJudgeSettings):

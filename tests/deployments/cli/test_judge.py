@@ -9,6 +9,7 @@ import pytest
 
 from tasks.launcher import stop_judge
 from tests.deployments.cli.conftest import Outcome
+from tests.tasks.judges.openai.fake_server import FakeServer
 from tests.tasks.launcher import fake_vllm
 from tests.tasks.launcher.conftest import ROOT
 
@@ -78,3 +79,33 @@ def test_missing_settings_are_named(assay: Assay, config: str) -> None:  # noqa:
     assert refused.code == 2
     assert "--python" in refused.err
     assert "[judge.launch]" in refused.err
+
+
+def test_a_question_is_tried_and_request_reply_and_probability_are_shown(assay: Assay, tmp_path: Path) -> None:
+    with FakeServer() as server:
+        shown = assay("judge", "try", "Paris lies on the Seine.", "Paris has a river.", "--judge", server.url).out
+        assert f"request: POST chat/completions to {server.url}" in shown
+        assert json.dumps(server.asked[-1]["messages"][-1]["content"], ensure_ascii=False) in shown
+        assert "reply: status 200 after" in shown
+        assert "verdict: yes, probability 1.0000" in shown
+        asked = len(server.asked)
+        passage, config = tmp_path / "passage.txt", tmp_path / "assay.toml"
+        passage.write_text("Paris lies on the Seine.")
+        config.write_text(f'[judge]\nlaunch = {{python = "python3", model = "m"}}\nverdicts = "{server.url}"\n')
+        told = json.loads(assay("judge", "try", f"@{passage}", "Paris has a river.", "-c", str(config), "--json").out)
+        assert len(server.asked) == asked + 1  # it is asked again, although the answer is cached
+    assert (told["verdict"], told["status"], len(told["requests"])) == ("yes", "answered", 1)
+    assert told["probability"] == pytest.approx(1.0)
+    assert told["requests"][0]["body"]["messages"]
+
+
+def test_a_judge_in_this_process_is_tried_without_requests_and_a_launched_one_is_refused(
+    assay: Assay, config: str
+) -> None:
+    shown = assay("judge", "try", "Paris lies on the Seine.", "Paris lies on the Seine.").out
+    assert "request: none, the judge works in this process" in shown
+    assert "verdict: yes, probability 0.9" in shown
+    refused = assay("judge", "try", "a", "b", "-c", config)
+    assert refused.code == 2
+    assert "start it with `assay judge start`" in refused.err
+    assert "cannot be read as text" in assay("judge", "try", "@/no/such/file", "b").err

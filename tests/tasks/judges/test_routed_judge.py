@@ -22,7 +22,7 @@ from tasks.judges.routed_judge import RoutedJudge, members_of, needs_sentences, 
 from tasks.judges.scripted import Script, ScriptedJudge
 from tasks.judges.sentence_claims import NOTE, SentenceClaims
 from tasks.models.local_models import load_pipeline
-from tasks.options.judge_options import JudgeOptions
+from tasks.options.judge_options import JudgeOptions, JudgeSettings
 from tasks.options.language_options import LanguageSettings
 from tests.metric_core.prompts.questions import QUESTIONS
 
@@ -180,3 +180,13 @@ def test_the_settings_of_a_kind_are_those_of_the_judge_that_answers_it() -> None
 def test_only_the_judge_of_the_run_has_judges_of_groups(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="Extra inputs are not permitted"):
         JudgeOptions.model_validate(options)
+
+
+def test_settings_of_a_judge_of_a_run_may_be_a_panel_member_or_the_judge_of_a_group() -> None:
+    judge = JudgeSettings(backend="scripted", script="a.json")
+    dumped = judge.model_dump()
+    for given in (judge, dumped):
+        options = JudgeOptions.model_validate({"judge": {"verdicts": given}, "panel": [given]})
+        assert [each.script for each in options.judges] == [None, "a.json", "a.json"]
+    with pytest.raises(ValueError, match="name judges of groups in"):
+        JudgeOptions.model_validate({"panel": [JudgeSettings(verdicts="builtin")]})  # type: ignore[arg-type]
