@@ -3,7 +3,7 @@
 import math
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
@@ -139,6 +139,30 @@ class CellCounts:
             self._categories[score.label] += 1
         if score.reason is not None:
             self._reasons[score.reason] += 1
+
+    def add_counts(self, status: Mapping[str, int], categories: Mapping[str, int], reasons: Mapping[str, int]) -> None:
+        """Count many cells by what they are, apart from their values.
+
+        Args:
+            status: Status -> number of cells.
+            categories: Category -> number of categorical cells.
+            reasons: Reason -> number of cells without a value.
+        """
+        self._status.update({Status(name): count for name, count in status.items()})
+        self._categories.update(categories)
+        self._reasons.update(reasons)
+
+    def add_values(self, values: Floats, scale: str | None = None, groups: Iterable[str] = ()) -> None:
+        """Add the values of many cells of one scale.
+
+        Args:
+            values: The values.
+            scale: Label of the scale; None if all rows have the same.
+            groups: Group of each value, if rows belong to groups.
+        """
+        self._values[scale].frombytes(np.ascontiguousarray(values, dtype=np.float64).tobytes())
+        if self._is_grouped:
+            self._members[scale].extend(groups)
 
     def values(self) -> tuple[Floats, list[str] | None] | None:
         """Return the values of all rows and their groups; None without any, or if rows have different scales."""

@@ -13,7 +13,7 @@ from metric_core.diagnosis.classes import CLASSES, UNDIAGNOSED
 from metric_core.statistics.bounded_means import Bounds, estimate_interval
 from metric_core.statistics.resampling import SEED, Units
 from tasks.runs.row_grouping import group_names
-from tasks.runs.run_folder import DIAGNOSIS, RunFolder
+from tasks.runs.run_folder import DIAGNOSIS, RunFolder, count_values
 
 ENTRY = "diagnosis"
 """Name of the counts in summary.json."""
@@ -39,9 +39,9 @@ def count_diagnoses(folder: RunFolder, groups: Mapping[str, str] | None, *, is_s
             codes.append(pc.fill_null(found, len(_NAMES) - 1).to_numpy(zero_copy_only=False))
             if groups is not None:
                 row_ids += batch.column("row_id").to_pylist()
-            reasons += _count(batch.column("reason"))
-            lacking += _count(batch.column("lacking").flatten())
-            refusals += _count(batch.column("refusal_by_judge").filter(batch.column("declines")))
+            reasons.update(count_values(batch.column("reason")))
+            lacking.update(count_values(batch.column("lacking").flatten()))
+            refusals.update(count_values(batch.column("refusal_by_judge").filter(batch.column("declines"))))
     joined = np.concatenate(codes).astype(np.int8) if codes else np.zeros(0, np.int8)
     names = None if groups is None else list(group_names(row_ids, groups))
     interval_of = _intervals(joined, names)
@@ -60,13 +60,6 @@ def count_diagnoses(folder: RunFolder, groups: Mapping[str, str] | None, *, is_s
             "recognized_by": "judge" if is_served and refusals[True] else "forms",
         },
     }
-
-
-def _count(values: pa.Array) -> Counter[Any]:
-    """Return the counts of the values that are not null, in the order in which they first appear."""
-    counted = pc.value_counts(values.drop_null())
-    counts = zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True)
-    return Counter(dict(counts))
 
 
 def _intervals(codes: Any, groups: Sequence[str] | None) -> Callable[[int], dict[str, float] | None]:

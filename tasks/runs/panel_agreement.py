@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from metric_core.stages import Stage
@@ -37,5 +38,7 @@ def measure_panel_agreement(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def _panels(table: Path, group: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    for batch in pq.ParquetFile(table).iter_batches(columns=[group, "panel"]):
-        yield from ((row[group], row["panel"]) for row in batch.to_pylist() if row["panel"] is not None)
+    with pq.ParquetFile(table) as file:
+        for batch in file.iter_batches(columns=[group, "panel"]):
+            of_panel = batch.filter(pc.is_valid(batch.column("panel")))
+            yield from ((row[group], row["panel"]) for row in of_panel.to_pylist())

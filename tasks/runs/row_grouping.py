@@ -170,8 +170,8 @@ def find_repetition(shards: Iterable[pa.Table]) -> Repetition | None:
     checked = 0
     for shard in shards:
         for column, counts in texts.items():
-            values = shard[column].to_pylist()[: MOST_CHECKED - checked]
-            counts.update(hash(str(value)) for value in values if value)
+            values = shard[column].slice(0, MOST_CHECKED - checked).to_pylist()
+            counts.update(hash(tuple(value) if isinstance(value, list) else value) for value in values if value)
         checked += len(shard)
         if checked >= MOST_CHECKED:
             break

@@ -21,7 +21,7 @@ from metric_core.errors import ConfigError, RunFolderError
 from metric_core.metric import MetricRequest
 from metric_core.records import Score, Status
 from metric_core.stages import Stage
-from metric_core.statistics.summary import MetricSummary, summarize
+from metric_core.statistics.summary import CellCounts, MetricSummary
 from tasks.runs.file_checks import MANIFEST_SCHEMA, SUMMARY_SCHEMA, check_json
 from tasks.runs.row_grouping import group_names
 from tasks.runs.row_groups import read_shards
@@ -176,22 +176,24 @@ class RunFolder:
     def summarize_scores(
         self, requests: Sequence[MetricRequest], groups: Mapping[str, str] | None = None
     ) -> list[MetricSummary]:
-        """Summarize every metric from the score table, with one batch in memory at a time.
+        """Summarize every metric from the score table, read once, with one batch in memory at a time.
 
         Args:
             requests: Metrics to summarize.
             groups: Row id -> group; rows without a group stand alone. None if rows are independent.
         """
-        return [
-            summarize(
-                request.key,
-                request.metric.direction,
-                self._scores(request.key),
-                request.bounds,
-                None if groups is None else group_names(self._row_ids(request.key), groups),
+        counted = {
+            request.key: CellCounts(
+                request.key, request.metric.direction, request.bounds, is_grouped=groups is not None
             )
             for request in requests
-        ]
+        }
+        columns = ["metric", "status", "value", "label", "reason", *(["row_id"] if groups is not None else [])]
+        with pq.ParquetFile(self.path / SCORES, read_dictionary=["metric", "status", "label", "reason"]) as file:
+            for batch in file.iter_batches(columns=columns):
+                for key, cells in counted.items():
+                    _count_cells(batch.filter(pc.equal(batch.column("metric"), key)), cells, groups)
+        return [cells.summarize() for cells in counted.values()]
 
     def _scores(self, metric: str) -> Iterator[Score]:
         for batch in self.read_cells(metric, ("status", "value", "label", "reason")):
@@ -293,3 +295,29 @@ class RunFolder:
             )
         check_json(manifest, MANIFEST_SCHEMA, self.path / MANIFEST)
         return manifest
+
+
+def _count_cells(batch: pa.RecordBatch, cells: CellCounts, groups: Mapping[str, str] | None) -> None:
+    """Add a batch of a metric's cells to its counts."""
+    has_value = pc.is_valid(batch.column("value"))
+    cells.add_counts(
+        count_values(batch.column("status")),
+        count_values(batch.column("label").filter(pc.invert(has_value))),
+        count_values(batch.column("reason")),
+    )
+    valued = batch.filter(has_value)
+    labels = valued.column("label")
+    for scale in [*count_values(labels), *([None] if labels.null_count else [])]:
+        rows = valued.filter(pc.is_null(labels) if scale is None else pc.fill_null(pc.equal(labels, scale), False))
+        names = () if groups is None else group_names(rows.column("row_id").to_pylist(), groups)
+        cells.add_values(rows.column("value").to_numpy(zero_copy_only=False), scale, names)
+
+
+def count_values(values: pa.Array) -> dict[Any, int]:
+    """Return the number of each value that is not null, in the order in which the values first appear.
+
+    >>> count_values(pa.array(["b", None, "a", "b"]))
+    {'b': 2, 'a': 1}
+    """
+    counted = pc.value_counts(values.drop_null())
+    return dict(zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True))

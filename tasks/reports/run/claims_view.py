@@ -92,7 +92,7 @@ def _claim(row: Row, verdicts: Sequence[Row], index: SentenceIndex, explanations
             {**verdict, "premise": passage, "piece": closest[passage].piece if passage in closest else None}
             for passage, verdict in sorted(by_passage.items())
         ],
-        "closest": _place(index.closest(row["text"])),
+        "closest": _place(index.closest_of(closest)),
     }
 
 

@@ -5,6 +5,7 @@ The page computes nothing: sentences are cut, entities compared and tones chosen
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from metric_core.evidence import context_premise
@@ -164,6 +165,7 @@ def _entities(rows: Sequence[Row], match: str) -> dict[str, Any] | None:
     return {"gap": gap_view(reference), "match": match, "entities": list(entities.values())}
 
 
+@lru_cache(maxsize=16_384)
 def _name(entity: str, match: str) -> str:
     return entity if match == EXACT else normalize_entity(entity)
 

@@ -6,7 +6,7 @@ Closeness is the share of the claim's words that the sentence has, rare words co
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 _WORD = re.compile(r"\w+")
@@ -101,7 +101,15 @@ class SentenceIndex:
         >>> closest.passage, closest.piece, closest.shared, closest.words
         (0, 2, 3, 5)
         """
-        candidates = self.closest_of_each(claim)
+        return self.closest_of(self.closest_of_each(claim))
+
+    @staticmethod
+    def closest_of(candidates: Mapping[int, Closest]) -> Closest | None:
+        """Return the closest of the sentences of all passages, the first of equally close ones; None without any.
+
+        Args:
+            candidates: Closest sentence of each passage, as `closest_of_each` returns them.
+        """
         return max(candidates.values(), key=lambda closest: (closest.share, -closest.passage), default=None)
 
     def closest_of_each(self, claim: str) -> dict[int, Closest]:

@@ -6,6 +6,7 @@ orders rows and chooses colors; its numbers are never shown.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +81,13 @@ class Yardstick:
         >>> Yardstick("noise", Direction.LOWER, (0, 1)).tone(0.1)
         'good2'
         """
-        good = np.nan if value is None else self.goodness(np.array([value]))[0]
-        return NEUTRAL if np.isnan(good) else TONES[min(int(good * len(TONES)), len(TONES) - 1)]
+        return _tone(self, value)
+
+
+@lru_cache(maxsize=16_384)
+def _tone(yardstick: Yardstick, value: float | None) -> str:
+    good = np.nan if value is None else yardstick.goodness(np.array([value]))[0]
+    return NEUTRAL if np.isnan(good) else TONES[min(int(good * len(TONES)), len(TONES) - 1)]
 
 
 def read_cells(path: Path) -> pa.Table:
