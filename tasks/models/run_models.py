@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from metric_core.errors import AssayError, ConfigError
 from tasks.embedders.protocol import CrossEncoder, Embedder
-from tasks.judges.builtin import BuiltinJudge
 from tasks.judges.panel import PanelJudge
 from tasks.judges.protocol import Judge
 from tasks.judges.routed_judge import RoutedJudge, needs_sentences
@@ -129,6 +128,8 @@ class RunModels:
 
     def _open_judge(self, judge: SingleJudgeSettings, settings: JudgedSettings) -> Judge:
         if judge.backend == "builtin":
+            from tasks.judges.builtin import BuiltinJudge  # noqa: PLC0415 compiles many patterns
+
             embedder = self.open_embedder(settings.embedder, settings.cache)
             return BuiltinJudge(embedder, load_pipeline(settings.language.pipeline))
         if judge.is_plugin:

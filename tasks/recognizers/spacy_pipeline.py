@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from metric_core.errors import MissingDependencyError
 from tasks.recognizers.entity_decoder import EntityDecoder, SpanOfTokens
 from tasks.recognizers.protocol import Entity, RecognizerIdentity
-from tasks.recognizers.text_layout import cut_long, split_blocks, split_sentences
 from tasks.runtime.blas_threads import one_blas_thread
 from tasks.runtime.model_folder import folder_revision
 
@@ -79,6 +78,8 @@ class SpacyPipeline:
 
     def entities(self, texts: Sequence[str]) -> list[list[Entity]]:
         """Return the entities of each text, in the order of the texts, by position; repeated entities are repeated."""
+        from tasks.recognizers.text_layout import cut_long  # noqa: PLC0415 compiles many patterns
+
         parts = [cut_long(text, _LONGEST_TEXT) for text in texts]
         found = iter(self._find_entities([part for text in parts for part in text]))
         return [[entity for _ in text for entity in next(found) if entity.text] for text in parts]
@@ -88,6 +89,8 @@ class SpacyPipeline:
 
         A sentence never crosses a blank line or a list item, and a citation stays with the sentence it supports.
         """
+        from tasks.recognizers.text_layout import split_blocks, split_sentences  # noqa: PLC0415 compiles many patterns
+
         parts = [[block.text for block in split_blocks(text)] for text in texts]
         with self._lock:
             finder = next(name for name in _SENTENCE_FINDERS if name in self._pipeline.component_names)
