@@ -13,9 +13,9 @@ from metric_core.errors import EmbedderError
 from tasks.embedders.protocol import EmbedderIdentity, TextCoverage
 from tasks.embedders.windows import split_bytes
 from tasks.model_clients.connection import Connection
+from tasks.model_clients.jobs import Request, UnusableError
 from tasks.model_clients.model_names import list_models
 from tasks.model_clients.replica import Reply
-from tasks.model_clients.replica_pool import Request, UnusableError
 from tasks.model_clients.reply_fields import get_count, get_model
 from tasks.model_clients.revisions import NO_REVISION
 from tasks.model_clients.served_model import (

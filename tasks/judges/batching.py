@@ -54,6 +54,8 @@ class JudgeBatcher:
             cut_off=self._cut_off,
             warnings=tuple(self._warnings),
             kinds=dict(self._kinds),
+            untold_tokens=self._usage.untold_tokens,
+            splits=self._usage.splits,
         )
 
     def choose(self, questions: Sequence[ChoiceQuestion]) -> list[ChoiceAnswer]:

@@ -93,6 +93,7 @@ class Meter:
         self._cpu = cpu
         self._lock = Lock()
         self._servers: dict[str, _Server] = {}
+        self._observers: dict[str, ServerObserver] = {}
         self._usage = Usage()
         self._first: float | None = None
         self._last = 0.0
@@ -108,7 +109,8 @@ class Meter:
         """
         with self._lock:
             server = self._servers.setdefault(name, _Server(slots, Timeline(self._cpu)))
-        return ServerObserver(self, server)
+            # One observer per server: requests of one observer may be sent together.
+            return self._observers.setdefault(name, ServerObserver(self, server))
 
     def count_elsewhere(self, usage: Usage) -> None:
         """Count what another process asked.

@@ -11,15 +11,9 @@ from aiohttp import ClientSession, ClientTimeout, TCPConnector
 
 from tasks.model_clients.backoff import backoff_seconds
 from tasks.model_clients.event_loop import EventLoopThread
+from tasks.model_clients.jobs import Arrived, Request, RequestObserver, UnusableError
 from tasks.model_clients.replica import LostReplyError, Replica, Reply, UnreachableError
-from tasks.model_clients.replica_pool import (
-    Arrived,
-    ReplicaPool,
-    Request,
-    RequestObserver,
-    RetryLimits,
-    UnusableError,
-)
+from tasks.model_clients.replica_pool import ReplicaPool, RetryLimits
 from tasks.model_clients.request_trace import is_traced, note_requests
 from tasks.options.server_options import ServerOptions
 from tasks.runtime.activity import ServerActivity

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from tasks.model_clients.jobs import UnusableError
 from tasks.model_clients.replica import Reply
-from tasks.model_clients.replica_pool import UnusableError
 
 
 def list_models(replies: Mapping[str, Reply], model: str | None) -> list[Mapping[str, Any]]:

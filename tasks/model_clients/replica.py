@@ -48,6 +48,9 @@ class Reply:
         retry_after: Seconds that the server asks to wait.
         requests: Number of times that the request was sent.
         unread: Reason why the body was not read to its end; None if it was. The content is then this reason.
+        conversations: Number of conversations that were sent in one request with this one.
+        splits: Number of requests with several conversations, beginning with this one, that failed and were sent again
+            one by one.
     """
 
     status: int
@@ -56,6 +59,8 @@ class Reply:
     retry_after: float | None = None
     requests: int = 1
     unread: str | None = None
+    conversations: int = 1
+    splits: int = 0
 
     @property
     def is_answer(self) -> bool:

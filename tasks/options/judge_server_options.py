@@ -57,6 +57,18 @@ class ServerJudgeOptions(ServerOptions):
             ge=256,
         ),
     ] = None
+    conversations_per_request: Annotated[
+        int,
+        Option(
+            "Maximum number of conversations in one request to a server that takes several, as vLLM does; 1 sends each "
+            "alone. Texts are asked for in requests of a quarter as many.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=1,
+            le=256,
+        ),
+    ] = 16
     max_output_tokens: Annotated[
         int,
         Option(

@@ -72,7 +72,7 @@ class ServerOptions(OptionGroup):
     concurrency: Annotated[
         int,
         Option(
-            "Maximum number of requests in flight per replica.",
+            "Maximum number of requests in flight per replica; of conversations, where a request holds several.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,

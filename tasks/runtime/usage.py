@@ -16,6 +16,10 @@ class Usage:
         cached_tokens: Number of these tokens that the server found in its prefix cache.
         output_tokens: Number of tokens generated.
         seconds: Time from the question to its answer.
+        untold_tokens: Number of prompt tokens of which the server did not tell how many were in its prefix cache, as
+            for several conversations in one request.
+        splits: Number of requests with several conversations that failed, whose conversations were sent again one by
+            one.
     """
 
     requests: int = 0
@@ -23,6 +27,8 @@ class Usage:
     cached_tokens: int = 0
     output_tokens: int = 0
     seconds: float = 0.0
+    untold_tokens: int = 0
+    splits: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
         """Return the sum of two costs."""
@@ -32,6 +38,8 @@ class Usage:
             cached_tokens=self.cached_tokens + other.cached_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             seconds=self.seconds + other.seconds,
+            untold_tokens=self.untold_tokens + other.untold_tokens,
+            splits=self.splits + other.splits,
         )
 
 
@@ -132,6 +140,9 @@ class StageUsage(BaseModel):
         languages: Number of rows by language of their texts; empty for a stage that does not detect it.
         models: Work of the models in this process: `embedder`, `recognizer`.
         kinds: Cost by kind of question.
+        untold_tokens: Number of prompt tokens of which the server did not tell how many were in its prefix cache.
+        splits: Number of requests with several conversations that failed, whose conversations were sent again one by
+            one.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -150,6 +161,8 @@ class StageUsage(BaseModel):
     languages: dict[str, int] = Field(default_factory=dict)
     models: dict[str, ModelWork] = Field(default_factory=dict)
     kinds: dict[str, KindUsage] = Field(default_factory=dict)
+    untold_tokens: int = 0
+    splits: int = 0
 
     def __add__(self, other: "StageUsage") -> "StageUsage":
         """Return the sum of two costs."""
@@ -168,6 +181,8 @@ class StageUsage(BaseModel):
             languages=_add_counts(self.languages, other.languages),
             models=_add_work(self.models, other.models),
             kinds=_add_kinds(self.kinds, other.kinds),
+            untold_tokens=self.untold_tokens + other.untold_tokens,
+            splits=self.splits + other.splits,
         )
 
 

@@ -10,8 +10,9 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion
+from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, ask_claims, ask_verdict
 from metric_core.records import AnswerStatus
+from tasks.judges.openai.context_window import TOO_LONG
 from tasks.judges.openai.openai_judge import OpenAIJudge
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.runtime.cancellation import Cancellation, cancellable
@@ -48,6 +49,7 @@ def test_features_of_the_server_are_detected(judge: OpenAIJudge) -> None:
     assert features.seed
     assert features.tokenizer
     assert features.cached_tokens
+    assert features.batches
 
 
 @pytest.mark.parametrize("question", questions_of_type(ChoiceQuestion), ids=lambda question: question.kind)
@@ -118,4 +120,39 @@ def test_many_questions_are_answered_in_their_order(judge: OpenAIJudge) -> None:
     answers = judge.choose(questions)
     for question, answer in zip(questions, answers, strict=True):
         assert set(answer.votes) <= set(question.labels)
-    assert sum(answer.usage.cached_tokens for answer in answers) > 0
+    assert judge.features.batches
+    usage = sum((answer.usage for answer in answers), Usage())
+    assert usage.untold_tokens > 0
+    assert usage.requests < len(questions)
+
+
+def test_several_conversations_in_a_request_are_answered_as_single_ones(vllm_url: str, judge: OpenAIJudge) -> None:
+    passage = "The Orla sails at noon and at six. " * 20
+    questions = [ask_verdict(f"The Orla sails {i} times a day.", passage) for i in range(40)]
+    texts = [ask_claims(f"The Orla sails {i} times a day, and the ferry is late.", None) for i in range(8)]
+    single = OpenAIJudge(
+        ServerJudgeOptions(urls=(vllm_url,), max_output_tokens=128, timeout=600, conversations_per_request=1)
+    )
+    try:
+        alone, alone_texts = single.choose(questions), single.generate(texts)
+    finally:
+        single.close()
+    together, together_texts = judge.choose(questions), judge.generate(texts)
+    assert sum(answer.usage.requests for answer in alone) == len(questions)
+    assert sum(answer.usage.requests for answer in together) == 3
+    for one, other in zip(together, alone, strict=True):
+        assert one.votes == other.votes
+        assert one.probabilities == pytest.approx(other.probabilities, abs=1e-3)
+    assert [answer.value for answer in together_texts] == [answer.value for answer in alone_texts]
+    for kind in ("prompt_tokens", "output_tokens"):
+        for one_way, other_way in ((together, alone), (together_texts, alone_texts)):
+            counts = [sum(getattr(answer.usage, kind) for answer in answers) for answers in (one_way, other_way)]
+            assert counts[0] == counts[1]
+
+
+def test_a_prompt_that_is_too_long_does_not_fail_the_others(judge: OpenAIJudge) -> None:
+    long_text = " ".join(f"{i * 7919 % 100003:x}" for i in range(1100))  # more tokens than the estimate allows
+    questions = [ask_verdict(f"claim {i}", long_text if i == 5 else "The Orla sails at noon.") for i in range(12)]
+    answers = judge.choose(questions)
+    assert [i for i, answer in enumerate(answers) if answer.status is not AnswerStatus.ANSWERED] == [5]
+    assert answers[5].reason == TOO_LONG

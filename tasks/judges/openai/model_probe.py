@@ -15,8 +15,8 @@ from tasks.judges.openai.completion import read_completions
 from tasks.judges.openai.reply_parsing import parse_choice_answer, parse_generate_answer
 from tasks.judges.openai.request_body import choice_request_bodies, generate_request_body
 from tasks.judges.openai.server_features import ServerFeatures
+from tasks.model_clients.jobs import Request
 from tasks.model_clients.replica import Reply
-from tasks.model_clients.replica_pool import Request
 from tasks.model_clients.served_model import ServedModel, describe_card
 from tasks.options.judge_server_options import ServerJudgeOptions
 
@@ -24,7 +24,7 @@ CHAT = "chat/completions"
 SYSTEM = "Answer with one of the words that are offered, and with nothing else."
 LAST_LINE = "One word is offered after another: "
 
-_PASSAGES = (
+PASSAGES = (
     ("The Orla sails at noon and at six.", "The Orla sails twice a day."),
     ("The Orla sails at noon and at six.", "The Orla sails on every day of the year."),
     ("Mira said that the bridge might open again in May.", "The bridge opens again in May."),
@@ -45,7 +45,7 @@ _TEXT_TASK = f'Reply with JSON that lists the claims of this sentence, as {{"cla
 _TEXT_TOKENS = 64
 
 QUESTIONS = (
-    *(ChoiceQuestion(QuestionKind.VERDICT, {"context": text, "claim": claim}, YES_NO) for text, claim in _PASSAGES),
+    *(ChoiceQuestion(QuestionKind.VERDICT, {"context": text, "claim": claim}, YES_NO) for text, claim in PASSAGES),
     *(ChoiceQuestion(QuestionKind.VERDICT, {"text": task}, labels) for task, labels in _CHOICES),
 )
 _CLAIMS = GenerateQuestion(QuestionKind.CLAIMS, {"text": _TEXT}, CLAIMS_SCHEMA)

@@ -11,7 +11,9 @@ from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQ
 from metric_core.prompts.prompt_set import RenderedPrompt, load_prompts
 from metric_core.records import AnswerStatus
 from tasks.judges.openai import label_probabilities
+from tasks.judges.openai.batch_probe import batch_request, takes_batches
 from tasks.judges.openai.context_window import MIN_REPLY_TOKENS, TOO_LONG, estimate_max_tokens, remaining_tokens
+from tasks.judges.openai.grouping import Grouping
 from tasks.judges.openai.model_probe import CHAT, model_requests, read_model
 from tasks.judges.openai.probe import TOKENIZE, probe, read_token_count
 from tasks.judges.openai.reply_collector import ReplyCollector
@@ -24,19 +26,23 @@ from tasks.judges.openai.reply_parsing import (
     parse_choice_answer,
     parse_generate_answer,
 )
-from tasks.judges.openai.request_body import Body, choice_request_bodies, generate_request_body
+from tasks.judges.openai.request_body import Body, chat_messages, generate_request_body
 from tasks.judges.openai.request_mode import RequestMode, all_request_modes, determinants, get_request_mode
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, OnChoiceAnswer, OnGenerateAnswer
 from tasks.metering.meter import current_meter
 from tasks.model_clients.connection import Connection
+from tasks.model_clients.jobs import Arrived, Request, RequestObserver, UnusableError
+from tasks.model_clients.joint_requests import Companions
 from tasks.model_clients.replica import Reply
-from tasks.model_clients.replica_pool import Arrived, Request, RequestObserver, UnusableError
 from tasks.model_clients.revisions import NO_REVISION
 from tasks.model_clients.served_model import Recognize, ServedModel, find_disagreement, recognize_alone
 from tasks.options.judge_server_options import ServerJudgeOptions
 
 VERSION = 2
 """Increase it whenever the same question would be asked, or its answer parsed, in another way."""
+
+_AFFINITY_CHARACTERS = 512
+"""Beginning of a prompt that selects its replica: joined contexts go where their first passage went."""
 
 _NEARLY = 0.9
 """Servers count the tokens of a reply differently, with or without its end."""
@@ -55,6 +61,8 @@ class _PendingQuestion:
     prompt: RenderedPrompt
     bodies: Sequence[Body]
     overflow: str | None = None
+    companions: Sequence[Companions | None] | None = None
+    """With which other requests each may be sent; None if all must be sent alone."""
 
 
 class OpenAIJudge:
@@ -80,6 +88,7 @@ class OpenAIJudge:
         try:
             self.features, cards = probe(self._connection, options, self._prompts.system)
             self._served = self._probe_model(cards)
+            self._grouping = Grouping(self.features, options)
             self.recognized = recognize(self._served)
             """The model behind the servers, compared with those seen before."""
         except UnusableError as error:
@@ -127,7 +136,12 @@ class OpenAIJudge:
         def is_same(replies: Sequence[Reply]) -> bool:
             return not models or read_model("", card, replies, features).find_difference(models[0]) is None
 
-        replies = self._connection.ask_each(model_requests(features, self._options), is_same)
+        requests = model_requests(features, self._options)
+        replies = self._connection.ask_each(requests, is_same)
+        if self._options.conversations_per_request > 1:
+            (together,) = self._connection.send([batch_request(requests, features)])
+            alone = next(iter(replies.values()))
+            self.features = replace(features, batches=takes_batches(together, requests, alone, features))
         models += [read_model(url, cards.get(url, card), given, features) for url, given in replies.items()]
         if (disagreement := find_disagreement(models)) is not None:
             raise UnusableError(f"{disagreement}. All replicas must serve the same model")
@@ -165,8 +179,10 @@ class OpenAIJudge:
         pending = []
         for question in questions:
             prompt = self._prompts.render(question)
-            bodies = choice_request_bodies(prompt, question, self.features, self._options)
-            pending.append(_PendingQuestion(prompt, bodies))
+            messages = chat_messages(prompt, self.features.system_role)
+            grouped = self._grouping.of_choice(question)
+            bodies = [{**parameters, "messages": messages} for parameters, _ in grouped]
+            pending.append(_PendingQuestion(prompt, bodies, companions=[companions for _, companions in grouped]))
 
         def parse(position: int, replies: Sequence[Reply]) -> ChoiceAnswer:
             question = questions[position]
@@ -190,7 +206,7 @@ class OpenAIJudge:
         for question in questions:
             prompt = self._prompts.render(question)
             body = generate_request_body(prompt, question, self.features, self._options)
-            pending.append(_PendingQuestion(prompt, [body]))
+            pending.append(_PendingQuestion(prompt, [body], companions=[self._grouping.of_text(body)]))
         cut: dict[int, GenerateAnswer] = {}
 
         def deserves_more(position: int, answer: GenerateAnswer) -> bool:
@@ -216,7 +232,9 @@ class OpenAIJudge:
 
         if again:
             longest = {self.features.limit_field: self._options.max_output_tokens}
-            longer = [replace(pending[i], bodies=[body | longest for body in pending[i].bodies]) for i in again]
+            longer = [
+                _PendingQuestion(pending[i].prompt, [body | longest for body in pending[i].bodies]) for i in again
+            ]
             parse = self._generate_parser([questions[i] for i in again])
             self._ask(longer, parse, _generate_overflow, on_second)
         return answers
@@ -229,7 +247,7 @@ class OpenAIJudge:
             if (other := find_other_model(replies, self.features)) is not None:
                 return GenerateAnswer(AnswerStatus.FAILED, reason=OTHER_MODEL, warning=other)
             limit = max_reply_tokens(question, self.features, self._options)
-            answer = parse_generate_answer(replies[0], question.schema, limit)
+            answer = parse_generate_answer(replies[0], question.schema, limit, self.features.cached_tokens)
             if answer.status is AnswerStatus.ANSWERED and fills_its_list(question, answer.value):
                 return replace(answer, status=AnswerStatus.FAILED, value=None, reason=ENDLESS)
             return answer
@@ -266,8 +284,10 @@ class OpenAIJudge:
             overflow = fitted[i].overflow
             if overflow is not None:
                 collector.set_answer(i, overflow_answer(overflow))
+            affinity, companions = fitted[i].prompt.prefix_key[:_AFFINITY_CHARACTERS], fitted[i].companions
             for number, body in enumerate(fitted[i].bodies):
-                requests.append(Request(CHAT, body, fitted[i].prompt.prefix_key))
+                together = None if companions is None else companions[number]
+                requests.append(Request(CHAT, body, affinity, companions=together))
                 sources.append((i, number))
         self._send(requests, lambda position, reply: collector.add(*sources[position], reply), self._observer())
         return collector.answers
@@ -290,12 +310,14 @@ class OpenAIJudge:
         for i, tokens in zip(tight, self._count_tokens([pending[i] for i in tight]), strict=True):
             left = remaining_tokens(tokens, limits[i], window)
             if left is not None:
-                fitted[i] = replace(pending[i], bodies=[body | {field: left} for body in pending[i].bodies])
+                bodies = [body | {field: left} for body in pending[i].bodies]
+                fitted[i] = _PendingQuestion(pending[i].prompt, bodies)  # alone: its limit is that of no other
             elif self._detects_overflow:
                 fitted[i] = _PendingQuestion(pending[i].prompt, (), f"{tokens} of {window} tokens")
             else:
                 shortest = min(MIN_REPLY_TOKENS, limits[i])
-                fitted[i] = replace(pending[i], bodies=[body | {field: shortest} for body in pending[i].bodies])
+                bodies = [body | {field: shortest} for body in pending[i].bodies]
+                fitted[i] = _PendingQuestion(pending[i].prompt, bodies)
         return fitted
 
     @property

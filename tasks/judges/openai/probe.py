@@ -16,9 +16,9 @@ from tasks.judges.openai.reply_parsing import parse_choice_answer, parse_generat
 from tasks.judges.openai.request_body import Body, chat_messages, choice_constraint, json_constraint
 from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures
 from tasks.model_clients.connection import Connection
+from tasks.model_clients.jobs import Request, UnusableError
 from tasks.model_clients.model_names import list_models
 from tasks.model_clients.replica import Reply
-from tasks.model_clients.replica_pool import Request, UnusableError
 from tasks.model_clients.reply_fields import get_choices, get_mapping, get_model, get_reported_count
 from tasks.options.judge_server_options import ServerJudgeOptions
 

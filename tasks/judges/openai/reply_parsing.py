@@ -40,11 +40,11 @@ def parse_choice_answer(
         features: Features of the server, which determine how it was asked.
     """
     if (other := find_other_model(replies, features)) is not None:
-        reason, usage = OTHER_MODEL, _usage(replies)
+        reason, usage = OTHER_MODEL, _usage(replies, features.cached_tokens)
         return ChoiceAnswer(AnswerStatus.FAILED, reason=reason, usage=usage, warning=other)
     completions = [completion for reply in replies for completion in read_completions(reply)][:votes]
     parsed = [_parse_label(completion, labels, features.choice) for completion in completions]
-    usage = _usage(replies)
+    usage = _usage(replies, features.cached_tokens)
     reply = "\n".join(completion.text for completion in completions)
     if not any(parsed):
         reason = next((completion.problem for completion in completions if completion.problem), NO_LABEL)
@@ -88,16 +88,19 @@ def find_other_model(replies: Sequence[Reply], features: ServerFeatures) -> str 
     )
 
 
-def parse_generate_answer(reply: Reply, schema: Mapping[str, Any], limit: int | None = None) -> GenerateAnswer:
+def parse_generate_answer(
+    reply: Reply, schema: Mapping[str, Any], limit: int | None = None, tells_cached: bool = False
+) -> GenerateAnswer:
     """Parse the answer to a generate question, whose reply must be one JSON value that fits the schema.
 
     Args:
         reply: Reply of the server.
         schema: JSON schema of the value.
         limit: Token limit of the reply, for servers that do not report how many tokens they wrote.
+        tells_cached: True if the server reports how many tokens it found in its prefix cache.
     """
     (completion, *_) = read_completions(reply)
-    usage = _usage([reply])
+    usage = _usage([reply], tells_cached)
     if completion.cut_off:
         reason, tokens = completion.problem or CUT_OFF, usage.output_tokens or limit
         return GenerateAnswer(AnswerStatus.FAILED, reason=reason, reply=completion.text, usage=usage, cut_off=tokens)
@@ -176,12 +179,20 @@ def _mean(distributions: Sequence[Mapping[str, float]]) -> dict[str, float] | No
     }
 
 
-def _usage(replies: Sequence[Reply]) -> Usage:
+def _usage(replies: Sequence[Reply], tells_cached: bool) -> Usage:
     answered = [reply for reply in replies if reply.is_answer]
+    prompt_tokens = [get_count(reply, "prompt_tokens") for reply in answered]
+    untold = [
+        tokens
+        for tokens, reply in zip(prompt_tokens, answered, strict=True)
+        if not tells_cached or reply.conversations > 1
+    ]
     return Usage(
-        requests=sum(reply.requests for reply in replies),
-        prompt_tokens=sum(get_count(reply, "prompt_tokens") for reply in answered),
-        cached_tokens=sum(get_count(reply, "cached_tokens") for reply in answered),
-        output_tokens=sum(get_count(reply, "completion_tokens") for reply in answered),
-        seconds=sum(reply.seconds for reply in replies),
+        requests=sum([reply.requests for reply in replies]),
+        prompt_tokens=sum(prompt_tokens),
+        cached_tokens=sum([get_count(reply, "cached_tokens") for reply in answered]),
+        output_tokens=sum([get_count(reply, "completion_tokens") for reply in answered]),
+        seconds=sum([reply.seconds for reply in replies]),
+        untold_tokens=sum(untold),
+        splits=sum([reply.splits for reply in replies]),
     )

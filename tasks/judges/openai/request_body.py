@@ -27,13 +27,19 @@ def choice_request_bodies(
     prompt: RenderedPrompt, question: ChoiceQuestion, features: ServerFeatures, options: ServerJudgeOptions
 ) -> list[Body]:
     """Build the requests for a choice question: one for all votes, or one per vote if the server requires it."""
+    messages = chat_messages(prompt, features.system_role)
+    return [{**parameters, "messages": messages} for parameters in choice_parameters(question, features, options)]
+
+
+def choice_parameters(question: ChoiceQuestion, features: ServerFeatures, options: ServerJudgeOptions) -> list[Body]:
+    """Build the requests for a choice question without their messages: all that its texts do not change."""
     labels, votes = question.labels, question.votes
     extra = choice_constraint(features.choice, labels)
     if features.top_logprobs and not options.thinking:
         extra |= {"logprobs": True, "top_logprobs": features.top_logprobs}
     limit = options.max_output_tokens if options.thinking else max_label_tokens(labels, features.choice)
     temperature = getattr(options, get_request_mode(question).temperature)
-    common = _common(prompt, features, options) | extra | {features.limit_field: limit}
+    common = _common(features, options) | extra | {features.limit_field: limit}
     if votes > 1 and sends_all_votes_at_once(features, options):
         return [common | {"n": votes} | _sampling(temperature, features, options.seed)]
     return [common | _sampling(temperature, features, options.seed + vote) for vote in range(votes)]
@@ -45,7 +51,8 @@ def generate_request_body(
     """Build the request for a generate question."""
     temperature = getattr(options, get_request_mode(question).temperature)
     return (
-        _common(prompt, features, options)
+        _common(features, options)
+        | {"messages": chat_messages(prompt, features.system_role)}
         | json_constraint(features.json, question.schema if features.list_limits else _drop_limits(question.schema))
         | {features.limit_field: max_reply_tokens(question, features, options)}
         | _sampling(temperature, features, options.seed + (vote_number(question.schema) or 0))
@@ -116,11 +123,11 @@ def chat_messages(prompt: RenderedPrompt, system_role: bool) -> list[dict[str, s
     return [{"role": "user", "content": f"{prompt.system}\n\n{prompt.user}"}]
 
 
-def _common(prompt: RenderedPrompt, features: ServerFeatures, options: ServerJudgeOptions) -> Body:
+def _common(features: ServerFeatures, options: ServerJudgeOptions) -> Body:
     switch: Body = {}
     if features.thinking_switch:
         switch = {"chat_template_kwargs": {"enable_thinking": options.thinking}}
-    return {"model": features.model, "messages": chat_messages(prompt, features.system_role)} | switch
+    return {"model": features.model} | switch
 
 
 def _sampling(temperature: float, features: ServerFeatures, seed: int) -> Body:

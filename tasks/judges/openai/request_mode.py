@@ -27,6 +27,7 @@ _IRRELEVANT_FEATURES = {
     "tokenizer",
     "cached_tokens",
     "prompt_lists",
+    "batches",
     "impossible_logprobs",
 }
 _IRRELEVANT_OPTIONS = {"model", "context_window", "language", "prompts"}

@@ -46,6 +46,8 @@ class ServerFeatures:
         cached_tokens: True if the server reports how many tokens it found in its prefix cache.
         prompt_lists: True if `/v1/completions` accepts several prompts at once; informational, because all questions
             go through the server's chat template.
+        batches: True if one request can hold several conversations (the batch endpoint of vLLM), and its answers are
+            those of single requests.
     """
 
     model: str
@@ -66,3 +68,4 @@ class ServerFeatures:
     tokenizer: bool = False
     cached_tokens: bool = False
     prompt_lists: bool = False
+    batches: bool = False

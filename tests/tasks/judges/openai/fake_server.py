@@ -18,7 +18,10 @@ FULL = frozenset(
     {"structured_outputs", "response_format", "logprobs", "n", "seed", "system", "switch", "tokenize", "max_tokens"}
     | {"prompt_lists"}
 )
-"""The abilities of vLLM."""
+"""The abilities of vLLM 0.10."""
+
+BATCHES = FULL | {"batch"}
+"""The abilities of vLLM 0.32, which takes several conversations in one request."""
 
 PLAIN = frozenset({"system", "max_tokens"})
 """The abilities of a minimal server."""
@@ -88,6 +91,8 @@ class FakeServer:
         self.out_of_order = False
         self.stumbles_over: str | None = None
         self.bodies: list[dict[str, Any]] = []
+        self.batches: list[list[dict[str, Any]]] = []
+        self.shape_batch: Callable[[dict[str, Any]], dict[str, Any]] = lambda reply: reply
         self.tokenized: list[dict[str, Any]] = []
         self.authorizations: set[str | None] = set()
         self.most_in_flight = 0
@@ -131,6 +136,7 @@ class FakeServer:
         app.router.add_get("/version", self._version)
         app.router.add_post("/tokenize", self._tokenize)
         app.router.add_post("/v1/chat/completions", self._chat)
+        app.router.add_post("/v1/chat/completions/batch", self._chat_with_several)
         app.router.add_post("/v1/completions", self._complete)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.0, handler_cancellation=True)
         await self._runner.setup()
@@ -172,6 +178,32 @@ class FakeServer:
             return await self._answer(request, body)
         finally:
             self.in_flight -= 1
+
+    async def _chat_with_several(self, request: web.Request) -> web.StreamResponse:
+        """Answer one conversation after the other; one that cannot be answered spoils them all."""
+        if "batch" not in self.abilities:
+            return web.json_response({"detail": "Not Found"}, status=404)
+        body = await request.json()
+        conversations = [{**body, "messages": messages} for messages in body["messages"]]
+        if not all(map(_is_probe, conversations)):
+            self.batches.append(conversations)
+        self.in_flight += len(conversations)
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            await asyncio.sleep(self.delay)
+            said = [None if _is_probe(each) else self.say(each) for each in conversations]
+        finally:
+            self.in_flight -= len(conversations)
+        replies = []
+        for each, words in zip(conversations, said, strict=True):
+            if isinstance(words, Fault):
+                return await _fail(request, words)
+            replies.append(_completion(each, words or {}))
+        choices = [{**reply["choices"][0], "index": i} for i, reply in enumerate(replies)]
+        usage = {
+            name: sum(reply["usage"][name] for reply in replies) for name in ("prompt_tokens", "completion_tokens")
+        }
+        return web.json_response(self.shape_batch({**replies[0], "choices": choices, "usage": usage}))
 
     async def _answer(self, request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
         unknown = [name for name in body if not _NEEDS.get(name, set()) <= self.abilities]

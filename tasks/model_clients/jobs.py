@@ -1,0 +1,258 @@
+"""The requests of one call while they wait for a replica and for its reply."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeAlias
+
+from tasks.metering.meter import ReplyTokens
+from tasks.model_clients.joint_requests import Companions
+from tasks.model_clients.replica import Replica, Reply
+
+Arrived: TypeAlias = Callable[[int, Reply], None]
+"""Called with the position of a request and its reply when that arrives, in the event loop."""
+
+_SEARCHED = 4
+"""Waiting requests that are looked through for companions, as a multiple of those that are wanted."""
+
+
+class RequestObserver(Protocol):
+    """Told of the requests of one caller; it may hold them back."""
+
+    async def begin(self, conversations: int) -> Callable[[ReplyTokens | None], None]:
+        """Wait until a request may be sent, and return a function to call at its end.
+
+        Raises:
+            BudgetSpentError: No request may be sent any more.
+        """
+
+
+class UnusableError(Exception):
+    """The servers cannot be used at all; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request to post.
+
+    Args:
+        path: Path below `/v1`; one that starts with a slash is relative to the server's root.
+        body: JSON object.
+        affinity: Requests with the same affinity go to the same replica.
+        optional: True if the server may not support the request: a refusal or an error is then an ordinary reply.
+        companions: Requests with which it may be sent together; None if it must be sent alone.
+    """
+
+    path: str
+    body: Mapping[str, Any]
+    affinity: str = ""
+    optional: bool = False
+    companions: Companions | None = None
+
+
+class Call:
+    """The requests that one caller sends together.
+
+    Args:
+        requests: Requests to post.
+        arrived: Called with each reply.
+        observer: Told of each request; None if nobody observes them.
+    """
+
+    def __init__(self, requests: Sequence[Request], arrived: Arrived, observer: RequestObserver | None = None) -> None:
+        self.jobs = [Job(self, i, request) for i, request in enumerate(requests)]
+        self.is_over = not requests
+        """Whether nobody waits for replies any more: all arrived, one is an error, or the caller has left."""
+        self.observer = observer
+        self.stopped: Exception | None = None
+        """Why no more requests are sent; None if they are."""
+        self._arrived = arrived
+        self._replies: list[Reply | None] = [None] * len(requests)
+        self._missing = len(requests)
+        self._done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    @property
+    def answered(self) -> int:
+        """Number of requests that were answered."""
+        return len(self._replies) - self._missing
+
+    async def wait(self) -> list[Reply]:
+        """Return the replies once all have arrived.
+
+        Raises:
+            UnusableError: One of the requests cannot be answered.
+        """
+        if not self.is_over:
+            await self._done
+        return [reply for reply in self._replies if reply is not None]
+
+    def leave(self) -> None:
+        """Give up the requests that have no reply, and those in flight of which nobody waits for any."""
+        self.is_over = True
+        for post in {job.post for job in self.jobs if job.post is not None}:
+            post.end_if_useless()
+        # What the callback holds, such as a connection, must not wait for the garbage collector.
+        self.jobs, self._arrived = [], _ignore
+
+    def finish(self, job: "Job", reply: Reply) -> None:
+        """Pass the reply to a request on."""
+        if self.is_over or job.is_done:
+            return
+        job.is_done = True
+        if job.sent != 1 or job.splits:
+            reply = replace(reply, requests=job.sent, splits=job.splits)
+        try:
+            self._arrived(job.position, reply)
+        except Exception as error:  # noqa: BLE001 the caller waits: it must hear of every error
+            self.fail(error)
+            return
+        self._replies[job.position] = reply
+        self._missing -= 1
+        if self._missing == 0:
+            self.is_over = True
+            self._done.set_result(None)
+
+    def stop(self, error: Exception) -> None:
+        """Send no more requests, and tell the caller why once those in flight are answered: they are paid for.
+
+        Args:
+            error: The reason.
+        """
+        self.stopped = self.stopped or error
+
+    def end_if_stopped(self) -> None:
+        """Tell the caller why no more requests are sent, if none is in flight any more."""
+        if self.stopped is not None and all(job.post is None for job in self.jobs):
+            self.fail(self.stopped)
+
+    def fail(self, error: Exception) -> None:
+        """Tell the caller that a request cannot be answered."""
+        if not self.is_over:
+            self.is_over = True
+            self._done.set_exception(error)
+
+
+def _ignore(_position: int, _reply: Reply) -> None:
+    """Do nothing with a reply."""
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """A request in progress.
+
+    Args:
+        call: Requests to which it belongs.
+        position: Position among them.
+        request: The request itself.
+        first_sent: Time of the event loop when it was first sent.
+        sent: Number of times that it was sent; of those that were sent together, the first one counts.
+        tries: Number of times that it failed.
+        timeouts: Number of these that were timeouts.
+        splits: Number of requests with several conversations that failed, of which it was the first conversation.
+        is_alone: True if it must be sent alone, because a request with several conversations has failed.
+        is_done: True if it has its reply.
+        post: Request in flight that it is part of.
+    """
+
+    call: Call
+    position: int
+    request: Request
+    first_sent: float | None = None
+    sent: int = 0
+    tries: int = 0
+    timeouts: int = 0
+    splits: int = 0
+    is_alone: bool = False
+    is_done: bool = False
+    post: "Post | None" = None
+
+    @property
+    def is_void(self) -> bool:
+        """Whether nobody waits for its reply."""
+        return self.is_done or self.call.is_over or (self.call.stopped is not None and self.post is None)
+
+    def may_join(self, first: "Job") -> bool:
+        """Return whether it can be sent together with another request."""
+        mine, its = self.request.companions, first.request.companions
+        if mine is None or its is None or mine.key != its.key or self.is_alone or self.is_void:
+            return False
+        return self.call.observer is first.call.observer
+
+
+@dataclass(eq=False, slots=True)
+class Post:
+    """A request in flight, with one conversation or several.
+
+    Args:
+        jobs: Requests of which it consists.
+        task: Task that waits for its reply.
+    """
+
+    jobs: Sequence[Job]
+    task: "asyncio.Task[None] | None" = None
+
+    def end_if_useless(self) -> None:
+        """Close the connection if nobody waits for the reply any more, so that the server stops."""
+        if self.task is not None and all(job.is_void for job in self.jobs):
+            self.task.cancel()
+
+
+@dataclass(eq=False, slots=True)
+class Lane:
+    """A replica with its queue.
+
+    Args:
+        replica: The replica.
+        waiting: Requests that wait for it.
+        is_open: True if it can be reached.
+        busy: Number of conversations in flight.
+        takes_several: True unless it has shown that it lacks the endpoint of several conversations.
+        last_answer: Time of the event loop when it last answered.
+        down_since: Time of the event loop since when it cannot be reached.
+    """
+
+    replica: Replica
+    waiting: deque[Job] = field(default_factory=deque)
+    is_open: bool = True
+    busy: int = 0
+    takes_several: bool = True
+    last_answer: float = float("-inf")
+    down_since: float = 0.0
+
+    def take(self, room: int, *, last: bool = False, together: bool = True) -> list[Job]:
+        """Take a request from the queue, with the next ones that can be sent together with it.
+
+        Args:
+            room: Number of conversations that may be taken.
+            last: If true, take requests from the end of the queue.
+            together: If false, take a single request.
+        """
+        pop = self.waiting.pop if last else self.waiting.popleft
+        while self.waiting:
+            first = pop()
+            if not first.is_void:
+                companions = first.request.companions
+                if companions is None or first.is_alone or not together:
+                    return [first]
+                wanted = min(companions.most, room)
+                return [first, *self._take_like(first, wanted - 1, last)]
+        return []
+
+    def _take_like(self, first: Job, wanted: int, last: bool) -> list[Job]:
+        pop, put_back = (
+            (self.waiting.pop, self.waiting.append) if last else (self.waiting.popleft, self.waiting.appendleft)
+        )
+        taken: list[Job] = []
+        passed: list[Job] = []
+        for _ in range(min(len(self.waiting), _SEARCHED * wanted)):
+            if len(taken) == wanted:
+                break
+            job = pop()
+            if job.may_join(first):
+                taken.append(job)
+            else:
+                passed.append(job)
+        for job in reversed(passed):
+            put_back(job)
+        return taken
