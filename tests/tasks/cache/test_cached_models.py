@@ -13,6 +13,8 @@ from tasks.cache.cache_tables import ANSWERS
 from tasks.cache.cached_models import CachedEmbedder, CachedRecognizer
 from tasks.embedders.protocol import EmbedderIdentity
 from tasks.recognizers.protocol import Entity, RecognizerIdentity
+from tasks.runtime.cpu_time import add_cpu
+from tasks.runtime.usage import ModelWork, StageUsage, work_of
 
 
 class CountingEmbedder:
@@ -106,3 +108,21 @@ def test_another_recognizer_finds_nothing(cache: AnswerCache) -> None:
     other = CountingRecognizer("2")
     CachedRecognizer(other, cache).entities(["NATO"])
     assert other.asked == ["NATO"]
+
+
+def test_what_a_model_reads_is_counted_and_what_is_cached_is_not(cache: AnswerCache) -> None:
+    class Busy(CountingRecognizer):
+        def entities(self, texts: Sequence[str]) -> list[list[Entity]]:
+            add_cpu(2.0)  # of a thread that works for it
+            return super().entities(texts)
+
+    first, again = CachedRecognizer(Busy(), cache), CachedRecognizer(Busy(), cache)
+    first.entities(["NATO met", "nothing", "NATO met"])
+    again.entities(["NATO met", "EU"])
+    assert [work_of(model).texts for model in (first, again)] == [2, 1]
+    assert 2 <= work_of(first).cpu_seconds < 3
+    embedder = CachedEmbedder(CountingEmbedder(), cache)
+    embedder.embed(["a", "bb"])
+    total = StageUsage(models={"embedder": work_of(embedder)}) + StageUsage(models={"embedder": ModelWork(texts=3)})
+    assert total.models["embedder"].texts == 5
+    assert work_of(CountingEmbedder()) == ModelWork()

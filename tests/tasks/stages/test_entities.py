@@ -1,6 +1,7 @@
 """The stage `entities`: which texts are read, and that what is not read changes no score."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,8 @@ from metric_core import reasons
 from metric_core.records import Sample
 from metric_core.registry import resolve
 from metric_core.stages import Product, Stage
+from tasks.cache.answer_cache import AnswerCache
+from tasks.cache.cached_models import CachedRecognizer
 from tasks.evidence.sample_evidence import read_evidence
 from tasks.recognizers.protocol import Entity, RecognizerIdentity
 from tasks.recognizers.spacy_pipeline import SpacyPipeline
@@ -57,6 +60,13 @@ def test_contexts_in_which_no_name_of_the_reference_occurs_are_not_read() -> Non
         ("row-2", None, None, reasons.NO_REFERENCE_ENTITIES_IN_CONTEXTS),
         ("row-3", None, None, reasons.NO_REFERENCE_ENTITIES_IN_CONTEXTS),
     ]
+
+
+def test_the_work_of_the_recognizer_is_in_the_usage(tmp_path: Path) -> None:
+    cache = AnswerCache(f"sqlite:///{tmp_path / 'answers.db'}")
+    for texts in (4, 0):
+        usage = run(TABLE, CachedRecognizer(Capitals(), cache)).usage
+        assert usage.models["recognizer"].texts == texts
 
 
 def test_a_recognizer_that_does_not_say_that_it_copies_the_text_reads_everything() -> None:
