@@ -51,6 +51,7 @@ class ShardRun(Shard):
         super().collect(done)
         if done:
             self._submitter.close_windows(self._windows)
+            self._windows = 0  # the tables of all shards would not fit into memory
 
 
 def compute_shards(config: RunConfig, shards: Sequence[ShardRun], stages: Sequence[Stage]) -> list[StageRef]:
