@@ -74,7 +74,7 @@ def contains_fence(text: str) -> bool:
     return f"<{FENCE_WORD} " in text or f"</{FENCE_WORD}>" in text
 
 
-@lru_cache(maxsize=64)  # questions about one premise are asked in succession
+@lru_cache(maxsize=256)  # questions about one premise are asked in succession
 def neutralize(text: str) -> str:
     r"""Return the text without control characters, with lookalikes of fences and special tokens neutralized.
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -85,10 +86,8 @@ class PromptSet:
 
     def _answer(self, question: JudgeQuestion) -> str:
         if isinstance(question, ChoiceQuestion):
-            wording, value = self.wordings[_ANSWER_CHOICE], {layout.LABELS: ", ".join(question.labels)}
-        else:
-            wording, value = self.wordings[_ANSWER_JSON], {layout.SCHEMA: outline(question.schema)}
-        return _join(list(fill_template(wording, {}, value)))
+            return _fill(self.wordings[_ANSWER_CHOICE], layout.LABELS, ", ".join(question.labels))
+        return _fill(self.wordings[_ANSWER_JSON], layout.SCHEMA, outline(question.schema))
 
 
 def load_prompts(language_or_folder: str | Path = "en") -> PromptSet:
@@ -148,6 +147,11 @@ def _read(folder: Traversable, name: str, places: Places | None) -> str:
     if not wording.strip():
         raise ConfigError(f"the prompt file {origin} is empty; copy it from the packaged language `en`")
     return wording if places is None else check_template(wording, places, origin)
+
+
+@lru_cache(maxsize=256)  # few sets of labels and schemas
+def _fill(wording: str, mark: str, value: str) -> str:
+    return _join(list(fill_template(wording, {}, {mark: value})))
 
 
 def _join(pieces: list[Piece]) -> str:

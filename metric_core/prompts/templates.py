@@ -9,6 +9,7 @@ a mark.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from metric_core.errors import ConfigError
 from metric_core.prompts.fences import FENCE_WORD, contains_fence, fence
@@ -100,14 +101,20 @@ def fill_template(wording: str, texts: Mapping[str, str], values: Mapping[str, s
     >>> [piece.text for piece in pieces]
     ['<quoted context>\n{what}\n</quoted>', 'Is {claim} so?']
     """
-    marks = {found[1] for found in _MARK.finditer(wording)}
+    lines, marks = _parse(wording)
     elsewhere = [label for label in texts if label not in marks]
-    for line in wording.split("\n"):
-        mark = _MARK.fullmatch(line)
+    for line, has_marks, mark in lines:
         if mark is None or mark[1] in values:
-            yield Piece(None, _MARK.sub(lambda found: values[found[1]], line))
+            yield Piece(None, _MARK.sub(lambda found: values[found[1]], line) if has_marks else line)
             continue
         for name in elsewhere if mark[1] == ALL_TEXTS else [mark[1]]:
             if name in texts:
                 label = mark[2] or name
                 yield Piece(label, fence(label, texts[name]))
+
+
+@lru_cache(maxsize=256)  # every question has a template, and there are few templates
+def _parse(wording: str) -> tuple[list[tuple[str, bool, re.Match[str] | None]], frozenset[str]]:
+    """Return the lines of a template, whether each has placeholders, which one each is, and the names of all."""
+    lines = [(line, _MARK.search(line) is not None, _MARK.fullmatch(line)) for line in wording.split("\n")]
+    return lines, frozenset(found[1] for found in _MARK.finditer(wording))
