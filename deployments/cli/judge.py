@@ -15,7 +15,7 @@ from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.options import ConfigFile, Json, flag_parameters, with_parameters
 from deployments.cli._support.verb import VerbGroup
 from metric_core.errors import ConfigError
-from tasks.options.model_words import parse_model
+from tasks.options.model_words import parse_judge
 
 if TYPE_CHECKING:
     from tasks.launcher import JudgeStatus, LaunchSettings, Progress
@@ -37,6 +37,10 @@ def _with_launch(command: Callable[..., None]) -> Callable[..., None]:
 def start(
     launch: dict[str, Any],
     config: ConfigFile = None,
+    profile: Annotated[
+        str | None,
+        typer.Option("--profile", help="Profile of a verifier: its model and the flags it needs.", metavar="NAME"),
+    ] = None,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until the server is ready.")] = True,
     as_json: Json = False,
 ) -> None:
@@ -44,12 +48,13 @@ def start(
     from tasks.launcher import judge_status, launch_judge  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
-    settings = _settings(config, launch)
+    settings = _settings(config, launch, profile)
     with _progress() as on_progress:
         judge = launch_judge(settings, assay_home(), on_progress, wait=wait)
     _print(judge_status(assay_home()), as_json)
     if not as_json:
-        stdout.print(f"evaluate with it: assay run SOURCE --judge {judge.url}", markup=False, soft_wrap=True)
+        named = judge.url if profile is None else f"{profile}@{judge.url}"
+        stdout.print(f"evaluate with it: assay run SOURCE --judge {named}", markup=False, soft_wrap=True)
         stdout.print("stop it: assay judge stop", markup=False)
 
 
@@ -91,7 +96,7 @@ def try_(
     from tasks.options.judged_settings import JudgedSettings  # noqa: PLC0415
     from tasks.options.narrow import narrow  # noqa: PLC0415
 
-    named: dict[str, Any] = {} if judge is None else {"judge": parse_model(judge)}
+    named: dict[str, Any] = {} if judge is None else {"judge": parse_judge(judge)}
     if model is not None:
         named.setdefault("judge", {}).setdefault("server", {})["model"] = model
     loaded = load_config(config, named)
@@ -158,15 +163,17 @@ def _pretty(content: Any) -> str:
     return content if isinstance(content, str) else json.dumps(content, indent=2, ensure_ascii=False, default=str)
 
 
-def _settings(config: Path | None, given: dict[str, Any]) -> "LaunchSettings":
+def _settings(config: Path | None, given: dict[str, Any], profile: str | None) -> "LaunchSettings":
     from flows.config.loading import load_config  # noqa: PLC0415 keeps `assay --help` quick
 
     launch = {name: value for name, value in given.items() if value is not None}
-    settings = load_config(config, {"judge": {"launch": launch}} if launch else None).judge.launch
+    judge: dict[str, Any] = {"launch": launch} if launch else {}
+    judge |= {"profile": profile} if profile is not None else {}
+    settings = load_config(config, {"judge": judge} if judge else None).judge.launch
     if settings is None:
         raise ConfigError(
             "the judge to launch is not configured. Give --python (of an environment with vLLM) or --container, and "
-            "--model; or use --config with a configuration that has the table [judge.launch]."
+            "--model or --profile; or use --config with a configuration that has the table [judge.launch]."
         )
     return settings
 

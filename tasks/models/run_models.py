@@ -14,18 +14,21 @@ from tasks.judges.protocol import Judge
 from tasks.judges.routed_judge import RoutedJudge, needs_sentences
 from tasks.judges.scripted import ScriptedJudge
 from tasks.judges.sentence_claims import SentenceClaims
+from tasks.judges.verifiers.verifier_judge import SentenceSplitter
 from tasks.model_clients.served_model import Recognize
 from tasks.models.caches import open_cache
 from tasks.models.custom_models import CustomJudge, CustomRecognizer
 from tasks.models.local_models import load_cross_encoder, load_embedder, load_pipeline
+from tasks.models.local_verifiers import run_verifier
 from tasks.models.protocol import Models
-from tasks.models.server_models import connect_embedder, connect_judge
+from tasks.models.server_models import connect_embedder, connect_judge, connect_verifier
 from tasks.options.embedder_options import EmbedderSettings
 from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.language_options import LanguageSettings
 from tasks.options.narrow import narrow
 from tasks.options.settings import Settings
+from tasks.profiles.load_profile import load_profile
 from tasks.recognizers.protocol import EntityRecognizer
 from tasks.recognizers.spacy_pipeline import SpacyPipeline
 
@@ -132,6 +135,15 @@ class RunModels:
 
             embedder = self.open_embedder(settings.embedder, settings.cache)
             return BuiltinJudge(embedder, load_pipeline(settings.language.pipeline))
+        if judge.backend == "verifier":
+            return run_verifier(judge, _splitter(judge, settings))
+        if judge.backend == "server" and judge.profile is not None:
+            return connect_verifier(judge, _splitter(judge, settings), _recognize_in(settings.cache))
+        if judge.profile is not None:
+            raise ConfigError(
+                f"judge.profile is {judge.profile!r}, but judge.backend is {judge.backend!r}; a profile is for the "
+                "backends server and verifier"
+            )
         if judge.is_plugin:
             return CustomJudge(judge.backend, judge.options)
         return connect_judge(judge, _recognize_in(settings.cache))
@@ -197,6 +209,14 @@ def preload(embedder: EmbedderSettings, language: LanguageSettings) -> None:
         load_pipeline(language.pipeline).entities(["It rains."])
         if embedder.backend != "server" and not embedder.is_plugin:
             RunModels().open_embedder(embedder).embed([""])
+
+
+def _splitter(judge: SingleJudgeSettings, settings: JudgedSettings) -> SentenceSplitter:
+    """Return the splitter of claims for a verifier; the pipeline is loaded when a claim needs it."""
+    if load_profile(judge.profile or "").chunks.claim == "whole":
+        return SentenceSplitter(lambda texts: [[text] for text in texts], "")
+    pipeline = load_pipeline(settings.language.pipeline)
+    return SentenceSplitter(pipeline.sentences, repr(pipeline.identity))
 
 
 def _recognize_in(cache: str | None) -> Recognize:

@@ -1,11 +1,17 @@
 """Connect to the servers of judges and embedders."""
 
+from typing import TYPE_CHECKING
+
 from metric_core.errors import ConfigError
 from tasks.embedders.protocol import Embedder
 from tasks.judges.protocol import Judge
 from tasks.model_clients.served_model import Recognize
 from tasks.options.embedder_options import EmbedderSettings
 from tasks.options.judge_options import SingleJudgeSettings
+from tasks.profiles.load_profile import load_profile
+
+if TYPE_CHECKING:
+    from tasks.judges.verifiers.verifier_judge import SentenceSplitter
 
 
 def connect_judge(settings: SingleJudgeSettings, recognize: Recognize) -> Judge:
@@ -24,6 +30,28 @@ def connect_judge(settings: SingleJudgeSettings, recognize: Recognize) -> Judge:
     if settings.server is None:
         raise ConfigError("judge.backend is 'server', but judge.server does not say where it is; set judge.server.urls")
     return OpenAIJudge(settings.server, recognize)
+
+
+def connect_verifier(settings: SingleJudgeSettings, splitter: "SentenceSplitter", recognize: Recognize) -> Judge:
+    """Return a judge that asks a model behind a server which only verifies, after its canaries.
+
+    Args:
+        settings: Settings of the judge, with a profile.
+        splitter: Splits claims into sentences.
+        recognize: Compares the model with those that gave cached answers.
+
+    Raises:
+        ConfigError: The settings do not say where the server is, or the profile is for no server.
+        JudgeError: No replica can be used, or the model is not that of the profile.
+    """
+    from tasks.judges.verifiers.open_served import open_served_verifier  # noqa: PLC0415 loads the client
+
+    if settings.server is None:
+        raise ConfigError("judge.backend is 'server', but judge.server does not say where it is; set judge.server.urls")
+    profile = load_profile(settings.profile or "")
+    return open_served_verifier(
+        profile, settings.server, splitter, check_canaries=settings.canaries, recognize=recognize
+    )
 
 
 def connect_embedder(settings: EmbedderSettings, recognize: Recognize) -> Embedder:

@@ -3,16 +3,18 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from metric_core.judge_questions import KindGroup
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.launch_options import LaunchSettings
 from tasks.options.model_backends import BUILT_IN, JudgeBackend, PluginOptions
-from tasks.options.model_words import parse_model
+from tasks.options.model_words import parse_judge
 from tasks.options.option import Flag, ModelOptions, Option, OptionGroup
 from tasks.options.text_forms import list_from_text, split_commas
+from tasks.options.verifier_options import VerifierOptions
 from tasks.plugins.load_object import Group
+from tasks.profiles.load_profile import load_profile, profile_names
 
 
 class SingleJudgeSettings(ModelOptions):
@@ -21,8 +23,9 @@ class SingleJudgeSettings(ModelOptions):
     backend: Annotated[
         JudgeBackend,
         Option(
-            "builtin (a small linear model without a server), server (a language model behind an OpenAI-compatible "
-            "server), scripted (answers from a file, for tests) or a plugin: module:attribute or an entry point.",
+            "builtin (a small linear model without a server), server (a model behind an OpenAI-compatible server), "
+            "verifier (a small model that only verifies, in this process), scripted (answers from a file, for tests) "
+            "or a plugin: module:attribute or an entry point.",
             path=False,
             may_hold_secret=True,
             affects_scores=True,
@@ -38,6 +41,37 @@ class SingleJudgeSettings(ModelOptions):
             examples=[{"urls": ["http://localhost:8000/v1"]}],
         ),
     ] = None
+    profile: Annotated[
+        str | None,
+        Option(
+            "For server and verifier: the profile of a model that only verifies, which says how it is asked: the name "
+            "of a packaged one, or a file that ends with .toml.",
+            path=True,
+            words=profile_names(),
+            may_hold_secret=False,
+            affects_scores=True,
+            examples=["minicheck-7b"],
+        ),
+    ] = None
+    canaries: Annotated[
+        bool,
+        Option(
+            "With a profile: end the run if the model answers questions wrongly whose answers are beyond doubt. False "
+            "only warns.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+        ),
+    ] = True
+    verifier: Annotated[
+        VerifierOptions,
+        Option(
+            "For verifier: its model, and the library that runs it.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+        ),
+    ] = VerifierOptions()
     launch: Annotated[
         LaunchSettings | None,
         Option(
@@ -80,6 +114,21 @@ class SingleJudgeSettings(ModelOptions):
         ),
     ] = Field(default_factory=dict)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _launch_as_profile_says(cls, content: Any) -> Any:
+        """Take what a launched server needs from the profile, unless it is configured."""
+        if not isinstance(content, Mapping) or not isinstance(content.get("launch"), Mapping):
+            return content
+        if not isinstance(name := content.get("profile"), str):
+            return content
+        profile = load_profile(name)
+        launch = {"model": profile.model, "dtype": profile.serving.dtype} | dict(content["launch"])
+        if profile.serving.max_model_len is not None:
+            launch.setdefault("max_model_len", profile.serving.max_model_len)
+        launch.setdefault("extra_args", profile.serving.extra_args)
+        return {**content, "launch": launch}
+
     @property
     def is_plugin(self) -> bool:
         """Whether it is a plugin."""
@@ -91,7 +140,7 @@ _read_list = list_from_text(split_commas)
 
 def _parse_single(value: Any) -> Any:
     """Return the options of a judge that is given as a word, a table or settings, without groups that are not set."""
-    value = parse_model(value)
+    value = parse_judge(value)
     if isinstance(value, JudgeSettings) and not value.by_group:
         return {name: getattr(value, name) for name in value.model_fields_set - set(KindGroup)}
     if isinstance(value, Mapping):
@@ -99,7 +148,7 @@ def _parse_single(value: Any) -> Any:
     return value
 
 
-def _parse_models(value: Any) -> Any:
+def _parse_judges(value: Any) -> Any:
     """Return the options of models given as `builtin,http://gpu2:8000/v1`, or as a list of words and tables."""
     value = _read_list(value)
     return [_parse_single(model) for model in value] if isinstance(value, list | tuple) else value
@@ -116,7 +165,7 @@ def _check_panel(panel: tuple[SingleJudgeSettings, ...]) -> tuple[SingleJudgeSet
 
 
 Panel: TypeAlias = Annotated[
-    tuple[SingleJudgeSettings, ...], BeforeValidator(_parse_models), AfterValidator(_check_panel)
+    tuple[SingleJudgeSettings, ...], BeforeValidator(_parse_judges), AfterValidator(_check_panel)
 ]
 
 
@@ -193,7 +242,7 @@ class JudgeOptions(OptionGroup):
 
     judge: Annotated[
         JudgeSettings,
-        BeforeValidator(parse_model),
+        BeforeValidator(parse_judge),
         Option(
             "The judge.",
             path=False,
@@ -202,7 +251,7 @@ class JudgeOptions(OptionGroup):
             cli=Flag(
                 long="--judge",
                 metavar="builtin|URL",
-                help="The built-in judge, or the /v1 URL of a judge server.",
+                help="The built-in judge, a /v1 URL, PROFILE or PROFILE@URL.",
                 default="builtin",
             ),
         ),

@@ -10,7 +10,7 @@ from tasks.plugins.instantiate import check_secret_references
 from tasks.plugins.load_object import Group, installed_names
 
 BUILT_IN: Mapping[Group, tuple[str, ...]] = {
-    Group.JUDGES: ("builtin", "server", "scripted"),
+    Group.JUDGES: ("builtin", "server", "verifier", "scripted"),
     Group.EMBEDDERS: ("minilm", "huggingface", "server"),
     Group.RECOGNIZERS: (),
 }

@@ -3,6 +3,28 @@
 from typing import Any
 
 from tasks.options.server_addresses import refuse_bare_host
+from tasks.profiles.load_profile import is_profile_name
+
+
+def parse_judge(value: Any) -> Any:
+    """Return the options of a judge that is named by a backend, a URL, a profile, or a profile and a URL.
+
+    >>> parse_judge("factcg")
+    {'backend': 'verifier', 'profile': 'factcg'}
+    >>> parse_judge("minicheck-7b@http://localhost:8000/v1")
+    {'backend': 'server', 'server': {'urls': ['http://localhost:8000/v1']}, 'profile': 'minicheck-7b'}
+
+    Raises:
+        ConfigError: The word is a host and a port without a scheme, or there is no such profile.
+    """
+    if not isinstance(value, str):
+        return value
+    if is_profile_name(value):
+        return {"backend": "verifier", "profile": value}
+    name, at, url = value.partition("@")
+    if at and "://" in url and is_profile_name(name):
+        return {**parse_model(url), "profile": name}
+    return parse_model(value)
 
 
 def parse_model(value: Any) -> Any:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from tasks.judges.verifiers.chunking import CountTokens, size
 from tasks.judges.verifiers.engine import Pair
 from tasks.judges.verifiers.forms import guard
-from tasks.judges.verifiers.profile import Profile
 from tasks.judges.verifiers.readings import Verdict
+from tasks.profiles.profile import Profile
 
 DOUBTFUL = (
     ("The Orla sails at noon and at six.", "The Orla sails on every day of the year."),

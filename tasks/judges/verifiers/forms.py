@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from metric_core.prompts.fences import neutralize
-from tasks.judges.verifiers.profile import CLAIM, PLACE, PREMISE, ChatForm, PairForm, Profile, TextForm
+from tasks.profiles.profile import CLAIM, PLACE, PREMISE, ChatForm, PairForm, Profile, TextForm
 
 Body = dict[str, Any]
 

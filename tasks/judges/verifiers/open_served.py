@@ -7,7 +7,6 @@ from typing import Any
 from metric_core.errors import ConfigError, JudgeError
 from tasks.judges.protocol import JudgeIdentity
 from tasks.judges.verifiers.canaries import canary_questions, find_problem
-from tasks.judges.verifiers.profile import Profile
 from tasks.judges.verifiers.readings import Verdict
 from tasks.judges.verifiers.served_engine import Asked, ServedEngine
 from tasks.judges.verifiers.verifier_judge import (
@@ -25,6 +24,7 @@ from tasks.model_clients.reply_fields import get_model
 from tasks.model_clients.revisions import NO_REVISION
 from tasks.model_clients.served_model import Recognize, ServedModel, describe_card, find_disagreement, recognize_alone
 from tasks.options.judge_server_options import ServerJudgeOptions
+from tasks.profiles.profile import Profile
 
 PASSED, OVERRIDDEN = "passed", "overridden"
 

@@ -9,8 +9,8 @@ from typing import Any
 from metric_core.prompts.replies import parse_json_reply
 from tasks.judges.openai.completion import Completion, read_completions
 from tasks.judges.openai.label_probabilities import TokenStep
-from tasks.judges.verifiers.profile import ClassReading, JsonReading, ScoreReading, SpanReading, TokenReading
 from tasks.model_clients.replica import Reply
+from tasks.profiles.profile import ClassReading, JsonReading, ScoreReading, SpanReading, TokenReading
 from tasks.runtime.usage import Usage
 
 NO_VERDICT = "reply without a verdict in the form of the profile"
@@ -258,7 +258,7 @@ def unsupported_spans(claim: str, tokens: Sequence[TokenSupport], threshold: flo
         start, end = span["start"], span["end"]
         text = claim[start:end]
         start += len(text) - len(text.lstrip())
-        span |= {"start": start, "end": end, "text": text.strip()}
+        span |= {"start": start, "end": start + len(text.strip()), "text": text.strip()}
     return [
         {name: span[name] for name in ("start", "end", "text")} | {"probability": round(span["probability"], 4)}
         for span in spans

@@ -15,17 +15,6 @@ from tasks.judges.verifiers.byte_level import token_offsets
 from tasks.judges.verifiers.chunking import size
 from tasks.judges.verifiers.engine import OnVerdict, Pair
 from tasks.judges.verifiers.forms import chat_body, pair_of, text_of, whole_text
-from tasks.judges.verifiers.profile import (
-    ChatForm,
-    ClassReading,
-    JsonReading,
-    PairForm,
-    Profile,
-    ScoreReading,
-    SpanReading,
-    TextForm,
-    TokenReading,
-)
 from tasks.judges.verifiers.readings import (
     CUT_BY_SERVER,
     NO_VERDICT,
@@ -40,6 +29,17 @@ from tasks.model_clients.connection import Connection
 from tasks.model_clients.replica import Reply
 from tasks.model_clients.replica_pool import Request, UnusableError
 from tasks.model_clients.reply_fields import get_count, get_model
+from tasks.profiles.profile import (
+    ChatForm,
+    ClassReading,
+    JsonReading,
+    PairForm,
+    Profile,
+    ScoreReading,
+    SpanReading,
+    TextForm,
+    TokenReading,
+)
 from tasks.runtime.usage import Usage
 
 CLASSIFY, SCORE, POOLING = "/classify", "/score", "/pooling"

@@ -30,7 +30,6 @@ from tasks.judges.protocol import (
 from tasks.judges.verifiers.chunking import divide_texts, size
 from tasks.judges.verifiers.engine import Engine, Pair
 from tasks.judges.verifiers.forms import guard
-from tasks.judges.verifiers.profile import Profile
 from tasks.judges.verifiers.readings import (
     Verdict,
     merge_chunks,
@@ -39,6 +38,7 @@ from tasks.judges.verifiers.readings import (
     unsupported_spans,
 )
 from tasks.model_clients.served_model import RecognizedModel
+from tasks.profiles.profile import Profile
 
 VERSION = 1
 """Increase it whenever the same question would be asked, or its answer combined, in another way."""

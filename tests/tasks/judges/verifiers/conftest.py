@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tasks.judges.verifiers.load_profile import load_profile
 from tasks.judges.verifiers.open_served import open_served_verifier
-from tasks.judges.verifiers.profile import Profile
 from tasks.judges.verifiers.verifier_judge import SentenceSplitter, VerifierJudge
 from tasks.options.judge_server_options import ServerJudgeOptions
+from tasks.profiles.load_profile import load_profile
+from tasks.profiles.profile import Profile
 from tests.tasks.judges.verifiers.verifier_server import VerifierServer
 
 Serve = Callable[..., VerifierServer]

@@ -9,9 +9,9 @@ from metric_core.errors import JudgeError
 from metric_core.judge_questions import QuestionKind, ask_refusal, ask_verdict
 from metric_core.records import AnswerStatus
 from tasks.judges.openai.context_window import TOO_LONG
-from tasks.judges.verifiers.load_profile import load_profile, profile_names
-from tasks.judges.verifiers.profile import Profile
 from tasks.judges.verifiers.readings import CUT_BY_SERVER
+from tasks.profiles.load_profile import load_profile, profile_names
+from tasks.profiles.profile import Profile
 from tests.tasks.judges.verifiers.conftest import OpenVerifier, Serve
 from tests.tasks.judges.verifiers.verifier_server import SUPPORTED, UNSUPPORTED, words_rule
 

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tasks.judges.verifiers.byte_level import _bytes_by_character
-from tasks.judges.verifiers.profile import ChatForm, PairForm, Profile, SpanReading, TextForm, TokenReading
+from tasks.profiles.profile import ChatForm, PairForm, Profile, SpanReading, TextForm, TokenReading
 
 SUPPORTED, UNSUPPORTED = 0.9375, 0.0625
 _BLOCK = re.compile(r"(?s).{1,4}")

@@ -7,9 +7,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from metric_core.errors import ConfigError
-from tasks.judges.verifiers.profile import Profile
+from tasks.profiles.profile import Profile
 
-FOLDER = Path(__file__).parent / "profiles"
+FOLDER = Path(__file__).parent / "packaged"
 
 
 def profile_names() -> tuple[str, ...]:
@@ -19,6 +19,15 @@ def profile_names() -> tuple[str, ...]:
     True
     """
     return tuple(sorted(path.name.removesuffix(".toml") for path in FOLDER.glob("*.toml")))
+
+
+def is_profile_name(word: str) -> bool:
+    """Return whether a word names a packaged profile, or a file of the user by a path that ends with `.toml`.
+
+    >>> is_profile_name("factcg"), is_profile_name("mine/verifier.toml"), is_profile_name("builtin")
+    (True, True, False)
+    """
+    return word in profile_names() or (word.endswith(".toml") and "://" not in word and "@" not in word)
 
 
 def load_profile(name: str) -> Profile:
