@@ -1,6 +1,7 @@
 """`assay judge`: launch, inspect and stop a judge server, and ask a judge one question."""
 
 import json
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -161,6 +162,30 @@ def _verdict(label: str | None, probability: float | None) -> str:
 
 def _pretty(content: Any) -> str:
     return content if isinstance(content, str) else json.dumps(content, indent=2, ensure_ascii=False, default=str)
+
+
+@app.command()
+def env(
+    profile: Annotated[str, typer.Argument(help="Packaged profile of a verifier, or a file.", metavar="PROFILE")],
+) -> None:
+    """Print the variables with which the compose file serves a verifier."""
+    from tasks.profiles.load_profile import load_profile  # noqa: PLC0415 keeps `assay --help` quick
+
+    chosen = load_profile(profile)
+    if chosen.route is None:
+        raise ConfigError(
+            f"no server serves the model of the profile {profile}; it runs in the process of the evaluation: "
+            f"assay run SOURCE --judge {profile}"
+        )
+    serving = chosen.serving
+    variables = {
+        "JUDGE_MODEL": chosen.model,
+        "JUDGE_DTYPE": serving.dtype,
+        "JUDGE_MAX_MODEL_LEN": serving.max_model_len or chosen.chunks.window,
+        "JUDGE_EXTRA_ARGS": shlex.quote(shlex.join(serving.extra_args)),
+    }
+    for name, value in variables.items():
+        stdout.print(f"{name}={value}", markup=False, soft_wrap=True)
 
 
 def _settings(config: Path | None, given: dict[str, Any], profile: str | None) -> "LaunchSettings":

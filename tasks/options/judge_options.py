@@ -148,7 +148,7 @@ def _parse_single(value: Any) -> Any:
     return value
 
 
-def _parse_judges(value: Any) -> Any:
+def _parse_models(value: Any) -> Any:
     """Return the options of models given as `builtin,http://gpu2:8000/v1`, or as a list of words and tables."""
     value = _read_list(value)
     return [_parse_single(model) for model in value] if isinstance(value, list | tuple) else value
@@ -165,7 +165,7 @@ def _check_panel(panel: tuple[SingleJudgeSettings, ...]) -> tuple[SingleJudgeSet
 
 
 Panel: TypeAlias = Annotated[
-    tuple[SingleJudgeSettings, ...], BeforeValidator(_parse_judges), AfterValidator(_check_panel)
+    tuple[SingleJudgeSettings, ...], BeforeValidator(_parse_models), AfterValidator(_check_panel)
 ]
 
 

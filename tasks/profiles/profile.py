@@ -196,12 +196,12 @@ class Profile(_Part):
         memory_gb: GPU memory that serving it takes, about.
         form: The request.
         delimiters: Texts that end a place of the form; an occurrence in a premise or a claim is broken by a space.
-        reading: How a reply is read.
+        reading: Rule by which a reply is read.
         threshold: A claim is supported if its probability is at least this, or above it if `above` is true.
         above: See `threshold`.
-        chunks: Sizes.
+        chunks: Sizes of requests.
         route: The endpoint of a server that answers; None if no server serves the model.
-        in_process: How to run it in this process; None if it must be served.
+        in_process: Instructions for running it in this process; None if it must be served.
         serving: Flags of vLLM.
         canaries: Questions that a working verifier answers correctly.
         note: Sentence for reports.

@@ -24,6 +24,7 @@ STAYING = [name for name, service in SERVICES.items() if service.get("restart") 
 """The services that do not end."""
 
 VLLM_OPTIONS = {
+    "--dtype",
     "--enable-prompt-tokens-details",
     "--gpu-memory-utilization",
     "--host",
@@ -137,7 +138,8 @@ def test_no_service_of_ours_runs_as_root_or_gains_privileges() -> None:
 def test_the_judge_gets_the_gpus_that_it_uses_and_a_folder_that_its_user_may_write() -> None:
     service = SERVICES["vllm"]
     (devices,) = service["deploy"]["resources"]["reservations"]["devices"]
-    parallel = service["command"][service["command"].index("--tensor-parallel-size") + 1]
+    words = service["command"].split()
+    parallel = words[words.index("--tensor-parallel-size") + 1]
     assert devices["count"] == parallel == "${JUDGE_GPUS:-1}"
     assert service["volumes"] == ["judge:/cache"]
     assert "/cache" in instructions("RUN", JUDGE_FILE)[0]
@@ -216,7 +218,7 @@ def test_commands_are_commands_of_prefect(name: str) -> None:
 
 
 def test_the_judges_options_are_options_of_vllm() -> None:
-    assert {word for word in SERVICES["vllm"]["command"] if word.startswith("-")} == VLLM_OPTIONS
+    assert {word for word in SERVICES["vllm"]["command"].split() if word.startswith("--")} == VLLM_OPTIONS
 
 
 def test_every_variable_has_an_example_and_no_secret_has_a_default() -> None:

@@ -82,7 +82,7 @@ def find_problem(profile: Profile, questions: Sequence[CanaryQuestion], verdicts
 
     Args:
         profile: Profile of the verifier.
-        questions: Canaries.
+        questions: Canaries that were asked.
         verdicts: Its verdicts on them.
     """
     asked = [(question, verdict) for question, verdict in zip(questions, verdicts, strict=True)]

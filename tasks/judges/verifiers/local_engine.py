@@ -15,7 +15,7 @@ from tasks.judges.verifiers.engine import OnVerdict, Pair
 from tasks.judges.verifiers.forms import pair_of, text_of, whole_text
 from tasks.judges.verifiers.local_model import Encoded, LocalModel
 from tasks.judges.verifiers.open_served import OVERRIDDEN, PASSED, describe
-from tasks.judges.verifiers.readings import Verdict, class_support, failed, span_support
+from tasks.judges.verifiers.readings import Verdict, class_support, fail, span_support
 from tasks.judges.verifiers.verifier_judge import (
     SMALLEST_ROOM,
     SentenceSplitter,
@@ -73,7 +73,7 @@ class LocalEngine:
             encoded = [self._encode(pair) for pair in pairs]
         fitting = [i for i, one in enumerate(encoded) if len(one.ids) <= self.window]
         for i in sorted(set(range(len(pairs))) - set(fitting)):
-            on_verdict(i, failed(TOO_LONG, f"{len(encoded[i].ids)} of {self.window} tokens"))
+            on_verdict(i, fail(TOO_LONG, f"{len(encoded[i].ids)} of {self.window} tokens"))
         for batch in self._batches(fitting, encoded):
             cancellation.check()
             with self._lock:

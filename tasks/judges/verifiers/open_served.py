@@ -77,7 +77,7 @@ class _Opening:
         self._card = cards[0]
         told = [length for card in cards if (length := describe_card(card)[1]) is not None and length > 0]
         window = min([profile.chunks.window, *told, *([options.context_window] if options.context_window else [])])
-        self._engine = ServedEngine(profile, connection, str(cards[0]["id"]), window)
+        self._engine = ServedEngine(profile, connection, options, str(cards[0]["id"]), window)
 
     def open(self, splitter: SentenceSplitter, recognize: Recognize, *, check_canaries: bool) -> VerifierJudge:
         profile, engine = self._profile, self._engine

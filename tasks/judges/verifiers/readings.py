@@ -38,14 +38,14 @@ class TokenSupport:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a verifier says of one request.
+    """The verdict of a verifier on one request.
 
     Args:
         probability: Probability that the premise supports the claim; 0 or 1 if the verifier gives labels only; None if
             there is none.
         is_graded: True if the probability is one, not a label.
         problem: Reason why there is no probability.
-        reply: What the verifier replied, in short.
+        reply: Short form of the reply.
         usage: Cost of the request.
         tokens: Tokens of the claim, for a verifier that marks them.
     """
@@ -58,7 +58,7 @@ class Verdict:
     tokens: tuple[TokenSupport, ...] = ()
 
 
-def failed(problem: str, reply: str = "", usage: Usage | None = None) -> Verdict:
+def fail(problem: str, reply: str = "", usage: Usage | None = None) -> Verdict:
     """Return the verdict of a request without a usable reply."""
     return Verdict(None, problem=problem, reply=reply, usage=usage or Usage())
 
@@ -68,13 +68,13 @@ def read_chat(reply: Reply, reading: TokenReading | JsonReading, usage: Usage) -
     completion = read_completions(reply)[0]
     if isinstance(reading, JsonReading):
         if completion.problem is not None:
-            return failed(completion.problem, completion.text, usage)
+            return fail(completion.problem, completion.text, usage)
         return _read_json(completion.text, reading, usage)
     if completion.impossible is not None:
-        return failed(f"{IMPOSSIBLE}: {completion.impossible}", completion.text, usage)
+        return fail(f"{IMPOSSIBLE}: {completion.impossible}", completion.text, usage)
     # A reply of the guard may be all inside of the tags that other models put around their thoughts.
     if completion.problem is not None and not completion.steps:
-        return failed(completion.problem, completion.text, usage)
+        return fail(completion.problem, completion.text, usage)
     return _read_token(completion, reading, usage)
 
 
@@ -120,7 +120,7 @@ def _find_step(steps: Sequence[TokenStep], reading: TokenReading) -> TokenStep |
 def _read_token(completion: Completion, reading: TokenReading, usage: Usage) -> Verdict:
     probability, shown = token_support(completion.steps, reading)
     if probability is None:
-        return failed(NO_VERDICT, shown or completion.text, usage)
+        return fail(NO_VERDICT, shown or completion.text, usage)
     return Verdict(probability, reply=shown, usage=usage)
 
 
@@ -128,12 +128,12 @@ def _read_json(text: str, reading: JsonReading, usage: Usage) -> Verdict:
     try:
         value = parse_json_reply(text)
     except ValueError:
-        return failed(NO_VERDICT, text, usage)
+        return fail(NO_VERDICT, text, usage)
     label = value.get(reading.key) if isinstance(value, Mapping) else None
     for labels, probability in ((reading.supported, 1.0), (reading.unsupported, 0.0)):
         if isinstance(label, str) and label.strip().casefold() in {each.casefold() for each in labels}:
             return Verdict(probability, is_graded=False, reply=text, usage=usage)
-    return failed(NO_VERDICT, text, usage)
+    return fail(NO_VERDICT, text, usage)
 
 
 def class_support(probabilities: Any, reading: ClassReading, usage: Usage) -> Verdict:
@@ -144,9 +144,9 @@ def class_support(probabilities: Any, reading: ClassReading, usage: Usage) -> Ve
     """
     numbers = _numbers(probabilities)
     if numbers is None or len(numbers) != len(reading.classes):
-        return failed(NO_VERDICT, f"{len(reading.classes)} classes wanted, got {str(probabilities)[:200]}", usage)
+        return fail(NO_VERDICT, f"{len(reading.classes)} classes wanted, got {str(probabilities)[:200]}", usage)
     if not _is_distribution(numbers):
-        return failed(IMPOSSIBLE, str(numbers), usage)
+        return fail(IMPOSSIBLE, str(numbers), usage)
     position = reading.classes.index(reading.supported)
     return Verdict(numbers[position], reply=", ".join(f"{number:.3f}" for number in numbers), usage=usage)
 
@@ -159,7 +159,7 @@ def score_support(score: Any, reading: ScoreReading, usage: Usage) -> Verdict:
     """
     numbers = _numbers([score])
     if numbers is None or not 0 <= numbers[0] <= 1:
-        return failed(NO_VERDICT, f"a score in [0, 1] wanted, got {str(score)[:200]}", usage)
+        return fail(NO_VERDICT, f"a score in [0, 1] wanted, got {str(score)[:200]}", usage)
     return Verdict(
         numbers[0] if reading.higher_is_supported else 1 - numbers[0], reply=f"{numbers[0]:.3f}", usage=usage
     )
@@ -173,7 +173,7 @@ def span_support(
     Args:
         probabilities: A distribution over the classes per token of the claim.
         offsets: Positions of the tokens in the claim.
-        reading: How the profile reads them.
+        reading: Reading of the profile.
         usage: Cost of the request.
 
     >>> read = span_support([[0.9, 0.1], [0.2, 0.8]], [(0, 2), (3, 8)], SpanReading(), Usage())
@@ -184,12 +184,12 @@ def span_support(
     for (start, end), given in zip(offsets, probabilities, strict=True):
         numbers = _numbers(given)
         if numbers is None or len(numbers) != reading.classes:
-            return failed(NO_VERDICT, f"{reading.classes} classes per token wanted, got {str(given)[:200]}", usage)
+            return fail(NO_VERDICT, f"{reading.classes} classes per token wanted, got {str(given)[:200]}", usage)
         if not _is_distribution(numbers):
-            return failed(IMPOSSIBLE, str(numbers), usage)
+            return fail(IMPOSSIBLE, str(numbers), usage)
         tokens.append(TokenSupport(start, end, numbers[reading.unsupported]))
     if not tokens:
-        return failed(NO_VERDICT, "no token of the claim", usage)
+        return fail(NO_VERDICT, "no token of the claim", usage)
     worst = max(token.unsupported for token in tokens)
     return Verdict(1 - worst, reply=f"{1 - worst:.3f}", usage=usage, tokens=tuple(tokens))
 
@@ -205,7 +205,7 @@ def merge_chunks(verdicts: Sequence[Verdict]) -> Verdict:
     usage = _total(verdicts)
     problem = next((verdict for verdict in verdicts if verdict.probability is None), None)
     if problem is not None:
-        return failed(problem.problem or NO_VERDICT, problem.reply, usage)
+        return fail(problem.problem or NO_VERDICT, problem.reply, usage)
     best = max(verdicts, key=lambda verdict: verdict.probability or 0.0)
     if len(verdicts) > 1 and all(verdict.tokens for verdict in verdicts):
         columns = zip(*(verdict.tokens for verdict in verdicts), strict=True)
@@ -224,7 +224,7 @@ def merge_sentences(verdicts: Sequence[Verdict]) -> Verdict:
     usage = _total(verdicts)
     problem = next((verdict for verdict in verdicts if verdict.probability is None), None)
     if problem is not None:
-        return failed(problem.problem or NO_VERDICT, problem.reply, usage)
+        return fail(problem.problem or NO_VERDICT, problem.reply, usage)
     worst = min(verdicts, key=lambda verdict: verdict.probability or 0.0)
     return Verdict(worst.probability, worst.is_graded, reply=worst.reply, usage=usage, tokens=worst.tokens)
 

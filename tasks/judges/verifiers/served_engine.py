@@ -20,15 +20,17 @@ from tasks.judges.verifiers.readings import (
     NO_VERDICT,
     Verdict,
     class_support,
-    failed,
+    fail,
     read_chat,
     score_support,
     span_support,
 )
+from tasks.metering.meter import current_meter
 from tasks.model_clients.connection import Connection
 from tasks.model_clients.replica import Reply
-from tasks.model_clients.replica_pool import Request, UnusableError
+from tasks.model_clients.replica_pool import Request, RequestObserver, UnusableError
 from tasks.model_clients.reply_fields import get_count, get_model
+from tasks.options.server_options import ServerOptions
 from tasks.profiles.profile import (
     ChatForm,
     ClassReading,
@@ -90,6 +92,7 @@ class ServedEngine:
     Args:
         profile: Profile of the model.
         connection: Connection to servers that serve it.
+        options: Options of that connection.
         model: Name of the model at the servers.
         window: Tokens of a request, as profile, servers and options allow.
 
@@ -97,7 +100,10 @@ class ServedEngine:
         UnusableError: A server lacks what the profile needs.
     """
 
-    def __init__(self, profile: Profile, connection: Connection, model: str, window: int) -> None:
+    def __init__(
+        self, profile: Profile, connection: Connection, options: ServerOptions, model: str, window: int
+    ) -> None:
+        self._options = options
         self.model = model
         self.window = window
         self.names = {model}
@@ -144,7 +150,7 @@ class ServedEngine:
                 for position, verdict in zip(batches[number], self.read(asked[number], reply), strict=True):
                     on_verdict(position, verdict)
 
-            self._connection.send([one.request for one in asked], on_reply)
+            self._connection.send([one.request for one in asked], on_reply, self._observer())
 
         try:
             send(batches, refused.extend)
@@ -170,7 +176,7 @@ class ServedEngine:
             joined = [self._join(form, pair, tokens) for pair in batch] if isinstance(form, PairForm) and tokens else []
             path, body = self._body(batch, [ids for ids, _ in joined])
             lengths = tuple((len(ids), claim) for ids, claim in joined)
-            asked.append(Asked(tuple(batch), Request(path, body, batch[0].premise, optional), lengths))
+            asked.append(Asked(tuple(batch), Request(path, body, batch[0].premise, optional, len(batch)), lengths))
         return asked
 
     def read(self, asked: Asked, reply: Reply) -> list[Verdict]:
@@ -180,12 +186,12 @@ class ServedEngine:
         shares = [usage] + [Usage()] * (len(pairs) - 1)
         if not reply.is_answer:
             completion = read_completions(reply)[0]
-            return [failed(completion.problem or NO_VERDICT, completion.text, share) for share in shares]
+            return [fail(completion.problem or NO_VERDICT, completion.text, share) for share in shares]
         name = get_model(reply)
         if name is not None and name not in self.names:
-            return [failed(OTHER_MODEL, name, share) for share in shares]
+            return [fail(OTHER_MODEL, name, share) for share in shares]
         if (detail := self._find_cut(pairs, usage)) is not None:
-            return [failed(CUT_BY_SERVER, detail, share) for share in shares]
+            return [fail(CUT_BY_SERVER, detail, share) for share in shares]
         reading = self._profile.reading
         if isinstance(reading, TokenReading | JsonReading):
             return [read_chat(reply, reading, usage)]
@@ -194,6 +200,13 @@ class ServedEngine:
     def close(self) -> None:
         """Close the connections to the servers."""
         self._connection.close()
+
+    def _observer(self) -> RequestObserver | None:
+        """Return the observer of the run's questions, which counts them; None outside a run."""
+        meter, options = current_meter(), self._options
+        if meter is None:
+            return None
+        return meter.observe(" and ".join(options.urls), options.concurrency * len(options.urls))
 
     def _body(self, pairs: Sequence[Pair], joined: Sequence[Sequence[int]]) -> tuple[str, dict[str, Any]]:
         form = self._profile.form
@@ -211,7 +224,7 @@ class ServedEngine:
         items = reply.content.get("data")
         if not isinstance(items, list) or len(items) != len(asked.pairs):
             detail = f"{len(asked.pairs)} results wanted, got {str(items)[:200]}"
-            return [failed(NO_VERDICT, detail, share) for share in shares]
+            return [fail(NO_VERDICT, detail, share) for share in shares]
         by_index = {item.get("index", i): item for i, item in enumerate(items) if isinstance(item, Mapping)}
         return [self._read_item(asked, i, by_index.get(i, {}), share) for i, share in enumerate(shares)]
 
@@ -231,7 +244,7 @@ class ServedEngine:
         wanted, claim = length
         if not isinstance(data, list) or len(data) != wanted:
             got = len(data) if isinstance(data, list) else type(data).__name__
-            return failed(NO_VERDICT, f"{wanted} tokens wanted, got {got}", usage)
+            return fail(NO_VERDICT, f"{wanted} tokens wanted, got {got}", usage)
         text = claim.text
         place = max(text.find(pair.claim), 0)
         offsets = token_offsets(text, claim.names)

@@ -19,7 +19,7 @@ class TransformersModel:
     Args:
         model: Name on the Hub or path of a local folder.
         revision: Branch, tag or commit on the Hub.
-        how: How the profile runs it.
+        how: The part of the profile about this process.
 
     Raises:
         MissingDependencyError: torch or transformers is not installed.

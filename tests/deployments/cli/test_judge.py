@@ -1,6 +1,7 @@
 """`assay judge` with a small server instead of vLLM."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -109,3 +110,23 @@ def test_a_judge_in_this_process_is_tried_without_requests_and_a_launched_one_is
     assert refused.code == 2
     assert "start it with `assay judge start`" in refused.err
     assert "cannot be read as text" in assay("judge", "try", "@/no/such/file", "b").err
+
+
+def test_the_compose_file_gets_the_flags_of_a_profile(assay: Assay) -> None:
+    lines = assay("judge", "env", "minicheck-7b").out.splitlines()
+
+    assert lines[0] == "JUDGE_MODEL=bespokelabs/Bespoke-MiniCheck-7B"
+    assert "JUDGE_MAX_MODEL_LEN=32768" in lines
+    assert lines[-1] == "JUDGE_EXTRA_ARGS='--trust-remote-code --enable-prefix-caching'"
+
+
+def test_a_profile_that_no_server_serves_has_no_flags(assay: Assay) -> None:
+    assert "assay run SOURCE --judge factcg" in assay("judge", "env", "factcg", code=3).err
+
+
+def test_a_judge_is_started_with_the_flags_of_its_profile(assay: Assay, config: str) -> None:
+    started = assay("judge", "start", "-c", config, "--profile", "minicheck-roberta", "--json")
+
+    assert json.loads(started.out)["model"] == "tiny"
+    record = (Path(os.environ["ASSAY_HOME"]) / "judge").rglob("*")
+    assert any("--runner" in path.read_text(errors="replace") for path in record if path.is_file())

@@ -35,6 +35,15 @@ def tokens_of(text: str) -> list[str]:
     return _BLOCK.findall(text.encode().decode("latin-1"))
 
 
+def _id(name: str) -> int:
+    """Return the id of a token: the number that its bytes write, behind a one."""
+    return int.from_bytes(b"\x01" + name.encode("latin-1"), "big")
+
+
+def _name(token: int) -> str:
+    return token.to_bytes(5, "big").lstrip(b"\x00")[1:].decode("latin-1")
+
+
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 512  # all connections of a client are opened at once
@@ -49,8 +58,8 @@ class VerifierServer:
         window: Tokens of a request.
         cuts: If true, a longer prompt is cut; otherwise it is refused.
         told_window: Window in `/v1/models`; by default the real one.
-        tokenizer: Whether it has `/tokenize`.
-        drops_documents: Whether its chat template drops documents.
+        tokenizer: True if it has the endpoint `/tokenize`.
+        drops_documents: True if its chat template drops documents.
         change: Changes the content of a reply.
         name: Name of its model.
     """
@@ -72,8 +81,6 @@ class VerifierServer:
         self.told_window = told_window or window
         self.tokenizer, self.drops_documents, self.change, self.name = tokenizer, drops_documents, change, name
         self.requests: list[tuple[str, bytes]] = []
-        self._ids: dict[str, int] = {}
-        self._names: list[str] = ["", "[begin]", "[end]"]
         self._lock = Lock()
         server = self
 
@@ -147,18 +154,11 @@ class VerifierServer:
             count = sum(tokens for tokens in self._read("chat", dict(body))[0])
             return {"count": count, "tokens": [0] * count}
         names = tokens_of(body["prompt"])
-        ids = [self._id(name) for name in names]
+        ids = [_id(name) for name in names]
         if body.get("add_special_tokens", True):
             ids = [_BEGIN, *ids, _END]
         strings = ["".join(_CHARACTERS[byte] for byte in name.encode("latin-1")) for name in names]
         return {"count": len(ids), "tokens": ids, "token_strs": strings}
-
-    def _id(self, name: str) -> int:
-        with self._lock:
-            if name not in self._ids:
-                self._ids[name] = len(self._names)
-                self._names.append(name)
-            return self._ids[name]
 
     def _read(self, path: str, body: dict[str, Any]) -> tuple[list[int], list[tuple[str, str]]]:
         """Return the tokens of each prompt, and the premise and the claim in it."""
@@ -189,8 +189,7 @@ class VerifierServer:
         assert ids[-1] == _END
         middle = ids.index(_END)
         first, second = (
-            "".join(self._names[i] for i in part).encode("latin-1").decode()
-            for part in (ids[1:middle], ids[middle + 1 : -1])
+            "".join(map(_name, part)).encode("latin-1").decode() for part in (ids[1:middle], ids[middle + 1 : -1])
         )
         return first, second
 
