@@ -19,7 +19,7 @@ from tasks.options.cost_options import Budget, parse_budget
 from tasks.options.database_address import normalize_address
 from tasks.options.judge_options import GroupJudge, JudgeSettings
 from tasks.options.metric_options import MetricChoices
-from tasks.options.model_words import parse_model
+from tasks.options.model_words import parse_judge
 from tasks.options.option import implementation_fields
 from tasks.options.settings import Settings
 from tasks.runs.finished_run import FinishedRun
@@ -48,7 +48,7 @@ class RerunRequest(Settings):
     )
     stage: Stage | None = Field(None, description="First stage to recompute. Default: all.")
     metrics: MetricChoices = Field(None, description="Other metrics. Default: as in the run.")
-    judge: Annotated[JudgeSettings, BeforeValidator(parse_model)] | None = Field(
+    judge: Annotated[JudgeSettings, BeforeValidator(parse_judge)] | None = Field(
         None, description="Another judge; the judges of groups of questions stay. Default: as in the run."
     )
     verdicts: GroupJudge = Field(None, description="Another judge for verdicts. Default: as in the run.")
@@ -216,7 +216,7 @@ def parse_request(model: str | None = None, **options: Any) -> RerunRequest:
     if model is not None:
         if "judge" not in values:
             raise ConfigError(f"the model {model!r} is named without its judge; give --judge too")
-        values["judge"] = parse_model(values["judge"])
+        values["judge"] = parse_judge(values["judge"])
         values["judge"].setdefault("server", {})["model"] = model
     try:
         return RerunRequest.model_validate(values)

@@ -8,6 +8,7 @@ from metric_core.errors import ConfigError
 from tasks.judges.protocol import Judge
 from tasks.judges.verifiers.verifier_judge import SentenceSplitter
 from tasks.options.judge_options import SingleJudgeSettings
+from tasks.options.verifier_options import VerifierOptions
 from tasks.profiles.load_profile import load_profile
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def run_verifier(settings: SingleJudgeSettings, splitter: SentenceSplitter) -> J
 
     if settings.profile is None:
         raise ConfigError("judge.backend is 'verifier', but judge.profile names no profile; set one, such as 'factcg'")
-    profile, chosen = load_profile(settings.profile), settings.verifier
+    profile, chosen = load_profile(settings.profile), settings.verifier or VerifierOptions()
     name = chosen.model or profile.model
     model = load_verifier(settings.profile, name, chosen.revision, chosen.runtime)
     return open_local_verifier(

@@ -64,14 +64,14 @@ class SingleJudgeSettings(ModelOptions):
         ),
     ] = True
     verifier: Annotated[
-        VerifierOptions,
+        VerifierOptions | None,
         Option(
             "For verifier: its model, and the library that runs it.",
             path=False,
             may_hold_secret=False,
             affects_scores=True,
         ),
-    ] = VerifierOptions()
+    ] = None
     launch: Annotated[
         LaunchSettings | None,
         Option(
