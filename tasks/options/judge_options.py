@@ -70,6 +70,7 @@ class SingleJudgeSettings(ModelOptions):
             path=False,
             may_hold_secret=False,
             affects_scores=True,
+            examples=[{"model": "models/factcg", "runtime": "onnx"}],
         ),
     ] = None
     launch: Annotated[

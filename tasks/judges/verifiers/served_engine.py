@@ -176,7 +176,7 @@ class ServedEngine:
             joined = [self._join(form, pair, tokens) for pair in batch] if isinstance(form, PairForm) and tokens else []
             path, body = self._body(batch, [ids for ids, _ in joined])
             lengths = tuple((len(ids), claim) for ids, claim in joined)
-            asked.append(Asked(tuple(batch), Request(path, body, batch[0].premise, optional, len(batch)), lengths))
+            asked.append(Asked(tuple(batch), Request(path, body, batch[0].premise, optional), lengths))
         return asked
 
     def read(self, asked: Asked, reply: Reply) -> list[Verdict]:
