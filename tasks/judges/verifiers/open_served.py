@@ -17,9 +17,9 @@ from tasks.judges.verifiers.verifier_judge import (
     VerifierJudge,
 )
 from tasks.model_clients.connection import Connection
+from tasks.model_clients.jobs import UnusableError
 from tasks.model_clients.model_names import list_models
 from tasks.model_clients.replica import Reply
-from tasks.model_clients.replica_pool import UnusableError
 from tasks.model_clients.reply_fields import get_model
 from tasks.model_clients.revisions import NO_REVISION
 from tasks.model_clients.served_model import Recognize, ServedModel, describe_card, find_disagreement, recognize_alone

@@ -27,8 +27,8 @@ from tasks.judges.verifiers.readings import (
 )
 from tasks.metering.meter import current_meter
 from tasks.model_clients.connection import Connection
+from tasks.model_clients.jobs import Request, RequestObserver, UnusableError
 from tasks.model_clients.replica import Reply
-from tasks.model_clients.replica_pool import Request, RequestObserver, UnusableError
 from tasks.model_clients.reply_fields import get_count, get_model
 from tasks.options.server_options import ServerOptions
 from tasks.profiles.profile import (
