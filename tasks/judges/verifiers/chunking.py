@@ -24,7 +24,7 @@ _LARGEST_PIECE = 1 / 16
 def size(text: str) -> int:
     """Return the number of bytes of a text, which is an upper bound of its tokens.
 
-    >>> size("caf\u00e9")
+    >>> size("\u00e9tui")
     5
     """
     return len(text.encode("utf-8", "replace"))

@@ -65,7 +65,7 @@ def test_paladin_normalizes_over_yes_and_no_with_any_spaces() -> None:
 
 @pytest.mark.parametrize("name", ["granite-guardian-3.3", "granite-guardian-4.1"])
 def test_granite_guardian_says_yes_to_an_ungrounded_claim_behind_its_tag(name: str) -> None:
-    before = [TokenStep(text, 1.0, [(text, 1.0)]) for text in ("<think>", "\n", "</think>", "\n", "<sc", "ore>", " ")]
+    before = [TokenStep(text, 1.0, [(text, 1.0)]) for text in ("<think>", "\n", "</think>", "\n", "<", "score>", " ")]
 
     probability, _ = token_support([*before, step(LOGITS, 6)], reading_of(name))
 
@@ -137,7 +137,7 @@ def test_a_part_without_a_verdict_fails_the_claim() -> None:
 @pytest.mark.parametrize(
     ("text", "tokens", "offsets"),
     [
-        ("caf\u00e9 au", ["caf", "\u00c3\u00a9", "\u0120au"], [(0, 3), (3, 4), (4, 7)]),
+        ("the\u00e9 au", ["the", "\u00c3\u00a9", "\u0120au"], [(0, 3), (3, 4), (4, 7)]),
         ("\U0001f327", ["\u00f0\u0141", "\u012e", "\u00a7"], [(0, 1), (0, 1), (0, 1)]),
         ("a    b", ["a", "    ", "b"], [(0, 1), (1, 5), (5, 6)]),
         ("ab", ["a"], None),
