@@ -17,6 +17,7 @@ from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:
     from flows.calibrate import CalibrationResult
+    from flows.compare_judges import JudgesResult
     from flows.config.run_config import RunConfig
     from metric_core.calibration.calibrate import Confusion
     from tasks.calibration.calibration_files import Calibration
@@ -75,6 +76,25 @@ AuditFlag = Annotated[
         help="Test with these labels whether the calibration that covers --run still holds, instead of replacing it.",
     ),
 ]
+Judges = Annotated[
+    str | None,
+    typer.Option(
+        "--judges",
+        envvar="ASSAY_CALIBRATE_JUDGES",
+        metavar="JUDGE,...",
+        help="Compare these judges on the labels: builtin, URLs, plugins, or configuration files with a [judge].",
+    ),
+]
+Margin = Annotated[
+    float,
+    typer.Option(
+        "--margin",
+        envvar="ASSAY_CALIBRATE_MARGIN",
+        min=0.0,
+        max=1.0,
+        help="With --judges: difference of agreement with people that does not matter.",
+    ),
+]
 Seed = Annotated[int | None, seed_option("ASSAY_CALIBRATE_SEED")]
 Keep = Annotated[
     bool,
@@ -96,6 +116,8 @@ def calibrate(
     sampling: Sampling = None,
     run: Run = None,
     audit: AuditFlag = False,
+    judges: Judges = None,
+    margin: Margin = 0.02,
     seed: Seed = None,
     keep: Keep = True,
     as_json: Json = False,
@@ -105,6 +127,11 @@ def calibrate(
     options: dict[str, Any] = {"label": label, "metric": metric, "positive": positive, "keep": keep}
     options |= {"span": _span(span), "sampling": sampling, "run": run, "audit": audit}
     options |= {} if seed is None else {"seed": seed}
+    if judges is not None:
+        if run is not None or audit:
+            raise ConfigError("--judges asks judges about the labelled rows; leave --run and --audit out")
+        _compare(config, options, judges, margin, verbose, as_json)
+        return
     if run is None:
         result = _run_calibration(config, options, verbose, as_json)
     else:
@@ -119,6 +146,63 @@ def calibrate(
         stdout.print_json(json.dumps({**facts, **content}))
     else:
         _print(result)
+
+
+def _compare(
+    config: "RunConfig", options: dict[str, Any], judges: str, margin: float, verbose: bool, as_json: bool
+) -> None:
+    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
+
+    set_log_levels(verbose)
+    from flows.calibrate import CalibrationRequest, prepare  # noqa: PLC0415 loads Prefect
+    from flows.compare_judges import compare_candidates, comparison_content, parse_candidates  # noqa: PLC0415
+    from flows.execution.run_checks import check_run  # noqa: PLC0415
+
+    candidates = parse_candidates(judges, config.prices)
+    request = CalibrationRequest(config=config, **options)
+    ready = prepare(request)
+    check_run(ready.config)
+    starting = start_server(assay_home())
+    load_models(ready.config, starting)
+
+    def tell(name: str, number: int) -> None:
+        if not as_json:
+            stderr.print(f"judge {number} of {len(candidates)}: {name}", markup=False, soft_wrap=True)
+
+    with use_server(starting.wait()):
+        result = compare_candidates(request, candidates, margin, tell)
+    if as_json:
+        stdout.print_json(json.dumps(comparison_content(result)))
+    else:
+        _print_comparison(result)
+
+
+def _print_comparison(result: "JudgesResult") -> None:
+    from tasks.reports.calibration.judges_text import (  # noqa: PLC0415 keeps `assay --help` quick
+        HEADINGS,
+        comparison_rows,
+        overlap_lines,
+        recommendation,
+    )
+
+    comparison = result.comparison
+    title = f"{result.metric}: judges compared on {comparison.rows:,} labelled rows that all of them scored"
+    stdout.print(title, style="bold", markup=False, soft_wrap=True, highlight=False)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for position, heading in enumerate((*HEADINGS, "per 1,000 rows", "s a question")):
+        table.add_column(heading, justify="right" if position else "left", overflow="fold")
+    for row in comparison_rows(comparison):
+        cost = result.costs[row[0]]
+        price = f"{cost.money:.4g} {cost.currency}" if cost.money else _tokens(cost.tokens)
+        table.add_row(*row, price, "not asked" if cost.seconds is None else f"{cost.seconds:.3f}")
+    print_table(stdout, table)
+    known = {name: getattr(cost, result.by) is not None for name, cost in result.costs.items()}
+    for line in (*overlap_lines(comparison), recommendation(comparison, result.recommended, result.by, known)):
+        stdout.print(line, markup=False, soft_wrap=True)
+
+
+def _tokens(tokens: float | None) -> str:
+    return "all cached" if tokens is None else f"{tokens:,.0f} tokens" if tokens else "this process"
 
 
 def _run_calibration(config: "RunConfig", options: dict[str, Any], verbose: bool, quiet: bool) -> "CalibrationResult":

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from flows.calibrate import CalibrationRequest, CalibrationResult, calibrate, calibrate_run, prepare
+from flows.compare_judges import compare_candidates, comparison_content, parse_candidates
 from flows.config.gate_file import GateSettings
 from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
@@ -230,3 +231,42 @@ def test_calibration_option_is_a_word_or_a_relative_path(tmp_path: Path) -> None
     for said, meant in (("latest", "latest"), ("none", "none"), ("c.json", str(tmp_path / "c.json"))):
         file.write_text(f'calibration = "{said}"\n', encoding="utf-8")
         assert load_config(file).calibration == meant
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+@pytest.mark.usefixtures("home")
+def test_judges_are_compared_on_the_same_labels_and_claims(tmp_path: Path) -> None:
+    right = [says("verdict", f"It is in hall {n}.", answer="yes" if FAITHFUL[n] else "no") for n in range(10)]
+    for name, answers in (("good", right), ("rough", ANSWERS[12:22])):
+        (tmp_path / name).mkdir()
+        file = script(tmp_path / name, *answers).script
+        (tmp_path / f"{name}.toml").write_text(f'[judge]\nbackend = "scripted"\nscript = {json.dumps(file)}\n')
+    words = f"{tmp_path / 'rough.toml'},{tmp_path / 'good.toml'}"
+    config = config_of(tmp_path, out=str(tmp_path / "compared"), limit=10)
+    told: list[str] = []
+    request = CalibrationRequest(config=config, label="faithful", keep=False)
+    candidates = parse_candidates(words, config.prices)
+    result = compare_candidates(request, candidates, 0.5, lambda name, _number: told.append(Path(name).stem))
+    assert told == ["rough", "good"]
+    best, other = result.comparison.judges
+    assert (Path(best.name).stem, best.agreement, best.errors) == ("good", 1.0, 0)
+    assert (Path(other.name).stem, other.agreement, other.errors) == ("rough", pytest.approx(0.7), 3)
+    assert other.difference == pytest.approx(-0.3)
+    [overlap] = result.comparison.overlaps
+    assert (overlap.both, overlap.only_first, overlap.only_second) == (0, 0, 3)
+    for folder in result.folders.values():
+        roles = {role["groups"][0]: role["model"] for role in manifest_of(folder)["judges"]}
+        assert set(roles) == {"verdicts", "writing"}
+    content = comparison_content(result)
+    assert json.loads(json.dumps(content))["recommended"] == result.recommended
+    assert [judge["figures"]["agreement_middle"] for judge in content["judges"]] == pytest.approx([1.0, 0.7])
+
+
+def test_judges_to_compare_are_two_or_more_different_ones() -> None:
+    prices = RunConfig().prices
+    for words in ("builtin", "builtin,builtin", ""):
+        with pytest.raises(ConfigError, match="needs at least two different judges"):
+            parse_candidates(words, prices)
+    with pytest.raises(ConfigError, match="is not a URL"):
+        parse_candidates("builtin,localhost:8000/v1", prices)

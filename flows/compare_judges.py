@@ -1,0 +1,262 @@
+"""Compare judges on the same labels: calibrate each, and compare its agreement, cost and speed with the others."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from flows.calibrate import CalibrationRequest, calibrate, prepare
+from flows.config.loading import CONFIG_SUFFIXES, load_config
+from flows.config.run_config import RunConfig
+from flows.execution.answerable import scoring_kinds
+from metric_core.calibration.judge_comparison import JudgeComparison, LabelledRows, compare_judges
+from metric_core.errors import ConfigError, SourceError
+from metric_core.judge_questions import KindGroup
+from metric_core.metric import MetricRequest
+from tasks.calibration.calibration_files import Calibration
+from tasks.calibration.label_pairing import pair_labels
+from tasks.calibration.run_labels import RunLabels
+from tasks.metering.money import money_of
+from tasks.options.cost_options import Prices
+from tasks.options.judge_options import GroupJudgeSettings, JudgeOptions, JudgeSettings, SingleJudgeSettings
+from tasks.options.narrow import narrow
+from tasks.runs.finished_run import FinishedRun
+from tasks.runs.judge_roles import judge_roles
+from tasks.runtime.usage import Usage
+
+_PER_ROWS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A judge to compare.
+
+    Args:
+        name: Name as the user gave it.
+        judge: Its options.
+        prices: Prices of what it computes.
+    """
+
+    name: str
+    judge: JudgeSettings
+    prices: Prices
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCost:
+    """The cost of a judge per 1,000 rows. A cost is None if all answers were cached, so that it cannot be told.
+
+    Args:
+        asked: Number of questions that it was asked in this comparison.
+        tokens: Tokens sent and generated.
+        money: Amount of money; None also without prices.
+        currency: Currency of the amount.
+        seconds: Seconds of the stages per question that was asked.
+    """
+
+    asked: int
+    tokens: float | None
+    money: float | None
+    currency: str
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgesResult:
+    """The result of a comparison of judges.
+
+    Args:
+        metric: Key of the metric.
+        comparison: Agreement, differences and errors.
+        costs: Cost of each judge.
+        calibrations: Calibration of each judge.
+        folders: Run folder of each judge.
+        recommended: Cheapest judge that is not worse than the best by more than the margin; None if it cannot be told.
+        by: What was compared to find the cheapest: `money` or `tokens`.
+    """
+
+    metric: str
+    comparison: JudgeComparison
+    costs: Mapping[str, JudgeCost]
+    calibrations: Mapping[str, Calibration]
+    folders: Mapping[str, str]
+    recommended: str | None
+    by: str
+
+
+def parse_candidates(words: str, prices: Prices) -> tuple[Candidate, ...]:
+    """Return the judges that a user names.
+
+    Args:
+        words: Backends, URLs and configuration files whose `judge` is meant, separated by commas.
+        prices: Prices of judges that are not named by a file with prices of its own.
+
+    Raises:
+        ConfigError: There are fewer than two, one is named twice, or one cannot be used.
+
+    >>> [each.judge.backend for each in parse_candidates("builtin,http://localhost:8000/v1", Prices())]
+    ['builtin', 'server']
+    """
+    names = [word.strip() for word in words.split(",") if word.strip()]
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise ConfigError(f"--judges needs at least two different judges, separated by commas; got {words!r}")
+    return tuple(_candidate(name, prices) for name in names)
+
+
+def _candidate(name: str, prices: Prices) -> Candidate:
+    if name.endswith(CONFIG_SUFFIXES):
+        config = load_config(Path(name))
+        return Candidate(name, config.judge, config.prices if "prices" in config.model_fields_set else prices)
+    try:
+        return Candidate(name, JudgeOptions.model_validate({"judge": name}).judge, prices)
+    except ValueError as error:
+        raise ConfigError(
+            f"the judge {name!r} cannot be used: {error}. Name builtin, a URL, a plugin, or a configuration file"
+        ) from error
+
+
+def compare_candidates(
+    request: CalibrationRequest,
+    candidates: tuple[Candidate, ...],
+    margin: float,
+    on_next: Callable[[str, int], None] = lambda _name, _number: None,
+) -> JudgesResult:
+    """Calibrate each judge on the same labels, and compare them.
+
+    If the configuration names a judge, the candidates give only the verdicts or the ratings of the metric, and that
+    judge writes the claims, the same for all. Otherwise each candidate answers all questions.
+
+    Args:
+        request: Labels, metric and configuration.
+        candidates: Judges to compare.
+        margin: Difference of agreement that does not matter, in [0, 1].
+        on_next: Called with the name and the number, from 1, of each judge before it is asked.
+
+    Raises:
+        AssayError: Anything that the user can fix; the message says how.
+    """
+    ready = prepare(request)
+    labels: dict[str, RunLabels] = {}
+    costs, calibrations, folders = {}, {}, {}
+    for number, candidate in enumerate(candidates, start=1):
+        on_next(candidate.name, number)
+        config = _with_candidate(request.config, candidate, ready.metric, number)
+        result = calibrate(request.model_copy(update={"config": config}))
+        run = FinishedRun(result.folder)
+        paired = pair_labels(run, ready.metric, ready.data, request.rules)
+        if paired.of_run is None:
+            raise ConfigError(
+                f"{ready.metric.key} has no range, so that judges cannot be compared; name one by --range"
+            )
+        labels[candidate.name] = paired.of_run
+        costs[candidate.name] = _cost(run, ready.metric, candidate.prices)
+        calibrations[candidate.name], folders[candidate.name] = result.calibration, result.folder
+    rows = _common_rows(labels, next(iter(calibrations.values())))
+    comparison = compare_judges(rows, margin, request.seed)
+    by = "money" if all(cost.money is not None for cost in costs.values()) else "tokens"
+    recommended = comparison.cheapest({name: getattr(cost, by) for name, cost in costs.items()})
+    return JudgesResult(ready.metric.key, comparison, costs, calibrations, folders, recommended, by)
+
+
+def _with_candidate(config: RunConfig, candidate: Candidate, metric: MetricRequest, number: int) -> RunConfig:
+    """Return the configuration in which a candidate judges a metric."""
+    out = None if config.out is None else str(Path(config.out) / f"{number}")
+    judge: SingleJudgeSettings = candidate.judge
+    if "judge" in config.model_fields_set:
+        groups = {kind.group for kind in scoring_kinds(metric)}
+        named = candidate.judge.by_group.get(KindGroup.VERDICTS, candidate.judge)
+        panel = getattr(named, "panel", ())
+        judge = config.judge.model_copy(
+            update={str(group): narrow(named, GroupJudgeSettings, panel=panel) for group in groups}
+        )
+    return config.model_copy(update={"judge": judge, "out": out, "prices": candidate.prices})
+
+
+def _cost(run: FinishedRun, metric: MetricRequest, prices: Prices) -> JudgeCost:
+    """Return the cost of the judge whose answers are the scores of a metric, as if none had been cached."""
+    kinds = {str(kind) for kind in scoring_kinds(metric)}
+    roles = [role for role in judge_roles(run.manifest) if kinds & set(role["kinds"])]
+    usages = [role["usage"] for role in roles]
+    if all(role.get("features") is None for role in roles):
+        free: float | None = 0.0  # a judge in this process
+    else:
+        free = None
+    total = {name: sum(usage[name] for usage in usages) for name in usages[0]} if usages else {}
+    questions, asked = total.get("questions", 0), total.get("questions", 0) - total.get("stored", 0)
+    if not asked:
+        return JudgeCost(0, free, free, prices.currency, None)
+    factor = questions / asked * _PER_ROWS / run.manifest["rows"]
+    of_kinds = [entry for entry in run.manifest["stages"].values() if kinds & set(entry.get("kinds") or ())]
+    seconds = sum(entry["seconds"] for entry in of_kinds) / asked
+    usage = Usage(total["requests"], total["prompt_tokens"], total["cached_tokens"], total["output_tokens"])
+    money = money_of(prices, usage, seconds * asked)
+    return JudgeCost(
+        asked,
+        (usage.prompt_tokens + usage.output_tokens) * factor,
+        free if money is None else money.total * factor,
+        prices.currency,
+        seconds,
+    )
+
+
+def _common_rows(labels: Mapping[str, RunLabels], calibration: Calibration) -> LabelledRows:
+    """Return the labelled rows that all judges scored.
+
+    Raises:
+        SourceError: There are none.
+    """
+    scores: dict[str, dict[str, float]] = {}
+    known: dict[str, float] = {}
+    groups: dict[str, str] = {}
+    for name, of_run in labels.items():
+        for position, row in enumerate(of_run.rows):
+            label = of_run.labels[position]
+            if label is not None:
+                scores.setdefault(name, {})[row] = of_run.scores[position]
+                known[row] = label
+                if of_run.groups is not None:
+                    groups[row] = of_run.groups[position]
+    rows = [row for row in known if all(row in scores.get(name, {}) for name in labels)]
+    if not rows:
+        raise SourceError("no labelled row has a score by every judge; see the run folders for what failed")
+    return LabelledRows(
+        calibration.scale,
+        np.array([known[row] for row in rows]),
+        {name: np.array([scores[name][row] for row in rows]) for name in labels},
+        [groups[row] for row in rows] if groups else None,
+    )
+
+
+def comparison_content(result: JudgesResult) -> dict[str, Any]:
+    """Return a comparison of judges as JSON.
+
+    Args:
+        result: The comparison.
+    """
+    agreement = {judge.name: asdict(judge) for judge in result.comparison.judges}
+    figures = {
+        name: {key: figure.value for key, figure in calibration.figures.items()}
+        for name, calibration in result.calibrations.items()
+    }
+    return {
+        "metric": result.metric,
+        "rows": result.comparison.rows,
+        "margin": result.comparison.margin,
+        "recommended": result.recommended,
+        "cheapest_by": result.by,
+        "judges": [
+            {
+                **agreement[name],
+                "cost_per_1000_rows": asdict(result.costs[name]),
+                "figures": figures[name],
+                "folder": result.folders[name],
+            }
+            for name in agreement
+        ],
+        "errors": {
+            "wrong_for_all": result.comparison.wrong_for_all,
+            "pairs": [asdict(overlap) for overlap in result.comparison.overlaps],
+        },
+    }

@@ -1,0 +1,58 @@
+"""Comparison of judges on the same labels: paired differences, margins, errors in common and the cheapest judge."""
+
+import numpy as np
+import pytest
+
+from metric_core.calibration.judge_comparison import LabelledRows, compare_judges
+from metric_core.calibration.labels import Scale
+from tasks.reports.calibration.judges_text import comparison_rows, recommendation
+
+LABELS = np.array([1.0, 0.0] * 100)
+
+
+def flipped(share: float, seed: int = 1) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    """Return the labels, a share of them wrong."""
+    wrong = np.random.default_rng(seed).random(len(LABELS)) < share
+    return np.where(wrong, 1 - LABELS, LABELS)
+
+
+def test_errors_in_common_do_not_widen_the_interval_of_a_difference() -> None:
+    hard = flipped(0.3)
+    slightly = hard.copy()
+    slightly[0] = 1 - slightly[0]
+    paired = compare_judges(LabelledRows(Scale.BINARY, LABELS, {"a": hard, "b": slightly}), 0.05)
+    interval = paired.judges[1].difference_interval
+    assert interval is not None
+    assert interval.high - interval.low < 0.06
+    assert all(judge.is_not_worse for judge in paired.judges)
+    unrelated = compare_judges(LabelledRows(Scale.BINARY, LABELS, {"a": hard, "b": flipped(0.3, 2)}), 0.05)
+    assert not unrelated.judges[1].is_not_worse
+    [overlap] = paired.overlaps
+    assert overlap.both + overlap.only_first == paired.judges[0].errors
+    assert paired.wrong_for_all == overlap.both
+
+
+def test_the_cheapest_judge_within_the_margin_is_recommended_and_unknown_costs_are_said() -> None:
+    rows = LabelledRows(Scale.BINARY, LABELS, {"large": LABELS, "small": LABELS, "poor": flipped(0.4)})
+    found = compare_judges(rows, 0.05)
+    assert found.cheapest({"large": 9.0, "small": 1.0, "poor": 0.0}) == "small"
+    assert found.cheapest({"large": 9.0, "small": None, "poor": 0.0}) is None
+    known = {"large": True, "small": False, "poor": True}
+    assert "all answers of small were cached" in recommendation(found, None, "tokens", known)
+    told = recommendation(found, "small", "money", known)
+    assert told == (
+        "recommended: small, the cheapest by money of those that are not worse than large by more than 0.05: "
+        "large, small"
+    )
+    assert [row[0] for row in comparison_rows(found)] == ["large", "small", "poor"]
+
+
+def test_grades_agree_by_their_distance_and_few_rows_decide_nothing() -> None:
+    labels = np.array([0.0, 0.5, 1.0])
+    found = compare_judges(
+        LabelledRows(Scale.GRADED, labels, {"a": labels, "b": labels + np.array([0.5, 0.0, 0.0])}), 0.5
+    )
+    assert [judge.agreement for judge in found.judges] == pytest.approx([1.0, 1 - 0.5 / 3])
+    assert [judge.errors for judge in found.judges] == [0, 1]
+    assert [judge.is_not_worse for judge in found.judges] == [True, False]
+    assert found.cheapest({"a": None, "b": None}) == "a"
