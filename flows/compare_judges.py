@@ -74,7 +74,7 @@ class JudgesResult:
         calibrations: Calibration of each judge.
         folders: Run folder of each judge.
         recommended: Cheapest judge that is not worse than the best by more than the margin; None if it cannot be told.
-        by: What was compared to find the cheapest: `money` or `tokens`.
+        by: Unit of the costs that decided, `money` or `tokens`.
     """
 
     metric: str

@@ -51,7 +51,7 @@ def recommendation(comparison: JudgeComparison, recommended: str | None, by: str
     Args:
         comparison: The comparison.
         recommended: Name of the judge; None if it cannot be told.
-        by: What its cost was compared by.
+        by: Unit of the costs that decided, `money` or `tokens`.
         known: Name of each judge -> whether its cost is known.
     """
     able = [judge.name for judge in comparison.judges if judge.is_not_worse]

@@ -10,14 +10,14 @@ from tasks.reports.calibration.judges_text import comparison_rows, recommendatio
 LABELS = np.array([1.0, 0.0] * 100)
 
 
-def flipped(share: float, seed: int = 1) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+def flip(share: float, seed: int = 1) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
     """Return the labels, a share of them wrong."""
     wrong = np.random.default_rng(seed).random(len(LABELS)) < share
     return np.where(wrong, 1 - LABELS, LABELS)
 
 
 def test_errors_in_common_do_not_widen_the_interval_of_a_difference() -> None:
-    hard = flipped(0.3)
+    hard = flip(0.3)
     slightly = hard.copy()
     slightly[0] = 1 - slightly[0]
     paired = compare_judges(LabelledRows(Scale.BINARY, LABELS, {"a": hard, "b": slightly}), 0.05)
@@ -25,7 +25,7 @@ def test_errors_in_common_do_not_widen_the_interval_of_a_difference() -> None:
     assert interval is not None
     assert interval.high - interval.low < 0.06
     assert all(judge.is_not_worse for judge in paired.judges)
-    unrelated = compare_judges(LabelledRows(Scale.BINARY, LABELS, {"a": hard, "b": flipped(0.3, 2)}), 0.05)
+    unrelated = compare_judges(LabelledRows(Scale.BINARY, LABELS, {"a": hard, "b": flip(0.3, 2)}), 0.05)
     assert not unrelated.judges[1].is_not_worse
     [overlap] = paired.overlaps
     assert overlap.both + overlap.only_first == paired.judges[0].errors
@@ -33,7 +33,7 @@ def test_errors_in_common_do_not_widen_the_interval_of_a_difference() -> None:
 
 
 def test_the_cheapest_judge_within_the_margin_is_recommended_and_unknown_costs_are_said() -> None:
-    rows = LabelledRows(Scale.BINARY, LABELS, {"large": LABELS, "small": LABELS, "poor": flipped(0.4)})
+    rows = LabelledRows(Scale.BINARY, LABELS, {"large": LABELS, "small": LABELS, "poor": flip(0.4)})
     found = compare_judges(rows, 0.05)
     assert found.cheapest({"large": 9.0, "small": 1.0, "poor": 0.0}) == "small"
     assert found.cheapest({"large": 9.0, "small": None, "poor": 0.0}) is None
