@@ -5,17 +5,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from flows.calibrate import CalibrationRequest, calibrate, prepare
 from flows.config.loading import CONFIG_SUFFIXES, load_config
 from flows.config.run_config import RunConfig
 from flows.execution.answerable import scoring_kinds
-from metric_core.calibration.judge_comparison import JudgeComparison, LabelledRows, compare_judges
-from metric_core.errors import ConfigError, SourceError
+from metric_core.calibration.judge_comparison import JudgeComparison, compare_judges
+from metric_core.errors import ConfigError
 from metric_core.judge_questions import KindGroup
 from metric_core.metric import MetricRequest
 from tasks.calibration.calibration_files import Calibration
+from tasks.calibration.common_rows import find_common_rows
 from tasks.calibration.label_pairing import pair_labels
 from tasks.calibration.run_labels import RunLabels
 from tasks.metering.money import money_of
@@ -153,7 +152,7 @@ def compare_candidates(
         labels[candidate.name] = paired.of_run
         costs[candidate.name] = _cost(run, ready.metric, candidate.prices)
         calibrations[candidate.name], folders[candidate.name] = result.calibration, result.folder
-    rows = _common_rows(labels, next(iter(calibrations.values())))
+    rows = find_common_rows(labels, next(iter(calibrations.values())).scale)
     comparison = compare_judges(rows, margin, request.seed)
     by = "money" if all(cost.money is not None for cost in costs.values()) else "tokens"
     recommended = comparison.cheapest({name: getattr(cost, by) for name, cost in costs.items()})
@@ -198,34 +197,6 @@ def _cost(run: FinishedRun, metric: MetricRequest, prices: Prices) -> JudgeCost:
         free if money is None else money.total * factor,
         prices.currency,
         seconds,
-    )
-
-
-def _common_rows(labels: Mapping[str, RunLabels], calibration: Calibration) -> LabelledRows:
-    """Return the labelled rows that all judges scored.
-
-    Raises:
-        SourceError: There are none.
-    """
-    scores: dict[str, dict[str, float]] = {}
-    known: dict[str, float] = {}
-    groups: dict[str, str] = {}
-    for name, of_run in labels.items():
-        for position, row in enumerate(of_run.rows):
-            label = of_run.labels[position]
-            if label is not None:
-                scores.setdefault(name, {})[row] = of_run.scores[position]
-                known[row] = label
-                if of_run.groups is not None:
-                    groups[row] = of_run.groups[position]
-    rows = [row for row in known if all(row in scores.get(name, {}) for name in labels)]
-    if not rows:
-        raise SourceError("no labelled row has a score by every judge; see the run folders for what failed")
-    return LabelledRows(
-        calibration.scale,
-        np.array([known[row] for row in rows]),
-        {name: np.array([scores[name][row] for row in rows]) for name in labels},
-        [groups[row] for row in rows] if groups else None,
     )
 
 

@@ -1,0 +1,42 @@
+"""Find the labelled rows that several judges scored."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from metric_core.calibration.judge_comparison import LabelledRows
+from metric_core.calibration.labels import Scale
+from metric_core.errors import SourceError
+from tasks.calibration.run_labels import RunLabels
+
+
+def find_common_rows(labels: Mapping[str, RunLabels], scale: Scale) -> LabelledRows:
+    """Return the labelled rows that all judges scored.
+
+    Args:
+        labels: Mapping from the name of each judge to the labels and scores of its run.
+        scale: Kind of labels.
+
+    Raises:
+        SourceError: There are none.
+    """
+    scores: dict[str, dict[str, float]] = {}
+    known: dict[str, float] = {}
+    groups: dict[str, str] = {}
+    for name, of_run in labels.items():
+        for position, row in enumerate(of_run.rows):
+            label = of_run.labels[position]
+            if label is not None:
+                scores.setdefault(name, {})[row] = of_run.scores[position]
+                known[row] = label
+                if of_run.groups is not None:
+                    groups[row] = of_run.groups[position]
+    rows = [row for row in known if all(row in scores.get(name, {}) for name in labels)]
+    if not rows:
+        raise SourceError("no labelled row has a score by every judge; see the run folders for what failed")
+    return LabelledRows(
+        scale,
+        np.array([known[row] for row in rows]),
+        {name: np.array([scores[name][row] for row in rows]) for name in labels},
+        [groups[row] for row in rows] if groups else None,
+    )
