@@ -1,6 +1,7 @@
 """`assay plan`: show what a run would compute, reuse and ask per stage, without asking a judge."""
 
 import json
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -19,6 +20,7 @@ from tasks.reports.run.summary_rows import PROBABILITIES
 if TYPE_CHECKING:
     from flows.config.run_config import RunConfig
     from flows.dry_run.dry_run_result import DryRun, PendingContexts, StageDryRun
+    from flows.dry_run.forecast import Forecast, Rates
     from flows.execution.plan import Plan
 
 Fetch = Annotated[
@@ -43,12 +45,26 @@ From = Annotated[
     ),
 ]
 
+RatesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--rates",
+        metavar="P,D",
+        help="Prompt and output tokens per second of the judge server. Default: as its last run measured.",
+    ),
+]
+
 _QUALIFIERS = {"exact": "", "estimated": "about ", "at least": "at least "}
 
 
 @with_config
 def plan(
-    config: "RunConfig", fetch: Fetch = False, detect: Detect = None, runs: From = None, as_json: Json = False
+    config: "RunConfig",
+    fetch: Fetch = False,
+    rates: RatesOption = None,
+    detect: Detect = None,
+    runs: From = None,
+    as_json: Json = False,
 ) -> None:
     """Show what a run would ask, or how many rows it needs."""
     if detect is not None or runs:
@@ -56,12 +72,16 @@ def plan(
         return
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     from flows.dry_run.dry_run import make_dry_run  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.dry_run.forecast import make_forecast  # noqa: PLC0415
     from flows.execution.plan import plan_run  # noqa: PLC0415
 
+    given = None if rates is None else _parse_rates(rates)
     run_plan = plan_run(config)
     dry_run = make_dry_run(config, run_plan, fetch=fetch)
+    forecast = make_forecast(config, dry_run, given)
     if as_json:
-        stdout.print_json(json.dumps(_content(config, run_plan, dry_run)))
+        content = _content(config, run_plan, dry_run) | {"forecast": _forecast_content(forecast)}
+        stdout.print_json(json.dumps(content))
         return
     of_anchor = () if dry_run.anchor is None else dry_run.anchor.problems
     for problem in dict.fromkeys((*dry_run.problems, *of_anchor)):
@@ -73,6 +93,73 @@ def plan(
         stdout.print(_describe(dry_run.contexts), soft_wrap=True, markup=False)
     if dry_run.contexts is None or dry_run.contexts.fetched is not None:
         _show_dry_run(dry_run)
+        for line in _forecast_lines(config, dry_run, forecast):
+            stdout.print(line, markup=False, soft_wrap=True)
+
+
+def _parse_rates(text: str) -> "Rates":
+    """Return the rates in the form "55000,6000".
+
+    Raises:
+        ConfigError: The text is not two numbers above 0.
+    """
+    from flows.dry_run.forecast import Rates  # noqa: PLC0415 keeps `assay --help` quick
+
+    try:
+        prompt, output = (float(part.replace("_", "")) for part in text.split(","))
+    except ValueError:
+        prompt = output = math.nan
+    if not (0 < prompt < math.inf and 0 < output < math.inf):
+        raise ConfigError(f"--rates takes prompt and output tokens per second, such as 55000,6000; got {text!r}")
+    return Rates.given(prompt, output)
+
+
+def _forecast_content(forecast: "Forecast") -> dict[str, Any]:
+    rates = forecast.rates
+    measured = None if rates is None or rates.measured is None else rates.measured.isoformat()
+    return {
+        "seconds": forecast.seconds,
+        "rates": None if rates is None else asdict(rates) | {"measured": measured},
+        "cost": None if forecast.money is None else forecast.money.to_json(),
+        "covered_by_budget": forecast.covered,
+    }
+
+
+def _forecast_lines(config: "RunConfig", dry_run: "DryRun", forecast: "Forecast") -> Iterator[str]:
+    """Yield what the questions to a judge server are expected to take and to cost."""
+    from tasks.metering.money import money_text  # noqa: PLC0415 keeps `assay --help` quick
+
+    tally, rates = dry_run.tally, forecast.rates
+    if not tally.requests:
+        return
+    share = f"{tally.cached_tokens / tally.prompt_tokens:.0%}".replace("%", " %") if tally.prompt_tokens else "0 %"
+    yield f"About {tally.cached_tokens:,} of the tokens in ({share}) will be in the server's prefix cache."
+    if rates is None or forecast.seconds is None:
+        yield "The time is not known: no recorded run has measured the rates of this judge; --rates gives them."
+    else:
+        at = "at the given rates"
+        if rates.measured is not None:
+            reached = f"{rates.share:.0%}".replace("%", " %")
+            at = f"as on {rates.measured:%Y-%m-%d}, when a run reached {reached} of the limit of this judge"
+        most = "at most " if rates.is_lower_bound else ""
+        yield f"The judge needs {most}about {_duration(forecast.seconds)} for that, {at}."
+    if forecast.money is not None:
+        yield f"Cost of the judge: about {money_text(forecast.money.to_json())}."
+    elif config.prices.are_known:
+        yield "The cost of the judge is not known: GPUs cost by the hour."
+    if forecast.covered is not None:
+        yield "The budget is enough for that." if forecast.covered else "The budget is not enough: the run would stop."
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration in words.
+
+    >>> _duration(42.4), _duration(600), _duration(9000)
+    ('42 s', '10 min', '2.5 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def _show_rows_needed(detect: float | None, runs: list[str], by: str | None, as_json: bool) -> None:

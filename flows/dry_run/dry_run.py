@@ -6,7 +6,7 @@ decides what is asked next; there it says so.
 """
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from flows.config.run_config import RunConfig, launches, tables_root
@@ -29,6 +29,7 @@ from metric_core.stages import Product, Stage
 from tasks.dry_run.counting_judge import Ledger, Tally
 from tasks.dry_run.dry_run_models import DryRunModels
 from tasks.dry_run.shard_preview import ShardPreview
+from tasks.judges.protocol import JudgeIdentity
 from tasks.judges.routed_judge import roles_of
 from tasks.models.run_models import RunModels
 from tasks.options.judge_options import SingleJudgeSettings
@@ -116,7 +117,10 @@ class _DryRunner:
         rows = sum(ref.rows for ref in samples.refs)
         problems = (*samples.warnings, *Counter(self._problems))
         judges = self._judges({kind for stage in stages.values() for kind in stage.kinds})
-        return DryRun(rows, samples.bad_row_count, len(samples.refs), tuple(stages.values()), problems, judges=judges)
+        counted = tuple(stages.values())
+        judge = self._judge(counted)
+        shards = len(samples.refs)
+        return DryRun(rows, samples.bad_row_count, shards, counted, problems, judges=judges, judge=judge)
 
     def _judges(self, counted: Collection[str]) -> dict[str, tuple[str, ...]]:
         """Return the name of each judge with the kinds of counted questions that would go to it."""
@@ -125,6 +129,14 @@ class _DryRunner:
             return {}
         judge = self._counting.open_judges(judged_settings(self._config))
         return {role.name: tuple(map(str, role.kinds)) for role in roles_of(judge, kinds)}
+
+    def _judge(self, stages: Sequence[StageDryRun]) -> JudgeIdentity | None:
+        if self._ledger.offline or not any(stage.tally.requests for stage in stages):
+            return None
+        try:
+            return self._models.select(judged_settings(self._config)).judge().identity
+        except AssayError:
+            return None
 
     def _identity(self, stage: Stage) -> str | None:
         settings = self._settings[stage]

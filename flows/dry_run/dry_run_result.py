@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from metric_core.stages import Stage
 from tasks.dry_run.counting_judge import Tally
+from tasks.judges.protocol import JudgeIdentity
 
 
 class Certainty(StrEnum):
@@ -80,6 +81,7 @@ class DryRun:
         contexts: Contexts that the run would fetch; None if the data has them.
         anchor: The evaluation of the anchor; None if the run has none.
         judges: Name of each judge -> kinds of questions that would go to it.
+        judge: Identity of the judge; None if it is not needed, or not known.
     """
 
     rows: int
@@ -90,6 +92,7 @@ class DryRun:
     contexts: PendingContexts | None = None
     anchor: "DryRun | None" = None
     judges: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    judge: JudgeIdentity | None = None
 
     @property
     def tally(self) -> Tally:

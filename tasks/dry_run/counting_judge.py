@@ -35,6 +35,7 @@ from tasks.judges.protocol import (
     notify_all,
 )
 from tasks.languages.scripts import SENTENCE_ENDS
+from tasks.metering.prefix_forecast import PrefixForecast
 from tasks.options.judge_options import SingleJudgeSettings
 
 NOT_ASKED = "not asked"
@@ -69,6 +70,7 @@ class Tally:
         requests: Requests to the judge's server for the asked questions; 0 for a judge without a server.
         prompt_tokens: Estimated tokens of these requests.
         output_tokens: Estimated tokens of the replies.
+        cached_tokens: Estimated tokens of these requests that the server finds in its prefix cache.
     """
 
     questions: int = 0
@@ -78,6 +80,7 @@ class Tally:
     requests: int = 0
     prompt_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
 
     def __add__(self, other: "Tally") -> "Tally":
         """Return the sum of both."""
@@ -89,6 +92,7 @@ class Tally:
             self.requests + other.requests,
             self.prompt_tokens + other.prompt_tokens,
             self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
         )
 
 
@@ -100,6 +104,8 @@ class Ledger:
     """Whether a judge is known to be unreachable."""
     unreachable: set[str] = field(default_factory=set)
     """Judges that could not be opened; another attempt would wait for the timeout again."""
+    prefixes: PrefixForecast = field(default_factory=PrefixForecast)
+    """The prompts of all questions to a server."""
     _tallies: dict[str, Tally] = field(default_factory=dict)
     _noted: set[tuple[str, str]] = field(default_factory=set)
     _lock: Lock = field(default_factory=Lock)
@@ -200,8 +206,17 @@ class CountingJudge:
             return Tally(1, 0, 1)
         requests = self._requests(question)
         prompt = self._prompts.render(question)
-        size = len(f"{prompt.system}{prompt.user}".encode("utf-8", "replace"))
-        return Tally(1, 0, 1, 0, requests, requests * (size // BYTES_PER_TOKEN), estimate_output_tokens(question))
+        text = f"{prompt.system}{prompt.user}"
+        tokens = len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN
+        first = round(tokens * self._ledger.prefixes.count_cached(text) / len(text))
+        return Tally(
+            questions=1,
+            asked=1,
+            requests=requests,
+            prompt_tokens=requests * tokens,
+            output_tokens=estimate_output_tokens(question),
+            cached_tokens=first + (requests - 1) * tokens,
+        )
 
     def _requests(self, question: JudgeQuestion) -> int:
         """Return the number of requests: one, or one per vote if the server gives one answer per request."""

@@ -119,13 +119,13 @@ def _versions(
     yield keys.INDEX, " ".join(filter(None, (deployment.get("index"), deployment.get("version"))))
     judge, roles = manifest.get("judge") or {}, judge_roles(manifest)
     if judge.get("backend") != "none":
-        yield keys.JUDGE, _identity(judge)
+        yield keys.JUDGE, describe_model(judge)
         yield keys.JUDGES, _judges(roles)
-        served = dict.fromkeys(str(each.get("served") or "")[:_DIGITS] for each in roles or [judge])
+        served = dict.fromkeys(shorten_digest(str(each.get("served") or "")) for each in roles or [judge])
         yield keys.SERVED, " ".join(filter(None, served))
     for key, entry in ((keys.PROMPTS, "prompts"), (keys.ASKED, "judge_fingerprints")):
         yield key, {kind: str(digest)[:_DIGITS] for kind, digest in (manifest.get(entry) or {}).items()}
-    yield keys.EMBEDDER, _identity(manifest.get("embedder") or {})
+    yield keys.EMBEDDER, describe_model(manifest.get("embedder") or {})
     if manifest["status"] == "completed":  # otherwise the tables are those of an earlier run in the folder
         yield keys.DATA, _digest_test(folder / STAGES / f"{Stage.SAMPLES}.parquet")
         digests = "".join(manifest["stages"].get(Stage.SAMPLES, {}).get("digests") or ())
@@ -138,14 +138,24 @@ def _judges(roles: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     groups: dict[str, list[str]] = {}
     for role in roles:
         for group in role["groups"]:
-            groups.setdefault(group, []).append(_identity(role))
+            groups.setdefault(group, []).append(describe_model(role))
     return {group: " and ".join(names) for group, names in groups.items()}
 
 
-def _identity(model: Mapping[str, Any]) -> str:
+def describe_model(model: Mapping[str, Any]) -> str:
+    """Return the version of a model as runs are recorded with it: its name and its revision.
+
+    Args:
+        model: Fields of its identity.
+    """
     return " ".join(
         str(model[name]) for name in ("model", "revision") if model.get(name) not in (None, "", NO_REVISION)
     )
+
+
+def shorten_digest(digest: str) -> str:
+    """Return a digest as versions of recorded runs hold it."""
+    return digest[:_DIGITS]
 
 
 def _digest_test(samples: Path) -> str:

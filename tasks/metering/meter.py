@@ -6,7 +6,7 @@ together, and a request is only sent if the budget allows it.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -14,6 +14,7 @@ from threading import Lock
 
 from metric_core.errors import BudgetSpentError
 from tasks.metering.money import Money, format_money, money_of
+from tasks.metering.prefix_forecast import PrefixForecast
 from tasks.metering.timeline import Interval, Timeline
 from tasks.options.cost_options import Budget, Prices
 from tasks.runtime.usage import Usage
@@ -50,6 +51,8 @@ class ServerRecord:
         slots: Number of conversations that it may have in flight.
         usage: Requests and tokens; its seconds are those from the first request to the last reply.
         tells_cached: True if all replies said how many of their prompt tokens were cached.
+        estimated_cached: Number of cached prompt tokens, estimated from the order of the prompts where a reply did not
+            say it.
         intervals: The time of the run in parts.
     """
 
@@ -57,6 +60,7 @@ class ServerRecord:
     slots: int
     usage: Usage
     tells_cached: bool
+    estimated_cached: int
     intervals: tuple[Interval, ...]
 
 
@@ -68,6 +72,23 @@ class _Server:
     timeline: Timeline
     usage: Usage = field(default_factory=Usage)
     tells_cached: bool = True
+    estimated_cached: int = 0
+    prefixes: PrefixForecast = field(default_factory=PrefixForecast)
+    cached_share: float = 0.0
+    _recent: tuple[float, float] = (0.0, 0.0)
+
+    def expect(self, prompts: Iterable[str]) -> None:
+        """Estimate the share of the tokens of the next prompts that will be in the prefix cache.
+
+        Several threads send prompts of different kinds at the same time, so that the share is that of the latest calls.
+        """
+        characters = cached = 0
+        for prompt in prompts:
+            characters += len(prompt)
+            cached += self.prefixes.count_cached(prompt)
+        before_characters, before_cached = self._recent
+        self._recent = (before_characters / 2 + characters, before_cached / 2 + cached)
+        self.cached_share = self._recent[1] / self._recent[0] if self._recent[0] else 0.0
 
 
 class Meter:
@@ -100,17 +121,23 @@ class Meter:
         self._conversations = 0
         self._in_flight = 0
 
-    def observe(self, name: str, slots: int) -> "ServerObserver":
-        """Return the observer of the requests to a server.
+    def observe(self, name: str, slots: int, prompts: Iterable[str] = ()) -> "ServerObserver":
+        """Return the observer of some requests to a server.
 
         Args:
             name: Name of the server, equal for all connections to it.
             slots: Number of conversations that it may have in flight.
+            prompts: Prompts of the requests, in their order, from which the share of cached tokens is estimated if the
+                server does not tell it.
         """
         with self._lock:
             server = self._servers.setdefault(name, _Server(slots, Timeline(self._cpu)))
             # One observer per server: requests of one observer may be sent together.
-            return self._observers.setdefault(name, ServerObserver(self, server))
+            observer = self._observers.setdefault(name, ServerObserver(self, server))
+            is_told = server.tells_cached and server.usage.requests > 0
+        if not is_told:
+            server.expect(prompts)
+        return observer
 
     def count_elsewhere(self, usage: Usage) -> None:
         """Count what another process asked.
@@ -142,7 +169,14 @@ class Meter:
         """Return a record of each server that was asked anything."""
         with self._lock:
             return [
-                ServerRecord(name, server.slots, server.usage, server.tells_cached, tuple(intervals))
+                ServerRecord(
+                    name,
+                    server.slots,
+                    server.usage,
+                    server.tells_cached,
+                    server.estimated_cached,
+                    tuple(intervals),
+                )
                 for name, server in self._servers.items()
                 if (intervals := server.timeline.intervals())
             ]
@@ -233,6 +267,7 @@ class Meter:
     def _end(self, server: _Server, conversations: int, tokens: ReplyTokens | None) -> None:
         answered = tokens or ReplyTokens(0, 0, 0)
         cached = min(answered.cached or 0, answered.prompt)
+        estimated = cached if answered.cached is not None else round(server.cached_share * answered.prompt)
         usage = Usage(requests=1, prompt_tokens=answered.prompt, cached_tokens=cached, output_tokens=answered.output)
         with self._lock:
             now = self._clock()
@@ -242,8 +277,9 @@ class Meter:
             self._usage += usage
             server.usage += usage
             server.tells_cached = server.tells_cached and answered.cached is not None
+            server.estimated_cached += estimated
             server.timeline.end_request(
-                now, conversations, answered.prompt - cached, answered.output, is_answered=tokens is not None
+                now, conversations, answered.prompt - estimated, answered.output, is_answered=tokens is not None
             )
 
 

@@ -36,10 +36,12 @@ class _Lost:
     store: float
     client: float
     questions: float
+    server: float
 
     @property
     def cause(self) -> str:
-        return max((self.store, STORE), (self.client, CLIENT), (self.questions, QUESTIONS))[1]
+        causes = (self.store, STORE), (self.client, CLIENT), (self.questions, QUESTIONS), (self.server, SERVER)
+        return max(causes)[1]
 
 
 def throughput_entry(records: Sequence[ServerRecord], rows: int) -> dict[str, Any] | None:
@@ -63,6 +65,7 @@ def _server_entry(record: ServerRecord, rows: int) -> dict[str, Any]:
         "requests": usage.requests,
         "prompt_tokens": usage.prompt_tokens,
         "cached_tokens": usage.cached_tokens if record.tells_cached else None,
+        "estimated_cached_tokens": record.estimated_cached,
         "output_tokens": usage.output_tokens,
         "in_flight": round(sum(interval.in_flight for interval in intervals) / seconds, 2) if seconds else 0.0,
         "slots": record.slots,
@@ -79,6 +82,8 @@ def _server_entry(record: ServerRecord, rows: int) -> dict[str, Any]:
     entry |= {
         "prompt_tokens_per_second": _rate(rates.prompt_rate),
         "output_tokens_per_second": _rate(rates.output_rate),
+        "seconds_per_million_prompt_tokens": round(1e6 * rates.seconds_per_prompt_token, 6),
+        "seconds_per_million_output_tokens": round(1e6 * rates.seconds_per_output_token, 6),
         "windows": rates.windows,
         "is_lower_bound": rates.in_flight < _FULL * record.slots,
         "limit_rows_per_second": round(rows / busy, 4),
@@ -94,6 +99,7 @@ def _server_entry(record: ServerRecord, rows: int) -> dict[str, Any]:
             STORE: round(lost.store, 3),
             CLIENT: round(lost.client, 3),
             QUESTIONS: round(lost.questions, 3),
+            SERVER: round(lost.server, 3),
         },
     }
 
@@ -112,14 +118,15 @@ def _rate(rate: float | None) -> float | None:
 
 
 def _split(record: ServerRecord, rates: ServerRates, lost: float) -> _Lost:
-    """Divide lost seconds by their causes, in the proportions of the intervals in which the server was not busy."""
+    """Divide lost seconds by their causes, in the proportions of the intervals in which the server had little to do."""
     store = client = questions = 0.0
     for interval in join_intervals(record.intervals):
+        enough = min(1.0, interval.in_flight / (_FULL * record.slots * interval.seconds))
         idle = max(0.0, interval.seconds - rates.seconds(interval.prompt_tokens, interval.output_tokens))
+        idle *= 1.0 - enough
         in_store = min(idle, interval.store)
         in_client = min(idle - in_store, interval.cpu)
         store, client, questions = store + in_store, client + in_client, questions + idle - in_store - in_client
     total = store + client + questions
-    if not total:
-        return _Lost(0.0, 0.0, 0.0)
-    return _Lost(store * lost / total, client * lost / total, questions * lost / total)
+    share = min(1.0, lost / total) if total else 0.0  # what is lost beside that, the server itself was slower
+    return _Lost(store * share, client * share, questions * share, lost - total * share)

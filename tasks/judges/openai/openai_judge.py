@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -289,15 +289,21 @@ class OpenAIJudge:
                 together = None if companions is None else companions[number]
                 requests.append(Request(CHAT, body, affinity, companions=together))
                 sources.append((i, number))
-        self._send(requests, lambda position, reply: collector.add(*sources[position], reply), self._observer())
+        observer = self._observer(fitted[i].prompt for i, _ in sources)
+        self._send(requests, lambda position, reply: collector.add(*sources[position], reply), observer)
         return collector.answers
 
-    def _observer(self) -> RequestObserver | None:
-        """Return the observer of the run's questions, which counts them; None outside a run."""
+    def _observer(self, prompts: Iterable[RenderedPrompt]) -> RequestObserver | None:
+        """Return the observer of the run's questions, which counts them; None outside a run.
+
+        Args:
+            prompts: Prompts of the questions, in the order of their requests.
+        """
         meter, options = current_meter(), self._options
         if meter is None:
             return None
-        return meter.observe(" and ".join(options.urls), options.concurrency * len(options.urls))
+        texts = (f"{prompt.system}{prompt.user}" for prompt in prompts)
+        return meter.observe(" and ".join(options.urls), options.concurrency * len(options.urls), texts)
 
     def _fit_to_window(self, pending: Sequence[_PendingQuestion]) -> list[_PendingQuestion]:
         """Limit the replies to the tokens left in the context window; mark questions whose prompts leave too few."""

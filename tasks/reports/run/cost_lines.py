@@ -20,7 +20,6 @@ def cost_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
         yield f"cost of the judge: {money}"
 
 
-_ALL_TOKENS = "prompt tokens, cached ones among them,"
 _HELD_BACK = {
     "server": "the server held it back",
     "client": "this process held it back: it computed while the server had too little to do",
@@ -48,7 +47,7 @@ def throughput_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
         rates = [
             f"{server[name]:,.0f} {words}/s"
             for name, words in (
-                ("prompt_tokens_per_second", "prompt tokens" if server["cached_tokens"] is not None else _ALL_TOKENS),
+                ("prompt_tokens_per_second", "prompt tokens"),
                 ("output_tokens_per_second", "output tokens"),
             )
             if server[name] is not None

@@ -80,6 +80,8 @@ def test_dry_run_predicts_the_requests_of_the_run(judge: FakeServer, tmp_path: P
         if stage.judged:
             assert (stage.tally.questions, stage.kept) == (stages[stage.stage]["questions"], 0)
             assert (stage.tally.prompt_tokens > 0, stage.tally.output_tokens > 0) == (True, True)
+    assert 0 < cold.tally.cached_tokens < cold.tally.prompt_tokens
+    assert cold.judge is not None
 
     warm, requests, _ = predict_and_run(judge, config(judge, tmp_path, **stores))
     assert (warm.tally.requests, warm.tally.questions, requests) == (0, 0, 0)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from metric_core.judge_questions import ChoiceQuestion, QuestionKind
+from metric_core.judge_questions import ChoiceQuestion, QuestionKind, ask_verdict
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cached_judge import CachedJudge
 from tasks.dry_run.counting_judge import CountingJudge, Ledger
@@ -35,3 +35,24 @@ def test_votes_are_counted_as_they_are_asked_for(server: FakeServer, votes_tempe
     judge.close()
     assert answer.votes == ("1", "1", "1")
     assert ledger.take()[VOTED.kind].requests == len(server.asked) == answer.usage.requests
+
+
+def test_tokens_that_prompts_share_are_cached_tokens(tmp_path: Path) -> None:
+    """A passage is read once: later questions about it, and further votes, find it in the prefix cache."""
+    passage = "The hall opens at nine, and the canteen at noon. " * 60
+    first, second, other = (
+        ask_verdict(claim, text) for claim, text in (("A.", passage), ("B.", passage), ("A.", passage[7:]))
+    )
+    with FakeServer() as server:
+        options = ServerJudgeOptions(urls=(server.url,))
+        stored = CachedJudge(OpenAIJudge(options), AnswerCache(f"sqlite:///{tmp_path}/answers.db"))
+        ledger = Ledger()
+        counting = CountingJudge(ledger, JudgeSettings(backend="server", server=options), lambda: stored)
+        tallies = []
+        for question in (first, second, other):
+            counting.choose([question])
+            tallies.append(ledger.take()[question.kind])
+    cached = [tally.cached_tokens / tally.prompt_tokens for tally in tallies]
+    assert cached[0] == 0
+    assert cached[1] > 0.9
+    assert 0 <= cached[2] < 0.7

@@ -30,7 +30,7 @@ def busy(count: int, *, noise: float = 0.0, mixes: Iterable[float] = (0.2, 0.5, 
 
 def entry_of(intervals: list[Interval], slots: int = 128, rows: int = 100) -> dict[str, Any]:
     usage = Usage(requests=10, prompt_tokens=sum(i.prompt_tokens for i in intervals))
-    entry = throughput_entry([ServerRecord("http://gpu/v1", slots, usage, True, tuple(intervals))], rows)
+    entry = throughput_entry([ServerRecord("http://gpu/v1", slots, usage, True, 0, tuple(intervals))], rows)
     assert entry is not None
     (server,) = entry["servers"]
     return dict(server)

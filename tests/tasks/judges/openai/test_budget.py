@@ -68,3 +68,16 @@ def test_no_request_is_sent_once_the_budget_is_spent(serve: Serve, open_judge: O
         with pytest.raises(BudgetSpentError, match=r"0\.001 USD is spent: 0\.001 USD for 100 prompt tokens"):
             judge.choose(QUESTIONS[1:])
     assert len(server.asked) == 1
+
+
+def test_cached_tokens_that_the_server_does_not_tell_are_estimated(serve: Serve, open_judge: OpenJudge) -> None:
+    server = serve()
+    server.shape = lambda reply: {**reply, "usage": {"prompt_tokens": 100, "completion_tokens": 1}}
+    judge = open_judge(server)
+    passage = "The hall opens at nine. " * 200
+    with use_meter(Meter()) as meter:
+        judge.choose([ask_verdict(f"claim {i}", passage) for i in range(10)])
+    (record,) = meter.records()
+    assert (record.tells_cached, record.usage.cached_tokens) == (False, 0)
+    assert 800 < record.estimated_cached < 900  # nine of ten find the passage
+    assert sum(interval.prompt_tokens for interval in record.intervals) == 1000 - record.estimated_cached

@@ -1,0 +1,137 @@
+"""Predict the time and the money of a run from its dry run: tokens at rates that were measured before, or are given."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from flows.config.run_config import RunConfig
+from flows.dry_run.dry_run_result import DryRun
+from metric_core.errors import AssayError
+from tasks.dry_run.counting_judge import Tally
+from tasks.history.catalogue import Catalogue
+from tasks.history.recorded_run import JUDGE, SERVED, RecordedRun
+from tasks.history.run_entry import describe_model, shorten_digest
+from tasks.judges.protocol import JudgeIdentity
+from tasks.metering.money import Money, money_of
+from tasks.runtime.usage import Usage
+
+_MILLION = 1_000_000
+_LAST_RUNS = 200
+"""Number of recorded runs, the latest of all evaluations, among which one with the same judge is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """The rates of a judge server.
+
+    Args:
+        seconds_per_prompt_token: Seconds per prompt token that is not cached.
+        seconds_per_output_token: Seconds per output token.
+        share: Share of the limit that the run reached; 1 for given rates.
+        is_lower_bound: True if the server may be faster.
+        measured: Start of the run that measured the rates; None for given rates.
+    """
+
+    seconds_per_prompt_token: float
+    seconds_per_output_token: float
+    share: float = 1.0
+    is_lower_bound: bool = False
+    measured: datetime | None = None
+
+    @classmethod
+    def given(cls, prompt: float, output: float) -> "Rates":
+        """Return rates that are given in tokens per second.
+
+        Args:
+            prompt: Prompt tokens per second that are not cached.
+            output: Output tokens per second.
+        """
+        return cls(1 / prompt, 1 / output)
+
+    def seconds(self, tally: Tally) -> float:
+        """Return the time that the questions of a dry run take."""
+        computed = tally.prompt_tokens - tally.cached_tokens
+        busy = self.seconds_per_prompt_token * computed + self.seconds_per_output_token * tally.output_tokens
+        return busy / self.share
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The predicted cost of a run.
+
+    Args:
+        rates: Rates of the judge server; None if they are not known.
+        seconds: Seconds that the judge needs; None without rates.
+        money: Price of the judge's work; None if nothing has a price, or the time is needed and not known.
+        covered: True if the budget covers it; None without a budget, or if that cannot be told.
+    """
+
+    rates: Rates | None
+    seconds: float | None
+    money: Money | None
+    covered: bool | None
+
+
+def make_forecast(config: RunConfig, dry_run: DryRun, rates: Rates | None = None) -> Forecast:
+    """Return the predicted cost of a run.
+
+    Args:
+        config: Configuration of the run.
+        dry_run: Its dry run.
+        rates: Rates of the judge server; None for those of the last run with the same judge in the history.
+    """
+    tally = dry_run.tally
+    if rates is None and tally.requests:
+        rates = _find_rates(config, dry_run.judge)
+    seconds = 0.0 if not tally.requests else None if rates is None else rates.seconds(tally)
+    usage = Usage(
+        requests=tally.requests,
+        prompt_tokens=tally.prompt_tokens,
+        cached_tokens=tally.cached_tokens,
+        output_tokens=tally.output_tokens,
+    )
+    needs_time = config.prices.gpu_hour is not None
+    money = None if needs_time and seconds is None else money_of(config.prices, usage, seconds or 0.0)
+    return Forecast(rates, seconds, money, _is_covered(config, usage, money))
+
+
+def _is_covered(config: RunConfig, usage: Usage, money: Money | None) -> bool | None:
+    budget = config.budget
+    if budget is None or (budget.money is not None and money is None):
+        return None
+    tokens = usage.prompt_tokens + usage.output_tokens
+    enough_tokens = budget.tokens is None or tokens < budget.tokens
+    return enough_tokens and (budget.money is None or money is None or money.total < budget.money)
+
+
+def _find_rates(config: RunConfig, judge: JudgeIdentity | None) -> Rates | None:
+    """Return the rates that the last run with the judge of a configuration measured; None if there is none."""
+    if judge is None:
+        return None
+    try:
+        runs = Catalogue(config.history).runs(last=_LAST_RUNS)
+    except AssayError:
+        return None
+    wanted = {JUDGE: describe_model({"model": judge.model, "revision": judge.revision})}
+    wanted |= {SERVED: shorten_digest(judge.served)} if judge.served else {}
+    found = (
+        rates
+        for run in sorted(runs, key=lambda run: run.created, reverse=True)
+        if all(run.versions.get(key) == value for key, value in wanted.items())
+        for rates in _rates_of(run)
+    )
+    return next(found, None)
+
+
+def _rates_of(run: RecordedRun) -> Iterator[Rates]:
+    servers: list[Mapping[str, Any]] = (run.details.get("throughput") or {}).get("servers", [])
+    for server in servers if len(servers) == 1 else ():
+        if server.get("share_of_limit"):
+            yield Rates(
+                server["seconds_per_million_prompt_tokens"] / _MILLION,
+                server["seconds_per_million_output_tokens"] / _MILLION,
+                share=server["share_of_limit"],
+                is_lower_bound=server["is_lower_bound"],
+                measured=run.created,
+            )
