@@ -111,7 +111,7 @@ def _parse_rates(text: str) -> "Rates":
         prompt = output = math.nan
     if not (0 < prompt < math.inf and 0 < output < math.inf):
         raise ConfigError(f"--rates takes prompt and output tokens per second, such as 55000,6000; got {text!r}")
-    return Rates.given(prompt, output)
+    return Rates.from_speeds(prompt, output)
 
 
 def _forecast_content(forecast: "Forecast") -> dict[str, Any]:

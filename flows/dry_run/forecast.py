@@ -40,7 +40,7 @@ class Rates:
     measured: datetime | None = None
 
     @classmethod
-    def given(cls, prompt: float, output: float) -> "Rates":
+    def from_speeds(cls, prompt: float, output: float) -> "Rates":
         """Return rates that are given in tokens per second.
 
         Args:

@@ -49,7 +49,7 @@ def record(folder: Path, day: int, server: dict[str, Any], **versions: str) -> N
 
 def test_given_rates_give_time_and_money(tmp_path: Path) -> None:
     prices = {"prompt": 1.0, "cached_prompt": 0.5, "output": 10.0, "gpu_hour": 3.6}
-    forecast = make_forecast(config(tmp_path, prices=prices), DRY_RUN, Rates.given(10_000, 500))
+    forecast = make_forecast(config(tmp_path, prices=prices), DRY_RUN, Rates.from_speeds(10_000, 500))
     assert forecast.seconds == pytest.approx(200_000 / 10_000 + 10_000 / 500)
     assert forecast.money is not None
     assert forecast.money.total == pytest.approx(0.2 + 0.4 + 0.1 + 0.04)
