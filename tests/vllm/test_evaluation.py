@@ -98,9 +98,11 @@ def test_manifest_is_complete_and_names_the_judge(run: Run) -> None:
 
 def test_usage_is_counted(run: Run) -> None:
     usage = run.manifest["usage"]
-    assert usage["requests"] >= usage["questions"] > 12 * ROWS
+    assert run.manifest["judge_features"]["batches"]
+    assert usage["questions"] > max(12 * ROWS, usage["requests"])
     assert usage["stored"] == 0
-    assert usage["prompt_tokens"] > usage["cached_tokens"] > 1000
+    # Several conversations in one request: the server tells what was cached of those that were sent alone.
+    assert usage["prompt_tokens"] >= usage["untold_tokens"] + usage["cached_tokens"] > 1000
     assert usage["output_tokens"] > usage["requests"]
     for stage in ("claims", "questions", "ratings", "verdicts"):
         assert run.manifest["stages"][stage]["requests"] > 0
