@@ -152,7 +152,7 @@ class RowIndexes:
         return bytes(sink.getvalue())
 
     def _open(self, path: str) -> RowIndex:
-        table = pq.read_table(pa.BufferReader(self._fs.cat_file(path)))
+        table = pq.ParquetFile(pa.BufferReader(self._fs.cat_file(path))).read()
         content: dict[str, Any] = json.loads(table.schema.metadata[_METADATA])
         packed = b"".join(table["digest"].to_pylist())
         rows = np.frombuffer(packed, np.dtype((np.void, DIGEST_BYTES)))

@@ -66,7 +66,7 @@ class TableStore:
         """
         conformed = conform(table, schema)
         content = _parquet(conformed)
-        digest = content_digest(pq.read_table(pa.BufferReader(content)))
+        digest = content_digest(pq.ParquetFile(pa.BufferReader(content)).read())
         path = posixpath.join(self._root, str(schema.stage), f"{digest}.parquet")
         if self._is_written(path, content):
             touch(self._fs, path)
@@ -108,7 +108,7 @@ def read(ref: StageRef, columns: Sequence[str] | None = None) -> pa.Table:
     fs, path = filesystem(ref.path)
     try:
         with fs.open(path, "rb") as file:
-            table = pq.read_table(file, columns=columns, page_checksum_verification=True)
+            table = pq.ParquetFile(file, page_checksum_verification=True).read(columns)
     except FileNotFoundError as error:
         raise AssayError(
             f"the {ref.stage} table {ref.path} does not exist. Run the evaluation again to recompute it."

