@@ -25,6 +25,7 @@ from metric_core.stages import Product, Stage
 from tasks.evidence.sample_evidence import read_evidence
 from tasks.judges.batching import JudgeBatcher
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
+from tasks.judges.verifiers.marked_words import read_spans
 from tasks.models.protocol import Models
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.metric_settings import MetricSettings
@@ -243,6 +244,7 @@ def _row(verdict: _Pending, answer: ChoiceAnswer) -> dict[str, Any]:
         "verdict": int(answer.label == YES),
         "probability": probability,
         "status": AnswerStatus.ANSWERED,
+        "reply": None if read_spans(answer.reply) is None else reply_cell(answer),
     }
 
 

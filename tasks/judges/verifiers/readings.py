@@ -1,6 +1,5 @@
 """Read what a verifier says of one request: the probability that the premise supports the claim."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -284,8 +283,3 @@ def _numbers(values: Any) -> list[float] | None:
 
 def _is_distribution(numbers: Sequence[float]) -> bool:
     return all(0 <= number <= 1 for number in numbers) and abs(math.fsum(numbers) - 1) <= _SUM_EXCESS
-
-
-def spans_reply(spans: Sequence[Mapping[str, Any]]) -> str:
-    """Return the reply that records the unsupported parts of a claim."""
-    return json.dumps({"unsupported": list(spans)}, ensure_ascii=False)

@@ -30,11 +30,11 @@ from tasks.judges.protocol import (
 from tasks.judges.verifiers.chunking import divide_texts, size
 from tasks.judges.verifiers.engine import Engine, Pair
 from tasks.judges.verifiers.forms import guard
+from tasks.judges.verifiers.marked_words import spans_reply
 from tasks.judges.verifiers.readings import (
     Verdict,
     merge_chunks,
     merge_sentences,
-    spans_reply,
     unsupported_spans,
 )
 from tasks.model_clients.served_model import RecognizedModel

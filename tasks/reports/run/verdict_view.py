@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from metric_core.records import AnswerStatus
+from tasks.judges.verifiers.marked_words import read_spans
 from tasks.reports.truncation import Row, truncate_text
 
 Explanations = Mapping[tuple[str, str, str], Row]
@@ -31,7 +32,10 @@ def verdict_view(row: Row, explanations: Explanations) -> dict[str, Any]:
             view["why_reply"] = truncate_text(why["reply"])
     if row.get("panel"):
         view["panel"] = panel_view(row["panel"])
-    if row["reply"]:
+    marked = read_spans(row["reply"])
+    if marked:
+        view["unsupported"] = [truncate_text(span["text"]) for span in marked]
+    elif row["reply"] and marked is None:
         view["reply"] = truncate_text(row["reply"])
     return view
 

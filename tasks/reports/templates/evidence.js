@@ -81,9 +81,13 @@ function verdictOf(verdict, yes, no) {
   return h("span", { class: `verdict ${kind}` }, h("span", { class: "sign", "aria-hidden": "true" }, sign), h("span", {}, reason), probability);
 }
 
-/* The background of a verdict: the judge's explanation, the votes of a panel, the judge's reply. */
+/* The background of a verdict: the words that the judge marked, its explanation, the votes of a panel, the judge's reply. */
 function backgroundOf(verdict, about) {
   const parts = [];
+  if (verdict.unsupported?.length) {
+    const marked = verdict.unsupported.map((words) => h("li", {}, textOf(words)));
+    parts.push(h("div", { class: "panel" }, h("span", { class: "muted" }, `Words without support (${about}):`), h("ul", {}, marked)));
+  }
   if (verdict.why) parts.push(h("div", { class: "why" }, h("span", { class: "muted" }, `Why (${about}): `), textOf(verdict.why)));
   parts.push(ownWords(verdict.why_reply, `why, ${about}`));
   if (verdict.panel?.length) {

@@ -7,11 +7,13 @@ import pytest
 
 from metric_core.errors import JudgeError
 from metric_core.judge_questions import QuestionKind, ask_refusal, ask_verdict
-from metric_core.records import AnswerStatus
+from metric_core.records import AnswerStatus, VerdictKind
 from tasks.judges.openai.context_window import TOO_LONG
 from tasks.judges.verifiers.readings import CUT_BY_SERVER
 from tasks.profiles.load_profile import load_profile, profile_names
 from tasks.profiles.profile import Profile
+from tasks.reports.run.verdict_view import verdict_view
+from tasks.stages.verdicts import _Pending, _row
 from tests.tasks.judges.verifiers.conftest import OpenVerifier, Serve
 from tests.tasks.judges.verifiers.verifier_server import SUPPORTED, UNSUPPORTED, words_rule
 
@@ -249,3 +251,15 @@ def test_a_reply_of_another_model_is_a_failed_answer(serve: Serve, open_verifier
 
     assert answer.status is AnswerStatus.FAILED
     assert answer.reply == "another"
+
+
+def test_marked_words_reach_the_table_and_the_report(serve: Serve, open_verifier: OpenVerifier) -> None:
+    judge = open_verifier(serve("lettucedetect"))
+    [answer] = judge.choose([ask_verdict("It rains dragons.", "It rains.")])
+
+    row = _row(_Pending("r1", VerdictKind.SUPPORT, "c1", "contexts", None), answer)
+    view = verdict_view({"reason": None, **row}, {})
+
+    assert row["reply"] == answer.reply
+    assert [text["text"] for text in view["unsupported"]] == ["dragons"]
+    assert "reply" not in view
