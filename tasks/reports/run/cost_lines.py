@@ -39,7 +39,7 @@ def throughput_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
     >>> server |= {"held_back_by": "server", "is_lower_bound": False, "cached_tokens": 12}
     >>> for line in throughput_lines({"throughput": {"servers": [server]}}):
     ...     print(line)
-    http://gpu:8000/v1: 11.8 rows/s, 91 % of its limit of 13 (53,123 prompt tokens/s); the server held it back
+    judge server http://gpu:8000/v1: 11.8 rows/s, 91 % of its limit of 13 (53,123 prompt tokens/s); the server held it back
     """
     for server in (manifest.get("throughput") or {}).get("servers", ()):
         if server.get("share_of_limit") is None:
@@ -53,7 +53,7 @@ def throughput_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
             if server[name] is not None
         ]
         measured = f" ({' and '.join(rates)})" if rates else ""
-        speed = f"{server['server']}: {server['rows_per_second']:.3g} rows/s"
+        speed = f"judge server {server['server']}: {server['rows_per_second']:.3g} rows/s"
         cause = _HELD_BACK[server["held_back_by"]]
         if server["is_lower_bound"]:
             yield f"{speed}, below its limit, which is not known: it never had enough to do{measured}; {cause}"
