@@ -34,12 +34,12 @@ def throughput_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
     Args:
         manifest: Content of run.json; that of an earlier version has no entry about throughput.
 
-    >>> server = {"server": "http://gpu:8000/v1", "prompt_tokens_per_second": 53123.4, "output_tokens_per_second": None}
+    >>> server = {"server": "http://gpu/v1", "prompt_tokens_per_second": 53123.4, "output_tokens_per_second": None}
     >>> server |= {"rows_per_second": 11.83, "limit_rows_per_second": 13.04, "share_of_limit": 0.907}
     >>> server |= {"held_back_by": "server", "is_lower_bound": False, "cached_tokens": 12}
     >>> for line in throughput_lines({"throughput": {"servers": [server]}}):
     ...     print(line)
-    judge server http://gpu:8000/v1: 11.8 rows/s, 91 % of its limit of 13 (53,123 prompt tokens/s); the server held it back
+    judge server http://gpu/v1: 11.8 rows/s, 91 % of its limit of 13 (53,123 prompt tokens/s); the server held it back
     """
     for server in (manifest.get("throughput") or {}).get("servers", ()):
         if server.get("share_of_limit") is None:
