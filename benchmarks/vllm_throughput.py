@@ -66,7 +66,7 @@ def questions(number: int) -> list[ChoiceQuestion]:
     return list(islice(every, number))
 
 
-def served(asked: list[ChoiceQuestion], warm_up: list[ChoiceQuestion], most: int) -> tuple[float, list[Any]]:
+def measure_server(asked: list[ChoiceQuestion], warm_up: list[ChoiceQuestion], most: int) -> tuple[float, list[Any]]:
     """Return the seconds that a fresh server and the client take, and the answers."""
     judge = judge_cpu()
     settings = LaunchSettings.model_validate(
@@ -122,7 +122,7 @@ def main() -> None:
         sys.exit(f"needs {ROWS} and a vLLM for CPUs in {judge_cpu().path} (`just judge-cpu`)")
     asked = questions(options.questions)
     warm_up = [ask_verdict(f"The ferry sails {i} times a day.", "It sails at noon.") for i in range(WARM_UP)]
-    seconds, answers = served(asked, warm_up, 16)
+    seconds, answers = measure_server(asked, warm_up, 16)
     chat = offline(asked, warm_up)
     share = chat["seconds"] / seconds
     same = sum(answer.label == text for answer, text in zip(answers, chat["texts"], strict=True))
@@ -132,7 +132,7 @@ def main() -> None:
     verdict = "met   " if share >= TARGET else "MISSED"
     print(f"{verdict}  share of the throughput of LLM.chat: {share:.2f}, at least {TARGET}")
     if options.single:
-        single, alone = served(asked, warm_up, 1)
+        single, alone = measure_server(asked, warm_up, 1)
         pairs = list(zip(answers, alone, strict=True))
         far = max(abs(a.probabilities["yes"] - b.probabilities["yes"]) for a, b in pairs)
         print(f"one conversation per request: {len(asked) / single:.2f} per second, {single:.1f} s")
