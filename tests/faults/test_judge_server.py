@@ -150,10 +150,11 @@ def rows_in(prompts: list[str]) -> set[str]:
 
 def is_about(quoted: dict[str, str], row: dict[str, Any]) -> bool:
     """Return whether the texts quoted by a prompt belong to a row."""
-    if "response" in quoted:
-        return quoted["response"] in (row["response"], row["reference"])
+    if quoted["context"] in (row["response"], row["reference"]):
+        return True
     sentences = re.sub(r"^\[\d+\] ", "", quoted["context"], flags=re.MULTILINE)
-    return (quoted["question"], sentences.split()) == (row["user_input"], " ".join(row["retrieved_contexts"]).split())
+    asked = (quoted.get("question"), sentences.split())
+    return asked == (row["user_input"], " ".join(row["retrieved_contexts"]).split())
 
 
 def without(cells: Cells, left_out: Cells) -> Cells:

@@ -92,7 +92,7 @@ def test_next_run_completes_a_run_that_a_full_disk_ended(
     barred, no_table, no_report, last = run_with_limits(
         tmp_path,
         prefect_url,
-        [(None, config | {"tables": behind_a_file}), (9_000, config), (100_000, config), (None, config)],
+        [(None, config | {"tables": behind_a_file}), (11_500, config), (100_000, config), (None, config)],
     )
     assert barred is not None
     assert "Not a directory" in barred[1]

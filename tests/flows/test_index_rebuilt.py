@@ -59,6 +59,7 @@ class Index:
             "metrics": ["faithfulness"],
             "tables": str(folder / "tables"),
             "cache": str(folder / "answers.db"),
+            "history": str(folder / "history.db"),
         }
 
     def evaluate_version(self, version: str, dataset: str, **more: Any) -> tuple[str, str]:

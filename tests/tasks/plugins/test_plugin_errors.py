@@ -291,7 +291,7 @@ def test_an_object_of_another_kind() -> None:
         (
             JudgeSettings,
             {"backend": "oracle"},
-            "wanted 'builtin', 'server', 'scripted', module:attribute .* got 'oracle'",
+            "wanted 'builtin', 'server', 'verifier', 'scripted', module:attribute .* got 'oracle'",
         ),
         (EmbedderSettings, {"backend": "bert"}, "wanted 'minilm', 'huggingface', 'server', module:attribute"),
         (LanguageSettings, {"recognizer": "spacy"}, "wanted module:attribute for a plugin, got 'spacy'"),
