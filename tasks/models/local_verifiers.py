@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from metric_core.errors import ConfigError
 from tasks.judges.protocol import Judge
-from tasks.judges.verifiers.verifier_judge import SentenceSplitter
 from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.verifier_options import VerifierOptions
 from tasks.profiles.load_profile import load_profile
 
 if TYPE_CHECKING:
     from tasks.judges.verifiers.local_model import LocalModel
+    from tasks.judges.verifiers.verifier_judge import SentenceSplitter
 
 
-def run_verifier(settings: SingleJudgeSettings, splitter: SentenceSplitter) -> Judge:
+def run_verifier(settings: SingleJudgeSettings, splitter: "SentenceSplitter") -> Judge:
     """Return a judge that runs a verifier in this process, after its canaries.
 
     Args:

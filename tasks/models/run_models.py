@@ -14,7 +14,6 @@ from tasks.judges.protocol import Judge
 from tasks.judges.routed_judge import RoutedJudge, needs_sentences
 from tasks.judges.scripted import ScriptedJudge
 from tasks.judges.sentence_claims import SentenceClaims
-from tasks.judges.verifiers.verifier_judge import SentenceSplitter
 from tasks.model_clients.served_model import Recognize
 from tasks.models.caches import open_cache
 from tasks.models.custom_models import CustomJudge, CustomRecognizer
@@ -35,6 +34,7 @@ from tasks.recognizers.spacy_pipeline import SpacyPipeline
 if TYPE_CHECKING:
     from tasks.cache.cached_judge import CachedJudge
     from tasks.cache.cached_models import CachedEmbedder
+    from tasks.judges.verifiers.verifier_judge import SentenceSplitter
 
 _RUNS = 8
 """Number of runs whose connections a process keeps open; a run that is displaced by later ones reconnects."""
@@ -211,8 +211,10 @@ def preload(embedder: EmbedderSettings, language: LanguageSettings) -> None:
             RunModels().open_embedder(embedder).embed([""])
 
 
-def _splitter(judge: SingleJudgeSettings, settings: JudgedSettings) -> SentenceSplitter:
+def _splitter(judge: SingleJudgeSettings, settings: JudgedSettings) -> "SentenceSplitter":
     """Return the splitter of claims for a verifier; the pipeline is loaded when a claim needs it."""
+    from tasks.judges.verifiers.verifier_judge import SentenceSplitter  # noqa: PLC0415 loads the client
+
     if load_profile(judge.profile or "").chunks.claim == "whole":
         return SentenceSplitter(lambda texts: [[text] for text in texts], "")
     pipeline = load_pipeline(settings.language.pipeline)
