@@ -23,6 +23,7 @@ from sqlalchemy import (
     Table,
     create_engine,
     event,
+    func,
     inspect,
     literal_column,
     select,
@@ -48,6 +49,8 @@ _BACKOFF = Backoff(first=0.01, longest=0.5, jitter=1.0)
 # States of PostgreSQL where two writers conflict: serialization failure, deadlock, lock not available, and a name or
 # key that another process has just created.
 _CONFLICTS = frozenset({"40001", "40P01", "55P03", "23505", "42P07"})
+_LOCK_OF_NEW_TABLES = 0x61737361
+"""Key of the advisory lock of PostgreSQL under which tables are created."""
 _databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
 _CLOCKS = {
     "sqlite": "(julianday('now') - 2440587.5) * 86400.0",
@@ -225,6 +228,9 @@ def _prepare(connection: Connection, database: Database) -> None:
     """Create the tables of a new database; refuse one whose tables have a later format."""
     layout = database.layout
     if not inspect(connection).has_table(layout.formats.name):
+        if not database.is_sqlite:
+            # "If not exists" does not help two that create a table of PostgreSQL at the same time: one of them fails.
+            connection.execute(select(func.pg_advisory_xact_lock(_LOCK_OF_NEW_TABLES)))
         # SQLite makes each table visible at once: whoever sees the table of formats finds all others, too.
         for table in sorted(layout.tables.sorted_tables, key=lambda each: each is layout.formats):
             connection.execute(CreateTable(table, if_not_exists=True))

@@ -1,8 +1,10 @@
 """Databases: addresses that cannot be read, and layouts of a later release."""
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from sqlalchemy import update
@@ -12,6 +14,8 @@ from tasks.cache.cache_tables import LAYOUT as CACHE
 from tasks.database.database import Database, Layout
 from tasks.history.history_tables import LAYOUT
 from tasks.history.history_tables import LAYOUT as HISTORY
+from tasks.options.database_address import engine_url
+from tests.postgres import new_database, new_schema
 
 
 @pytest.mark.parametrize("layout", [CACHE, HISTORY], ids=lambda each: each.purpose)
@@ -43,3 +47,18 @@ def test_the_table_of_formats_is_created_last(tmp_path: Path) -> None:
         created = [name for (name,) in connection.execute(query)]
     assert len(created) > 2
     assert created[-1] == LAYOUT.formats.name  # another process that sees it takes all others for granted
+
+
+def test_several_may_open_a_new_database_of_postgresql_at_once(postgres_server: Path) -> None:
+    database = new_database(postgres_server)
+    for _ in range(5):
+        url = engine_url(new_schema(database))
+        barrier = Barrier(8)
+
+        def count_tables(url: str = url, barrier: Barrier = barrier) -> int:
+            barrier.wait(30)
+            return Database(url, HISTORY).read(lambda connection: len(connection.dialect.get_table_names(connection)))
+
+        with ThreadPoolExecutor(8) as pool:
+            counts = [each.result() for each in [pool.submit(count_tables) for _ in range(8)]]
+        assert counts == [len(HISTORY.tables.tables)] * 8
