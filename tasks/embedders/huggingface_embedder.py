@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metric_core import reasons
-from metric_core.errors import EmbedderError, MissingDependencyError
+from metric_core.errors import EmbedderError
 from tasks.embedders.protocol import EmbedderIdentity, TextCoverage
 from tasks.embedders.unknown_text import find_problem
 from tasks.embedders.windows import split_evenly
 from tasks.runtime.model_folder import folder_revision
+from tasks.runtime.transformers_packages import require_transformers
 
 _BATCH_SIZE = 32
 _HELLO = "hello"
@@ -118,7 +119,7 @@ class _Encoder:
     @cached_property
     def identity(self) -> EmbedderIdentity:
         """The identity of the model; its revision is the commit on the Hub or the digest of the folder."""
-        _, transformers = _require_transformers()
+        _, transformers = require_transformers("a Hugging Face model")
         config = self._pretrained(transformers.AutoConfig)
         folder = Path(self._model)
         revision = folder_revision(folder) if folder.is_dir() else getattr(config, "_commit_hash", None)
@@ -126,7 +127,7 @@ class _Encoder:
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
-        torch, transformers = _require_transformers()
+        torch, transformers = require_transformers("a Hugging Face model")
         tokenizer = self._pretrained(transformers.AutoTokenizer)
         model = self._pretrained(getattr(transformers, self._architecture)).eval()
         return tokenizer, model.to("cuda" if torch.cuda.is_available() else "cpu")
@@ -188,7 +189,7 @@ class _Encoder:
     def _forward(
         self, lengths: Sequence[int], inputs_of: Callable[[Any, Sequence[int]], Any]
     ) -> Iterator[tuple[list[int], Any, Any]]:
-        torch, _ = _require_transformers()
+        torch, _ = require_transformers("a Hugging Face model")
         with self._lock:
             tokenizer, model = self._loaded
             by_length = sorted(range(len(lengths)), key=lambda i: lengths[i])
@@ -243,18 +244,3 @@ def _cover_pair(pair: tuple[str, str], one: _Tokens, other: _Tokens, limit: int)
     if one.count + other.count > limit:
         return TextCoverage(2, reasons.TOO_LONG_FOR_CROSS_ENCODER)
     return TextCoverage(1, one.find_problem(pair[0]) or other.find_problem(pair[1]))
-
-
-def _require_transformers() -> tuple[Any, Any]:
-    """Import and return the packages torch and transformers.
-
-    Raises:
-        MissingDependencyError: One of them is not installed.
-    """
-    try:
-        import torch  # noqa: PLC0415
-        import transformers  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        name = error.name or "transformers"
-        raise MissingDependencyError(name, "a Hugging Face model", "pip install 'rag-assay[transformers]'") from error
-    return torch, transformers

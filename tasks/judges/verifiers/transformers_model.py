@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metric_core.errors import JudgeError, MissingDependencyError
+from metric_core.errors import JudgeError
 from tasks.judges.verifiers.local_model import Encoded
 from tasks.profiles.profile import InProcess, Output
 from tasks.runtime.model_folder import folder_revision
+from tasks.runtime.transformers_packages import require_transformers
 
 
 class TransformersModel:
@@ -27,7 +28,7 @@ class TransformersModel:
     """
 
     def __init__(self, model: str, revision: str, how: InProcess) -> None:
-        torch, transformers = _require_transformers()
+        torch, transformers = require_transformers("a verifier in this process")
         self._torch = torch
         foundation = how.foundation or model
         pinned = {"revision": revision} if how.foundation is None else {}
@@ -112,20 +113,3 @@ def _find_window(tokenizer: Any, config: Any) -> int | None:
         return None
     # Models of the RoBERTa family number their positions from behind the padding token.
     return positions - ((tokenizer.pad_token_id or 0) + 1 if "roberta" in kind else 0)
-
-
-def _require_transformers() -> tuple[Any, Any]:
-    """Import and return the packages torch and transformers.
-
-    Raises:
-        MissingDependencyError: One of them is not installed.
-    """
-    try:
-        import torch  # noqa: PLC0415
-        import transformers  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        name = error.name or "transformers"
-        raise MissingDependencyError(
-            name, "a verifier in this process", "pip install 'rag-assay[transformers]'"
-        ) from error
-    return torch, transformers
