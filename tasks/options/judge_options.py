@@ -1,7 +1,7 @@
 """Declare the options of the judge, of its panel, and of judges of groups of questions."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -129,6 +129,15 @@ class SingleJudgeSettings(ModelOptions):
             launch.setdefault("max_model_len", profile.serving.max_model_len)
         launch.setdefault("extra_args", profile.serving.extra_args)
         return {**content, "launch": launch}
+
+    @model_validator(mode="after")
+    def _check_profile(self) -> Self:
+        if self.profile is not None and self.server is not None and self.server.extra_body:
+            raise ValueError(
+                "with a profile, requests contain what the profile says: put the fields of extra_body into a profile "
+                "of your own (form.extra_body), and name its file in profile"
+            )
+        return self
 
     @property
     def is_plugin(self) -> bool:

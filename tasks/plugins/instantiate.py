@@ -73,6 +73,15 @@ class PluginInstance:
         return _ERRORS.get(self.group, PluginError)(f"{self.name} {problem}")
 
 
+def is_secret_name(name: str) -> bool:
+    """Return whether the name of an option suggests that its value is a secret.
+
+    >>> is_secret_name("api_key"), is_secret_name("top_k")
+    (True, False)
+    """
+    return _SECRET.search(name) is not None
+
+
 def check_secret_references(options: Mapping[str, Any]) -> Mapping[str, Any]:
     """Check that options whose names suggest secrets contain references instead of secrets.
 
@@ -94,7 +103,7 @@ def _map_secrets(options: Mapping[str, Any], use: Callable[[str], str]) -> dict[
     for name, value in options.items():
         if isinstance(value, Mapping):
             replaced[name] = _map_secrets(value, use)
-        elif isinstance(value, str) and _SECRET.search(name):
+        elif isinstance(value, str) and is_secret_name(name):
             try:
                 replaced[name] = use(value)
             except ValueError as error:

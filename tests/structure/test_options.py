@@ -154,7 +154,8 @@ def test_all_options_that_can_change_a_score_are_options_of_the_evaluation() -> 
 def test_no_option_that_cannot_change_a_score_is_part_of_a_fingerprint() -> None:
     harmless = {option.place[0] for option in OPTIONS if len(option.place) == 1 and not option.facts.affects_scores}
     assert harmless & JudgedSettings.model_fields.keys() <= implementation_fields(JudgedSettings)
-    determining = ServerJudgeOptions(urls=("http://h",)).determining()
+    # extra_body is left out where it is empty, so that requests without it keep their keys
+    determining = ServerJudgeOptions(urls=("http://h",), extra_body={"top_k": 5}).determining()
     assert determining.keys() == scoring_options(ServerJudgeOptions)
 
 

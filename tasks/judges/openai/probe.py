@@ -13,7 +13,13 @@ from metric_core.prompts.prompt_set import RenderedPrompt
 from tasks.judges.openai.completion import UNFINISHED_THOUGHT, read_completions
 from tasks.judges.openai.model_probe import CHAT
 from tasks.judges.openai.reply_parsing import parse_choice_answer, parse_generate_answer
-from tasks.judges.openai.request_body import Body, chat_messages, choice_constraint, json_constraint
+from tasks.judges.openai.request_body import (
+    Body,
+    chat_messages,
+    choice_constraint,
+    common_fields,
+    json_constraint,
+)
 from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures
 from tasks.model_clients.connection import Connection
 from tasks.model_clients.jobs import Request, UnusableError
@@ -79,7 +85,7 @@ class _Probe:
 
     def run(self, features: ServerFeatures) -> ServerFeatures:
         features = self._probe_request_format(features)
-        (switched,) = self._try(features, [{"chat_template_kwargs": {"enable_thinking": self._options.thinking}}])
+        (switched,) = self._try(features, [common_fields(replace(features, thinking_switch=True), self._options)])
         features = self._probe_independent(replace(features, thinking_switch=switched.is_answer))
         top_logprobs, impossible = self._probe_top_logprobs(features)
         return replace(
@@ -171,10 +177,8 @@ class _Probe:
         return replies
 
     def _body(self, features: ServerFeatures, extra: Body) -> Body:
-        switch: Body = {}
-        if features.thinking_switch:
-            switch = {"chat_template_kwargs": {"enable_thinking": self._options.thinking}}
-        return {"model": features.model, "messages": chat_messages(self._prompt, features.system_role)} | switch | extra
+        messages = {"messages": chat_messages(self._prompt, features.system_role)}
+        return common_fields(features, self._options) | messages | extra
 
 
 def read_token_count(reply: Reply) -> int | None:

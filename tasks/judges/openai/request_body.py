@@ -39,7 +39,7 @@ def choice_parameters(question: ChoiceQuestion, features: ServerFeatures, option
         extra |= {"logprobs": True, "top_logprobs": features.top_logprobs}
     limit = options.max_output_tokens if options.thinking else max_label_tokens(labels, features.choice)
     temperature = getattr(options, get_request_mode(question).temperature)
-    common = _common(features, options) | extra | {features.limit_field: limit}
+    common = common_fields(features, options) | extra | {features.limit_field: limit}
     if votes > 1 and sends_all_votes_at_once(features, options):
         return [common | {"n": votes} | _sampling(temperature, features, options.seed)]
     return [common | _sampling(temperature, features, options.seed + vote) for vote in range(votes)]
@@ -51,7 +51,7 @@ def generate_request_body(
     """Build the request for a generate question."""
     temperature = getattr(options, get_request_mode(question).temperature)
     return (
-        _common(features, options)
+        common_fields(features, options)
         | {"messages": chat_messages(prompt, features.system_role)}
         | json_constraint(features.json, question.schema if features.list_limits else _drop_limits(question.schema))
         | {features.limit_field: max_reply_tokens(question, features, options)}
@@ -123,11 +123,13 @@ def chat_messages(prompt: RenderedPrompt, system_role: bool) -> list[dict[str, s
     return [{"role": "user", "content": f"{prompt.system}\n\n{prompt.user}"}]
 
 
-def _common(features: ServerFeatures, options: ServerJudgeOptions) -> Body:
-    switch: Body = {}
+def common_fields(features: ServerFeatures, options: ServerJudgeOptions) -> Body:
+    """Return the fields that all requests to a server have in common, with the user's `extra_body`."""
+    body = {"model": features.model} | options.extra_body
     if features.thinking_switch:
-        switch = {"chat_template_kwargs": {"enable_thinking": options.thinking}}
-    return {"model": features.model} | switch
+        template = options.extra_body.get("chat_template_kwargs", {})
+        body["chat_template_kwargs"] = template | {"enable_thinking": options.thinking}
+    return body
 
 
 def _sampling(temperature: float, features: ServerFeatures, seed: int) -> Body:

@@ -148,3 +148,14 @@ def test_a_server_that_fails_on_a_field_still_judges(serve: Serve, open_judge: O
     server = serve()
     server.stumbles_over = "structured_outputs"
     assert open_judge(server).features.choice is ChoiceConstraint.JSON_SCHEMA
+
+
+def test_every_request_has_the_further_fields_of_the_user(serve: Serve, open_judge: OpenJudge) -> None:
+    fields = {"top_k": 20, "chat_template_kwargs": {"style": "terse"}}
+    server = serve()
+    open_judge(server, extra_body=fields).choose([ask_verdict("It rains.", "Rain.")])
+    assert [(body["top_k"], body["chat_template_kwargs"]) for body in server.asked] == [
+        (20, {"style": "terse", "enable_thinking": False})
+    ]
+    chats = [body for body in server.bodies if "messages" in body]
+    assert all(body["top_k"] == 20 and body["chat_template_kwargs"]["style"] == "terse" for body in chats)

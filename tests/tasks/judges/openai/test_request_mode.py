@@ -78,6 +78,7 @@ OTHER_OPTIONS: dict[str, Any] = {
     "votes_temperature": 1.5,
     "seed": 7,
     "thinking": True,
+    "extra_body": {"top_k": 5},
 }
 
 
@@ -127,7 +128,7 @@ def test_every_feature_and_option_is_covered() -> None:
     client = {"software", "window", "limit_field", "tokenizer", "cached_tokens", "prompt_lists", "impossible_logprobs"}
     client |= {"batches", "reply_models"}  # the names are part of every key: the test below has them
     assert {field.name for field in fields(ServerFeatures)} == client | set(OTHER_FEATURES)
-    assert set(options_of().determining()) == {
+    assert set(options_of(extra_body={"top_k": 5}).determining()) == {
         *("model", "revision", "language", "prompts", "context_window"),
         *OTHER_OPTIONS,
     }
