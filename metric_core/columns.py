@@ -10,6 +10,7 @@ class ColumnType(StrEnum):
     TEXTS = "list of texts"
     IDS = "list of ids"
     RUBRICS = "mapping of score<number>_description to text"
+    NUMBERS = "list of numbers"
     NUMBER = "number"
     FLAG = "true or false"
     ANY = "any value"
@@ -26,6 +27,7 @@ REFERENCE_CONTEXTS = "reference_contexts"
 RETRIEVED_CONTEXT_IDS = "retrieved_context_ids"
 REFERENCE_CONTEXT_IDS = "reference_context_ids"
 RUBRICS = "rubrics"
+RETRIEVED_CONTEXT_SCORES = "retrieved_context_scores"
 
 COLUMNS: dict[str, ColumnType] = {
     USER_INPUT: ColumnType.TEXT,
@@ -36,6 +38,7 @@ COLUMNS: dict[str, ColumnType] = {
     RETRIEVED_CONTEXT_IDS: ColumnType.IDS,
     REFERENCE_CONTEXT_IDS: ColumnType.IDS,
     RUBRICS: ColumnType.RUBRICS,
+    RETRIEVED_CONTEXT_SCORES: ColumnType.NUMBERS,
 }
 """Every column that a metric can require, in display order."""
 

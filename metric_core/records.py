@@ -141,6 +141,8 @@ class Sample:
     rubrics: Mapping[str, str] | None = None
     extras: Mapping[str, Any] | None = None
     """All other columns of the data, which plugins may declare."""
+    retrieved_context_scores: tuple[float | None, ...] | None = None
+    """Scores that the retriever gave the retrieved contexts; None for a context without one."""
 
     @property
     def joined_contexts(self) -> str:

@@ -4,6 +4,7 @@ The metadata of a schema contains its stage and version; readers reject tables o
 when a column changes its meaning, not only when it changes its type.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -30,17 +31,34 @@ class TableSchema:
         version: Version, incremented with every change of meaning.
         fields: Columns of the table.
         also_reads: Earlier versions that differ only in columns they lack, which are null for them.
+        optional: Columns that a table without values in them is stored without, so that its digest does not depend on
+            them. A table without any of them is stored as the first version of `also_reads`.
     """
 
     stage: Stage
     version: int
     fields: tuple[pa.Field, ...]
     also_reads: tuple[int, ...] = ()
+    optional: tuple[str, ...] = ()
 
     @property
     def arrow(self) -> pa.Schema:
         """Arrow schema, with stage and version in its metadata."""
-        return pa.schema(self.fields, metadata={"assay.stage": str(self.stage), "assay.version": str(self.version)})
+        return self.arrow_without(())
+
+    def arrow_without(self, lacking: Collection[str]) -> pa.Schema:
+        """Return the Arrow schema of a table that is stored without some of the optional columns.
+
+        >>> SAMPLES.arrow_without(SAMPLES.optional).metadata[b"assay.version"], SAMPLES.arrow.metadata[b"assay.version"]
+        (b'1', b'2')
+
+        Args:
+            lacking: Names of the columns that the table lacks.
+        """
+        is_earliest = bool(self.optional) and set(self.optional) <= set(lacking)
+        version = self.also_reads[0] if is_earliest else self.version
+        fields = [field for field in self.fields if field.name not in lacking]
+        return pa.schema(fields, metadata={"assay.stage": str(self.stage), "assay.version": str(version)})
 
     def can_read(self, version: str) -> bool:
         """Return whether tables with this version in their metadata can be read.
@@ -71,7 +89,7 @@ LONGEST_REPLY = 4000
 
 SAMPLES = TableSchema(
     Stage.SAMPLES,
-    1,
+    2,
     (
         _ROW_ID,
         pa.field("row_number", pa.int64(), nullable=False),
@@ -84,7 +102,10 @@ SAMPLES = TableSchema(
         pa.field("reference_context_ids", pa.list_(pa.string())),
         pa.field("rubrics", pa.list_(_RUBRIC)),
         _text("extras"),
+        pa.field("retrieved_context_scores", pa.list_(pa.float64())),
     ),
+    also_reads=(1,),
+    optional=("retrieved_context_scores",),
 )
 """Rows to evaluate. `row_number` counts from 1 in the source; `extras` is JSON of all other columns of the source."""
 

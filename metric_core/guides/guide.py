@@ -109,7 +109,7 @@ def describe_evidence(evidence: Evidence, columns: Collection[str] = ()) -> list
 
 _COLUMNS = (
     *("user_input", "response", "retrieved_contexts", "reference", "reference_contexts"),
-    *("retrieved_context_ids", "reference_context_ids", "rubrics"),
+    *("retrieved_context_ids", "reference_context_ids", "rubrics", "retrieved_context_scores"),
 )
 _WORDS = {
     "contexts": "supported by the contexts",

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 from pydantic import TypeAdapter
 
 from metric_core.calibration.estimates import Estimate
@@ -21,13 +20,12 @@ from metric_core.calibration.judge_error import JudgeError, correct_difference, 
 from metric_core.calibration.label_needs import LabelsNeeded, labels_to_halve, own_labels_to_halve
 from metric_core.calibration.sampled_labels import LabelMean, estimate_label_difference, estimate_label_mean
 from metric_core.gates.corrected_means import CorrectedMean
-from metric_core.stages import Stage
 from metric_core.statistics.pairs import ScoreColumns, pair_scores
 from metric_core.statistics.resampling import Interval, Units
 from tasks.calibration.calibration_files import Counts
 from tasks.calibration.run_labels import read_labels
-from tasks.runs.row_grouping import group_names, read_groups
-from tasks.runs.run_folder import STAGES, RunFolder
+from tasks.runs.row_grouping import columns_with, group_names, read_groups
+from tasks.runs.run_folder import RunFolder
 
 BIAS_CORRECTED = "bias_corrected"
 """Name of the entry of summary.json with the bias-corrected means."""
@@ -327,4 +325,4 @@ def _groups(folder: Path, metric: str, by: str | None) -> list[str] | None:
         for cell in batch.to_pylist()
         if cell["value"] is not None
     ]
-    return list(group_names(rows, read_groups([pq.read_table(folder / STAGES / f"{Stage.SAMPLES}.parquet")], by)))
+    return list(group_names(rows, read_groups(RunFolder(folder).read_samples(columns_with(by)), by)))

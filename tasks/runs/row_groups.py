@@ -10,12 +10,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from metric_core.stages import Stage
 from tasks.runs.file_checks import unreadable_error
 from tasks.tables.merge import select_rows
+from tasks.tables.records import add_missing_columns
 
 
 def read_shards(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-    """Yield the shards of a table, one in memory at a time.
+    """Yield the shards of a samples table, one in memory at a time.
 
     Args:
         path: Parquet file of the table.
@@ -27,7 +29,7 @@ def read_shards(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             for number in range(file.num_row_groups):
-                yield file.read_row_group(number, columns=columns)
+                yield add_missing_columns(file.read_row_group(number, columns=columns), Stage.SAMPLES, columns)
     except (pa.ArrowException, OSError) as error:
         raise unreadable_error(path, error) from error
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 from metric_core.columns import ColumnType
@@ -107,11 +108,33 @@ def as_joined_text(value: Any) -> str:
     return "\n".join(as_texts(value))
 
 
+def as_numbers(value: Any) -> list[float | None]:
+    """Return a list of numbers; None for a missing one.
+
+    >>> as_numbers([0.5, 2, None, float("nan")])
+    [0.5, 2.0, None, None]
+    >>> as_numbers([0.5, "high"])
+    Traceback (most recent call last):
+        ...
+    tasks.sources.bad_rows.UnfitError: item 2 is the text 'high', wanted a list of finite numbers
+    """
+    return [_as_number(item, number) for number, item in enumerate(_items(value, "a list of finite numbers"), start=1)]
+
+
+def _as_number(item: Any, number: int) -> float | None:
+    if item is None or (isinstance(item, float) and math.isnan(item)):
+        return None
+    if isinstance(item, bool) or not isinstance(item, int | float | Decimal) or not math.isfinite(item):
+        raise UnfitError(f"item {number} is {describe_value(item)}, wanted a list of finite numbers")
+    return float(item)
+
+
 CONVERTERS: dict[ColumnType, Converter] = {
     ColumnType.TEXT: as_text,
     ColumnType.TEXTS: as_texts,
     ColumnType.IDS: as_ids,
     ColumnType.RUBRICS: as_rubrics,
+    ColumnType.NUMBERS: as_numbers,
 }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from metric_core.columns import COLUMNS, REFERENCE, ColumnType
+from metric_core.columns import COLUMNS, REFERENCE, RETRIEVED_CONTEXT_SCORES, RETRIEVED_CONTEXTS, ColumnType
 from tasks.sources.bad_rows import EMPTY_TEXT_HINT, UnfitError
 from tasks.sources.column_mapping import Resolution
 from tasks.sources.converters import Converter, as_joined_text
@@ -92,6 +92,7 @@ class RowConverter:
         if not any(values.values()) and not any(value not in (None, "") for value in raw.values()):
             raise UnfitError("the row is empty")
         self._check_needed(values)
+        _check_scores(values)
         return SampleRow(values, self._extras(raw))
 
     def _is_null(self, value: Any, column: str) -> bool:
@@ -128,3 +129,14 @@ class RowConverter:
         return encode_extras(
             {name: value for name, value in raw.items() if name not in self._used and value not in nothing}
         )
+
+
+def _check_scores(values: Mapping[str, Any]) -> None:
+    """Refuse scores that do not belong to the passages one by one.
+
+    Raises:
+        UnfitError: There are more or fewer scores than passages.
+    """
+    scores, texts = values.get(RETRIEVED_CONTEXT_SCORES), values.get(RETRIEVED_CONTEXTS)
+    if scores is not None and texts is not None and len(scores) != len(texts):
+        raise UnfitError(f"{len(scores)} scores, wanted {len(texts)}: one per context", RETRIEVED_CONTEXT_SCORES)

@@ -13,7 +13,8 @@ from metric_core.parsing.strict_json import DuplicateKeyError, require_unique_ke
 from tasks.sources.bad_rows import UnfitError
 from tasks.sources.converters import CONVERTERS, Converter, as_joined_text
 
-_NUMBERS = re.compile(r"\[[\d\s]+\]")
+_WHOLE_NUMBERS = re.compile(r"\[[\d\s]+\]")
+_NUMBERS = re.compile(r"\[\s*((nan|[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?)(\s*,\s*|\s+|(?=\])))+\]", re.IGNORECASE)
 _NOT_LITERAL = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
 
 
@@ -36,6 +37,8 @@ def parse_cell(cell: str) -> Any:
 
     >>> parse_cell('["a", "b"]'), parse_cell("['a', 'b']"), parse_cell("['a' 'b']"), parse_cell("[1 2]")
     (['a', 'b'], ['a', 'b'], ['a', 'b'], [1, 2])
+    >>> parse_cell("[0.5 1. 2e-3]")
+    [0.5, 1.0, 0.002]
 
     Raises:
         UnfitError: The cell contains an ambiguous list, or a mapping that gives a key twice.
@@ -52,8 +55,10 @@ def parse_cell(cell: str) -> Any:
 
 
 def _python_literal(text: str, cell: str) -> Any:
-    if _NUMBERS.fullmatch(text):
+    if _WHOLE_NUMBERS.fullmatch(text):
         return [int(number) for number in text[1:-1].split()]
+    if _NUMBERS.fullmatch(text):
+        return [float(number) for number in re.split(r"[\s,]+", text[1:-1].strip())]
     try:
         value = _evaluate(text)
         _refuse_repeated_keys(text)

@@ -118,7 +118,7 @@ def _is_served(manifest: Mapping[str, Any]) -> bool:
 def _stage_entry(shards: Sequence[StageRef]) -> Mapping[str, Any]:
     return {
         "rows": sum(ref.rows for ref in shards),
-        "schema_version": shards[0].schema_version,
+        "schema_version": max(ref.schema_version for ref in shards),
         "digests": [ref.digest for ref in shards],
         **_total(shards).model_dump(),
     }

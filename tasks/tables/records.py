@@ -3,13 +3,15 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from metric_core.records import Sample
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
+
+T = TypeVar("T")
 
 
 def read_samples_table(table: pa.Table) -> list[Sample]:
@@ -29,16 +31,24 @@ def build_table(stage: Stage, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
         return pa.Table.from_pylist([_replace_surrogates(row) for row in rows], schema=schema)
 
 
-def add_missing_columns(table: pa.Table, stage: Stage) -> pa.Table:
-    """Return a stage's table of an earlier version with the columns that it lacks, which are null."""
+def add_missing_columns(table: pa.Table, stage: Stage, wanted: Sequence[str] | None = None) -> pa.Table:
+    """Return a stage's table with the columns that its version lacks or that it is stored without, which are null.
+
+    Args:
+        table: The table.
+        stage: Stage that computed it.
+        wanted: Columns to return; None for all.
+    """
     schema = SCHEMAS[stage].arrow
-    if table.schema.names == schema.names:
+    names = schema.names if wanted is None else wanted
+    if table.schema.names == names:
         return table
     columns = [
         table[name] if name in table.schema.names else pa.nulls(table.num_rows, schema.field(name).type)
-        for name in schema.names
+        for name in names
     ]
-    return pa.Table.from_arrays(columns, schema=schema)
+    fields = [schema.field(name) for name in names]
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=schema.metadata))
 
 
 def _replace_surrogates(value: Any) -> Any:
@@ -55,13 +65,14 @@ def _sample(row: Mapping[str, Any]) -> Sample:
         row_id=row["row_id"],
         user_input=row["user_input"],
         response=row["response"],
-        retrieved_contexts=_texts(row["retrieved_contexts"]),
+        retrieved_contexts=_values(row["retrieved_contexts"]),
         reference=row["reference"],
-        reference_contexts=_texts(row["reference_contexts"]),
-        retrieved_context_ids=_texts(row["retrieved_context_ids"]),
-        reference_context_ids=_texts(row["reference_context_ids"]),
+        reference_contexts=_values(row["reference_contexts"]),
+        retrieved_context_ids=_values(row["retrieved_context_ids"]),
+        reference_context_ids=_values(row["reference_context_ids"]),
         rubrics=None if rubrics is None else {rubric["key"]: rubric["description"] for rubric in rubrics},
         extras=None if extras is None else _LazyJson(extras),
+        retrieved_context_scores=_values(row["retrieved_context_scores"]),
     )
 
 
@@ -90,5 +101,5 @@ class _LazyJson(Mapping[str, Any]):
         return len(self._content)
 
 
-def _texts(values: list[str] | None) -> tuple[str, ...] | None:
+def _values(values: list[T] | None) -> tuple[T, ...] | None:
     return None if values is None else tuple(values)

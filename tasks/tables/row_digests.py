@@ -27,7 +27,12 @@ def row_digests(samples: pa.Table) -> list[bytes]:
     Args:
         samples: Samples table.
     """
-    cells = [_cells(samples[field.name]) for field in SAMPLES.fields if field.name != _IGNORED]
+    cells = [_cells(samples[name]) for name in SAMPLES.arrow.names if name not in (_IGNORED, *SAMPLES.optional)]
+    cells += [
+        _optional_cells(name, samples[name])
+        for name in SAMPLES.optional
+        if name in samples.schema.names and samples[name].null_count < samples.num_rows
+    ]
     return [
         blake2b(b"".join([cell(row) for cell in cells]), digest_size=DIGEST_BYTES).digest()
         for row in range(samples.num_rows)
@@ -44,6 +49,12 @@ def _cells(column: pa.ChunkedArray) -> Cell:
         return _list_cells(array)
     values = array.to_pylist()
     return lambda row: _sized(json.dumps(values[row]).encode())
+
+
+def _optional_cells(name: str, column: pa.ChunkedArray) -> Cell:
+    """Return the cells of an optional column, which are empty where the column has no value."""
+    cell, has_value, label = _cells(column), column.is_valid().to_pylist(), _sized(name.encode())
+    return lambda row: label + cell(row) if has_value[row] else b""
 
 
 def _text_cells(array: pa.StringArray) -> Cell:

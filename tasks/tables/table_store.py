@@ -18,6 +18,7 @@ from metric_core.errors import AssayError
 from metric_core.schemas import SCHEMAS, TableSchema
 from metric_core.stages import Stage
 from tasks.runtime.usage import StageUsage
+from tasks.tables.records import add_missing_columns
 from tasks.tables.table_files import atomic_write, filesystem, is_local, storage_errors, touch
 
 
@@ -77,7 +78,7 @@ class TableStore:
             path=path if is_local(self._fs) else self._fs.unstrip_protocol(path),
             digest=digest,
             rows=conformed.num_rows,
-            schema_version=schema.version,
+            schema_version=int(conformed.schema.metadata[b"assay.version"]),
             usage=usage or StageUsage(),
         )
 
@@ -99,8 +100,14 @@ def read(ref: StageRef, columns: Sequence[str] | None = None) -> pa.Table:
     Raises:
         AssayError: The file is missing, damaged, unreachable, or of another schema version.
     """
+    table = _read_stored(ref, columns)
+    return add_missing_columns(table, ref.stage, columns)
+
+
+def _read_stored(ref: StageRef, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return a table as it is stored, without the optional columns in which it has no value."""
     expected = SCHEMAS[ref.stage]
-    if ref.schema_version != expected.version:
+    if not expected.can_read(str(ref.schema_version)):
         raise AssayError(
             f"the {ref.stage} table {ref.path} has schema version {ref.schema_version}, this rag-assay reads "
             f"{expected.version}. Run the evaluation again to recompute it."
@@ -136,31 +143,36 @@ def verify(ref: StageRef) -> pa.Table:
     Raises:
         AssayError: The table has changed, or the file is missing, damaged, or of another schema version.
     """
-    table = read(ref)
+    table = _read_stored(ref)
     if content_digest(table) != ref.digest:
         raise AssayError(f"the {ref.stage} table {ref.path} has been changed since it was computed")
-    return table
+    return add_missing_columns(table, ref.stage)
 
 
 def concatenate(refs: Sequence[StageRef], path: str) -> int:
     """Write the tables of one stage, shard by shard, into one Parquet file, and return the number of rows.
 
-    One shard is in memory at a time.
+    One shard is in memory at a time. The file has the optional columns that a shard has.
     """
-    schema = SCHEMAS[refs[0].stage].arrow
+    expected = SCHEMAS[refs[0].stage]
+    stored = {name for ref in refs if expected.optional for name in _stored_columns(ref)}
+    schema = expected.arrow_without([name for name in expected.optional if name not in stored])
     with fsspec.open(path, "wb") as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
         for ref in refs:
-            writer.write_table(read(ref))
+            writer.write_table(read(ref, schema.names).replace_schema_metadata(schema.metadata))
     return sum(ref.rows for ref in refs)
 
 
 def conform(table: pa.Table, schema: TableSchema) -> pa.Table:
-    """Return the table with the schema's columns, order, types and metadata.
+    """Return the table with the schema's columns, order, types and metadata, without optional columns that are null.
 
     Raises:
         ValueError: A column of the schema is missing, or has a null where the schema allows none.
     """
-    arrow = schema.arrow
+    empty = [
+        name for name in schema.optional if name not in table.column_names or table[name].null_count == table.num_rows
+    ]
+    arrow = schema.arrow_without(empty)
     missing = [name for name in arrow.names if name not in table.column_names]
     if missing:
         raise ValueError(f"the {schema.stage} table lacks the columns {missing}; it has {table.column_names}")
@@ -170,6 +182,14 @@ def conform(table: pa.Table, schema: TableSchema) -> pa.Table:
         if not column.nullable and conformed.column(column.name).null_count:
             raise ValueError(f"the {schema.stage} table has nulls in {column.name}, which must not be null")
     return conformed.replace_schema_metadata(arrow.metadata)
+
+
+def _stored_columns(ref: StageRef) -> list[str]:
+    """Return the optional columns that a table is stored with."""
+    if ref.schema_version != SCHEMAS[ref.stage].version:
+        return []
+    names: list[str] = _read_stored(ref, SCHEMAS[ref.stage].optional).column_names
+    return names
 
 
 def _parquet(table: pa.Table) -> bytes:

@@ -71,6 +71,7 @@ class World:
             "retrieved_context_ids": tuple(context.id for context in self.contexts),
             "reference_context_ids": tuple(name for _, name in self.reference_contexts),
             "rubrics": SCALE,
+            "retrieved_context_scores": tuple(1 / rank for rank in range(1, len(self.contexts) + 1)),
         }
         return Sample(row_id="row", **{name: held for name, held in columns.items() if name not in self.absent})
 

@@ -110,6 +110,7 @@ def _passages(sample: Row, segments: Sequence[Segments], tables: RowTables) -> l
     return [
         {
             "pieces": segments[i].pieces,
+            **_marks(sample, i),
             "of": len(text) if len(text) > _limit(contexts) else None,
             "useful": [
                 {"for": kind, **useful[kind, context_premise(i)]}
@@ -120,6 +121,17 @@ def _passages(sample: Row, segments: Sequence[Segments], tables: RowTables) -> l
         }
         for i, text in enumerate(contexts)
     ]
+
+
+def _marks(sample: Row, index: int) -> dict[str, Any]:
+    """Return the id and the score of a passage, as far as the retriever gave them."""
+    ids, scores = sample["retrieved_context_ids"] or (), sample["retrieved_context_scores"] or ()
+    marks: dict[str, Any] = {}
+    if index < len(ids):
+        marks["name"] = truncate_text(ids[index])
+    if index < len(scores) and scores[index] is not None:
+        marks["score"] = f"{scores[index]:.4g}"
+    return marks
 
 
 def _relevance(rows: Sequence[Row], segments: Segments) -> dict[str, Any]:

@@ -186,6 +186,7 @@ function passageOf(passage, index, count) {
     "article",
     { class: "passage" },
     h("h4", {}, `Passage ${index + 1}`, hidden(` of ${count}`)),
+    passage.name || passage.score ? h("p", { class: "about" }, passage.name && bdi(passage.name.text), passage.name && passage.score && ", ", passage.score && `score ${passage.score}`) : null,
     useful.length ? h("div", { class: "verdicts" }, useful) : null,
     passage.useful.map((verdict) => backgroundOf(verdict, `useful for ${USEFUL_FOR[verdict.for]}`)),
     passage.relevance && relevanceOf(passage.relevance),

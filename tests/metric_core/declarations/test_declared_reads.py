@@ -29,6 +29,7 @@ WHOLE = Evidence(
         reference_context_ids=("1",),
         rubrics={},
         extras={"priority": 1},
+        retrieved_context_scores=(0.5,),
     ),
     claims={Side.RESPONSE: {"response:0": "It rains."}, Side.REFERENCE: {"reference:0": "Rain."}},
     verdicts={

@@ -29,6 +29,7 @@ COLUMNS = (
     "reference_context_ids",
     "rubrics",
     "extras",
+    "retrieved_context_scores",
 )
 
 
@@ -197,6 +198,14 @@ def test_other_columns_are_shown_where_they_hold_something() -> None:
         "rubrics": "score1_description: bad",
         "extras": "topic: history",
     }
+
+
+def test_passages_show_the_id_and_the_score_of_the_retriever() -> None:
+    first, second = view("good", retrieved_context_scores=[0.123456, None])["passages"]
+    assert (first["name"], first["score"]) == ({"text": "a"}, "0.1235")
+    assert second["name"] == {"text": "b"}
+    assert "score" not in second
+    assert "name" not in view("long")["passages"][0]
 
 
 def test_missing_and_empty_texts_differ() -> None:

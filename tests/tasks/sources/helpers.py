@@ -21,6 +21,7 @@ SAMPLES: list[dict[str, Any]] = [
         "retrieved_context_ids": ["d1", "d2"],
         "rubrics": {"score1_description": "wrong", "score2_description": "right"},
         "note": "checked",
+        "retrieved_context_scores": [0.75, 0.5],
     },
     {
         "id": "b",
@@ -31,6 +32,7 @@ SAMPLES: list[dict[str, Any]] = [
         "retrieved_context_ids": [],
         "rubrics": {"score1_description": "falsch", "score2_description": "richtig, 'ja'"},
         "note": "unchecked",
+        "retrieved_context_scores": [],
     },
 ]
 

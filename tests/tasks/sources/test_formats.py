@@ -214,6 +214,7 @@ def test_csv_has_no_null(tmp_path: Path) -> None:
         "reference_context_ids": None,
         "rubrics": None,
         "extras": None,
+        "retrieved_context_scores": None,
     }
 
 

@@ -27,6 +27,7 @@ ROW: Mapping[str, Any] = {
     "reference_context_ids": None,
     "rubrics": [{"key": "score1", "description": "wet"}],
     "extras": '{"topic": "weather"}',
+    "retrieved_context_scores": [0.5, None],
 }
 RECIPES = {Stage.CLAIMS: "claims, asked in one way"}
 
@@ -59,6 +60,9 @@ def digest(**cells: Any) -> bytes:
         {"reference_context_ids": []},
         {"rubrics": [{"key": "score1", "description": None}]},
         {"extras": '{"topic": "snow"}'},
+        {"retrieved_context_scores": [0.5, 0.25]},
+        {"retrieved_context_scores": [None, 0.5]},
+        {"retrieved_context_scores": None},
     ],
     ids=str,
 )
