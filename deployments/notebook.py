@@ -51,7 +51,9 @@ def evaluate(data: "Data", *, metrics: "str | Sequence[str | MetricTable] | None
 
     chosen = metrics if metrics is None or isinstance(metrics, str) else list(metrics)
     config = load_config(None, {"metrics": chosen, **options})
-    source = os.fspath(data) if isinstance(data, (str, PathLike)) else save_rows(data, tables_root(config))
+    source = (
+        os.fspath(data) if isinstance(data, (str, PathLike)) else save_rows(data, tables_root(config), config.redact)
+    )
     config = config.model_copy(update={"source": source})
     _silence_prefect()
     exempt_loopback()

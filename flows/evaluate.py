@@ -165,5 +165,5 @@ def run_evaluation(
         version: Version of this index.
     """
     if dataset is not None:
-        config = config.model_copy(update={"source": save_dataset(dataset, tables_root(config))})
+        config = config.model_copy(update={"source": save_dataset(dataset, tables_root(config), config.redact)})
     return evaluate(config, index, version)

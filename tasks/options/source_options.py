@@ -116,6 +116,23 @@ class RowOptions(OptionGroup):
         ),
     ] = _MISSING_TEXTS
 
+    redact: Annotated[
+        str | None,
+        Option(
+            "Function that redacts a text, as module:function or by its entry point: applied to all texts of a row "
+            "before anything is stored or sent, also to passages from an index.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            cli=Flag(
+                long="--redact",
+                metavar="MODULE:FUNCTION",
+                help="Function that redacts each text of the data before anything is stored or sent.",
+            ),
+            examples=["privacy:redact"],
+        ),
+    ] = None
+
     max_row_bytes: Annotated[
         int,
         Option(

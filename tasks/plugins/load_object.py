@@ -29,6 +29,7 @@ class Group(StrEnum):
     EMBEDDERS = "rag_assay.embedders"
     RECOGNIZERS = "rag_assay.recognizers"
     RETRIEVERS = "rag_assay.retrievers"
+    REDACTORS = "rag_assay.redactors"
 
 
 @dataclass(frozen=True, slots=True)

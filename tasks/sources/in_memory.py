@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from metric_core.errors import SourceError
+from tasks.sources.bad_rows import UnfitError
+from tasks.sources.redaction import Redaction
 from tasks.tables.inventory import SOURCES
 from tasks.tables.table_files import atomic_file, atomic_write, filesystem, touch
 
@@ -44,50 +46,69 @@ Data: TypeAlias = str | PathLike[str] | Sequence[Mapping[str, Any]] | ArrowStrea
 """Data to evaluate: a path or URL, a list of dicts, a table, or a data set."""
 
 
-def save_rows(data: Any, root: str) -> str:
+def save_rows(data: Any, root: str, redact: str | None = None) -> str:
     """Save data and return the path; equal data is saved once.
 
     Args:
         data: A list of dicts, a pandas data frame, an Arrow table, another table that exports an Arrow stream, or a
             `datasets.Dataset`.
         root: Folder or fsspec URL to save it below.
+        redact: Function that redacts all texts before they are saved, as the option `redact` names it.
 
     Raises:
         SourceError: The data is of another type, or cannot be written to a file.
     """
     kind = f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}"
     if kind == "datasets.Dataset":
-        return save_dataset(data, root)
+        return save_dataset(data, root, redact)
     try:
         if kind == "pandas.DataFrame":
             data = pa.Table.from_pandas(data, preserve_index=False)
         elif hasattr(data, "__arrow_c_stream__"):
             data = pa.table(data)
         if isinstance(data, pa.Table):
-            return _save_bytes(_parquet(data), root, "parquet")
+            return _save_bytes(_parquet(data if redact is None else _redact_table(data, redact)), root, "parquet")
         if isinstance(data, (list, tuple)) and all(isinstance(row, Mapping) for row in data):
-            return _save_bytes(_json_lines(data), root, "jsonl")
+            return _save_bytes(_json_lines(data if redact is None else _redact_rows(data, redact)), root, "jsonl")
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise SourceError(f"the data cannot be written to a file: {error}") from error
     raise SourceError(f"data of the type {type(data).__name__} cannot be evaluated; give {WANTED}")
 
 
-def save_dataset(dataset: "Dataset", root: str) -> str:
+def save_dataset(dataset: "Dataset", root: str, redact: str | None = None) -> str:
     """Save a data set as Parquet and return the path; an equal one is saved once.
 
     Args:
         dataset: A `datasets.Dataset`.
         root: Folder or fsspec URL to save it below.
+        redact: See `save_rows`.
 
     Raises:
         AssayError: The file cannot be written.
     """
+    if redact is not None:
+        return save_rows(dataset.with_format("arrow")[:], root, redact)
 
     def write(fs: fsspec.AbstractFileSystem, path: str) -> None:
         with atomic_file(fs, path) as temporary, fs.open(temporary, "wb") as file:
             dataset.to_parquet(file)
 
     return _save_once(f"{dataset._fingerprint}.parquet", root, write)  # noqa: SLF001 its only stable name
+
+
+def _redact_table(table: pa.Table, redact: str) -> pa.Table:
+    return pa.Table.from_pylist(_redact_rows(table.to_pylist(), redact), schema=table.schema)
+
+
+def _redact_rows(rows: Sequence[Mapping[str, Any]], redact: str) -> list[dict[str, Any]]:
+    redaction = Redaction(redact)
+    redacted = []
+    for number, row in enumerate(rows, start=1):
+        try:
+            redacted.append(redaction.row(row))
+        except UnfitError as unfit:
+            raise SourceError(f"row {number} of the data cannot be evaluated: {unfit.problem}") from None
+    return redacted
 
 
 def _save_bytes(content: bytes, root: str, suffix: str) -> str:
@@ -111,5 +132,5 @@ def _parquet(table: pa.Table) -> bytes:
     return buffer.getvalue()
 
 
-def _json_lines(rows: list[Mapping[str, Any]] | tuple[Mapping[str, Any], ...]) -> bytes:
+def _json_lines(rows: Sequence[Mapping[str, Any]]) -> bytes:
     return "".join(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows).encode()

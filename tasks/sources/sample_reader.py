@@ -24,6 +24,7 @@ from tasks.sources.location import SourceLike, open_source
 from tasks.sources.missing_values import MissingValues
 from tasks.sources.read_limits import BATCH_BYTES, ReadLimits
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
+from tasks.sources.redaction import Redaction
 from tasks.sources.row_ids import RowIds
 from tasks.sources.sample_rows import RowConverter, RowRules, SampleRow
 
@@ -74,6 +75,7 @@ class SampleReader:
         self._source = source
         source.limits = ReadLimits(options.max_row_bytes, options.max_expansion)
         self._options = options
+        self._redaction = Redaction(options.redact) if options.redact is not None else None
         self._needed_by = required_by(required)
         self._first_names = self._first_columns()
         self._id_column: str | None = None
@@ -145,13 +147,25 @@ class SampleReader:
 
     def _add_row(self, raw: RawRow, converter: RowConverter, ids: RowIds, builder: BatchBuilder) -> None:
         try:
-            row_id, row = _sample(raw, converter, ids)
+            row_id, row = self._sample(raw, converter, ids)
         except UnfitError as unfit:
             bad = BadRow(raw.number, unfit.column, unfit.problem, self._source.unit, raw.detail)
             self._log.add(bad, unfit.hint)
         else:
             builder.add(row_id, raw.number, row)
             self._missing.add_row(row.values)
+
+    def _sample(self, raw: RawRow, converter: RowConverter, ids: RowIds) -> tuple[str, SampleRow]:
+        content = raw.content
+        if isinstance(content, Unreadable):
+            problem = content.problem if self._redaction is None else self._redaction.message(content.problem)
+            raise UnfitError(problem, hint=content.hint)
+        if self._redaction is not None:
+            content = self._redaction.row(content)
+        row = converter.convert(content)
+        if ids.column is None:
+            return ids.from_content(row.values), row
+        return ids.from_value(content.get(ids.column), raw.number), row
 
     def _raise_for_missing_columns(self) -> None:
         """Read all rows: since there are none, or none is usable, this raises the error that says so."""
@@ -220,12 +234,3 @@ class SampleReader:
 
     def _warn(self, sentences: Iterable[str]) -> None:
         self._warnings.update(dict.fromkeys(sentences))
-
-
-def _sample(raw: RawRow, converter: RowConverter, ids: RowIds) -> tuple[str, SampleRow]:
-    if isinstance(raw.content, Unreadable):
-        raise UnfitError(raw.content.problem, hint=raw.content.hint)
-    row = converter.convert(raw.content)
-    if ids.column is None:
-        return ids.from_content(row.values), row
-    return ids.from_value(raw.content.get(ids.column), raw.number), row

@@ -28,6 +28,7 @@ from tasks.retrievers.fetcher import FetchedContexts, Fetcher
 from tasks.sources import SourceOptions, read_samples
 from tasks.sources.bad_rows import MOST_DETAILS
 from tasks.sources.in_memory import save_rows
+from tasks.sources.redaction import Redaction
 from tasks.stages.samples import BadRowNote, SamplesResult
 from tasks.tables.inventory import SOURCES
 from tasks.tables.table_files import atomic_write, filesystem, touch
@@ -146,15 +147,17 @@ def _fetch_contexts(fetcher: Fetcher, settings: RetrievalSettings, tables: str) 
     rows: list[dict[str, Any]] = []
     problems: list[BadRowNote] = []
     without_passages = 0
+    redaction = None if settings.redact is None else Redaction(settings.redact)
     for batch in questions.batches():
         for row, fetched in zip(batch, fetcher.fetch([row[c.USER_INPUT] for row in batch]), strict=True):
             if fetched.problem is not None:
+                problem = fetched.problem if redaction is None else redaction.message(fetched.problem)
                 number = int(row["row_number"])
-                problems.append(BadRowNote(number=number, column=c.RETRIEVED_CONTEXTS, problem=fetched.problem))
+                problems.append(BadRowNote(number=number, column=c.RETRIEVED_CONTEXTS, problem=problem))
                 continue
             without_passages += not fetched.passages
             rows.append(_row(row, fetched))
-    source = save_rows(rows, tables)
+    source = save_rows(rows, tables, settings.redact)
     _check(rows, problems, settings, fetcher.identity, source)
     reader = questions.reader
     bad = map(BadRowNote.from_bad_row, reader.bad_rows)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from prefect.blocks.system import Secret
 
@@ -181,6 +183,44 @@ def test_failing_run_prints_no_secret(place: Place, serve: Callable[..., FakeSer
     for words, code, settings in runs:
         done = place.run(judge=settings, out="runs/failing")
         assert (done.returncode, words in done.stderr) == (code, True), done.stderr
+
+
+def read_texts(path: Path) -> str:
+    """Return what is in a file, also where a table compresses its texts."""
+    if path.suffix == ".parquet":
+        return str(pq.read_table(path).to_pylist())
+    if path.suffix == ".arrow":
+        return str(pa.ipc.open_file(path).read_all().to_pylist())
+    return read_written(path).decode(errors="replace")
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+def test_a_redacted_text_is_in_no_table_cache_log_request_or_report(
+    place: Place, serve: Callable[..., FakeServer]
+) -> None:
+    number = "CARD-49291170"
+    rows = [
+        {"id": f"of {number}", "user_input": f"Is {number} mine?", "response": f"{number} is. The owner is Ada.",
+         "retrieved_contexts": [f"{number}: Ada."], "reference": number, "notes": [{"of": {number: number}}]},
+        {"id": "b", "user_input": f"And {number}?", "response": {"given": number}},
+    ]  # fmt: skip
+    data = place.folder.with_name("rows.jsonl")  # the user's own file is not searched
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows) + f'{{"{number}": 1, "{number}": 2}}\n')
+    redactor = "import re\ndef redact(text): return re.sub(r'CARD-\\d+', '[card]', text)\n"
+    (place.folder / "privacy.py").write_text(redactor, encoding="utf-8")
+    server = serve()
+    done = place.run("--explain", "all", source=str(data), judge=judge(server.url), redact="privacy:redact",
+                     on_bad_row="skip", out=str(place.folder / "run"))  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "of [card]" in str(pq.read_table(place.folder / "run" / "stages" / "samples.parquet").to_pylist())
+    assert "[card]" in (place.folder / "run" / "report.html").read_text(encoding="utf-8")
+    assert any("[card]" in json.dumps(body) for body in server.bodies)
+    found = [str(path) for path in place.folder.rglob("*") if path.is_file() and number in read_texts(path)]
+    found += [str(path) for path in place.prefect.rglob("*") if number.encode() in read_written(path)]
+    found += ["printed"] * (number in done.stdout + done.stderr)
+    found += ["sent"] * (number in json.dumps(server.bodies))
+    assert found == []
 
 
 @pytest.mark.parametrize(
