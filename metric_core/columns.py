@@ -28,6 +28,12 @@ RETRIEVED_CONTEXT_IDS = "retrieved_context_ids"
 REFERENCE_CONTEXT_IDS = "reference_context_ids"
 RUBRICS = "rubrics"
 RETRIEVED_CONTEXT_SCORES = "retrieved_context_scores"
+SESSION_ID = "session_id"
+CONVERSATION = "conversation"
+EARLIER_TURNS = "earlier_turns"
+EARLIER_CONTEXTS = "earlier_contexts"
+TOOL_RESULTS = "tool_results"
+EARLIER_ANSWERS = "earlier_answers"
 
 COLUMNS: dict[str, ColumnType] = {
     USER_INPUT: ColumnType.TEXT,
@@ -39,6 +45,12 @@ COLUMNS: dict[str, ColumnType] = {
     REFERENCE_CONTEXT_IDS: ColumnType.IDS,
     RUBRICS: ColumnType.RUBRICS,
     RETRIEVED_CONTEXT_SCORES: ColumnType.NUMBERS,
+    SESSION_ID: ColumnType.TEXT,
+    CONVERSATION: ColumnType.TEXT,
+    EARLIER_TURNS: ColumnType.TEXT,
+    EARLIER_CONTEXTS: ColumnType.TEXTS,
+    TOOL_RESULTS: ColumnType.TEXTS,
+    EARLIER_ANSWERS: ColumnType.TEXTS,
 }
 """Every column that a metric can require, in display order."""
 
@@ -50,8 +62,17 @@ COLUMN_ALIASES: dict[str, str] = {
     "contexts": RETRIEVED_CONTEXTS,
     "ground_truth": REFERENCE,
     "ground_truths": REFERENCE,
+    "session": SESSION_ID,
+    "conversation_id": SESSION_ID,
+    "thread_id": SESSION_ID,
 }
 """Alias -> column, for names used by older data sets. A column under its own name takes precedence over an alias."""
+
+CONVERSATION_COLUMNS = (CONVERSATION, EARLIER_TURNS, EARLIER_CONTEXTS, TOOL_RESULTS, EARLIER_ANSWERS)
+"""Columns that are made from the messages of a conversation; data can also have them."""
+
+MESSAGES = "messages"
+"""Column of a source that holds conversations. Samples have what is made from it."""
 
 ID_COLUMNS = ("row_id", "id")
 """Columns that can serve as the row id, in order of precedence, unless the configuration names one."""

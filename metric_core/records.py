@@ -143,6 +143,18 @@ class Sample:
     """All other columns of the data, which plugins may declare."""
     retrieved_context_scores: tuple[float | None, ...] | None = None
     """Scores that the retriever gave the retrieved contexts; None for a context without one."""
+    session_id: str | None = None
+    """Conversation that the row belongs to."""
+    conversation: str | None = None
+    """Whole conversation as text, if the row is one."""
+    earlier_turns: str | None = None
+    """Messages of the conversation before the question, as text."""
+    earlier_contexts: tuple[str, ...] | None = None
+    """Contexts retrieved for earlier questions of the conversation."""
+    tool_results: tuple[str, ...] | None = None
+    """Results of tools that were called before the response."""
+    earlier_answers: tuple[str, ...] | None = None
+    """Responses to earlier questions of the conversation."""
 
     @property
     def joined_contexts(self) -> str:

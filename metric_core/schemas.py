@@ -103,9 +103,18 @@ SAMPLES = TableSchema(
         pa.field("rubrics", pa.list_(_RUBRIC)),
         _text("extras"),
         pa.field("retrieved_context_scores", pa.list_(pa.float64())),
+        _text("session_id"),
+        _text("conversation"),
+        _text("earlier_turns"),
+        pa.field("earlier_contexts", pa.list_(pa.string())),
+        pa.field("tool_results", pa.list_(pa.string())),
+        pa.field("earlier_answers", pa.list_(pa.string())),
     ),
     also_reads=(1,),
-    optional=("retrieved_context_scores",),
+    optional=(
+        *("retrieved_context_scores", "session_id", "conversation"),
+        *("earlier_turns", "earlier_contexts", "tool_results", "earlier_answers"),
+    ),
 )
 """Rows to evaluate. `row_number` counts from 1 in the source; `extras` is JSON of all other columns of the source."""
 

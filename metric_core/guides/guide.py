@@ -110,6 +110,7 @@ def describe_evidence(evidence: Evidence, columns: Collection[str] = ()) -> list
 _COLUMNS = (
     *("user_input", "response", "retrieved_contexts", "reference", "reference_contexts"),
     *("retrieved_context_ids", "reference_context_ids", "rubrics", "retrieved_context_scores"),
+    *("session_id", "conversation", "earlier_turns", "earlier_contexts", "tool_results", "earlier_answers"),
 )
 _WORDS = {
     "contexts": "supported by the contexts",

@@ -5,8 +5,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
-from metric_core.columns import COLUMN_ALIASES, COLUMNS
+from metric_core.columns import COLUMN_ALIASES, COLUMNS, MESSAGES
 from metric_core.errors import ConfigError
+from tasks.options.conversation_options import ConversationOptions
 from tasks.options.option import Flag, Option, OptionGroup
 from tasks.options.text_forms import list_from_text, split_commas, table_from_text
 from tasks.runtime.credentials import refuse_secrets
@@ -27,7 +28,7 @@ def split_pairs(text: str) -> list[tuple[str, str]]:
     return [(name.strip(), target.strip()) for name, _, target in pairs]
 
 
-class RowOptions(OptionGroup):
+class RowOptions(ConversationOptions):
     """Options that say how the rows of the data are read."""
 
     column_map: Annotated[
@@ -210,7 +211,7 @@ class SourceOptions(RowOptions):
 def _check_column_map(column_map: Mapping[str, str]) -> None:
     sources: dict[str, str] = {}
     for source, target in column_map.items():
-        if target not in COLUMNS:
+        if target not in {*COLUMNS, MESSAGES}:
             raise ConfigError(_unknown_target(source, target))
         if target in sources:
             both = quote_names([sources[target], source])

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from metric_core import columns as c
-from metric_core.columns import COLUMNS, ColumnType
+from metric_core.columns import COLUMN_ALIASES, COLUMNS, ColumnType
 from metric_core.errors import ConfigError
 from metric_core.schemas import SAMPLES
 from metric_core.statistics.pairs import name_group
@@ -32,6 +32,9 @@ REPEATED_TEXTS = (c.USER_INPUT, c.RETRIEVED_CONTEXTS)
 
 _TEXTS = tuple(name for name, kind in COLUMNS.items() if kind is ColumnType.TEXT)
 
+_ALIASES = {alias: column for alias, column in COLUMN_ALIASES.items() if column in _TEXTS}
+"""Names that data can have for a text column of the samples."""
+
 
 class TextColumn:
     """A text column of the samples, or an extra column of the source, read shard by shard.
@@ -43,6 +46,7 @@ class TextColumn:
 
     def __init__(self, name: str, purpose: str) -> None:
         self.name = name
+        self._read_from = _ALIASES.get(name.casefold())
         self._purpose = purpose
         self._extra_names: set[str] = set()
         self._has_values = False
@@ -64,6 +68,9 @@ class TextColumn:
             extras = [json.loads(text) if text else {} for text in shard["extras"].to_pylist()]
             self._extra_names.update(*extras)
             values = [None if extra.get(self.name) is None else str(extra[self.name]) for extra in extras]
+            if self._read_from is not None:  # the name that the data has for a column of samples
+                pairs = zip(values, shard[self._read_from].to_pylist(), strict=True)
+                values = [read if value is None else value for value, read in pairs]
         self._has_values = self._has_values or any(value is not None for value in values)
         return values
 
@@ -77,6 +84,8 @@ class TextColumn:
             value = sample.get(self.name)
         else:
             value = (json.loads(sample["extras"]) if sample.get("extras") else {}).get(self.name)
+            if value is None and self._read_from is not None:
+                value = sample.get(self._read_from)
         return None if value is None else str(value)
 
     def require_values(self) -> None:
@@ -100,7 +109,10 @@ def columns_with(*names: str) -> list[str]:
     ['row_id', 'user_input', 'extras']
     """
     stored = {field.name for field in SAMPLES.fields}
-    return list(dict.fromkeys([ROW_ID, *(name if name in stored else "extras" for name in names)]))
+    wanted = [
+        column for name in names for column in ([name] if name in stored else ["extras", _ALIASES.get(name.casefold())])
+    ]
+    return list(dict.fromkeys([ROW_ID, *(column for column in wanted if column is not None)]))
 
 
 def group_column(by: str) -> TextColumn:

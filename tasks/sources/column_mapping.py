@@ -4,12 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from shlex import quote
 
-from metric_core.columns import COLUMN_ALIASES, COLUMNS, ID_COLUMNS, RESPONSE, RETRIEVED_CONTEXTS, USER_INPUT
+from metric_core.columns import COLUMN_ALIASES, COLUMNS, ID_COLUMNS, MESSAGES, RESPONSE, RETRIEVED_CONTEXTS, USER_INPUT
 from metric_core.errors import ConfigError, SourceError
 from tasks.options.source_options import SourceOptions
 from tasks.runtime.wording import quote_names, suggest_nearest, suggest_nearest_column
-from tasks.sources.conversations import HINT as CONVERSATION_HINT
-from tasks.sources.conversations import find_conversation_column
+from tasks.sources.messages import find_conversation_column
 
 _MOST_OTHER_NAMES = 1000
 _MEANINGFUL = frozenset(name.casefold() for name in (*COLUMNS, *COLUMN_ALIASES, *ID_COLUMNS))
@@ -189,7 +188,9 @@ def check_known(names: Iterable[str], resolution: Resolution, source_name: str) 
 
 def _conversation_hint(names: Iterable[str]) -> str:
     column = find_conversation_column(names)
-    return "" if column is None else f"\nIts column {column!r} seems to hold conversations: {CONVERSATION_HINT}."
+    if column is None:
+        return ""
+    return f"\nIts column {column!r} may hold conversations; to read them: {_ways_to_map({column: MESSAGES})}"
 
 
 def _ways_to_map(guessed: Mapping[str, str]) -> str:

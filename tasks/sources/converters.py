@@ -1,5 +1,6 @@
 """Convert values of a source to values of a sample: one converter per column type, which refuses invalid values."""
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -8,9 +9,9 @@ from typing import Any, TypeAlias
 from metric_core.columns import ColumnType
 from tasks.runtime.wording import describe_value
 from tasks.sources.bad_rows import UnfitError
-from tasks.sources.conversations import HINT as CONVERSATION_HINT
-from tasks.sources.conversations import count_messages
+from tasks.sources.messages import count_messages
 
+_CONVERSATION_HINT = "--column-map NAME=messages reads the column NAME as conversations"
 _TEXT_KEYS = ("page_content", "text", "content")
 
 Converter: TypeAlias = Callable[[Any], Any]
@@ -26,7 +27,7 @@ def as_text(value: Any) -> str:
     tasks.sources.bad_rows.UnfitError: got the number 5, wanted a text
     """
     if messages := count_messages(value):
-        raise UnfitError(f"got a conversation of {messages} messages, wanted a text", hint=CONVERSATION_HINT)
+        raise UnfitError(f"got a conversation of {messages} messages, wanted a text", hint=_CONVERSATION_HINT)
     if not isinstance(value, str):
         raise UnfitError(f"got {describe_value(value)}, wanted a text")
     return _storable(value)
@@ -119,6 +120,18 @@ def as_numbers(value: Any) -> list[float | None]:
     tasks.sources.bad_rows.UnfitError: item 2 is the text 'high', wanted a list of finite numbers
     """
     return [_as_number(item, number) for number, item in enumerate(_items(value, "a list of finite numbers"), start=1)]
+
+
+def as_results(value: Any) -> list[str]:
+    """Return the results of tools as texts; results that are no texts as JSON.
+
+    >>> as_results(["12 C", {"rain": False}])
+    ['12 C', '{"rain": false}']
+    """
+    return [
+        _storable(item if isinstance(item, str) else json.dumps(item, ensure_ascii=False, default=str))
+        for item in _items(value, "a list of results of tools")
+    ]
 
 
 def _as_number(item: Any, number: int) -> float | None:

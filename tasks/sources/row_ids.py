@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from metric_core.columns import RUBRICS
+from metric_core.columns import RUBRICS, SESSION_ID
 from tasks.sources.bad_rows import DUPLICATE_HINT, UnfitError
 from tasks.sources.converters import as_id
 
@@ -57,10 +57,14 @@ class RowIds:
 def content_digest(values: Mapping[str, Any]) -> str:
     """Return the digest of the non-empty sample columns, independent of their order and their names in the source.
 
+    The session is left out: it says where a row comes from.
+
     >>> content_digest({"response": "Yes.", "reference": None}) == content_digest({"reference": "", "response": "Yes."})
     True
     """
-    content = {column: value for column, value in values.items() if value is not None and value != ""}
+    content = {
+        column: value for column, value in values.items() if value is not None and value != "" and column != SESSION_ID
+    }
     if RUBRICS in content:
         content[RUBRICS] = {rubric["key"]: rubric["description"] for rubric in content[RUBRICS]}
     return hashlib.sha256(_CANONICAL(content).encode()).hexdigest()[:_DIGITS]

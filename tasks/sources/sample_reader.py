@@ -20,6 +20,7 @@ from tasks.sources.column_mapping import (
     required_by,
     resolve,
 )
+from tasks.sources.conversations import read_conversations
 from tasks.sources.location import SourceLike, open_source
 from tasks.sources.missing_values import MissingValues
 from tasks.sources.read_limits import BATCH_BYTES, ReadLimits
@@ -72,8 +73,9 @@ class SampleReader:
     """
 
     def __init__(self, source: RowSource, options: SourceOptions, required: Mapping[str, tuple[str, ...]]) -> None:
-        self._source = source
         source.limits = ReadLimits(options.max_row_bytes, options.max_expansion)
+        source, options = read_conversations(source, options)
+        self._source = source
         self._options = options
         self._redaction = Redaction(options.redact) if options.redact is not None else None
         self._needed_by = required_by(required)
@@ -111,7 +113,8 @@ class SampleReader:
     @property
     def warnings(self) -> list[str]:
         """Warnings about the data, one sentence each."""
-        return [*self._warnings, *self._missing.sentences(self._rows_read - self._log.count)]
+        found = dict.fromkeys((*self._source.warnings, *self._warnings))
+        return [*found, *self._missing.sentences(self._rows_read - self._log.count)]
 
     def __iter__(self) -> Iterator[pa.Table]:
         """Yield tables of samples.
@@ -143,7 +146,7 @@ class SampleReader:
         self._seen = SeenColumns(self._options)
         self._seen.add(self._first_names)
         self._resolution = resolve(self._first_names, self._options.column_map)
-        self._warnings = dict.fromkeys((*self._source.warnings, *self._resolution.warnings))
+        self._warnings = dict.fromkeys(self._resolution.warnings)
 
     def _add_row(self, raw: RawRow, converter: RowConverter, ids: RowIds, builder: BatchBuilder) -> None:
         try:

@@ -4,13 +4,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from metric_core.columns import COLUMNS, REFERENCE, RETRIEVED_CONTEXT_SCORES, RETRIEVED_CONTEXTS, ColumnType
+from metric_core.columns import (
+    COLUMNS,
+    REFERENCE,
+    RETRIEVED_CONTEXT_SCORES,
+    RETRIEVED_CONTEXTS,
+    SESSION_ID,
+    TOOL_RESULTS,
+    ColumnType,
+)
 from tasks.sources.bad_rows import EMPTY_TEXT_HINT, UnfitError
 from tasks.sources.column_mapping import Resolution
-from tasks.sources.converters import Converter, as_joined_text
+from tasks.sources.converters import Converter, as_id, as_joined_text, as_results
 from tasks.sources.extra_columns import encode_extras
 from tasks.sources.missing_values import MissingValues
-from tasks.sources.text_cells import join_text_cell, make_cell_converter
+from tasks.sources.text_cells import join_text_cell, make_cell_converter, parse_cell
 
 _SEVERAL_REFERENCES = "ground_truths"
 _METRICS_NAMED = 3
@@ -47,6 +55,10 @@ class RowRules:
 
     def converter_of(self, column: str, source: str) -> Converter:
         """Return the converter from a source column to a sample column."""
+        if column == SESSION_ID:
+            return as_id
+        if column == TOOL_RESULTS:
+            return lambda cell: as_results(parse_cell(cell) if isinstance(cell, str) else cell)
         if column == REFERENCE and source.casefold() == _SEVERAL_REFERENCES:
             return join_text_cell if self.text_cells else as_joined_text
         return make_cell_converter(COLUMNS[column])

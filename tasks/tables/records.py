@@ -73,6 +73,12 @@ def _sample(row: Mapping[str, Any]) -> Sample:
         rubrics=None if rubrics is None else {rubric["key"]: rubric["description"] for rubric in rubrics},
         extras=None if extras is None else _LazyJson(extras),
         retrieved_context_scores=_values(row["retrieved_context_scores"]),
+        session_id=row["session_id"],
+        conversation=row["conversation"],
+        earlier_turns=row["earlier_turns"],
+        earlier_contexts=_values(row["earlier_contexts"]),
+        tool_results=_values(row["tool_results"]),
+        earlier_answers=_values(row["earlier_answers"]),
     )
 
 

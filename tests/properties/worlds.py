@@ -72,6 +72,8 @@ class World:
             "reference_context_ids": tuple(name for _, name in self.reference_contexts),
             "rubrics": SCALE,
             "retrieved_context_scores": tuple(1 / rank for rank in range(1, len(self.contexts) + 1)),
+            **dict.fromkeys(("session_id", "conversation", "earlier_turns"), "User: Hi!"),
+            **dict.fromkeys(("earlier_contexts", "tool_results", "earlier_answers"), ()),
         }
         return Sample(row_id="row", **{name: held for name, held in columns.items() if name not in self.absent})
 

@@ -30,6 +30,12 @@ WHOLE = Evidence(
         rubrics={},
         extras={"priority": 1},
         retrieved_context_scores=(0.5,),
+        session_id="s1",
+        conversation="User: Why?",
+        earlier_turns="User: Hi!",
+        earlier_contexts=("Snow.",),
+        tool_results=("Sun.",),
+        earlier_answers=("Hello!",),
     ),
     claims={Side.RESPONSE: {"response:0": "It rains."}, Side.REFERENCE: {"reference:0": "Rain."}},
     verdicts={

@@ -30,6 +30,12 @@ COLUMNS = (
     "rubrics",
     "extras",
     "retrieved_context_scores",
+    "session_id",
+    "conversation",
+    "earlier_turns",
+    "earlier_contexts",
+    "tool_results",
+    "earlier_answers",
 )
 
 

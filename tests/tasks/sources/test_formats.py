@@ -215,6 +215,12 @@ def test_csv_has_no_null(tmp_path: Path) -> None:
         "rubrics": None,
         "extras": None,
         "retrieved_context_scores": None,
+        "session_id": None,
+        "conversation": None,
+        "earlier_turns": None,
+        "earlier_contexts": None,
+        "tool_results": None,
+        "earlier_answers": None,
     }
 
 

@@ -28,6 +28,12 @@ ROW: Mapping[str, Any] = {
     "rubrics": [{"key": "score1", "description": "wet"}],
     "extras": '{"topic": "weather"}',
     "retrieved_context_scores": [0.5, None],
+    "session_id": "s1",
+    "conversation": None,
+    "earlier_turns": "User: Hi!",
+    "earlier_contexts": ["three"],
+    "tool_results": ["four"],
+    "earlier_answers": ["five"],
 }
 RECIPES = {Stage.CLAIMS: "claims, asked in one way"}
 
@@ -63,6 +69,12 @@ def digest(**cells: Any) -> bytes:
         {"retrieved_context_scores": [0.5, 0.25]},
         {"retrieved_context_scores": [None, 0.5]},
         {"retrieved_context_scores": None},
+        {"session_id": "s2"},
+        {"conversation": "User: Why?"},
+        {"earlier_turns": None},
+        {"earlier_turns": None, "conversation": "User: Hi!"},
+        {"earlier_contexts": None, "tool_results": ["three", "four"]},
+        {"earlier_answers": []},
     ],
     ids=str,
 )

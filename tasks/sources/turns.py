@@ -1,0 +1,173 @@
+"""Make the columns of samples from the messages of a conversation: for each answer, or for the conversation."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from metric_core import columns as c
+from tasks.sources.bad_rows import UnfitError
+from tasks.sources.column_mapping import resolve
+from tasks.sources.messages import Message, Role, Turn, read_messages, show_messages, split_turns
+from tasks.sources.text_cells import parse_cell
+
+_OF_TURNS = frozenset({c.USER_INPUT, c.RESPONSE, c.SESSION_ID, *c.CONVERSATION_COLUMNS})
+"""Columns that come from the messages themselves; the others of a row belong to its last turn."""
+
+_LISTS = frozenset({c.RETRIEVED_CONTEXTS, c.RETRIEVED_CONTEXT_IDS, c.RETRIEVED_CONTEXT_SCORES})
+_DOCUMENTS = "documents"
+_PASSAGE_TEXTS = ("page_content", "text", "content")
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """The conversation of a row of the data.
+
+    Args:
+        turns: Turns, including the one of the row's own question and answer.
+        instructions: Messages of the system.
+        row: Columns that the row has beside its messages, by their names in samples.
+        is_history: True if the row has an answer of its own, so that the messages only lead to it.
+    """
+
+    turns: Sequence[Turn]
+    instructions: Sequence[Message]
+    row: Mapping[str, Any]
+    is_history: bool
+
+    @property
+    def unanswered(self) -> int:
+        """Number of questions without an answer, which have no row."""
+        turns = self.turns[:0] if self.is_history else self.turns
+        return sum(turn.question is not None and turn.answer is None for turn in turns)
+
+    def whole(self) -> dict[str, Any]:
+        """Return the columns of the conversation as one row.
+
+        Raises:
+            UnfitError: No message has a text.
+        """
+        messages = [*self.instructions, *(message for turn in self.turns for message in turn.messages)]
+        if not any(message.text.strip() for message in messages):
+            raise UnfitError("no message has a text")
+        return {**self._of_row(), c.CONVERSATION: show_messages(messages)}
+
+    def rows_of_turns(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the number and the columns of each answered question; of a history, only those of its end.
+
+        Raises:
+            UnfitError: No question has an answer.
+        """
+        answered = [turn for turn in self.turns if turn.question is not None and turn.answer is not None]
+        if not answered:
+            raise UnfitError("no message of the user has an answer of the assistant with a text")
+        own = [_columns_of_turn(turn) for turn in self.turns]
+        number = 0
+        for place, turn in enumerate(self.turns, start=1):
+            if turn.question is None or turn.answer is None:
+                continue
+            number += 1
+            is_last = turn is answered[-1]
+            if is_last or not self.is_history:
+                yield (
+                    number,
+                    {
+                        **(self._of_row() if is_last else {}),
+                        **own[place - 1],
+                        c.USER_INPUT: turn.question,
+                        c.RESPONSE: turn.answer,
+                        **_before(self.turns[:place], own[:place]),
+                    },
+                )
+
+    def _of_row(self) -> dict[str, Any]:
+        return {name: value for name, value in self.row.items() if name not in _OF_TURNS}
+
+
+def read_conversation(value: Any, row: Mapping[str, Any]) -> Conversation:
+    """Return the conversation in a row.
+
+    >>> said = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]
+    >>> [columns for _, columns in read_conversation(said, {}).rows_of_turns()]
+    [{'user_input': 'Why?', 'response': 'So.'}]
+
+    Args:
+        value: List of messages.
+        row: Columns that the row has beside it, by their names in samples.
+
+    Raises:
+        UnfitError: A message cannot be read, or the row has an answer that the messages contradict.
+    """
+    messages = read_messages(value)
+    turns, is_history = _add_own_turn(split_turns(messages), row)
+    return Conversation(turns, [each for each in messages if each.role is Role.SYSTEM], row, is_history)
+
+
+def _add_own_turn(turns: list[Turn], row: Mapping[str, Any]) -> tuple[list[Turn], bool]:
+    """Return the turns with the one of the row's own question and answer, and whether the row has one of its own.
+
+    Raises:
+        UnfitError: The row has an answer of its own, but the messages end with another one.
+    """
+    question, answer = row.get(c.USER_INPUT), row.get(c.RESPONSE)
+    if not isinstance(answer, str) or not answer.strip():
+        return turns, False
+    last = turns[-1] if turns else None
+    asked = question if isinstance(question, str) and question.strip() else None
+    is_last = last is not None and last.question is not None and asked in {None, last.question}
+    if last is not None and is_last and last.answer in {None, answer}:
+        messages = last.messages if last.answer else [*last.messages, Message(Role.ASSISTANT, answer)]
+        return [*turns[:-1], Turn(last.question, answer, messages)], True
+    if asked is None:
+        raise UnfitError(
+            "the messages end with an answer, and the row has another one as its response: wanted messages that end "
+            "with the question, or the question as user_input"
+        )
+    said = [Message(Role.USER, asked), Message(Role.ASSISTANT, answer)]
+    return [*turns, Turn(asked, answer, said)], True
+
+
+def _columns_of_turn(turn: Turn) -> dict[str, Any]:
+    """Return the columns of a sample that the messages of a turn have."""
+    found: dict[str, Any] = {}
+    for message in turn.messages:
+        names = [name for name, value in message.fields.items() if value is not None]
+        documents = {_DOCUMENTS: c.RETRIEVED_CONTEXTS} if _DOCUMENTS in names else {}
+        for column, name in resolve(names, documents).bindings.items():
+            if column in _OF_TURNS:
+                continue
+            value = _parse(message.fields[name])
+            if column in _LISTS and isinstance(found.get(column), list) and isinstance(value, list | tuple):
+                value = [*found[column], *value]
+            found[column] = value
+    return found
+
+
+def _before(turns: Sequence[Turn], own: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the columns of the last of these turns that come from the turns before and from tools."""
+    *earlier, _ = turns
+    own_passages = set(_passages(own[-1]))
+    passages = dict.fromkeys(text for each in own[:-1] for text in _passages(each) if text not in own_passages)
+    said = [m for turn in earlier for m in turn.messages if m.role in {Role.USER, Role.ASSISTANT} and m.text.strip()]
+    results = [m.text for turn in turns for m in turn.messages if m.role is Role.TOOL and m.text.strip()]
+    columns = {
+        c.EARLIER_TURNS: show_messages(Message(message.role, message.text) for message in said),
+        c.EARLIER_CONTEXTS: list(passages),
+        c.TOOL_RESULTS: results,
+        c.EARLIER_ANSWERS: [turn.answer for turn in earlier if turn.answer is not None],
+    }
+    return {name: value for name, value in columns.items() if value}
+
+
+def _passages(own: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts of a turn's passages; a passage that is none is reported where the turn is the row's own."""
+    found = own.get(c.RETRIEVED_CONTEXTS)
+    for item in found if isinstance(found, list | tuple) else ():
+        text = item
+        if isinstance(item, Mapping):
+            text = next((item[key] for key in _PASSAGE_TEXTS if isinstance(item.get(key), str)), None)
+        if isinstance(text, str) and text.strip():
+            yield text
+
+
+def _parse(value: Any) -> Any:
+    return parse_cell(value) if isinstance(value, str) else value
