@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from deployments.local_server import ensure_server, use_server
 from flows.results.comparison_result import ComparisonResult, compare
+from flows.results.gate_assertion import GateRules, assert_gate
 from flows.results.run_result import RunResult, open_run
 
 if TYPE_CHECKING:
     from tasks.options.metric_options import MetricTable
     from tasks.sources.in_memory import Data
 
-__all__ = ["ComparisonResult", "RunResult", "compare", "evaluate", "open_run"]
+__all__ = ["ComparisonResult", "GateRules", "RunResult", "assert_gate", "compare", "evaluate", "open_run"]
 
 
 def evaluate(data: "Data", *, metrics: "str | Sequence[str | MetricTable] | None" = None, **options: Any) -> RunResult:

@@ -16,6 +16,8 @@ from tests import prefect_servers
 from tests.postgres import new_database, prefect_database, programs_for_prefect, running_postgres, start_postgres
 from tests.sharing import copy_migrated_database, stop_kept_server
 
+pytest_plugins = ("pytester",)
+
 # The time that a machine takes to generate an example says nothing about the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")

@@ -1,6 +1,7 @@
 """Read a gate from a file, and declare the options of its rules."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -333,16 +334,31 @@ def load_gate(path: Path) -> GateSettings:
         ConfigError: The file cannot be read, has no rule, or has an option that cannot be used.
     """
     try:
-        settings = GateSettings.model_validate(read_options(path, "the gate file", "TOML"))
+        options = read_options(path, "the gate file", "TOML")
     except FileNotFoundError as error:
         raise ConfigError(f"there is no gate file {path}. docs/compare.md says how to write one.") from error
+    return parse_gate(options, f"the gate file {path}")
+
+
+def parse_gate(options: Mapping[str, Any], name: str) -> GateSettings:
+    """Check the content of a gate file.
+
+    Args:
+        options: Content of the file.
+        name: Name of the gate for messages, such as "the gate file gate.toml".
+
+    Raises:
+        ConfigError: The gate has no rule, or an option that cannot be used.
+    """
+    try:
+        settings = GateSettings.model_validate(options)
     except ValidationError as error:
         lines = [
             f"  {'.'.join(map(str, problem['loc']))}: {describe_option_error(problem, GateSettings)}"
             for problem in error.errors()
         ]
-        raise ConfigError(f"the gate file {path} cannot be used:\n" + "\n".join(lines)) from error
+        raise ConfigError(f"{name} cannot be used:\n" + "\n".join(lines)) from error
     gate = settings.gate()
     if not (gate.absolute or gate.regression or gate.coverage):
-        raise ConfigError(f"the gate file {path} has no rule: it needs absolute, regression or coverage")
+        raise ConfigError(f"{name} has no rule: it needs absolute, regression or coverage")
     return settings

@@ -79,8 +79,9 @@ def compare(  # noqa: PLR0913 one keyword per option of a comparison
     """
     matching = Matching(match, by, tuple(slices))
     options = CompareOptions(gate=None if gate is None else load_gate(Path(gate)), matching=matching)
-    return ComparisonResult(compare_runs(_folder(baseline), _folder(run), options))
+    return ComparisonResult(compare_runs(folder_of(baseline), folder_of(run), options))
 
 
-def _folder(run: RunResult | str | Path) -> Path:
+def folder_of(run: RunResult | str | Path) -> Path:
+    """Return the folder of a run that is given as an object or by its folder."""
     return run.folder if isinstance(run, RunResult) else Path(run)

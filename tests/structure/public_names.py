@@ -7,7 +7,7 @@ from types import ModuleType
 
 from tests.structure.house import ROOT
 
-MODULES = ("rag_assay", "rag_assay.plugins", "rag_assay.prefect_flows", "rag_assay.workers")
+MODULES = ("rag_assay", "rag_assay.plugins", "rag_assay.prefect_flows", "rag_assay.pytest_plugin", "rag_assay.workers")
 PAGE = ROOT / "docs" / "api.md"
 START, END = "<!-- public names: generated -->", "<!-- end of public names -->"
 _CONSTANTS = {
@@ -16,6 +16,7 @@ _CONSTANTS = {
     "BY_RESPONSE": "Premise that is the response.",
     "BY_USER_INPUT": "Premise that is the user question.",
     "Data": "Type of the data that `evaluate` accepts.",
+    "GateRules": "Type of a gate: a file, short rules, or the content of a file.",
     "Parameters": "Type of the parameters of a metric: values by name.",
     "PassageLike": "Type of a passage that a retriever may return: a text, a `Passage` or a mapping.",
     "__version__": "Version of rag-assay.",

@@ -17,7 +17,15 @@ from rag_assay._packages import open_packages
 
 if TYPE_CHECKING:
     from deployments.events import emit_index_rebuilt
-    from deployments.notebook import ComparisonResult, RunResult, compare, evaluate, open_run
+    from deployments.notebook import (
+        ComparisonResult,
+        GateRules,
+        RunResult,
+        assert_gate,
+        compare,
+        evaluate,
+        open_run,
+    )
     from metric_core.errors import (
         AssayError,
         BadRowsError,
@@ -46,6 +54,7 @@ __all__ = [
     "Data",
     "DatasetLike",
     "EmbedderError",
+    "GateRules",
     "JudgeError",
     "MetricError",
     "MetricParameterError",
@@ -59,6 +68,7 @@ __all__ = [
     "SourceError",
     "UnknownMetricError",
     "__version__",
+    "assert_gate",
     "compare",
     "emit_index_rebuilt",
     "evaluate",
@@ -69,7 +79,10 @@ __version__: str
 
 _MODULES = {
     "deployments.events": ("emit_index_rebuilt",),
-    "deployments.notebook": ("ComparisonResult", "RunResult", "compare", "evaluate", "open_run"),
+    "deployments.notebook": (
+        *("ComparisonResult", "GateRules", "RunResult"),
+        *("assert_gate", "compare", "evaluate", "open_run"),
+    ),
     "metric_core.errors": (
         *("AssayError", "BadRowsError", "ConfigError", "EmbedderError", "JudgeError", "MetricParameterError"),
         *(

@@ -1,0 +1,81 @@
+"""Assert that a run passes a gate, in a test or a script."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from flows.config.gate_file import GateSettings, load_gate, parse_gate
+from flows.execution.gated_comparison import CompareOptions, apply_gate, compare_runs
+from flows.results.comparison_result import ComparisonResult, folder_of
+from flows.results.run_result import RunResult
+from metric_core.gates.rules import GateResult, Outcome
+from tasks.comparison.run_pair import Matching
+from tasks.reports.comparison.comparison_words import check_numbers
+
+GateRules: TypeAlias = str | Path | Sequence[str] | Mapping[str, Any]
+"""A gate: the path of a gate file, short rules such as `["faithfulness >= 0.8"]`, or the content of a gate file."""
+
+
+def assert_gate(  # noqa: PLR0913 one keyword per option of a comparison
+    run: RunResult | str | Path,
+    gate: GateRules,
+    *,
+    baseline: RunResult | str | Path | None = None,
+    by: str | None = None,
+    match: str | None = None,
+    slices: Sequence[str] = (),
+    allow_different: bool = False,
+) -> ComparisonResult:
+    """Raise an AssertionError that lists the rules of a gate that a run does not pass.
+
+    A gate that cannot decide does not pass either, unless it says `inconclusive = "passed"`.
+
+    Args:
+        run: The run, or its run folder.
+        gate: Path of a gate file, short rules, or the content of a gate file.
+        baseline: Run that rules about a regression compare with, or its run folder.
+        by: Column that groups rows: rows with equal values are not independent. Default: that of the run.
+        match: Column by which rows are matched with those of the baseline. Default: their ids.
+        slices: Columns that divide the rows into slices. Default: those of the run.
+        allow_different: Apply rules about a regression to runs that are not like for like.
+
+    Returns:
+        The result of the gate, with the comparison if there is a baseline.
+
+    Raises:
+        AssertionError: A rule is violated or cannot be decided.
+        NotComparableError: The gate has rules about a regression, and the runs are not like for like.
+        AssayError: Anything else that the user can fix; the message says how.
+    """
+    __tracebackhide__ = True  # pytest shows the line of the test instead of this one
+    options = CompareOptions(
+        gate=_read(gate), matching=Matching(match, by, tuple(slices)), allow_different=allow_different
+    )
+    folder = folder_of(run)
+    found = apply_gate(folder, options) if baseline is None else compare_runs(folder_of(baseline), folder, options)
+    if found.gate is not None and found.gate.outcome is not Outcome.PASSED:
+        raise AssertionError(describe_gate(found.gate, folder))
+    return ComparisonResult(found)
+
+
+def describe_gate(gate: GateResult, run: Path) -> str:
+    """Return what a gate says about a run: its outcome, and a line per rule that is not passed.
+
+    Args:
+        gate: Result of the gate.
+        run: Run folder that was checked.
+    """
+    lines = [f"the gate {'is inconclusive' if gate.outcome is Outcome.INCONCLUSIVE else gate.outcome} for {run}:"]
+    for check in gate.checks:
+        if check.outcome is not Outcome.PASSED:
+            observed, interval = check_numbers(check)
+            lines.append(f"  {check.outcome}: {check.subject}, {check.rule}: {check.reason}")
+            lines.append(f"    observed {observed}, interval {interval}, {check.size}")
+    passed = sum(check.outcome is Outcome.PASSED for check in gate.checks)
+    return "\n".join([*lines, f"  {passed} of {len(gate.checks)} checks passed"])
+
+
+def _read(gate: GateRules) -> GateSettings:
+    if isinstance(gate, (str, Path)):
+        return load_gate(Path(gate))
+    return parse_gate(gate if isinstance(gate, Mapping) else {"absolute": list(gate)}, "the gate")
