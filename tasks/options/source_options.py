@@ -34,7 +34,7 @@ class RowOptions(ConversationOptions):
     column_map: Annotated[
         Annotated[dict[str, str], BeforeValidator(table_from_text(split_pairs))],
         Option(
-            "Column of the data = column of a sample, where the names differ.",
+            "Column of the data = column of a sample, where the names differ; a path leads into nested columns.",
             path=False,
             may_hold_secret=False,
             affects_scores=True,
@@ -42,7 +42,7 @@ class RowOptions(ConversationOptions):
                 long="--column-map",
                 metavar="DATA=SAMPLE,...",
                 repeats=True,
-                help="Columns by other names: prompt=user_input,gold=reference.",
+                help="Columns by other names, or paths: prompt=user_input,'outputs.docs[*].text=retrieved_contexts'.",
             ),
             examples=[{"prompt": "user_input"}],
         ),

@@ -1,6 +1,6 @@
 """Map columns of a source to columns of a sample: by the user's map, then by name, then by alias."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from shlex import quote
 
@@ -9,6 +9,9 @@ from metric_core.errors import ConfigError, SourceError
 from tasks.options.source_options import SourceOptions
 from tasks.runtime.wording import quote_names, suggest_nearest, suggest_nearest_column
 from tasks.sources.messages import find_conversation_column
+from tasks.sources.nested_columns import NestedColumns
+from tasks.sources.paths import parse_path
+from tasks.sources.readers.protocol import RowSource
 
 _MOST_OTHER_NAMES = 1000
 _MEANINGFUL = frozenset(name.casefold() for name in (*COLUMNS, *COLUMN_ALIASES, *ID_COLUMNS))
@@ -126,29 +129,44 @@ def required_by(required: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str,
     return metrics
 
 
-def check_mapped(names: Iterable[str], source_name: str, options: SourceOptions) -> None:
-    """Check that the source has all columns of the column map.
+def check_mapped(names: Iterable[str], source: RowSource, options: SourceOptions) -> None:
+    """Check that the source has all columns and paths of the column map.
 
     Raises:
-        SourceError: A column is missing; the message lists the existing ones.
+        SourceError: One is missing; the message lists the existing ones.
     """
     every = list(names)
-    for source in options.column_map:
-        if source not in every:
-            near = suggest_nearest(source, every)
-            hint = f" Did you mean {near!r}?" if near else ""
-            raise SourceError(f"{source_name} has no column {source!r} to map; it has: {quote_names(every)}.{hint}")
+    for name in options.column_map:
+        if name in every:
+            continue
+        if isinstance(source, NestedColumns) and parse_path(name) is not None:
+            raise SourceError(_unknown_path(name, source))
+        near = suggest_nearest(name, every)
+        hint = f" Did you mean {near!r}?" if near else ""
+        raise SourceError(f"{source.name} has no column {name!r} to map; it has: {quote_names(every)}.{hint}")
 
 
 def check_required(
-    names: Iterable[str], resolution: Resolution, metrics: Mapping[str, tuple[str, ...]], source_name: str
+    names: Iterable[str],
+    resolution: Resolution,
+    metrics: Mapping[str, tuple[str, ...]],
+    source_name: str,
+    brought: Collection[str] = (),
 ) -> None:
     """Check that the source has all columns that the metrics need.
+
+    Args:
+        names: Columns of the source.
+        resolution: Source columns of the sample columns.
+        metrics: Mapping from sample column to the metrics that need it.
+        source_name: Name of the source in messages.
+        brought: Sample columns that come with another one.
 
     Raises:
         SourceError: A column is missing; the message names the metrics, the existing columns and how to map one.
     """
-    missing = [column for column in COLUMNS if column in metrics and column not in resolution.bindings]
+    found = {*resolution.bindings, *brought}
+    missing = [column for column in COLUMNS if column in metrics and column not in found]
     if not missing:
         return
     every = list(names)
@@ -184,6 +202,15 @@ def check_known(names: Iterable[str], resolution: Resolution, source_name: str) 
         f"it has: {quote_names(every)}. "
         f"Map them, for example: {_ways_to_map(guessed)}" + _conversation_hint(every)
     )
+
+
+def _unknown_path(path: str, source: NestedColumns) -> str:
+    paths = source.list_paths()
+    first = str((parse_path(path) or ("",))[0])
+    inside = [each for each in paths if str((parse_path(each) or (each,))[0]) == first]
+    near = suggest_nearest(path, inside or paths) or suggest_nearest(path, paths)
+    hint = f" Did you mean {near!r}?" if near else ""
+    return f"{source.name} has no value at the path {path!r}; it has: {quote_names(inside or paths)}.{hint}"
 
 
 def _conversation_hint(names: Iterable[str]) -> str:

@@ -45,7 +45,7 @@ def read_conversations(source: RowSource, options: SourceOptions) -> tuple[RowSo
     if column is None:
         return source, options
     names = _names(source, _FIRST_ROWS)
-    check_mapped(names, source.name, options)
+    check_mapped(names, source, options)
     rows = ConversationRows(source, column, options, find_id_column(names, source.name, options))
     changes: dict[str, Any] = {"column_map": {}, "id_column": "" if options.id_column == "" else None}
     return rows, options.model_copy(update=changes)

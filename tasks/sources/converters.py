@@ -12,7 +12,6 @@ from tasks.sources.bad_rows import UnfitError
 from tasks.sources.messages import count_messages
 
 _CONVERSATION_HINT = "--column-map NAME=messages reads the column NAME as conversations"
-_TEXT_KEYS = ("page_content", "text", "content")
 
 Converter: TypeAlias = Callable[[Any], Any]
 """A function from a value that is not null to the value in the samples table. Raises UnfitError."""
@@ -45,7 +44,7 @@ def as_texts(value: Any) -> list[str]:
     """
     for number, item in enumerate(_items(value, 'a list of texts, as ["one", "two"]'), start=1):
         if not isinstance(item, str):
-            raise UnfitError(f"item {number} is {describe_value(item)}, wanted a list of texts{_text_key_hint(item)}")
+            raise UnfitError(f"item {number} is {describe_value(item)}, wanted a list of texts")
         _storable(item)
     return list(value)
 
@@ -149,12 +148,6 @@ CONVERTERS: dict[ColumnType, Converter] = {
     ColumnType.RUBRICS: as_rubrics,
     ColumnType.NUMBERS: as_numbers,
 }
-
-
-def _text_key_hint(item: Any) -> str:
-    """Return a hint for passages of retrieval frameworks: objects with the text under one of a few keys."""
-    key = next((key for key in _TEXT_KEYS if isinstance(item, Mapping) and isinstance(item.get(key), str)), None)
-    return f"; give the text under {key!r} alone" if key else ""
 
 
 def _items(value: Any, wanted: str) -> list[Any] | tuple[Any, ...]:

@@ -1,12 +1,13 @@
 """Read the rows of a source into tables of samples, and report all bad rows in one error."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
+from functools import cached_property
 from itertools import islice
 
 import pyarrow as pa
 
-from metric_core.columns import ID_COLUMNS
+from metric_core.columns import COLUMNS, ID_COLUMNS
 from metric_core.errors import BadRowsError, SourceError
 from tasks.options.source_options import SourceOptions
 from tasks.sources.bad_rows import SKIP_HINT, BadRow, BadRowLog, UnfitError
@@ -23,12 +24,16 @@ from tasks.sources.column_mapping import (
 from tasks.sources.conversations import read_conversations
 from tasks.sources.location import SourceLike, open_source
 from tasks.sources.missing_values import MissingValues
-from tasks.sources.read_limits import BATCH_BYTES, ReadLimits
+from tasks.sources.nested_columns import with_paths
+from tasks.sources.passage_objects import COMPANIONS, find_companions
+from tasks.sources.read_limits import BATCH_BYTES
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
 from tasks.sources.redaction import Redaction
 from tasks.sources.row_ids import RowIds
 from tasks.sources.sample_rows import RowConverter, RowRules, SampleRow
 
+_PASSAGE_ROWS = 10
+"""Rows inspected for passages that are objects, which bring their ids and scores along."""
 _FIRST_ROWS = 1000
 """Rows inspected for the columns of a format without a schema; more are inspected if a needed column is missing."""
 
@@ -73,9 +78,8 @@ class SampleReader:
     """
 
     def __init__(self, source: RowSource, options: SourceOptions, required: Mapping[str, tuple[str, ...]]) -> None:
-        source.limits = ReadLimits(options.max_row_bytes, options.max_expansion)
-        source, options = read_conversations(source, options)
-        self._source = source
+        source.configure(options)
+        self._source, options = read_conversations(with_paths(source, options), options)
         self._options = options
         self._redaction = Redaction(options.redact) if options.redact is not None else None
         self._needed_by = required_by(required)
@@ -85,15 +89,17 @@ class SampleReader:
         if not self._first_names:
             self._raise_for_missing_columns()
         self._id_column = find_id_column(self._first_names, source.name, options)
-        check_mapped(self._first_names, source.name, options)
+        check_mapped(self._first_names, self._source, options)
         if not self._needed_by:
             check_known(self._first_names, self._resolution, source.name)
-        check_required(self._first_names, self._resolution, self._needed_by, source.name)
+        brought = () if set(self._needed_by) <= self._resolution.bindings.keys() else self._companions
+        check_required(self._first_names, self._resolution, self._needed_by, source.name, brought)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The sample columns of the source."""
-        return tuple(self._resolution.bindings)
+        found = {*self._resolution.bindings, *self._companions}
+        return tuple(column for column in COLUMNS if column in found)
 
     @property
     def rows_read(self) -> int:
@@ -138,6 +144,24 @@ class SampleReader:
         if len(builder):
             yield builder.take()
         self._raise_for_bad_rows()
+
+    @cached_property
+    def _companions(self) -> frozenset[str]:
+        """The columns that passages bring along in the first rows: their ids and scores, if they are objects."""
+        bound = self._resolution.bindings
+        sources = {
+            column: bound[column]
+            for column, brought in COMPANIONS.items()
+            if column in bound and not set(brought) - {None} <= bound.keys()
+        }
+        if not sources:
+            return frozenset()
+        # A source that cannot be read raises its error when the rows are read.
+        with suppress(SourceError), closing(self._source.rows(_PASSAGE_ROWS)) as rows:
+            contents = [row.content for row in islice(rows, _PASSAGE_ROWS) if not isinstance(row.content, Unreadable)]
+            pairs = [(column, content.get(source)) for content in contents for column, source in sources.items()]
+            return frozenset(name for column, value in pairs for name in find_companions(column, value))
+        return frozenset()
 
     def _start(self) -> None:
         self._log = BadRowLog()

@@ -18,6 +18,7 @@ from tasks.sources.column_mapping import Resolution
 from tasks.sources.converters import Converter, as_id, as_joined_text, as_results
 from tasks.sources.extra_columns import encode_extras
 from tasks.sources.missing_values import MissingValues
+from tasks.sources.passage_objects import COMPANIONS, companions, read_passages
 from tasks.sources.text_cells import join_text_cell, make_cell_converter, parse_cell
 
 _SEVERAL_REFERENCES = "ground_truths"
@@ -90,17 +91,22 @@ class RowConverter:
             UnfitError: The row is not a valid sample; the error names the column.
         """
         values: dict[str, Any] = {}
+        brought: dict[str, Any] = {}
         for column, source, convert in self._steps:
             value = raw.get(source)
             if self._is_null(value, column):
                 values[column] = None
                 continue
             try:
+                if column in COMPANIONS:
+                    value, more = _unpack_passages(column, value)
+                    brought |= more
                 converted = convert(value)
             except UnfitError as unfit:
                 raise UnfitError(unfit.problem, column, unfit.hint) from None
             is_blank = isinstance(converted, str) and not converted.strip()
             values[column] = None if is_blank and self._empty_text == "missing" else converted
+        values |= {column: value for column, value in brought.items() if values.get(column) is None}
         if not any(values.values()) and not any(value not in (None, "") for value in raw.values()):
             raise UnfitError("the row is empty")
         self._check_needed(values)
@@ -124,7 +130,7 @@ class RowConverter:
         if self._empty_text != "bad":
             return
         for column in self._needed_by:
-            if values[column] is None:
+            if values.get(column) is None:
                 got = "got an empty cell" if self._text_cells else "got null"
                 wanted = f"wanted a {COLUMNS[column]} (needed by {self._metrics(column)})"
                 raise UnfitError(f"{got}, {wanted}", column, EMPTY_TEXT_HINT)
@@ -141,6 +147,15 @@ class RowConverter:
         return encode_extras(
             {name: value for name, value in raw.items() if name not in self._used and value not in nothing}
         )
+
+
+def _unpack_passages(column: str, value: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the texts of passages that are objects, and their ids and scores by column."""
+    parsed = parse_cell(value) if isinstance(value, str) else value
+    passages = read_passages(parsed)
+    if passages is None:
+        return (parsed if isinstance(parsed, list | tuple) else value), {}
+    return [passage.text for passage in passages], companions(column, passages)
 
 
 def _check_scores(values: Mapping[str, Any]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
+from tasks.options.source_options import SourceOptions
 from tasks.sources.read_limits import ReadLimits
 
 
@@ -50,11 +51,17 @@ class RowSource(ABC):
     """Whether all values are texts, with lists and mappings written as text."""
     has_schema = False
     """Whether the columns are known before the rows."""
+    skips_bad_rows = False
+    """Whether bad rows are left out and counted unless the options say otherwise."""
     limits = ReadLimits()
     """Bounds on what is read."""
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+    def configure(self, options: SourceOptions) -> None:
+        """Take the options of reading."""
+        self.limits = ReadLimits(options.max_row_bytes, options.max_expansion)
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -33,9 +33,9 @@ KINDS: dict[str, tuple[Any, str | None, str]] = {
         "item 2 is null, wanted a list of texts",
     ),
     "objects in a list": (
-        GOOD | {"reference_contexts": [{"text": "a"}]},
+        GOOD | {"reference_contexts": ["a", {"body": "a"}]},
         "reference_contexts",
-        "item 1 is the object {'text': 'a'}, wanted a list of texts",
+        "item 2 is the object {'body': 'a'}, wanted a text, or an object with a text under 'page_content', 'text' or",
     ),
     "text for a list of ids": (
         GOOD | {"reference_context_ids": "d1"},
@@ -103,10 +103,10 @@ KINDS: dict[str, tuple[Any, str | None, str]] = {
         "retrieved_contexts",
         'got the text \'[1] see the guide\', wanted a list of texts, as ["one", "two"]',
     ),
-    "objects of a framework": (
-        GOOD | {"retrieved_contexts": [{"page_content": "b", "metadata": {}}]},
+    "null among objects": (
+        GOOD | {"retrieved_contexts": [{"page_content": "b", "metadata": {}}, None]},
         "retrieved_contexts",
-        "item 1 is the object {'metadata': {}, 'page_content': 'b'}, wanted a list of texts; give the text under 'page",
+        "item 2 is null, wanted a text, or an object with a text under 'page_content', 'text' or 'content'",
     ),
     "rubrics as text": (GOOD | {"rubrics": "be kind"}, "rubrics", "got the text 'be kind', wanted a mapping of text"),
     "rubrics with numbers": (

@@ -1,0 +1,135 @@
+"""Read passages that are objects of a retrieval framework: texts with ids and scores."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from metric_core.columns import (
+    REFERENCE_CONTEXT_IDS,
+    REFERENCE_CONTEXTS,
+    RETRIEVED_CONTEXT_IDS,
+    RETRIEVED_CONTEXT_SCORES,
+    RETRIEVED_CONTEXTS,
+)
+from tasks.runtime.wording import describe_value
+from tasks.sources.bad_rows import UnfitError
+from tasks.sources.text_cells import parse_cell
+
+TEXT_KEYS = ("page_content", "text", "content", "document.content")
+ID_KEYS = ("id", "document.id", "id_", "doc_id", "document_id", "chunk_id")
+SCORE_KEYS = ("score", "document.score", "relevance_score", "similarity")
+_INNER_KEYS = ("document", "node")
+"""Keys of objects that hold the passage beside its score."""
+_METADATA_KEYS = ("metadata", "document.metadata")
+
+COMPANIONS: Mapping[str, tuple[str, str | None]] = {
+    RETRIEVED_CONTEXTS: (RETRIEVED_CONTEXT_IDS, RETRIEVED_CONTEXT_SCORES),
+    REFERENCE_CONTEXTS: (REFERENCE_CONTEXT_IDS, None),
+}
+"""Column of passages -> the columns of their ids and scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage as a retriever returned it.
+
+    Args:
+        text: Text; None if only the id is known.
+        id: Identifier in the index; None if it is not known.
+        score: Score that the retriever gave it; None if it is not known.
+    """
+
+    text: str | None
+    id: str | None = None
+    score: float | None = None
+
+
+def read_passages(value: Any) -> list[Passage] | None:
+    """Return the passages of a list with objects; None for any other value, such as a list of texts.
+
+    >>> read_passages([{"page_content": "Rain.", "metadata": {"source": "kb/rain.md"}, "score": 0.5}])
+    [Passage(text='Rain.', id='kb/rain.md', score=0.5)]
+
+    Raises:
+        UnfitError: An object has no text.
+    """
+    if not isinstance(value, list | tuple) or not any(isinstance(item, Mapping) for item in value):
+        return None
+    passages = []
+    for number, item in enumerate(value, start=1):
+        passage = as_passage(item)
+        if passage is None or passage.text is None:
+            raise UnfitError(
+                f"item {number} is {describe_value(item)}, wanted a text, or an object with a text under "
+                "'page_content', 'text' or 'content'"
+            )
+        passages.append(passage)
+    return passages
+
+
+def as_passage(item: Any) -> Passage | None:
+    """Return the passage in an object or a text; None if it is neither, or the object holds nothing of a passage.
+
+    >>> as_passage({"node": {"id_": 7, "text": "Rain."}, "score": 0.5}), as_passage({"id": "a"}), as_passage({"x": 1})
+    (Passage(text='Rain.', id='7', score=0.5), Passage(text=None, id='a', score=None), None)
+    """
+    if isinstance(item, str):
+        return Passage(item)
+    if not isinstance(item, Mapping):
+        return None
+    inner = _first_object(item, _INNER_KEYS)
+    fields = {**inner, **{key: each for key, each in item.items() if key not in _INNER_KEYS}}
+    text = next((fields[key] for key in TEXT_KEYS if isinstance(fields.get(key), str)), None)
+    name = _name(fields)
+    if text is None and name is None:
+        return None
+    return Passage(
+        text, name, next((score for key in SCORE_KEYS if (score := _number(fields.get(key))) is not None), None)
+    )
+
+
+def companions(column: str, passages: Sequence[Passage]) -> dict[str, Any]:
+    """Return the ids and scores of passages by their columns, as far as the passages have them.
+
+    Ids are given only if every passage has one, scores if any has.
+    """
+    ids, scores = COMPANIONS[column]
+    values: dict[str, Any] = {}
+    if passages and all(passage.id is not None for passage in passages):
+        values[ids] = [passage.id for passage in passages]
+    if scores is not None and any(passage.score is not None for passage in passages):
+        values[scores] = [passage.score for passage in passages]
+    return values
+
+
+def find_companions(column: str, value: Any) -> Iterable[str]:
+    """Return the columns of ids and scores that passages bring along; none for passages that are plain texts.
+
+    >>> sorted(find_companions("retrieved_contexts", [{"text": "Rain.", "id": 7, "score": 0.5}]))
+    ['retrieved_context_ids', 'retrieved_context_scores']
+    """
+    try:
+        passages = read_passages(parse_cell(value) if isinstance(value, str) else value)
+    except UnfitError:
+        return ()
+    return companions(column, passages or ())
+
+
+def _name(fields: Mapping[str, Any]) -> str | None:
+    metadata = _first_object(fields, _METADATA_KEYS)
+    for value in (*(fields.get(key) for key in ID_KEYS), metadata.get("source")):
+        if isinstance(value, str) and value:
+            return value
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+    return None
+
+
+def _first_object(fields: Mapping[str, Any], keys: Iterable[str]) -> Mapping[str, Any]:
+    return next((fields[key] for key in keys if isinstance(fields.get(key), Mapping)), {})
+
+
+def _number(value: Any) -> float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if is_number else None
