@@ -13,6 +13,7 @@ import base64
 import hashlib
 import math
 import struct
+import time
 from collections import Counter
 from typing import Any
 
@@ -21,6 +22,8 @@ import orjson
 WORDS = ("Yes", "YES", "no", "No", "The", "It", "Based", "**", "Answer", "true", "NO", "y", "n", "I", "-", "According")
 WINDOW = 32768
 DIMENSIONS = 384
+LIST = 4
+"""Items of a list whose length the schema leaves open: as many claims as the stub of the peer benchmark makes."""
 COUNTS: Counter[str] = Counter()
 
 
@@ -30,7 +33,7 @@ def reply_to(body: dict[str, Any], messages: list[dict[str, str]], index: int) -
     if labels:
         return _choice(index, labels, messages, bool(body.get("logprobs")))
     schema = (body.get("response_format") or {}).get("json_schema", {}).get("schema")
-    text = "hello" if schema is None else orjson.dumps(_value(schema)).decode()
+    text = "hello" if schema is None else orjson.dumps(_value(schema, _number(messages))).decode()
     return {
         "index": index,
         "message": {"role": "assistant", "content": text},
@@ -40,8 +43,7 @@ def reply_to(body: dict[str, Any], messages: list[dict[str, str]], index: int) -
 
 
 def _choice(index: int, labels: list[str], messages: list[dict[str, str]], wants: bool) -> dict[str, Any]:
-    last = messages[-1]["content"]
-    number = hashlib.blake2b(last.encode(), digest_size=4).digest()
+    number = _number(messages)
     label = labels[number[0] % len(labels)]
     message = {"role": "assistant", "content": label, "refusal": None, "reasoning": None}
     logprobs = None
@@ -63,16 +65,22 @@ def _choice(index: int, labels: list[str], messages: list[dict[str, str]], wants
     }
 
 
-def _value(schema: dict[str, Any]) -> Any:
+def _number(messages: list[dict[str, str]]) -> bytes:
+    """Return four bytes that follow from the prompt."""
+    return hashlib.blake2b(messages[-1]["content"].encode(), digest_size=4).digest()
+
+
+def _value(schema: dict[str, Any], number: bytes, position: int = 0) -> Any:
+    """Return a value of a schema; the texts differ from prompt to prompt, and so do the questions that follow."""
     if "enum" in schema:
         return schema["enum"][0]
     if schema["type"] == "object":
-        return {name: _value(member) for name, member in schema["properties"].items()}
+        return {name: _value(member, number, position) for name, member in schema["properties"].items()}
     if schema["type"] == "array":
-        return [_value(schema["items"])] * (schema.get("minItems") or 3)
-    return {"string": "The town of Tarn has a ferry that sails at noon.", "integer": 1, "boolean": False}[
-        schema["type"]
-    ]
+        length = schema.get("minItems") or LIST
+        return [_value(schema["items"], number, each) for each in range(length)]
+    text = f"The ferry of town {number.hex()} sails at {position + 1} o'clock."
+    return {"string": text, "integer": 1, "boolean": False}[schema["type"]]
 
 
 class Stub:
@@ -97,8 +105,10 @@ class Stub:
             return 200, self._completion(body, body["messages"])
         if path == "/v1/embeddings":
             return 200, _embeddings(body)
+        COUNTS["chat_requests"] = COUNTS["/v1/chat/completions"] + COUNTS["/v1/chat/completions/batch"]
+        counts = {**COUNTS, "cpu_s": time.process_time()}
         card = {"id": "instant", "object": "model", "owned_by": "vllm", "max_model_len": WINDOW}
-        pages = {"/v1/models": {"data": [card]}, "/version": {"version": "0"}, "/stats": dict(COUNTS)}
+        pages = {"/v1/models": {"data": [card]}, "/version": {"version": "0"}, "/stats": counts}
         return (200, pages[path]) if path in pages else (404, {"detail": "Not Found"})
 
     def _completion(self, body: dict[str, Any], conversations: list[list[dict[str, str]]]) -> dict[str, Any]:

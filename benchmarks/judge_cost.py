@@ -184,11 +184,11 @@ def _run_ours(clock: str, options: argparse.Namespace) -> Cost:
                 done = _evaluate(servers.urls, folder, "run", options)
                 cost = _cost(OURS, clock, options.samples, servers, done)
         finally:
-            _run_measured([ASSAY, "server", "stop"], {"ASSAY_HOME": f"{folder}/home"})
+            run_measured([ASSAY, "server", "stop"], {"ASSAY_HOME": f"{folder}/home"})
         return replace(cost, failed=sum(metric["failed"] for metric in json.loads(done.stdout)["metrics"]))
 
 
-def _evaluate(urls: list[str], folder: str, name: str, options: argparse.Namespace) -> "_Finished":
+def _evaluate(urls: list[str], folder: str, name: str, options: argparse.Namespace) -> "Finished":
     config: dict[str, Any] = {
         "source": _write_rows(folder, options.samples),
         "metrics": METRICS,
@@ -203,7 +203,7 @@ def _evaluate(urls: list[str], folder: str, name: str, options: argparse.Namespa
         config["embedder"] = {"backend": "server", "server": {"urls": urls[:1]}}
     file = Path(folder, f"{name}.yaml")
     file.write_text(json.dumps(config), encoding="utf-8")
-    return _run_measured([ASSAY, "run", str(file), "--json"], {"ASSAY_HOME": f"{folder}/home"})
+    return run_measured([ASSAY, "run", str(file), "--json"], {"ASSAY_HOME": f"{folder}/home"})
 
 
 def _write_rows(folder: str, count: int) -> str:
@@ -219,7 +219,7 @@ def _ask_alone(clock: str, options: argparse.Namespace) -> Cost:
     with tempfile.TemporaryDirectory() as folder, _serve(CLOCKS[clock]) as servers:
         rows = _write_rows(folder, options.samples)
         command = [sys.executable, "-m", "benchmarks.judge_client", ",".join(servers.urls), rows, str(options.samples)]
-        done = _run_measured([*command, *([] if options.concurrency is None else [str(options.concurrency)])], {})
+        done = run_measured([*command, *([] if options.concurrency is None else [str(options.concurrency)])], {})
         measured = json.loads(done.stdout)
         cost = _cost("judge client alone", clock, options.samples, servers, done)
         return replace(cost, **measured)
@@ -234,14 +234,14 @@ def _run_peer(clock: str, options: argparse.Namespace) -> Cost:
         port = servers.urls[0].rsplit(":", 1)[1]
         command = [str(options.ragas_python), str(PEER / "ragas_bench.py"), "--port", port]
         command += ["--samples", str(options.samples), "--workers", str(options.ragas_workers), "--out", str(out)]
-        done = _run_measured(command, {"RAGAS_DO_NOT_TRACK": "true"})
+        done = run_measured(command, {"RAGAS_DO_NOT_TRACK": "true"})
         measured = json.loads(out.read_text(encoding="utf-8"))
         cost = _cost(f"ragas {measured['ragas']}", clock, options.samples, servers, done)
         return replace(cost, wall=measured["wall_s"], cpu=measured["cpu_s"], failed=sum(measured["nan"].values()))
 
 
 @dataclass(frozen=True)
-class _Finished:
+class Finished:
     """Output and cost of a finished command."""
 
     stdout: bytes
@@ -250,7 +250,7 @@ class _Finished:
     memory_mb: float
 
 
-def _run_measured(command: list[str], environment: dict[str, str]) -> _Finished:
+def run_measured(command: list[str], environment: dict[str, str]) -> Finished:
     """Run a command and measure it; exit with its output if it fails."""
     with tempfile.TemporaryFile() as stdout:
         start = time.monotonic()
@@ -262,7 +262,7 @@ def _run_measured(command: list[str], environment: dict[str, str]) -> _Finished:
         printed = stdout.read()
     if process.returncode != 0:
         sys.exit(f"{' '.join(command)} failed with {process.returncode}: {printed.decode()[-2000:]}")
-    return _Finished(printed, wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+    return Finished(printed, wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
 class _Servers:
@@ -342,7 +342,7 @@ def _get(url: str) -> Any:
         return json.load(response)
 
 
-def _cost(name: str, clock: str, samples: int, servers: _Servers, done: _Finished) -> Cost:
+def _cost(name: str, clock: str, samples: int, servers: _Servers, done: Finished) -> Cost:
     stats = servers.stats()
     return Cost(
         name=name,

@@ -167,14 +167,19 @@ def question_digest(question: JudgeQuestion) -> str:
     texts = iter(question.texts.items())
     digest = _digest_up_to_first_text(question.kind, *next(texts, (None, ""))).copy()
     rest = "".join([f", {_encode_text(role)}: {_encode_text(text)}" for role, text in texts])
-    instructions = _ENCODER.encode(question.instructions)
+    instructions = _ENCODER.encode(question.instructions) if question.instructions else "{}"
     if isinstance(question, ChoiceQuestion):
-        labels = _ENCODER.encode(question.labels)
+        labels = _encode_labels(tuple(question.labels))
         rest += f'}}, "labels": {labels}, "instructions": {instructions}, "votes": {question.votes}}}'
     else:
         rest += f'}}, "schema": {_ENCODER.encode(question.schema)}, "instructions": {instructions}}}'
     digest.update(rest.encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
+
+
+@lru_cache(maxsize=256)
+def _encode_labels(labels: tuple[str, ...]) -> str:
+    return _ENCODER.encode(labels)
 
 
 @lru_cache(maxsize=256)  # questions about one premise are asked in succession, and it is most of their text

@@ -35,8 +35,7 @@ def locate_sentences(text: str, sentences: Sequence[str]) -> list[tuple[int, int
     spans: list[tuple[int, int]] = []
     done = 0
     for sentence in sentences:
-        match = re.compile(r"\s+".join(map(re.escape, sentence.split()))).search(text, done)
-        spans.append((done, done) if match is None else match.span())
+        spans.append(_find_words(text, sentence.split(), done) or (done, done))
         done = spans[-1][1]
     return spans
 
@@ -162,5 +161,33 @@ def _words_position(text: str, claim: str, span: tuple[int, int]) -> tuple[int, 
     words = claim.rstrip(" .!?").split()
     if not words:
         return None
+    if claim.isascii() and text.isascii():  # lower case is then all that ignoring case means
+        found = _find_words(text[slice(*span)].lower(), [word.lower() for word in words])
+        return None if found is None else (span[0] + found[0], span[0] + found[1])
     match = re.compile(r"\s+".join(map(re.escape, words)), re.IGNORECASE).search(text, *span)
     return None if match is None else match.span()
+
+
+def _find_words(text: str, words: Sequence[str], start: int = 0) -> tuple[int, int] | None:
+    """Return the first position of words with any white space between them; None if there is none.
+
+    Without compiling a pattern for every sentence, which takes longer than finding it.
+    """
+    if not words:
+        return start, start
+    whole, at = " ".join(words), text.find(words[0], start)
+    while at >= 0:
+        if text.startswith(whole, at):
+            return at, at + len(whole)
+        end = at + len(words[0])
+        for word in words[1:]:
+            gap = end
+            while end < len(text) and text[end].isspace():
+                end += 1
+            if end == gap or not text.startswith(word, end):
+                break
+            end += len(word)
+        else:
+            return at, end
+        at = text.find(words[0], at + 1)
+    return None

@@ -127,7 +127,18 @@ _FORMS: dict[str, tuple[str, ...]] = {
 LANGUAGES = tuple(_FORMS)
 """Languages of the forms."""
 
-_PATTERN = re.compile("|".join(form for forms in _FORMS.values() for form in forms), re.IGNORECASE)
+_BOUNDARY = r"\b"
+
+
+def _one_pattern() -> str:
+    """Return a pattern of all forms, in which the boundary that most begin with is looked for once."""
+    forms = [form for forms in _FORMS.values() for form in forms]
+    bounded = "|".join(form.removeprefix(_BOUNDARY) for form in forms if form.startswith(_BOUNDARY))
+    return "|".join([f"{_BOUNDARY}(?:{bounded})", *(form for form in forms if not form.startswith(_BOUNDARY))])
+
+
+_PATTERN = re.compile(_one_pattern(), re.IGNORECASE)
+_LOWER_CASE_PATTERN = re.compile(_one_pattern())
 _COURTESY = re.compile(
     r"(?i)\b(?:sorry|apologi[sz]e|unfortunately,?$|please (?:ask|contact|consult|check|refer|see|reach|provide"
     r"|give)"
@@ -148,6 +159,8 @@ def is_refusal(sentence: str) -> bool:
     >>> is_refusal("The gym is free on Mondays.")
     False
     """
+    if sentence.isascii():  # a pattern that minds the case is three times as fast, and finds the same in lower case
+        return _LOWER_CASE_PATTERN.search(sentence.lower()) is not None
     return _PATTERN.search(unicodedata.normalize("NFC", sentence).replace("\u2019", "'")) is not None
 
 

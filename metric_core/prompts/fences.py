@@ -20,9 +20,11 @@ _UNWANTED = re.compile(
     "|[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_CHANGED = re.compile(f"{_LINE_BREAK.pattern}|{_UNWANTED.pattern}|{_SURROGATE.pattern}")
 
 _FOLDED_TO_OPENING = "\uff1c\ufe64\u226e\u2329\ufe3d\ufe3f\uff3b\ufe47\uff3d\ufe48\uff03\ufe5f"
 _MAY_OPEN = re.compile(rf"[{OPENING_BRACKETS}\[\]#{_FOLDED_TO_OPENING}]")
+_MAY_OPEN_ASCII = tuple(character for character in map(chr, range(128)) if _MAY_OPEN.match(character))
 _DELIMITER = re.compile(
     rf"""
     [{OPENING_BRACKETS}](?=(?i:               # a fence, whole or half, in any kind of brackets
@@ -74,7 +76,7 @@ def contains_fence(text: str) -> bool:
     return f"<{FENCE_WORD} " in text or f"</{FENCE_WORD}>" in text
 
 
-@lru_cache(maxsize=256)  # questions about one premise are asked in succession
+@lru_cache(maxsize=1024)  # a premise is in many questions, of rows that are computed at the same time
 def neutralize(text: str) -> str:
     r"""Return the text without control characters, with lookalikes of fences and special tokens neutralized.
 
@@ -85,10 +87,12 @@ def neutralize(text: str) -> str:
     <\ / quoted >
     """
     text = _strip_controls(text)
+    if text.isascii():
+        if not any(character in text for character in _MAY_OPEN_ASCII):
+            return text
+        return _DELIMITER.sub(r"\g<0>\\", text)
     if not _MAY_OPEN.search(text):
         return text
-    if text.isascii():
-        return _DELIMITER.sub(r"\g<0>\\", text)
     folded, positions = fold_text(text)
     pieces, done = [], 0
     for match in _DELIMITER.finditer(folded):
@@ -99,6 +103,9 @@ def neutralize(text: str) -> str:
 
 
 def _strip_controls(text: str) -> str:
+    is_plain = text.isascii() and text.replace("\n", "").replace("\t", "").isprintable()
+    if is_plain or not _CHANGED.search(text):  # nearly every text
+        return text
     text = _LINE_BREAK.sub("\n", text)
     text = _UNWANTED.sub(lambda match: match[1] or "", text)
     return _SURROGATE.sub("\ufffd", text)

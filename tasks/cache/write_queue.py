@@ -2,17 +2,16 @@
 
 All computations of a process share one background thread: a few large transactions cost less than many small ones, and
 do not wait for each other. The thread writes every twentieth of a second: a process that is killed loses no more than
-that.
+that. In between it sleeps: waking it for every answer would take the interpreter's lock from the others.
 """
 
 import logging
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 FLUSH_SECONDS = 0.05
 """Seconds for which an answer waits to be written together with others."""
@@ -25,8 +24,7 @@ HEARTBEAT_SECONDS = 2.5
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedValue:
+class QueuedValue(NamedTuple):
     """A value to write.
 
     Args:
@@ -48,6 +46,40 @@ Write: TypeAlias = Callable[[Sequence[QueuedValue]], None]
 Beat: TypeAlias = Callable[[Collection[str]], None]
 
 
+class _Waiting:
+    """The values that wait for one thread, and the events of owners that leave, in their order."""
+
+    def __init__(self) -> None:
+        self._items: deque[QueuedValue | Event] = deque()
+        self._wake = Event()
+
+    def __bool__(self) -> bool:
+        return bool(self._items)
+
+    def put(self, value: QueuedValue) -> None:
+        self._items.append(value)
+        if len(self._items) == BATCH:
+            self._wake.set()
+
+    def put_end(self, written: Event) -> None:
+        self._items.append(written)
+        self._wake.set()
+
+    def take(self) -> tuple[list[QueuedValue], Event | None]:
+        """Return the values put within a short time, and the event of an owner that leaves."""
+        self._wake.wait(FLUSH_SECONDS)
+        self._wake.clear()
+        values: list[QueuedValue] = []
+        while self._items:
+            item = self._items.popleft()
+            if isinstance(item, Event):
+                if self._items:
+                    self._wake.set()
+                return values, item
+            values.append(item)
+        return values, None
+
+
 class WriteQueue:
     """A queue of the values of one cache. May be used from several threads.
 
@@ -61,7 +93,7 @@ class WriteQueue:
         self._process = os.getpid()
         self._lock = Lock()
         self._owners: set[str] = set()
-        self._queue: SimpleQueue[QueuedValue | Event] = SimpleQueue()
+        self._queue = _Waiting()
 
     def open(self, owner: str, write: Write, beat: Beat) -> None:
         """Send the heartbeats of an owner from now on.
@@ -77,7 +109,7 @@ class WriteQueue:
             is_first = not self._owners
             self._owners.add(owner)
             if is_first:
-                self._queue = SimpleQueue()
+                self._queue = _Waiting()
                 Thread(target=self._work, args=(self._queue, write, beat), name="answers", daemon=True).start()
 
     def put(self, value: QueuedValue) -> None:
@@ -103,21 +135,21 @@ class WriteQueue:
             queue = self._queue
             self._owners.discard(owner)
             is_last = not self._owners
-            queue.put(written)
+            queue.put_end(written)
         written.wait()
         return is_last
 
-    def _work(self, queue: "SimpleQueue[QueuedValue | Event]", write: Write, beat: Beat) -> None:
+    def _work(self, queue: _Waiting, write: Write, beat: Beat) -> None:
         last_heartbeat = time.monotonic()
         is_open = True
         while is_open:
-            values, left = _next_batch(queue)
+            values, left = queue.take()
             try:
                 if values:
                     write(values)
                 with self._lock:
                     owners = frozenset(self._owners) if self._queue is queue else frozenset()
-                    is_open = bool(owners) or not queue.empty()
+                    is_open = bool(owners) or bool(queue)
                 if owners and time.monotonic() - last_heartbeat > HEARTBEAT_SECONDS:
                     beat(owners)
                     last_heartbeat = time.monotonic()
@@ -126,18 +158,3 @@ class WriteQueue:
             finally:
                 if left is not None:
                     left.set()
-
-
-def _next_batch(queue: "SimpleQueue[QueuedValue | Event]") -> tuple[list[QueuedValue], Event | None]:
-    """Return the values queued within a short time, and the event of an owner that leaves."""
-    values: list[QueuedValue] = []
-    deadline = time.monotonic() + FLUSH_SECONDS
-    while True:
-        timeout = max(0.0, deadline - time.monotonic()) if len(values) < BATCH else 0.0
-        try:
-            item = queue.get(timeout=timeout) if timeout else queue.get_nowait()
-        except Empty:
-            return values, None
-        if isinstance(item, Event):
-            return values, item
-        values.append(item)

@@ -1,7 +1,7 @@
 """Ask the judge the questions of a stage: deduplicated, in batches, with usage counts."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from threading import Lock
 from typing import TypeVar
 
@@ -10,7 +10,7 @@ from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQ
 from metric_core.records import AnswerStatus
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, Judge
 from tasks.judges.routed_judge import judge_for
-from tasks.runtime.usage import CutOff, KindUsage, StageUsage, Usage
+from tasks.runtime.usage import CutOff, KindUsage, StageUsage, Usage, add_usages
 
 BATCH = 4096
 """Questions per call of the judge: enough to share work among them, few enough to render at once."""
@@ -77,7 +77,7 @@ class JudgeBatcher:
         ask: Callable[[Sequence[Q], Callable[[int, A], None]], list[A]],
         unanswered: Callable[[str], A],
     ) -> list[A]:
-        digests = [question_digest(question) for question in questions]
+        digests = [_identity(question) for question in questions]
         distinct = dict(zip(digests, questions, strict=True))
         kinds = {question.kind for question in distinct.values()}
         unable = {kind: self._unable(kind) for kind in kinds if not self._judge.can_answer(kind)}
@@ -101,7 +101,8 @@ class JudgeBatcher:
         for kind, answer in zip(kinds, answers, strict=True):
             by_kind.setdefault(kind, []).append(answer)
         for kind, answered in by_kind.items():
-            cost = sum((answer.usage for answer in answered if not answer.stored), Usage())
+            cost = add_usages(answer.usage for answer in answered if not answer.stored)
+            self._usage += cost
             self._kinds[kind] = self._kinds.get(kind, KindUsage()) + KindUsage(
                 questions=len(answered),
                 stored=sum(answer.stored for answer in answered),
@@ -117,7 +118,6 @@ class JudgeBatcher:
         if answer.stored:
             self._stored += 1
             return
-        self._usage += answer.usage
         if answer.warning is not None:
             self._warnings[answer.warning] = None
         if answer.cut_off is not None:
@@ -126,6 +126,14 @@ class JudgeBatcher:
             self._failed[answer.reason or "no reason given"] += 1
         elif isinstance(answer, ChoiceAnswer) and None in answer.votes:
             self._failed[reasons.NO_USABLE_RATING] += 1
+
+
+def _identity(question: JudgeQuestion) -> Hashable:
+    """Return what two questions have in common if they are equal; for most questions without computing a digest."""
+    if not isinstance(question, ChoiceQuestion):
+        return question_digest(question)
+    texts, instructions = tuple(question.texts.items()), tuple(question.instructions.items())
+    return question.kind, texts, tuple(question.labels), instructions, question.votes
 
 
 def _no_choice(reason: str) -> ChoiceAnswer:

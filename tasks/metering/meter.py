@@ -77,15 +77,15 @@ class _Server:
     cached_share: float = 0.0
     _recent: tuple[float, float] = (0.0, 0.0)
 
-    def expect(self, prompts: Iterable[str]) -> None:
+    def expect(self, prompts: Iterable[tuple[str, int]]) -> None:
         """Estimate the share of the tokens of the next prompts that will be in the prefix cache.
 
         Several threads send prompts of different kinds at the same time, so that the share is that of the latest calls.
         """
         characters = cached = 0
-        for prompt in prompts:
+        for prompt, shared in prompts:
             characters += len(prompt)
-            cached += self.prefixes.count_cached(prompt)
+            cached += self.prefixes.count_cached(prompt, shared)
         before_characters, before_cached = self._recent
         self._recent = (before_characters / 2 + characters, before_cached / 2 + cached)
         self.cached_share = self._recent[1] / self._recent[0] if self._recent[0] else 0.0
@@ -121,14 +121,14 @@ class Meter:
         self._conversations = 0
         self._in_flight = 0
 
-    def observe(self, name: str, slots: int, prompts: Iterable[str] = ()) -> "ServerObserver":
+    def observe(self, name: str, slots: int, prompts: Iterable[tuple[str, int]] = ()) -> "ServerObserver":
         """Return the observer of some requests to a server.
 
         Args:
             name: Name of the server, equal for all connections to it.
             slots: Number of conversations that it may have in flight.
             prompts: Prompts of the requests, in their order, from which the share of cached tokens is estimated if the
-                server does not tell it.
+                server does not tell it; with each the number of characters that the next ones probably begin with too.
         """
         with self._lock:
             server = self._servers.setdefault(name, _Server(slots, Timeline(self._cpu)))

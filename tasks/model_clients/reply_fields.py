@@ -53,6 +53,27 @@ def get_count(reply: Reply, name: str) -> int:
     return get_reported_count(reply, name) or 0
 
 
+def get_counts(reply: Reply) -> tuple[int, int, int]:
+    """Return the prompt tokens, the cached ones of these and the output tokens of a reply; 0 where none are reported.
+
+    Args:
+        reply: Reply of a server.
+
+    >>> get_counts(Reply(200, {"usage": {"prompt_tokens": 7, "completion_tokens": 1}}, 0.1))
+    (7, 0, 1)
+    """
+    usage = reply.content.get("usage") if reply.is_answer else None
+    if not isinstance(usage, Mapping):
+        return 0, 0, 0
+    details = usage.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
+    return _count(usage.get("prompt_tokens")), _count(cached), _count(usage.get("completion_tokens"))
+
+
+def _count(value: Any) -> int:
+    return value if type(value) is int and value >= 0 else 0
+
+
 def get_reported_count(reply: Reply, name: str) -> int | None:
     """Return a count from the `usage` of a reply; None if it is not reported.
 

@@ -1,7 +1,8 @@
 """Count the cost of answers and stages, and what stages noticed about the texts, added up over shards."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -41,6 +42,21 @@ class Usage:
             untold_tokens=self.untold_tokens + other.untold_tokens,
             splits=self.splits + other.splits,
         )
+
+
+_NUMBERS = attrgetter(*Usage.__slots__)
+
+
+def add_usages(usages: Iterable[Usage]) -> Usage:
+    """Return the sum of costs.
+
+    Args:
+        usages: Costs of answers.
+
+    >>> add_usages([Usage(requests=1, prompt_tokens=7), Usage(requests=2)])
+    Usage(requests=3, prompt_tokens=7, cached_tokens=0, output_tokens=0, seconds=0.0, untold_tokens=0, splits=0)
+    """
+    return Usage(*map(sum, zip(*map(_NUMBERS, usages), strict=True)))
 
 
 class CutOff(BaseModel):

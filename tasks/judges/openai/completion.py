@@ -121,7 +121,9 @@ def _token_steps(choice: Mapping[str, Any]) -> tuple[TokenStep, ...]:
     except (AttributeError, KeyError, TypeError):
         return ()
     for step in steps:
-        _check_distribution([probability for _, probability in step.top])
+        problem = check_distribution([probability for _, probability in step.top])
+        if problem is not None:
+            raise _ImpossibleError(problem)
     return steps
 
 
@@ -156,15 +158,19 @@ def _parse_token(token: Mapping[str, Any]) -> tuple[str, float]:
     return text, math.exp(min(logprob, 0.0))
 
 
-def _check_distribution(probabilities: Sequence[float]) -> None:
-    """Refuse probabilities of different tokens in one place that no distribution has.
+def check_distribution(probabilities: Sequence[float]) -> str | None:
+    """Return why probabilities of different tokens in one place are those of no distribution; None if they may be.
 
-    Raises:
-        _ImpossibleError: Their sum is above 1, or several are all equal.
+    Args:
+        probabilities: Probabilities of the top tokens.
+
+    >>> check_distribution([0.5, 0.25]), check_distribution([0.75, 0.5])
+    (None, 'the probabilities of different tokens add up to 1.25')
     """
     total = math.fsum(probabilities)
     if total > 1 + _LARGEST_EXCESS:
-        raise _ImpossibleError(f"the probabilities of different tokens add up to {total:.4g}")
+        return f"the probabilities of different tokens add up to {total:.4g}"
     possible = [probability for probability in probabilities if probability > _NEVER]
     if len(possible) >= _SUSPICIOUS and len(set(possible)) == 1:
-        raise _ImpossibleError(f"{len(possible)} different tokens are all equally likely")
+        return f"{len(possible)} different tokens are all equally likely"
+    return None

@@ -82,6 +82,62 @@ def label_probabilities(
     return {label: probability / total for label, probability in matcher.mass.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """The probabilities of the labels.
+
+    Args:
+        by_label: Label -> probability, of sum 1; None if the probabilities are unknown.
+    """
+
+    by_label: dict[str, float] | None
+
+
+def single_token_probabilities(
+    written: tuple[str, float], top: Sequence[tuple[str, float]], labels: tuple[str, ...]
+) -> Distribution | None:
+    """Return what `label_probabilities` returns for a reply of one token that decides for a label, in less time.
+
+    Args:
+        written: The token of the reply and its probability.
+        top: The most probable tokens in its place with their probabilities; may include the token itself.
+        labels: Labels, whose texts in a reply are themselves.
+
+    Returns:
+        The probabilities; None if one token does not decide, or a token is a part of a character.
+
+    >>> single_token_probabilities(("yes", 0.5), [("yes", 0.5), ("y", 0.25), ("no", 0.25)], ("yes", "no")).by_label
+    {'yes': 0.75, 'no': 0.25}
+    """
+    starting_with = _plain_labels(labels).starting_with
+    text, probability = written
+    chosen = starting_with(text)
+    if len(chosen) != 1 or len(labels) < 2 or "" in labels or _PARTIAL_CHARACTER in text:
+        return None
+    mass = dict.fromkeys(labels, 0.0)
+    others: list[float] = []
+    is_left_out = False
+    for token, each in top:
+        if token == text and not is_left_out:
+            is_left_out = True
+            continue
+        if _PARTIAL_CHARACTER in token:
+            return None
+        others.append(each)
+        found = starting_with(token)
+        if len(found) == 1:
+            mass[found[0]] += each
+    mass[chosen[0]] += probability
+    total = math.fsum(mass.values())
+    unseen = 0.0
+    if 0.0 in mass.values():
+        left = max(0.0, 1.0 - math.fsum([*others, probability]))
+        unseen = min([left, *[each for _, each in top]])
+    if total <= 0 or unseen > NEGLIGIBLE * total:
+        return Distribution(None)
+    return Distribution({label: each / total for label, each in mass.items()})
+
+
 class _LabelMatcher:
     """An accumulator of label probabilities over the tokens of a reply.
 
@@ -180,6 +236,11 @@ class _Labels:
 @lru_cache(maxsize=256)
 def _labels(texts: tuple[tuple[str, str], ...], frame: re.Pattern[str] | None) -> _Labels:
     return _Labels(dict(texts), frame)
+
+
+@lru_cache(maxsize=256)
+def _plain_labels(labels: tuple[str, ...]) -> _Labels:
+    return _Labels({label: label for label in labels}, None)
 
 
 def _alternatives(step: TokenStep) -> list[tuple[str, float]]:

@@ -302,7 +302,7 @@ class OpenAIJudge:
         meter, options = current_meter(), self._options
         if meter is None:
             return None
-        texts = (f"{prompt.system}{prompt.user}" for prompt in prompts)
+        texts = ((f"{prompt.system}{prompt.user}", len(prompt.system) + len(prompt.prefix_key)) for prompt in prompts)
         return meter.observe(" and ".join(options.urls), options.concurrency * len(options.urls), texts)
 
     def _fit_to_window(self, pending: Sequence[_PendingQuestion]) -> list[_PendingQuestion]:

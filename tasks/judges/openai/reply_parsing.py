@@ -12,11 +12,13 @@ from metric_core.prompts.replies import parse_json_reply
 from metric_core.records import AnswerStatus
 from tasks.judges.openai.completion import Completion, read_completions
 from tasks.judges.openai.label_probabilities import label_probabilities
+from tasks.judges.openai.plain_label import parse_plain_label
 from tasks.judges.openai.request_body import ANSWER, ANSWER_FRAME, serialize_labels
 from tasks.judges.openai.server_features import ChoiceConstraint, ServerFeatures
+from tasks.judges.openai.token_usage import usage_of
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, is_storable
 from tasks.model_clients.replica import Reply
-from tasks.model_clients.reply_fields import get_count, get_model
+from tasks.model_clients.reply_fields import get_model
 from tasks.runtime.usage import Usage
 
 CUT_OFF = "reply cut off at the token limit"
@@ -39,6 +41,8 @@ def parse_choice_answer(
         votes: Number of votes asked for.
         features: Features of the server, which determine how it was asked.
     """
+    if votes == 1 and len(replies) == 1 and (answer := parse_plain_label(replies[0], labels, features)) is not None:
+        return answer
     if (other := find_other_model(replies, features)) is not None:
         reason, usage = OTHER_MODEL, _usage(replies, features.cached_tokens)
         return ChoiceAnswer(AnswerStatus.FAILED, reason=reason, usage=usage, warning=other)
@@ -180,19 +184,5 @@ def _mean(distributions: Sequence[Mapping[str, float]]) -> dict[str, float] | No
 
 
 def _usage(replies: Sequence[Reply], tells_cached: bool) -> Usage:
-    answered = [reply for reply in replies if reply.is_answer]
-    prompt_tokens = [get_count(reply, "prompt_tokens") for reply in answered]
-    untold = [
-        tokens
-        for tokens, reply in zip(prompt_tokens, answered, strict=True)
-        if not tells_cached or reply.conversations > 1
-    ]
-    return Usage(
-        requests=sum([reply.requests for reply in replies]),
-        prompt_tokens=sum(prompt_tokens),
-        cached_tokens=sum([get_count(reply, "cached_tokens") for reply in answered]),
-        output_tokens=sum([get_count(reply, "completion_tokens") for reply in answered]),
-        seconds=sum([reply.seconds for reply in replies]),
-        untold_tokens=sum(untold),
-        splits=sum([reply.splits for reply in replies]),
-    )
+    first, *others = [usage_of(reply, tells_cached) for reply in replies]
+    return sum(others, first)

@@ -1,8 +1,11 @@
 """Refusals by their forms, in every language of the list."""
 
+import re
+
 import pytest
 
-from metric_core.diagnosis.refusal_forms import LANGUAGES, declines
+from metric_core.diagnosis import refusal_forms
+from metric_core.diagnosis.refusal_forms import LANGUAGES, declines, is_refusal
 
 REFUSALS = {
     "en": ("I don’t know.", "The handbook does not say whether it pays.", "There is no information about this."),
@@ -51,3 +54,13 @@ def test_courtesies_do_not_count() -> None:
 def test_curly_apostrophes_and_decomposed_letters_are_read() -> None:
     assert declines("I can’t answer that.")
     assert declines("Das weiß ich nicht; es ist unklar.".replace("ß", "ss"))
+
+
+def test_looking_for_all_forms_at_once_finds_what_each_form_finds() -> None:
+    forms = [form for forms in refusal_forms._FORMS.values() for form in forms]
+    assert not [form for form in forms if re.search("[A-Z]", re.sub(r"\\.", "", form))]  # found in lower case
+    texts = [text for texts in REFUSALS.values() for text in texts] + list(ANSWERS)
+    ascii_texts = [text.encode("ascii", "ignore").decode() for text in texts]
+    for text in (*texts, *ascii_texts, *(text.upper() for text in ascii_texts), *map("x".__add__, texts)):
+        plain = text.replace("\u2019", "'")
+        assert is_refusal(text) == any(re.search(form, plain, re.IGNORECASE) for form in forms), text

@@ -82,3 +82,16 @@ def test_a_closing_fence_is_found_however_it_is_written(opening: str, slash: str
 
 def test_folding_remembers_where_characters_come_from() -> None:
     assert fold_text("\ufb01\u200dn\u0301") == ("fin", [0, 0, 2])
+
+
+@pytest.mark.parametrize(
+    "text", ["plain\ttext\n", "a\rb", "a\x0bb", "bell\x07", "caf\u00e9", "\u2028", "\ud800", "\x7f", "\x85"]
+)
+def test_a_text_that_is_passed_over_quickly_needs_no_change(text: str) -> None:
+    changed = fences._LINE_BREAK.sub("\n", text)
+    changed = fences._SURROGATE.sub("\ufffd", fences._UNWANTED.sub("", changed))
+    assert neutralize(text) == changed
+
+
+def test_every_ascii_character_that_may_open_something_is_looked_for() -> None:
+    assert set(fences._MAY_OPEN_ASCII) == set("<[]#")
