@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -45,7 +46,7 @@ def make_reply(random: Random, labels: tuple[str, ...]) -> Reply:
     choice = {"index": 0, "message": message, "logprobs": {"content": [step]}, "finish_reason": "stop"}
     usage = {"prompt_tokens": 40, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 16}}
     content: dict[str, Any] = {"model": "judge", "choices": [choice], "usage": usage}
-    changes = (
+    changes: tuple[Callable[[], Any], ...] = (
         lambda: choice.update(logprobs=None),
         lambda: choice.update(finish_reason="length"),
         lambda: choice["logprobs"] and choice["logprobs"]["content"].append(step),  # type: ignore[index]
