@@ -16,6 +16,7 @@ from flows.config.run_config import RunConfig
 from flows.evaluate import evaluate
 from flows.execution.calibration_lookup import judge_name, metric_fingerprint, recorded_judge_name
 from flows.execution.run import running_judge
+from flows.execution.source_reading import source_options
 from metric_core.calibration.calibrate import HumanAgreement, measure_agreement
 from metric_core.calibration.judge_error import estimate_judge_error, is_crooked, lack_of_fit
 from metric_core.calibration.label_needs import LabelsNeeded
@@ -37,7 +38,6 @@ from tasks.calibration.calibration_files import Audit, Calibration, JudgeName
 from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
 from tasks.calibration.run_labels import write_labels
 from tasks.models.run_models import models_for
-from tasks.options.narrow import narrow
 from tasks.options.settings import Settings
 from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.patience import crash_without_server
@@ -46,7 +46,7 @@ from tasks.reports.run.report_page import write_report
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.row_grouping import group_names, read_groups
 from tasks.runs.run_folder import CALIBRATION, MANIFEST, SUMMARY, RunFolder
-from tasks.sources import SourceOptions, available_columns
+from tasks.sources import available_columns
 
 ARTIFACT = "assay-calibration"
 _NO_LABELS = "there is nothing to calibrate on: name the labelled data as SOURCE"
@@ -231,7 +231,7 @@ def prepare(request: CalibrationRequest) -> Ready:
         raise ConfigError(
             "an audit is about a finished run: name it with --run RUN, and the labels of its rows as SOURCE"
         )
-    options = narrow(config, SourceOptions)
+    options = source_options(config)
     data = _read_data(request)
     changes = {"calibration": "none", "explain": "none", "baseline": None, "anchor": None}
     config = config.model_copy(update=changes)
@@ -248,7 +248,7 @@ def _read_data(request: CalibrationRequest) -> LabelledData:
     if config.source is None:
         raise ConfigError(_NO_LABELS)
     by = config.by if request.run is None else None  # of all rows of a run, only the run knows the groups
-    return read_labelled(config.source, narrow(config, SourceOptions), request.rules, by, request.sampling)
+    return read_labelled(config.source, source_options(config), request.rules, by, request.sampling)
 
 
 def _metric_of_run(request: CalibrationRequest, run: FinishedRun) -> MetricRequest:

@@ -24,6 +24,10 @@ from metric_core.stages import PRODUCTS, Product, Stage, closure
 
 ALL_CONTEXTS = "contexts"
 """Premise: all retrieved contexts, joined by newlines."""
+SOURCES = "sources"
+"""Premise: the retrieved contexts, those of earlier questions of the conversation, and results of tools."""
+BY_EARLIER_ANSWERS = "earlier_answers"
+"""Premise: the responses to earlier questions of the conversation. No product holds its verdicts."""
 BY_REFERENCE = "reference"
 """Premise: the reference."""
 BY_RESPONSE = "response"
@@ -47,7 +51,11 @@ BY_EACH_CONTEXT: dict[Side, tuple[Product, ...]] = {
 }
 """Products that hold verdicts on the claims of a side against single contexts."""
 
+ON_SOURCES = Product.RESPONSE_CLAIMS_BY_CONTEXTS
+"""The product whose verdicts are by all sources of a conversation; a retriever is not judged by what others found."""
+
 _PRODUCT_OF_SUPPORT = {support: product for product, support in SUPPORTS.items()}
+_PRODUCT_OF_SUPPORT[Side.RESPONSE, SOURCES] = ON_SOURCES
 _PRODUCT_OF_KIND = {
     VerdictKind.USEFULNESS_FOR_REFERENCE: Product.USEFULNESS_FOR_REFERENCE,
     VerdictKind.USEFULNESS_FOR_RESPONSE: Product.USEFULNESS_FOR_RESPONSE,
@@ -91,11 +99,25 @@ def premises_of(sample: Sample) -> tuple[str, ...]:
     """
     whole = {
         ALL_CONTEXTS: sample.retrieved_contexts,
+        SOURCES: sample.earlier_contexts or sample.tool_results,
+        BY_EARLIER_ANSWERS: sample.earlier_answers,
         BY_REFERENCE: sample.reference,
         BY_RESPONSE: sample.response,
     }
     single = (context_premise(i) for i in range(len(sample.retrieved_contexts or ())))
     return (*(name for name, text in whole.items() if text is not None), *single)
+
+
+def joint_premise(sample: Sample, product: Product) -> str:
+    """Return the name of the premise of a product of `SUPPORTS` for a row.
+
+    >>> joint_premise(Sample(retrieved_contexts=("It rains.",)), Product.RESPONSE_CLAIMS_BY_CONTEXTS)
+    'contexts'
+    >>> joint_premise(Sample(tool_results=("It rains.",)), Product.RESPONSE_CLAIMS_BY_CONTEXTS)
+    'sources'
+    """
+    premise = SUPPORTS[product][1]
+    return SOURCES if product is ON_SOURCES and (sample.earlier_contexts or sample.tool_results) else premise
 
 
 def premise_text(sample: Sample, premise: str) -> str:
@@ -104,7 +126,13 @@ def premise_text(sample: Sample, premise: str) -> str:
     >>> premise_text(Sample(retrieved_contexts=("It rains.", "It is dry.")), context_premise(1))
     'It is dry.'
     """
-    whole = {ALL_CONTEXTS: sample.joined_contexts, BY_REFERENCE: sample.reference, BY_RESPONSE: sample.response}
+    whole = {
+        ALL_CONTEXTS: sample.joined_contexts,
+        SOURCES: sample.joined_sources,
+        BY_EARLIER_ANSWERS: "\n".join(sample.earlier_answers or ()),
+        BY_REFERENCE: sample.reference,
+        BY_RESPONSE: sample.response,
+    }
     if premise in whole:
         return whole[premise] or ""
     return (sample.retrieved_contexts or ())[int(premise.partition(":")[2])]
@@ -119,6 +147,8 @@ def products_of(kind: VerdictKind, claim_id: str, premise: str) -> tuple[Product
     if kind is not VerdictKind.SUPPORT:
         return (_PRODUCT_OF_KIND[kind],)
     origin = claim_id.partition(":")[0]
+    if premise == BY_EARLIER_ANSWERS and origin != STATEMENT:
+        return ()
     if origin == STATEMENT or premise.partition(":")[0] == PREMISE_TEXT:
         return (Product.REQUESTED_VERDICTS,)
     return _products_of_support(Side(origin), premise)
@@ -238,11 +268,16 @@ class Evidence:
     def supports(self, side: Side, premise: str, product: Product) -> list[Support]:
         """Return the support of every claim of a side by a premise, in the order of the claims.
 
+        In a conversation, the support of response claims by all contexts is that by the contexts of earlier questions
+        and the results of tools, too.
+
         Raises:
             ValueError: If the product does not hold verdicts on that side by that premise.
         """
         if product not in _products_of_support(side, premise):
             raise ValueError(f"the product {str(product)!r} does not hold verdicts on the {side} by the {premise}")
+        if premise == ALL_CONTEXTS and product is ON_SOURCES:
+            premise = joint_premise(self.sample, product)
         return [self.verdicts.get((VerdictKind.SUPPORT, claim, premise)) for claim in self.claim_ids(side, product)]
 
     def context_supports(self, side: Side, product: Product) -> list[list[Support]]:

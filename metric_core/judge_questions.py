@@ -371,6 +371,8 @@ ALL_TEXTS = (
     columns.RESPONSE,
     columns.REFERENCE,
     columns.REFERENCE_CONTEXTS,
+    columns.CONVERSATION,
+    columns.EARLIER_TURNS,
 )
 """Columns whose texts a question about the sample as a whole can show."""
 

@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -80,6 +80,7 @@ class Metric:
             type is undefined.
         own_products: Products that the plugin computes itself, which the formula reads by `evidence.product(name)`.
         optional_columns: Function from parameters to the sample columns that the formula uses if the data has them.
+        stand_ins: Needed column -> optional columns of which any can take its place.
         aliases: Other names of the metric.
         parameters: Name -> parameter.
         check: Validator that returns a description of valid combinations if the parameters conflict, else None.
@@ -110,6 +111,7 @@ class Metric:
     own_columns: Mapping[str, ColumnType] = field(default_factory=dict)
     own_products: tuple[OwnProduct, ...] = ()
     optional_columns: Callable[[Parameters], tuple[str, ...]] = lambda _: ()
+    stand_ins: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     check: Callable[[Parameters], str | None] | None = None
@@ -195,6 +197,19 @@ class MetricRequest:
         origin = self.metric.origin
         return f"{self.metric.name} ({origin})" if origin else self.metric.name
 
+    def lacking(self, available: Collection[str]) -> tuple[str, ...]:
+        """Return the columns that the metric needs and data with these columns lack.
+
+        Args:
+            available: Sample columns that the data have.
+        """
+        stand_ins = self.metric.stand_ins
+        return tuple(
+            column
+            for column in self.columns
+            if column not in available and not any(each in available for each in stand_ins.get(column, ()))
+        )
+
     def rating_requests(self, sample: Sample) -> Sequence[RatingRequest] | Score:
         """Return the rating questions about a sample, or its score if no question is needed.
 
@@ -269,7 +284,9 @@ class MetricRequest:
         sample = evidence.sample
         try:
             for column in self.columns:
-                evidence.column(column)
+                stand_ins = self.metric.stand_ins.get(column, ())
+                if not any(getattr(evidence.sample, stand_in) for stand_in in stand_ins):
+                    evidence.column(column)
             for column, kind in self.metric.own_columns.items():
                 evidence.own_column(column, kind)
             result = call(evidence)

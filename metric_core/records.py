@@ -161,6 +161,11 @@ class Sample:
         """Retrieved contexts as one text, joined by newlines."""
         return "\n".join(self.retrieved_contexts or ())
 
+    @property
+    def joined_sources(self) -> str:
+        """Retrieved contexts, those of earlier questions and results of tools as one text, joined by newlines."""
+        return "\n".join((*(self.retrieved_contexts or ()), *(self.earlier_contexts or ()), *(self.tool_results or ())))
+
 
 @dataclass(frozen=True, slots=True)
 class Place:

@@ -128,4 +128,4 @@ def default_suite(available_columns: Collection[str]) -> list[MetricRequest]:
     ['answer_relevancy']
     """
     requests = [metric.request() for metric in METRICS.values() if metric.in_default_suite]
-    return [request for request in requests if set(request.columns) <= set(available_columns)]
+    return [request for request in requests if not request.lacking(available_columns)]

@@ -9,13 +9,13 @@ from typing import Any
 from flows.config.anchor_options import AnchorSettings
 from flows.config.run_config import RunConfig
 from flows.execution.plan import Plan
+from flows.execution.source_reading import source_options
 from metric_core.calibration.labels import LabelRules
 from metric_core.errors import ConfigError, SourceError
 from metric_core.metric import MetricRequest
 from metric_core.stages import closure
 from tasks.calibration.label_pairing import LabelledData, read_labelled
-from tasks.options.narrow import narrow
-from tasks.sources import SourceOptions, available_columns
+from tasks.sources import available_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class AnchorPlan:
             SourceError: The anchor lacks the column, or its labels cannot be used.
             ConfigError: The options do not fit the labels.
         """
-        return read_labelled(self.settings.source, narrow(self.config, SourceOptions), self.rules(column))
+        return read_labelled(self.settings.source, source_options(self.config), self.rules(column))
 
 
 def plan_anchor(config: RunConfig, plan: Plan) -> AnchorPlan | None:
@@ -97,19 +97,15 @@ def plan_anchor(config: RunConfig, plan: Plan) -> AnchorPlan | None:
         "slices": (),
     }
     own = config.model_copy(update=changes)
-    columns = available_columns(config.anchor.source, narrow(own, SourceOptions))
-    requests = tuple(each for each in plan.requests if set(each.columns) <= set(columns))
+    columns = available_columns(config.anchor.source, source_options(own))
+    requests = tuple(each for each in plan.requests if not each.lacking(columns))
     if not requests:
         raise SourceError(
             f"no metric of the run can work on the anchor {config.anchor.source}, which has the sample columns "
             f"{', '.join(columns) or 'of none'}; they need {_needs(plan)}. anchor.column_map gives its columns the "
             "names of sample columns."
         )
-    left_out = {
-        each.key: tuple(column for column in each.columns if column not in columns)
-        for each in plan.requests
-        if each not in requests
-    }
+    left_out = {each.key: each.lacking(columns) for each in plan.requests if each not in requests}
     products = closure(product for request in requests for product in request.products)
     return AnchorPlan(config.anchor, own, Plan(requests, products, left_out))
 

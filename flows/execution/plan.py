@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from flows.config.run_config import RunConfig
+from flows.execution.source_reading import source_options
 from metric_core.columns import COLUMNS, RESPONSE, RETRIEVED_CONTEXTS, USER_INPUT
 from metric_core.declarations.own_products import check_shared_products
 from metric_core.errors import ConfigError, SourceError
 from metric_core.metric import MetricRequest
 from metric_core.registry import default_suite
 from metric_core.stages import PRODUCTS, Product, Stage, closure
-from tasks.options.narrow import narrow
 from tasks.options.retriever_options import RetrieverOptions
-from tasks.sources import SourceOptions, available_columns
+from tasks.sources import available_columns
 from tasks.stages.registry import LEVELS, STAGES
 
 DEFAULT_QUESTIONS = 3
@@ -41,12 +41,14 @@ class Plan:
         products: Every product that the metrics need, directly or through another product.
         left_out: Metric -> the columns that the data lacks for it; empty if the configuration names metrics.
         explain: Verdicts and ratings that are explained.
+        stood_in: Columns that the data lacks, and for which others stand in.
     """
 
     requests: tuple[MetricRequest, ...]
     products: frozenset[Product]
     left_out: Mapping[str, tuple[str, ...]]
     explain: Literal["none", "unsupported", "ratings", "all"] = "none"
+    stood_in: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         check_shared_products(
@@ -99,8 +101,13 @@ class Plan:
 
     @property
     def required(self) -> dict[str, tuple[str, ...]]:
-        """The columns that each metric needs, by metric."""
-        return {request.key: request.columns for request in self.requests}
+        """The columns of the source that each metric needs, by metric."""
+        return {
+            request.key: tuple(column for column in request.columns if column not in self.stood_in)
+            if request.metric.stand_ins
+            else request.columns
+            for request in self.requests
+        }
 
 
 def make_plan(config: RunConfig, available: Sequence[str]) -> Plan:
@@ -126,12 +133,15 @@ def make_plan(config: RunConfig, available: Sequence[str]) -> Plan:
     if requested is None:
         chosen = {request.key for request in requests}
         everything = default_suite(tuple(COLUMNS))
-        left_out = {
-            request.key: tuple(column for column in request.columns if column not in available)
-            for request in everything
-            if request.key not in chosen
-        }
-    return Plan(tuple(requests), closure(p for request in requests for p in request.products), left_out, config.explain)
+        left_out = {request.key: request.lacking(available) for request in everything if request.key not in chosen}
+    products = closure(product for request in requests for product in request.products)
+    stood_in = frozenset(
+        column
+        for request in requests
+        for column in request.columns
+        if column not in {*available, *request.lacking(available)}
+    )
+    return Plan(tuple(requests), products, left_out, config.explain, stood_in)
 
 
 def plan_run(config: RunConfig) -> Plan:
@@ -145,7 +155,7 @@ def plan_run(config: RunConfig) -> Plan:
         raise ConfigError(
             "there is nothing to evaluate: name a source, as an argument or as `source` in the configuration"
         )
-    options = narrow(config, SourceOptions, limit=None)
+    options = source_options(config, limit=None)
     columns = available_columns(config.source, options)
     plan = make_plan(config, columns if config.retriever is None else _add_fetched_columns(config.retriever, columns))
     if idle := [stage for stage in config.refresh if stage not in plan.stages]:

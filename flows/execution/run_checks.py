@@ -14,18 +14,18 @@ from typing import Any
 from flows.config.run_config import RunConfig, launches
 from flows.execution.anchor_plan import check_anchor
 from flows.execution.plan import Plan, plan_run
+from flows.execution.source_reading import source_options
 from metric_core.errors import BadRowsError, ConfigError, MissingDependencyError, RunFolderError
 from tasks.calibration import calibration_files
 from tasks.launcher.launch_command import build_command
 from tasks.models.caches import open_cache
-from tasks.options.narrow import narrow
 from tasks.options.option import OptionFacts, map_values
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RUNS, RunFolder
 from tasks.runtime.atomic_files import translate_write_errors
 from tasks.runtime.credentials import check_variable
 from tasks.runtime.writable import check_file, probe_folder
-from tasks.sources import SourceOptions, read_samples
+from tasks.sources import read_samples
 
 FIRST_ROWS = 100
 """Rows that are read before a run starts."""
@@ -177,13 +177,13 @@ def _check_rows(config: RunConfig, plan: Plan) -> str:
     if config.retriever is not None:
         return "contexts are fetched first"
     limit = min(config.limit or FIRST_ROWS, FIRST_ROWS)
-    reader = read_samples(config.source, narrow(config, SourceOptions, limit=limit), plan.required)
+    reader = read_samples(config.source, source_options(config, limit=limit), plan.required)
     if config.on_bad_row == "skip":
         return "bad rows are left out"
     try:
         rows = sum(table.num_rows for table in reader)
     except BadRowsError:
-        for _ in read_samples(config.source, narrow(config, SourceOptions), plan.required):
+        for _ in read_samples(config.source, source_options(config), plan.required):
             pass
         raise
     return f"{rows} read"

@@ -5,6 +5,7 @@ from typing import Any
 
 from flows.config.run_config import RunConfig, tables_root
 from flows.execution.plan import Plan
+from flows.execution.source_reading import rows_of_conversations
 from metric_core.records import Side
 from metric_core.stages import PRODUCTS, Product, Stage
 from tasks.models.run_models import RunModels
@@ -26,6 +27,7 @@ def samples_settings(config: RunConfig, plan: Plan) -> SamplesSettings:
         SamplesSettings,
         shard_rows=config.rows_a_shard(),
         required=plan.required,
+        conversations=rows_of_conversations(config),
     )
 
 

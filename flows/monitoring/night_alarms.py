@@ -111,7 +111,7 @@ def runs_per_year(deploy: DeploySettings, now: datetime) -> int:
 
 
 def _find(config: RunConfig, baseline: FinishedRun, run: FinishedRun, runs: Sequence[RecordedRun]) -> NightAlarms:
-    matching = Matching(config.deploy.match, config.by, config.slices, config.max_slices)
+    matching = Matching(config.deploy.match, config.by or run.config.get("by"), config.slices, config.max_slices)
     tonight = datetime.fromisoformat(str(run.manifest["created"]))
     settings = AlarmSettings(nights=runs_per_year(config.deploy, tonight))
     standing = standing_alarms.find_alarms(runs, baseline, run, matching, settings)

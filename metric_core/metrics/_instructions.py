@@ -18,6 +18,8 @@ PLACEHOLDERS = (
     columns.RETRIEVED_CONTEXTS,
     columns.REFERENCE,
     columns.REFERENCE_CONTEXTS,
+    columns.CONVERSATION,
+    columns.EARLIER_TURNS,
 )
 """Columns that a prompt may name in braces."""
 

@@ -13,6 +13,8 @@ from metric_core.stages import Product
 def faithfulness(supports: Sequence[Support]) -> Score:
     """Return the share of response claims that the retrieved contexts support together.
 
+    In a conversation, contexts of earlier questions and results of tools count too, earlier answers do not.
+
     Source: Sarkar, "Evaluating LLM and RAG Systems: Metrics", Faithfulness.
 
     Args:
@@ -39,6 +41,8 @@ FAITHFULNESS = Metric(
     source='Sarkar, "Evaluating LLM and RAG Systems: Metrics", Faithfulness',
     family="faithfulness",
     columns=constant(columns.RESPONSE, columns.RETRIEVED_CONTEXTS),
+    optional_columns=constant(columns.EARLIER_CONTEXTS, columns.TOOL_RESULTS),
+    stand_ins={columns.RETRIEVED_CONTEXTS: (columns.EARLIER_CONTEXTS, columns.TOOL_RESULTS)},
     products=constant(Product.RESPONSE_CLAIMS_BY_CONTEXTS),
     compute=_compute,
     undefined={reasons.NO_RESPONSE_CLAIMS: "the response makes no claims"},

@@ -92,7 +92,7 @@ def _relevance_questions(sample: Sample, _: Parameters) -> list[RatingRequest] |
 
 
 def _groundedness_questions(sample: Sample, _: Parameters) -> list[RatingRequest] | Score:
-    texts = texts_of(sample, (columns.RETRIEVED_CONTEXTS, columns.RESPONSE))
+    texts = {CONTEXTS: sample.joined_sources} | texts_of(sample, (columns.RESPONSE,))
     kinds = (QuestionKind.GROUNDEDNESS_1, QuestionKind.GROUNDEDNESS_2)
     shortcut = groundedness_shortcut(texts[RESPONSE], texts[CONTEXTS])
     return _rating_requests(GROUNDEDNESS_LABELS, dict.fromkeys(kinds, texts)) if shortcut is None else shortcut
@@ -112,7 +112,7 @@ def _relevance(request: MetricRequest, evidence: Evidence) -> Score:
 
 
 def _groundedness(request: MetricRequest, evidence: Evidence) -> Score:
-    shortcut = groundedness_shortcut(evidence.column(columns.RESPONSE), evidence.sample.joined_contexts)
+    shortcut = groundedness_shortcut(evidence.column(columns.RESPONSE), evidence.sample.joined_sources)
     return _mean(request, evidence, GROUNDEDNESS_LABELS) if shortcut is None else shortcut
 
 
@@ -152,6 +152,8 @@ NV_RESPONSE_GROUNDEDNESS = Metric(
     source="Ragas documentation, Response Groundedness",
     family="nvidia",
     columns=constant(columns.RESPONSE, columns.RETRIEVED_CONTEXTS),
+    optional_columns=constant(columns.EARLIER_CONTEXTS, columns.TOOL_RESULTS),
+    stand_ins={columns.RETRIEVED_CONTEXTS: (columns.EARLIER_CONTEXTS, columns.TOOL_RESULTS)},
     products=constant(Product.RATINGS),
     compute=_groundedness,
     undefined={reasons.NEEDS_LANGUAGE_MODEL: "the judge is not a language model"},

@@ -23,7 +23,7 @@ _LABEL_OF_ROLE = {
     q.TEXT: RESPONSE,
     "rubrics": RUBRIC,
 }
-_ORDER = (CONTEXT, "reference_contexts", QUESTION, RESPONSE, REFERENCE, CLAIM, RUBRIC)
+_ORDER = (CONTEXT, "reference_contexts", "conversation", "earlier_turns", QUESTION, RESPONSE, REFERENCE, CLAIM, RUBRIC)
 
 _ACCURACY = Places((QUESTION, RESPONSE, REFERENCE), (ANSWER,))
 _CONTEXT_RELEVANCE = Places((CONTEXT, QUESTION), (ANSWER,))

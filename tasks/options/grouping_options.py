@@ -12,7 +12,8 @@ class GroupingOptions(OptionGroup):
         str | None,
         Option(
             "Column that groups rows: rows with equal values are not independent. Intervals, comparisons and gates of "
-            "the run draw groups as a whole; rows without a value stand alone.",
+            "the run draw groups as a whole; rows without a value stand alone. Default: session_id if rows share a "
+            "session; row_id groups none.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,

@@ -32,6 +32,7 @@ REPEATED_TEXTS = (c.USER_INPUT, c.RETRIEVED_CONTEXTS)
 
 _TEXTS = tuple(name for name, kind in COLUMNS.items() if kind is ColumnType.TEXT)
 
+_ALWAYS_THERE = tuple(name for name in _TEXTS if name not in SAMPLES.optional)
 _ALIASES = {alias: column for alias, column in COLUMN_ALIASES.items() if column in _TEXTS}
 """Names that data can have for a text column of the samples."""
 
@@ -98,7 +99,7 @@ class TextColumn:
             return
         if self.name in _TEXTS or self.name in self._extra_names:
             raise ConfigError(f"{self._purpose} by {self.name}: no row has a value there")
-        names = ", ".join([*_TEXTS, *sorted(self._extra_names)])
+        names = ", ".join([*_ALWAYS_THERE, *sorted(self._extra_names)])
         raise ConfigError(f"{self._purpose} by {self.name}: there is no column {self.name!r}; there are: {names}")
 
 
@@ -137,6 +138,22 @@ def read_groups(shards: Iterable[pa.Table], by: str) -> dict[str, str]:
         groups.update((row_id, group) for row_id, group in pairs if group is not None)
     column.require_values()
     return groups
+
+
+def find_session_column(shards: Iterable[pa.Table]) -> str | None:
+    """Return the column of sessions if rows share one, so that they are grouped unless the user says otherwise.
+
+    Args:
+        shards: Tables of samples.
+    """
+    seen: set[str] = set()
+    for shard in shards:
+        sessions = [session for session in shard[c.SESSION_ID].to_pylist() if session is not None]
+        before = len(seen)
+        seen.update(sessions)
+        if len(seen) < before + len(sessions):
+            return c.SESSION_ID
+    return None
 
 
 def group_names(row_ids: Iterable[str], groups: Mapping[str, str]) -> Iterator[str]:

@@ -19,6 +19,7 @@ from tasks.sources.column_mapping import check_mapped, find_id_column, resolve
 from tasks.sources.converters import as_id
 from tasks.sources.messages import count_messages
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
+from tasks.sources.redaction import Redaction
 from tasks.sources.text_cells import parse_cell
 from tasks.sources.turns import read_conversation
 
@@ -100,6 +101,7 @@ class ConversationRows(RowSource):
         self._whole = options.conversations == "whole"
         self._id_column = id_column
         self._has_ids = options.id_column != ""
+        self._redaction = Redaction(options.redact) if options.redact is not None else None
         self._unanswered = 0
         self._repeats: Counter[str] = Counter()
 
@@ -178,7 +180,10 @@ class ConversationRows(RowSource):
             return content.get(self._id_column)
         if in_session and given.get(c.SESSION_ID) is not None:
             return given[c.SESSION_ID]
-        text = json.dumps([messages, given], sort_keys=True, default=str)
+        identity = {"messages": messages, "given": given}
+        if self._redaction is not None:  # an id must not tell what is redacted
+            identity = self._redaction.row(identity)
+        text = json.dumps(identity, sort_keys=True, default=str)
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
         self._repeats[digest] += 1
         return digest if self._repeats[digest] == 1 else f"{digest}-{self._repeats[digest]}"

@@ -8,6 +8,7 @@ from metric_core import columns as c
 from tasks.sources.bad_rows import UnfitError
 from tasks.sources.column_mapping import resolve
 from tasks.sources.messages import Message, Role, Turn, read_messages, show_messages, split_turns
+from tasks.sources.passage_objects import as_passage
 from tasks.sources.text_cells import parse_cell
 
 _OF_TURNS = frozenset({c.USER_INPUT, c.RESPONSE, c.SESSION_ID, *c.CONVERSATION_COLUMNS})
@@ -15,7 +16,6 @@ _OF_TURNS = frozenset({c.USER_INPUT, c.RESPONSE, c.SESSION_ID, *c.CONVERSATION_C
 
 _LISTS = frozenset({c.RETRIEVED_CONTEXTS, c.RETRIEVED_CONTEXT_IDS, c.RETRIEVED_CONTEXT_SCORES})
 _DOCUMENTS = "documents"
-_PASSAGE_TEXTS = ("page_content", "text", "content")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +162,9 @@ def _passages(own: Mapping[str, Any]) -> Iterator[str]:
     """Yield the texts of a turn's passages; a passage that is none is reported where the turn is the row's own."""
     found = own.get(c.RETRIEVED_CONTEXTS)
     for item in found if isinstance(found, list | tuple) else ():
-        text = item
-        if isinstance(item, Mapping):
-            text = next((item[key] for key in _PASSAGE_TEXTS if isinstance(item.get(key), str)), None)
-        if isinstance(text, str) and text.strip():
-            yield text
+        passage = as_passage(item)
+        if passage is not None and passage.text is not None and passage.text.strip():
+            yield passage.text
 
 
 def _parse(value: Any) -> Any:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
-from metric_core.evidence import premise_text
+from metric_core.evidence import BY_EARLIER_ANSWERS, premise_text
 from metric_core.judge_questions import NO, YES, GenerateQuestion, QuestionKind, ask_explanation, ask_rating_explanation
 from metric_core.records import AnswerStatus, Sample, Score, VerdictKind
 from metric_core.stages import Stage
@@ -98,7 +98,8 @@ def _select(verdicts: Iterable[Mapping[str, Any]], explained: Explained) -> Iter
     for row in verdicts if explained != "ratings" else ():
         # An answered verdict that has a reason needed no judge question.
         was_asked = row["status"] == AnswerStatus.ANSWERED and row["reason"] is None
-        if row["kind"] == VerdictKind.SUPPORT and was_asked and (explained == "all" or row["verdict"] == 0):
+        is_unsupported = row["verdict"] == 0 and row["premise"] != BY_EARLIER_ANSWERS
+        if row["kind"] == VerdictKind.SUPPORT and was_asked and (explained == "all" or is_unsupported):
             yield row
 
 

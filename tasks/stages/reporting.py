@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from metric_core.columns import SESSION_ID
 from metric_core.judge_questions import QuestionKind
 from metric_core.stages import Stage
 from metric_core.statistics.failed_cells import ALL, find_failures
@@ -17,7 +18,7 @@ from tasks.options.slicing_options import SlicingOptions
 from tasks.reports.run.report_page import write_report
 from tasks.runs.judge_roles import judge_of_kind, with_usage
 from tasks.runs.panel_agreement import measure_panel_agreement
-from tasks.runs.row_grouping import REPEATED_TEXTS, columns_with, find_repetition, read_groups
+from tasks.runs.row_grouping import REPEATED_TEXTS, columns_with, find_repetition, find_session_column, read_groups
 from tasks.runs.row_slicing import read_slices
 from tasks.runs.run_folder import MANIFEST, RunFolder
 from tasks.runs.slice_summaries import SLICES, summarize_slices_of_run
@@ -68,7 +69,7 @@ def _write(folder: RunFolder, refs: Sequence[StageRef], settings: ReportingSetti
     rows = sum(ref.rows for ref in by_stage[Stage.SAMPLES])
     requests = [metric.request() for metric in settings.metrics]
     folder.write_tables(by_stage)
-    by = settings.by
+    by = settings.by or find_session_column(folder.read_samples([SESSION_ID]))
     groups = None if by is None else read_groups(folder.read_samples(columns_with(by)), by)
     repetition = find_repetition(folder.read_samples(REPEATED_TEXTS)) if groups is None else None
     summaries = folder.summarize_scores(requests, groups)
@@ -83,6 +84,7 @@ def _write(folder: RunFolder, refs: Sequence[StageRef], settings: ReportingSetti
     folder.write_summary(rows, summaries, more)
     manifest = {
         **settings.manifest,
+        "config": {**settings.manifest["config"], "by": by},
         "rows": rows,
         "warnings": [*settings.manifest.get("warnings", ()), *([str(repetition)] if repetition else [])],
         "metrics": [

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ValidationError
 
 from metric_core import columns as c
 from metric_core.errors import SourceError
+from metric_core.schemas import SAMPLES
 from tasks.options.narrow import narrow
 from tasks.options.option import implementation_fields
 from tasks.options.retriever_options import RetrieverOptions
@@ -35,6 +36,7 @@ from tasks.tables.table_files import atomic_write, filesystem, touch
 
 _SHOWN = 5
 _ROWS_AT_ONCE = 1000
+_OPTIONAL = frozenset(SAMPLES.optional)
 
 
 class RetrievalSettings(DataOptions):
@@ -117,7 +119,10 @@ class _Questions:
         """Yield the rows in batches."""
         for table in self.reader:
             batch = table.to_pylist()
-            self._digest.update(json.dumps(batch).encode())
+            known = [
+                {name: row[name] for name in row if row[name] is not None or name not in _OPTIONAL} for row in batch
+            ]
+            self._digest.update(json.dumps(known).encode())
             yield batch
 
     @property

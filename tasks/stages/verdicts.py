@@ -10,7 +10,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from metric_core.evidence import BY_REFERENCE, BY_USER_INPUT, SUPPORTS, Evidence, context_premise, premise_text
+from metric_core.evidence import (
+    BY_EARLIER_ANSWERS,
+    BY_REFERENCE,
+    BY_USER_INPUT,
+    ON_SOURCES,
+    SUPPORTS,
+    Evidence,
+    context_premise,
+    joint_premise,
+    premise_text,
+)
 from metric_core.judge_questions import (
     YES,
     ChoiceQuestion,
@@ -85,6 +95,8 @@ def verdicts(tables: Tables, settings: VerdictsSettings, models: Models, progres
     claims = _claims_by_row(tables[Stage.CLAIMS].to_pylist() if Stage.CLAIMS in tables else ())
     batcher = JudgeBatcher(models.judge(), progress)
     rows = _ask([p for s in samples for p in _first_round(s, claims.get(s.row_id, {}), settings.products)], batcher)
+    if ON_SOURCES in settings.products:
+        rows += _ask(_by_earlier_answers(samples, claims, rows), batcher)
     if Product.CLAIMS_BY_EACH_CONTEXT in settings.products or settings.every_context:
         sparing = Product.CLAIMS_BY_EACH_CONTEXT in settings.products
         rows += _each_context_rows(samples, claims, rows, batcher, settings.every_context, sparing=sparing)
@@ -105,7 +117,8 @@ def _claims_by_row(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[Side, di
 
 def _first_round(sample: Sample, claims: Claims, products: Sequence[Product]) -> list[_Pending]:
     pending: list[_Pending] = []
-    for side, premise in (SUPPORTS[product] for product in products if product in SUPPORTS):
+    for product in (product for product in products if product in SUPPORTS):
+        side, premise = SUPPORTS[product][0], joint_premise(sample, product)
         text = premise_text(sample, premise)
         pending += [
             _pending_support(sample, claim_id, claim, premise, text) for claim_id, claim in _list_claims(claims, side)
@@ -115,6 +128,20 @@ def _first_round(sample: Sample, claims: Claims, products: Sequence[Product]) ->
     if Product.USEFULNESS_FOR_RESPONSE in products:
         pending += _pending_usefulness(sample, VerdictKind.USEFULNESS_FOR_RESPONSE, sample.response or "")
     return pending
+
+
+def _by_earlier_answers(
+    samples: Sequence[Sample], claims: Mapping[str, Claims], first: Sequence[Mapping[str, Any]]
+) -> list[_Pending]:
+    """Return whether what no source supports was at least said before, for evidence; no metric counts it as support."""
+    unsupported = {(row["row_id"], row["claim_id"], row["premise"]) for row in first if row["verdict"] == 0}
+    return [
+        _pending_support(sample, claim_id, claim, BY_EARLIER_ANSWERS, premise_text(sample, BY_EARLIER_ANSWERS))
+        for sample in samples
+        if sample.earlier_answers
+        for claim_id, claim in _list_claims(claims.get(sample.row_id, {}), Side.RESPONSE)
+        if (sample.row_id, claim_id, joint_premise(sample, ON_SOURCES)) in unsupported
+    ]
 
 
 def _list_claims(claims: Claims, side: Side) -> list[tuple[str, str]]:

@@ -1,9 +1,19 @@
 """Evidence gives metrics what the stages found, in order, and says why something is missing."""
 
+from dataclasses import replace
+
 import pytest
 
 from metric_core import reasons
-from metric_core.evidence import ALL_CONTEXTS, Evidence, MissingProductError
+from metric_core.evidence import (
+    ALL_CONTEXTS,
+    BY_EARLIER_ANSWERS,
+    SOURCES,
+    Evidence,
+    MissingProductError,
+    premise_text,
+    products_of,
+)
 from metric_core.records import Rating, Sample, Score, Side, VerdictKind
 from metric_core.stages import Product
 
@@ -17,6 +27,16 @@ def test_supports_come_in_the_order_of_the_claims() -> None:
         SAMPLE, claims=CLAIMS, verdicts={(support, "r0", ALL_CONTEXTS): 0.25, (support, "r1", ALL_CONTEXTS): 1}
     )
     assert evidence.supports(Side.RESPONSE, ALL_CONTEXTS, Product.RESPONSE_CLAIMS_BY_CONTEXTS) == [1, 0.25]
+
+
+def test_supports_in_a_conversation_are_those_by_all_sources() -> None:
+    turn = replace(SAMPLE, tool_results=("c",))
+    verdicts = {(VerdictKind.SUPPORT, "r1", SOURCES): 1.0, (VerdictKind.SUPPORT, "r0", BY_EARLIER_ANSWERS): 1.0}
+    evidence = Evidence(turn, claims=CLAIMS, verdicts=verdicts)
+    assert evidence.supports(Side.RESPONSE, ALL_CONTEXTS, Product.RESPONSE_CLAIMS_BY_CONTEXTS) == [1.0, None]
+    assert premise_text(turn, SOURCES) == "a\nb\nc"
+    assert products_of(VerdictKind.SUPPORT, "response:0", SOURCES) == (Product.RESPONSE_CLAIMS_BY_CONTEXTS,)
+    assert products_of(VerdictKind.SUPPORT, "response:0", BY_EARLIER_ANSWERS) == ()
 
 
 def test_a_verdict_that_is_not_there_is_none() -> None:

@@ -233,12 +233,12 @@ def _check_features(features: object, judge: str) -> Iterator[Check]:
 def check_source(config: "RunConfig | None") -> Iterator[Check]:
     """Check the columns of the data, and report the metrics that they allow."""
     from flows.execution.plan import plan_run  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.options.narrow import narrow  # noqa: PLC0415
-    from tasks.sources import SourceOptions, available_columns  # noqa: PLC0415
+    from flows.execution.source_reading import source_options  # noqa: PLC0415
+    from tasks.sources import available_columns  # noqa: PLC0415
 
     if config is None or config.source is None:
         return
-    columns = available_columns(config.source, narrow(config, SourceOptions, limit=None))
+    columns = available_columns(config.source, source_options(config, limit=None))
     yield Check("columns", Level.OK, f"{', '.join(columns)} in {config.source}")
     plan = plan_run(config)
     yield Check("metrics", Level.OK, ", ".join(request.key for request in plan.requests))

@@ -12,7 +12,13 @@ _SIDES = {
     "reference": "Claims of the reference",
     "reference_sentence": "Sentences of the reference",
 }
-_PREMISES = {"contexts": "the passages", "reference": "the reference", "response": "the answer"}
+_PREMISES = {
+    "contexts": "the passages",
+    "sources": "the passages and results of tools so far",
+    "earlier_answers": "an earlier answer",
+    "reference": "the reference",
+    "response": "the answer",
+}
 _SIGNS = {1: ("yes", "✓"), 0: ("no", "✗"), None: ("open", "?")}
 
 

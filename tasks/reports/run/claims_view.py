@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE
+from metric_core.evidence import ALL_CONTEXTS, BY_EARLIER_ANSWERS, BY_REFERENCE, BY_RESPONSE, SOURCES
 from metric_core.records import PREMISE_TEXT, STATEMENT, AnswerStatus, Side, VerdictKind
 from metric_core.stages import Stage
 from tasks.reports.run.passages import Closest, Segments, SentenceIndex
@@ -11,7 +11,7 @@ from tasks.reports.run.row_tables import RowTables
 from tasks.reports.run.verdict_view import Explanations, explanations_by_verdict, verdict_view
 from tasks.reports.truncation import Row, gap_view, truncate_reply, truncate_text
 
-_WHOLE_PREMISES = (ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE)
+_WHOLE_PREMISES = (ALL_CONTEXTS, SOURCES, BY_EARLIER_ANSWERS, BY_REFERENCE, BY_RESPONSE)
 _SIDES = (
     Side.RESPONSE,
     Side.RESPONSE_SENTENCE,

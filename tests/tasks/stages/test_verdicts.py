@@ -54,6 +54,50 @@ def test_contexts_are_joined_into_one_premise(tmp_path: Path) -> None:
     assert found == {("support", "response:0", "contexts"): (1, "answered")}
 
 
+TURN = {
+    "retrieved_contexts": ["own"],
+    "earlier_contexts": ["earlier"],
+    "tool_results": ["found"],
+    "earlier_answers": ["said"],
+    "reference": "truth",
+}
+
+
+def test_claims_of_a_turn_are_judged_by_all_that_was_found_so_far(tmp_path: Path) -> None:
+    judge = script(
+        tmp_path,
+        says("verdict", answer="no"),
+        says("verdict", "known", "own\nearlier\nfound", answer="yes"),
+        says("verdict", "repeated", "said", answer="yes"),
+        says("verdict", "covered", "own", answer="yes"),
+    )
+    products = (
+        Product.RESPONSE_CLAIMS_BY_CONTEXTS,
+        Product.REFERENCE_CLAIMS_BY_CONTEXTS,
+        Product.RESPONSE_CLAIMS_BY_EACH_CONTEXT,
+    )
+    claims = claims_table(response_0="known", response_1="repeated", response_2="new", reference_0="covered")
+    found = judge_claims(judge, TURN, claims, *products, every_context=(Side.RESPONSE,))
+    assert {key[1:]: verdict for key, (verdict, _) in found.items()} == {
+        ("response:0", "sources"): 1,
+        ("response:1", "sources"): 0,
+        ("response:2", "sources"): 0,
+        ("response:1", "earlier_answers"): 1,
+        ("response:2", "earlier_answers"): 0,
+        ("reference:0", "contexts"): 1,  # a retriever is judged by what it found for this question
+        ("response:0", "context:0"): 0,
+        ("response:1", "context:0"): 0,
+        ("response:2", "context:0"): 0,
+    }
+
+
+def test_a_turn_after_answers_alone_is_judged_by_its_own_passages(tmp_path: Path) -> None:
+    judge = script(tmp_path, says("verdict", "known", "own", answer="yes"))
+    row = {"retrieved_contexts": ["own"], "earlier_answers": ["said"]}
+    found = judge_claims(judge, row, claims_table(response_0="known"), Product.RESPONSE_CLAIMS_BY_CONTEXTS)
+    assert found == {("support", "response:0", "contexts"): (1, "answered")}
+
+
 def test_an_empty_premise_supports_nothing_and_is_not_asked_about(tmp_path: Path) -> None:
     found = judge_claims(
         script(tmp_path),
