@@ -24,14 +24,25 @@ class JsonEndpoint:
 
     def __init__(self, reply: Reply = _reply_nothing) -> None:
         self.received: list[dict[str, Any]] = []
+        self.asked: list[tuple[str, str]] = []
+        """Method and path of each request."""
         self.keys: set[str | None] = set()
         lock = Lock()
         server = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                content = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+
+            def do_PATCH(self) -> None:
+                self.do_POST()
+
+            def do_GET(self) -> None:
+                self._answer({"path": self.path})
+
+            def _answer(self, content: dict[str, Any]) -> None:
                 with lock:
+                    server.asked.append((self.command, self.path))
                     before = server.received.count(content)
                     server.received.append(content)
                     server.keys.add(self.headers["Authorization"])

@@ -50,6 +50,14 @@ AllowDifferent = Annotated[
         help="Apply regression rules to runs that are not like for like.",
     ),
 ]
+WithoutBaseline = Annotated[
+    bool,
+    typer.Option(
+        "--without-baseline",
+        envvar="ASSAY_COMPARE_WITHOUT_BASELINE",
+        help="Check a run that has no baseline yet: leave out the rules that need one.",
+    ),
+]
 Markdown = Annotated[
     Path | None, typer.Option("--markdown", help="Write the comparison as Markdown, for a pull request.")
 ]
@@ -70,6 +78,7 @@ def compare(
     seed: Seed = None,
     top: Top = 5,
     allow_different: AllowDifferent = False,
+    without_baseline: WithoutBaseline = False,
     as_json: Json = False,
     markdown: Markdown = None,
     html: Html = None,
@@ -89,6 +98,8 @@ def compare(
         raise ConfigError("--junit writes the rules of a gate: name a gate file with --gate")
     if html is not None and b is None:
         raise ConfigError("--html compares two runs: name a second run folder")
+    if without_baseline and b is not None:
+        raise ConfigError("--without-baseline checks one run by itself: leave out the option or the baseline")
     for path in filter(None, (markdown, html, junit)):
         check_file(path, "the comparison", RunFolderError)
     options = CompareOptions(
@@ -97,6 +108,7 @@ def compare(
         seed=SEED if seed is None else seed,
         top=top,
         allow_different=allow_different,
+        without_baseline=without_baseline,
     )
     comparison = apply_gate(a, options) if b is None else compare_runs(a, b, options)
     _write(comparison, markdown, html, junit)

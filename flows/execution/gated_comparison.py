@@ -23,6 +23,8 @@ from tasks.comparison.run_pair import Matching, RunPair
 from tasks.comparison.score_causes import CauseFinder
 from tasks.runs.finished_run import FinishedRun
 
+_NO_BASELINE = "There is no baseline: the rules that compare with one are left out."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareOptions:
@@ -34,6 +36,7 @@ class CompareOptions:
         seed: Seed of the resampling.
         top: Number of most changed rows to name per metric.
         allow_different: Apply a gate's regression rules to runs that are not like for like.
+        without_baseline: Leave out the rules of a gate that need a baseline, if there is none.
     """
 
     gate: GateSettings | None = None
@@ -41,6 +44,7 @@ class CompareOptions:
     seed: int = SEED
     top: int = 5
     allow_different: bool = False
+    without_baseline: bool = False
 
 
 def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
@@ -91,6 +95,8 @@ def _find_causes(finder: CauseFinder, metrics: Sequence[MetricComparison]) -> di
 def apply_gate(run: Path, options: CompareOptions) -> RunComparison:
     """Check one run against a gate's absolute and coverage rules.
 
+    With `without_baseline`, the result says that the other rules are left out.
+
     Args:
         run: Run folder to check.
         options: Options of the comparison, with a gate.
@@ -102,12 +108,20 @@ def apply_gate(run: Path, options: CompareOptions) -> RunComparison:
     if options.gate is None:
         raise ConfigError("one run cannot be compared with itself: name a second one, or a gate file with --gate")
     gate = options.gate.gate()
+    left_out: tuple[str, ...] = ()
     if gate.needs_baseline:
-        raise ConfigError("the gate compares with a baseline: assay compare BASELINE RUN --gate FILE")
+        if not options.without_baseline:
+            raise ConfigError(
+                "the gate compares with a baseline: assay compare BASELINE RUN --gate FILE; --without-baseline leaves "
+                "such rules out"
+            )
+        gate, left_out = gate.without_baseline(), (_NO_BASELINE,)
     finished = FinishedRun(run)
     options = _group_as_evaluated(options, finished)
     pair = RunPair.from_runs(None, finished, options.matching)
     checked = _apply_rules(gate, pair, pair.columns(), options)
+    if checked is not None:
+        checked = replace(checked, left_out=(*left_out, *checked.left_out))
     return RunComparison(b=Side.from_run(finished), gate=checked, seed=options.seed, by=options.matching.by)
 
 

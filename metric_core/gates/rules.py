@@ -14,7 +14,7 @@ not the estimate.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from metric_core.statistics.resampling import Interval
@@ -226,6 +226,17 @@ class Gate:
     def needs_baseline(self) -> bool:
         """Whether a rule needs a baseline."""
         return bool(self.regression) or any(rule.count is Count.PAIRED for rule in self.coverage)
+
+    def without_baseline(self) -> "Gate":
+        """Return the gate without the rules that need a baseline.
+
+        >>> counts = (Count.PAIRED, Count.SCORED)
+        >>> gate = Gate(coverage=tuple(CoverageRule(None, count, Threshold(0.9)) for count in counts))
+        >>> [rule.count.value for rule in gate.without_baseline().coverage]
+        ['scored']
+        """
+        coverage = tuple(rule for rule in self.coverage if rule.count is not Count.PAIRED)
+        return replace(self, regression=(), coverage=coverage)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -116,6 +116,23 @@ def test_gate_can_check_one_run(assay: Assay, runs: Sequence[str], gate: Write) 
     assert assay("compare", runs[0]).code == 2
 
 
+def test_a_run_without_a_baseline_is_checked_by_the_other_rules(
+    assay: Assay, runs: Sequence[str], gate: Write, tmp_path: Path
+) -> None:
+    good, poor, _ = runs
+    file = gate('absolute = ["faithfulness >= 0.5"]\n[regression]\nmax_drop = 0.02\n[coverage]\npaired_at_least = 0.9')
+    assert "--without-baseline leaves such rules out" in " ".join(assay("compare", good, "--gate", file).err.split())
+    markdown, junit = tmp_path / "c.md", tmp_path / "c.xml"
+    options = ("--gate", file, "--without-baseline", "--markdown", str(markdown), "--junit", str(junit))
+    done = assay("compare", good, *options)
+    assert done.code == 0
+    for shown in (done.out, markdown.read_text(encoding="utf-8"), junit.read_text(encoding="utf-8")):
+        assert "There is no baseline: the rules that compare with one are left out." in " ".join(shown.split())
+    assert assay("compare", poor, *options).code == 10
+    both = assay("compare", good, poor, *options)
+    assert (both.code, "leave out the option or the baseline" in " ".join(both.err.split())) == (2, True)
+
+
 def test_every_output_format_is_written(assay: Assay, runs: Sequence[str], gate: Write, tmp_path: Path) -> None:
     files = {option: tmp_path / "out" / f"x.{option}" for option in ("markdown", "html", "junit")}
     options = [part for option, path in files.items() for part in (f"--{option}", str(path))]
