@@ -23,6 +23,7 @@ from flows.config.deploy_options import DeploySettings
 from flows.config.run_config import RunConfig, launches
 from metric_core.errors import ConfigError
 from tasks.options.option import OptionFacts, map_values
+from tasks.options.source_options import split_kind
 from tasks.runs.run_folder import RUNS
 from tasks.runtime.credentials import is_reference
 from tasks.runtime.log_format import log_variables
@@ -285,6 +286,7 @@ def _yaml_entry(deployed: DeploymentSpec, pool: str, job_variables: Mapping[str,
 def _make_absolute(facts: OptionFacts, value: Any) -> Any:
     if not facts.path or not isinstance(value, str) or value in facts.words:
         return value
+    kind, path = split_kind(value)
     is_elsewhere = "://" in value or value.startswith("hub:") or is_reference(value)
     is_elsewhere |= facts.path == "command" and os.sep not in value
-    return value if is_elsewhere else os.fspath(Path(value).expanduser().absolute())
+    return value if is_elsewhere else f"{kind}{Path(path).expanduser().absolute()}"

@@ -22,6 +22,7 @@ from tasks.options.option import (
     may_hold_secret,
     variable_name,
 )
+from tasks.options.source_options import split_kind
 from tasks.runtime.credentials import is_reference
 
 _EXCERPT = reprlib.Repr()
@@ -70,8 +71,9 @@ def _resolve_path(file: Path, facts: OptionFacts, value: Any) -> Any:
     """Resolve a path against the folder of the file that names it; return any other value unchanged."""
     if facts.path is not True or not isinstance(value, str) or value in (*facts.words, *facts.renamed_values):
         return value
-    is_elsewhere = "://" in value or value.startswith(("hub:", "~")) or is_reference(value)
-    return value if is_elsewhere else str(file.parent / value)
+    kind, path = split_kind(value)
+    is_elsewhere = "://" in value or path.startswith(("hub:", "~")) or is_reference(value)
+    return value if is_elsewhere else f"{kind}{file.parent / path}"
 
 
 def refuse_renamed_variables(environment: Mapping[str, str]) -> None:

@@ -16,6 +16,7 @@ from metric_core.metric import MetricRequest
 from metric_core.registry import default_suite
 from metric_core.stages import PRODUCTS, Product, Stage, closure
 from tasks.options.retriever_options import RetrieverOptions
+from tasks.options.source_options import TRACES
 from tasks.sources import available_columns
 from tasks.stages.registry import LEVELS, STAGES
 
@@ -154,6 +155,11 @@ def plan_run(config: RunConfig) -> Plan:
     if config.source is None:
         raise ConfigError(
             "there is nothing to evaluate: name a source, as an argument or as `source` in the configuration"
+        )
+    if config.traces is not None and not config.source.startswith(TRACES):
+        raise ConfigError(
+            f"traces (--since, --where, --deduplicate, --sample) selects traces, and the source {config.source} has "
+            f"none; if it holds traces, write {TRACES} before its path"
         )
     options = source_options(config, limit=None)
     columns = available_columns(config.source, options)

@@ -10,11 +10,26 @@ from metric_core.errors import ConfigError
 from tasks.options.conversation_options import ConversationOptions
 from tasks.options.option import Flag, Option, OptionGroup
 from tasks.options.text_forms import list_from_text, split_commas, table_from_text
+from tasks.options.trace_options import TraceOptions
 from tasks.runtime.credentials import refuse_secrets
 from tasks.runtime.wording import quote_names, suggest_nearest
 
 _MISSING_TEXTS = ("nan", "NaN", "None", "null", "NULL", "NA", "N/A", "n/a", "<NA>", "#N/A", "NaT")
 """Texts that pandas and spreadsheets write for a missing value."""
+
+
+TRACES = "traces:"
+"""Prefix of the address of files with traces."""
+
+
+def split_kind(source: str) -> tuple[str, str]:
+    """Return the prefix of the address of a source before its path, and the path.
+
+    >>> split_kind("traces:spans.jsonl"), split_kind("answers.jsonl")
+    (('traces:', 'spans.jsonl'), ('', 'answers.jsonl'))
+    """
+    path = source.removeprefix(TRACES)
+    return source.removesuffix(path), path
 
 
 def split_pairs(text: str) -> list[tuple[str, str]]:
@@ -28,7 +43,7 @@ def split_pairs(text: str) -> list[tuple[str, str]]:
     return [(name.strip(), target.strip()) for name, _, target in pairs]
 
 
-class RowOptions(ConversationOptions):
+class RowOptions(TraceOptions, ConversationOptions):
     """Options that say how the rows of the data are read."""
 
     column_map: Annotated[
@@ -77,7 +92,7 @@ class RowOptions(ConversationOptions):
     on_bad_row: Annotated[
         Literal["fail", "skip"],
         Option(
-            "Stop at bad rows (fail), or leave them out and count them (skip).",
+            "Stop at bad rows (fail), or leave them out and count them (skip). Of traces, they are always left out.",
             path=False,
             may_hold_secret=False,
             affects_scores=True,
@@ -165,7 +180,8 @@ class SourceAddress(OptionGroup):
         Annotated[str, AfterValidator(refuse_secrets)] | None,
         Option(
             "The data: a file (JSONL, JSON, CSV, Parquet, Arrow), a folder of files, a pattern (logs/*.jsonl), "
-            "a datasets folder, an fsspec URL or hub:owner/name.",
+            "a datasets folder, an fsspec URL or hub:owner/name; or traces:PATH, traces of OpenTelemetry, Langfuse, "
+            "LangSmith or Phoenix.",
             path=True,
             may_hold_secret=True,
             affects_scores=True,
@@ -173,8 +189,8 @@ class SourceAddress(OptionGroup):
                 long="",
                 metavar="SOURCE|CONFIG",
                 help="Data (JSONL, JSON, CSV, Parquet or Arrow: a file, a folder, a quoted pattern such as "
-                "'logs/*.jsonl', an fsspec URL; a datasets folder; hub:owner/name) or a configuration file "
-                "(.toml, .yaml).",
+                "'logs/*.jsonl', an fsspec URL; a datasets folder; hub:owner/name; traces:PATH) or a configuration "
+                "file (.toml, .yaml).",
             ),
         ),
     ] = None

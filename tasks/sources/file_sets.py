@@ -1,9 +1,9 @@
 """Open the files of a folder, or those that match a pattern, as one source."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, TypeAlias
 
 from metric_core.errors import SourceError
 from tasks.runtime.wording import quote_names
@@ -26,23 +26,36 @@ def is_pattern(path: str) -> bool:
     return _before_magic(path) != path
 
 
+FileSet: TypeAlias = tuple[list[DataFile], str, str, tuple[str, ...]]
+"""Files in order, at least one; the name of the set; the common prefix of the names; and warnings."""
+
+
 def open_files_of(filesystem: Any, path: str, name: str) -> RowSource:
     """Return a source of the files of a folder and its subfolders.
 
     Raises:
         SourceError: None of the files can be read, or they have several formats.
     """
+    return _open(*find_files(filesystem, path, name, OPENERS))
+
+
+def find_files(filesystem: Any, path: str, name: str, extensions: Collection[str]) -> FileSet:
+    """Return the files of a folder and its subfolders with one of these extensions.
+
+    Raises:
+        SourceError: There is none.
+    """
     filesystem.invalidate_cache()  # files are added while this process runs, and some file systems cache listings
     found = filesystem.find(path, detail=True)
     root = name if name.endswith("/") else f"{name}/"
-    files, others = _select_files(filesystem, found, path, root)
+    files, others = _select_files(filesystem, found, path, root, extensions)
     if not files:
         inside = sorted(PurePosixPath(entry).name for entry in filesystem.ls(path, detail=False))
         raise SourceError(
             f"{name} is a folder without a readable file, and was not written by datasets.save_to_disk; it "
-            f"has: {quote_names(inside, most=_MOST_NAMES)}; {SUPPORTED}"
+            f"has: {quote_names(inside, most=_MOST_NAMES)}; {_supported(extensions)}"
         )
-    return _open(files, others, name, root)
+    return files, name, root, _warn_about(others, name)
 
 
 def open_pattern(filesystem: Any, path: str, name: str) -> RowSource:
@@ -51,30 +64,49 @@ def open_pattern(filesystem: Any, path: str, name: str) -> RowSource:
     Raises:
         SourceError: The pattern matches no readable file, or files of several formats.
     """
+    return _open(*find_pattern(filesystem, path, name, OPENERS))
+
+
+def find_pattern(filesystem: Any, path: str, name: str, extensions: Collection[str]) -> FileSet:
+    """Return the files that match a pattern and have one of these extensions.
+
+    Raises:
+        SourceError: There is none.
+    """
     filesystem.invalidate_cache()
     try:
         found = filesystem.glob(path, detail=True)
     except ValueError as error:
         raise SourceError(f"{name} cannot be used as a pattern: {error}") from error
     folder, root = _folder_of(path), _folder_of(name)
-    files, others = _select_files(filesystem, found, folder, root)
+    files, others = _select_files(filesystem, found, folder, root, extensions)
     if not files:
-        raise SourceError(f"{name} matches no readable file: {_suggest_instead(filesystem, found, folder, root)}")
-    return _open(files, others, name, root)
+        instead = _suggest_instead(filesystem, found, folder, root, extensions)
+        raise SourceError(f"{name} matches no readable file: {instead}")
+    return files, name, root, _warn_about(others, name)
 
 
 def _select_files(
-    filesystem: Any, found: Mapping[str, Mapping[str, Any]], folder: str, root: str
+    filesystem: Any, found: Mapping[str, Mapping[str, Any]], folder: str, root: str, extensions: Collection[str]
 ) -> tuple[list[DataFile], list[str]]:
     """Return the files with rows, in the order of their names, and the names of files with an unknown format."""
     paths = {_inside(path, folder): path for path, info in found.items() if info["type"] != "directory"}
     names = sorted((name for name in paths if not _is_hidden(name)), key=_natural)
     every = {name: DataFile(filesystem, paths[name], f"{root}{name}") for name in names}
-    files = [file for file in every.values() if file.extension in OPENERS]
-    return files, [name for name, file in every.items() if file.extension not in OPENERS]
+    files = [file for file in every.values() if file.extension in extensions]
+    return files, [name for name, file in every.items() if file.extension not in extensions]
 
 
-def _open(files: Sequence[DataFile], others: Sequence[str], name: str, root: str) -> RowSource:
+def _warn_about(others: Sequence[str], name: str) -> tuple[str, ...]:
+    left_out = f"{name}: files of unknown formats are not read: {quote_names(others, most=5)}"
+    return (left_out,) if others else ()
+
+
+def _supported(extensions: Collection[str]) -> str:
+    return SUPPORTED if extensions is OPENERS else f"files with traces end in {', '.join(extensions)}, also compressed"
+
+
+def _open(files: Sequence[DataFile], name: str, root: str, warnings: Sequence[str]) -> RowSource:
     first = files[0]
     opener = find_opener(first)
     for file in files:
@@ -84,16 +116,17 @@ def _open(files: Sequence[DataFile], others: Sequence[str], name: str, root: str
                 f"{_inside(file.name, root)!r}; a source has one format. Select the files with a pattern, such as "
                 f"{root}**/*{first.extension}*"
             )
-    left_out = f"{name}: files of unknown formats are not read: {quote_names(others, most=5)}"
-    return ConcatenatedSource(files, opener, name, root, (left_out,) if others else ())
+    return ConcatenatedSource(files, opener, name, root, warnings)
 
 
-def _suggest_instead(filesystem: Any, found: Mapping[str, Mapping[str, Any]], folder: str, root: str) -> str:
+def _suggest_instead(
+    filesystem: Any, found: Mapping[str, Mapping[str, Any]], folder: str, root: str, extensions: Collection[str]
+) -> str:
     matched = quote_names((_inside(path, folder) for path in found), most=_MOST_NAMES)
     if found and all(info["type"] == "directory" for info in found.values()):
         return f"it matches only folders: {matched}. Append /*.jsonl to match the files in them"
     if found:
-        return f"it matches {matched}; names that begin with _ or . are skipped, and {SUPPORTED}"
+        return f"it matches {matched}; names that begin with _ or . are skipped, and {_supported(extensions)}"
     if not filesystem.isdir(folder or "/"):
         return f"there is no folder {root}"
     names = sorted(PurePosixPath(entry).name for entry in filesystem.ls(folder or "/", detail=False))

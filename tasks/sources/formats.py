@@ -29,7 +29,7 @@ OPENERS: dict[str, Opener] = {
 SUPPORTED = (
     "supported are .jsonl, .ndjson, .json, .csv and .tsv (also followed by .gz, .bz2, .xz or .zst), .parquet, .arrow, "
     ".feather, several files of one of these formats as a folder or a pattern like logs/*.jsonl, a folder written by "
-    "datasets.save_to_disk, and hub:owner/name"
+    "datasets.save_to_disk, hub:owner/name, and traces:PATH for traces"
 )
 """The supported sources, for messages."""
 

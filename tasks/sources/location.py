@@ -6,12 +6,14 @@ from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
 from metric_core.errors import MissingDependencyError, SourceError
+from tasks.options.source_options import TRACES
 from tasks.runtime.wording import describe_value, suggest_nearest
-from tasks.sources.file_sets import is_pattern, open_files_of, open_pattern
+from tasks.sources.file_sets import find_files, find_pattern, is_pattern, open_files_of, open_pattern
 from tasks.sources.formats import find_opener
 from tasks.sources.readers.huggingface import open_folder, open_hub, open_object
 from tasks.sources.readers.protocol import RowSource
 from tasks.sources.source_files import DataFile, translate_read_errors
+from tasks.sources.traces.trace_source import TRACE_EXTENSIONS, TraceSource
 
 SourceLike: TypeAlias = str | os.PathLike[str] | Any
 """A path, a URL, a pattern of either, `hub:owner/name`, or a `datasets.Dataset`."""
@@ -27,7 +29,8 @@ def open_source(source: SourceLike) -> RowSource:
         source: One of: a path or fsspec URL of a file (.jsonl, .ndjson, .json, .csv, .tsv, each also compressed;
             .parquet, .arrow, .feather) or of a folder (files of one of these formats, or a data set saved by
             `datasets`, followed by `#split` if it has several splits); a pattern that matches such files;
-            `hub:owner/name` or `hub:owner/name:configuration`, each also with `#split`; or a `datasets.Dataset`.
+            `hub:owner/name` or `hub:owner/name:configuration`, each also with `#split`; `traces:` before the path, URL,
+            folder or pattern of files with traces; or a `datasets.Dataset`.
 
     Raises:
         SourceError: The source does not exist or cannot be read.
@@ -46,7 +49,23 @@ def open_source(source: SourceLike) -> RowSource:
     if address.startswith(HUB):
         return open_hub(address.removeprefix(HUB))
     with translate_read_errors(_redact(address)):
+        if address.startswith(TRACES):
+            return _open_traces(address.removeprefix(TRACES))
         return _open_address(address)
+
+
+def _open_traces(address: str) -> RowSource:
+    if not address.strip():
+        raise SourceError("traces: names no files; write traces:PATH, the path, URL or pattern of files with traces")
+    filesystem, path = _filesystem(address)
+    name = _redact(address)
+    if not _exists(filesystem, path, address):
+        if is_pattern(path):
+            return TraceSource(*find_pattern(filesystem, path, name, TRACE_EXTENSIONS))
+        raise SourceError(_not_found(filesystem, path, address))
+    if filesystem.isdir(path):
+        return TraceSource(*find_files(filesystem, path, name, TRACE_EXTENSIONS))
+    return TraceSource([DataFile(filesystem, path, name)], name, f"{name.rpartition('/')[0]}/")
 
 
 def _open_address(address: str) -> RowSource:

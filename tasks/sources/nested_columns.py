@@ -30,7 +30,6 @@ class NestedColumns(RowSource):
         self.unit = source.unit
         self.text_cells = source.text_cells
         self.has_schema = source.has_schema
-        self.skips_bad_rows = source.skips_bad_rows
 
     def configure(self, options: SourceOptions) -> None:
         """Configure the source of the rows."""

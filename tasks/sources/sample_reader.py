@@ -79,6 +79,7 @@ class SampleReader:
 
     def __init__(self, source: RowSource, options: SourceOptions, required: Mapping[str, tuple[str, ...]]) -> None:
         source.configure(options)
+        self._stops_at_bad_rows = options.on_bad_row == "fail" and not source.skips_bad_rows
         self._source, options = read_conversations(with_paths(source, options), options)
         self._options = options
         self._redaction = Redaction(options.redact) if options.redact is not None else None
@@ -207,7 +208,7 @@ class SampleReader:
         if not self._first_names:
             hints = list(self._source.hints)
         message = self._log.message(self._source.name, self._rows_read, hints)
-        if self._log.count and self._options.on_bad_row == "fail":
+        if self._log.count and self._stops_at_bad_rows:
             raise BadRowsError(message)
         if all_bad:
             raise SourceError(message)

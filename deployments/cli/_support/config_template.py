@@ -13,6 +13,7 @@ from metric_core.columns import COLUMNS
 from metric_core.errors import SourceError
 from tasks.options.cost_options import Prices
 from tasks.options.option import ModelOptions, declarations
+from tasks.options.source_options import split_kind
 from tasks.sources import SourceOptions, available_columns
 
 _INSTEAD = {"interval": "cron"}
@@ -37,7 +38,7 @@ def config_template(source: str | None, folder: Path) -> str:
             "# Every option can also be set in the environment: ASSAY_ and its name in capitals (ASSAY_LIMIT=10),",
             "# with two underscores between a table and its option (ASSAY_JUDGE__BACKEND=builtin).",
             "",
-            "# The data: a file (JSONL, JSON, CSV, Parquet, Arrow), a datasets folder, a URL or hub:owner/name.",
+            "# The data: a file (JSONL, CSV, Parquet, ...), a datasets folder, a URL, hub:owner/name or traces:PATH",
             f"source = {json.dumps(shown)}",
             "",
             *_metric_lines(columns),
@@ -49,9 +50,10 @@ def config_template(source: str | None, folder: Path) -> str:
 
 
 def _relative(source: str, folder: Path) -> str:
+    kind, path = split_kind(source)
     if "://" in source or source.startswith("hub:"):
         return source
-    return os.path.relpath(source, folder)
+    return f"{kind}{os.path.relpath(path, folder)}"
 
 
 def _metric_lines(columns: tuple[str, ...] | None) -> list[str]:

@@ -168,6 +168,9 @@ def _shared_parameters() -> Iterator[inspect.Parameter]:
     yield _parameter("config", ConfigFile)
     for parameter in flag_parameters():
         yield parameter
+        if parameter.name == "column_map":
+            for option in flag_parameters(("traces",)):
+                yield option.replace(name=f"{TRACES_OF}{option.name}")
         if parameter.name == "judge":
             model = typer.Option(
                 "--model", envvar="ASSAY_MODEL", help="The judge model's name, if the server has several."
@@ -179,9 +182,11 @@ def _shared_parameters() -> Iterator[inspect.Parameter]:
 
 JUDGE_OF = "judge_"
 """Beginning of the name of an option that names the judge of a group of questions."""
+TRACES_OF = "traces_"
+"""Beginning of the name of an option that selects traces."""
 
 _OPTIONS = tuple(_shared_parameters())
-"""All but `config`, `model` and those of JUDGE_OF are fields of the configuration."""
+"""All but `config`, `model` and those of JUDGE_OF and TRACES_OF are fields of the configuration."""
 
 RENAMED_FLAGS: Mapping[str, str] = {
     f"--{option.facts.renamed_from.replace('_', '-')}": option.facts.flag.long
@@ -261,6 +266,8 @@ def _configuration(source: str | None, config: Path | None, model: str | None, *
     for option in [name for name in given if name.startswith(JUDGE_OF)]:
         if (named := given.pop(option)) is not None:
             given["judge"] = {**(given["judge"] or {}), option.removeprefix(JUDGE_OF): parse_judge(named)}
+    selected = {name.removeprefix(TRACES_OF): given.pop(name) for name in list(given) if name.startswith(TRACES_OF)}
+    given["traces"] = {name: value for name, value in selected.items() if value is not None} or None
     if source is None or not source.endswith(CONFIG_SUFFIXES):
         loaded = load_config(config, {"source": source, **given})
     elif config is not None:

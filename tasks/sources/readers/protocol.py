@@ -52,7 +52,7 @@ class RowSource(ABC):
     has_schema = False
     """Whether the columns are known before the rows."""
     skips_bad_rows = False
-    """Whether bad rows are left out and counted unless the options say otherwise."""
+    """Whether bad rows are always left out and counted, because they are usual in the source."""
     limits = ReadLimits()
     """Bounds on what is read."""
 

@@ -13,6 +13,7 @@ from deployments.cli._support.options import with_config
 from flows.config.run_config import RunConfig
 from metric_core.judge_questions import KindGroup
 from metric_core.stages import Stage
+from tasks.options.trace_options import TraceSettings
 from tests.deployments.cli.conftest import Outcome
 
 SOURCE = "examples/handbook.jsonl"
@@ -85,13 +86,14 @@ def test_an_earlier_name_of_a_variable_is_refused_with_the_current_one(
     assert "the environment variable ASSAY_ANSWERS is now called ASSAY_CACHE" in refused.err
 
 
-def test_every_option_is_a_field_of_the_configuration_or_of_its_judge() -> None:
+def test_every_option_is_a_field_of_the_configuration_or_of_its_tables() -> None:
     def command(_config: RunConfig) -> None: ...
 
     names = set(inspect.signature(with_config(command)).parameters)
     assert names - set(RunConfig.model_fields) == {
         *("config", "model"),
         *(f"judge_{group}" for group in KindGroup),
+        *(f"traces_{name}" for name in TraceSettings.model_fields if name != "seed"),
     }
 
 
@@ -163,3 +165,15 @@ def test_index_without_a_scheme_gets_a_hint(assay: Callable[..., Outcome], monke
     outcome = assay("plan", SOURCE)
     assert outcome.code == 2
     assert "give a server as in http://localhost:9000/search" in outcome.err
+
+
+def test_flags_that_select_traces_are_a_table_of_the_configuration() -> None:
+    config, _ = parse("traces:spans.jsonl", "--sample", "0.5", "--where", "service.name=prod", "--where", "user.id=u1")
+    assert config.traces == TraceSettings(sample=0.5, where={"service.name": "prod", "user.id": "u1"})
+    assert parse(SOURCE)[0].traces is None
+
+
+def test_flags_that_select_traces_are_refused_for_other_sources(assay: Callable[..., Outcome]) -> None:
+    refused = assay("plan", SOURCE, "--since", "24h")
+    assert refused.code == 2
+    assert "write traces: before its path" in refused.err

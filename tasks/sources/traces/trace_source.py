@@ -1,0 +1,172 @@
+"""Read traces from files of several forms as the rows of one source."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from functools import cached_property
+from typing import Any
+
+from metric_core.errors import SourceError
+from tasks.options.source_options import SourceOptions
+from tasks.options.trace_options import TraceSettings
+from tasks.sources.bad_rows import UnfitError
+from tasks.sources.formats import Opener
+from tasks.sources.readers.arrow_files import ArrowFileSource
+from tasks.sources.readers.delimited import DelimitedSource
+from tasks.sources.readers.json_document import open_json
+from tasks.sources.readers.json_lines import JsonLinesSource
+from tasks.sources.readers.parquet import ParquetSource
+from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
+from tasks.sources.source_files import DataFile, refuse_utf16
+from tasks.sources.traces.assembly import Trace, assemble
+from tasks.sources.traces.protobuf import decode_messages
+from tasks.sources.traces.record_forms import Spans, records_of
+from tasks.sources.traces.selection import select
+
+_TABLES: dict[str, Opener] = {
+    ".csv": DelimitedSource,
+    ".tsv": DelimitedSource,
+    ".parquet": ParquetSource,
+    ".arrow": ArrowFileSource,
+    ".feather": ArrowFileSource,
+}
+TRACE_EXTENSIONS = (".jsonl", ".ndjson", ".json", *_TABLES, ".pb", ".binpb", ".bin", ".otlp", ".proto")
+"""Extensions of the files that are read of a folder. A single file may have any name."""
+
+_FIRST_BYTES = 4096
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+"""Bytes that JSON does not have, and that all messages in protobuf have as the tags of their fields."""
+_BATCH_ROWS = 100
+
+
+class TraceSource(RowSource):
+    """The traces in files, as rows in the order of their starts. Traces that cannot be read are unreadable rows.
+
+    All spans are held in memory, because those of a trace may be in several files.
+
+    Args:
+        files: Files in order, at least one.
+        name: Name of the source in messages.
+        root: Common prefix of the names of the files, left out in the places of records.
+        warnings: Warnings about the files as a whole.
+    """
+
+    unit = "trace"
+    skips_bad_rows = True
+
+    def __init__(self, files: Sequence[DataFile], name: str, root: str, warnings: Sequence[str] = ()) -> None:
+        super().__init__(name)
+        self._files = files
+        self._root = root
+        self._file_warnings = tuple(warnings)
+        self._settings = TraceSettings()
+
+    def configure(self, options: SourceOptions) -> None:
+        """Take the options of reading, and which traces to select."""
+        super().configure(options)
+        self._settings = options.traces or TraceSettings()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences about what was left out, and why."""
+        return (*self._file_warnings, *self._read[1])
+
+    def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:  # noqa: ARG002 - traces are read as a whole
+        """Yield the rows of the traces, and those that cannot be read."""
+        yield from self._read[0]
+
+    @cached_property
+    def _read(self) -> tuple[list[RawRow], list[str]]:
+        spans, damaged = self._spans()
+        traces = [assemble(trace_id, found) for trace_id, found in spans.traces.items()]
+        traces.sort(key=lambda trace: (trace.start, trace.trace_id))
+        readable = [trace for trace in traces if trace.problem is None]
+        chosen, notes = select(readable, self._settings)
+        kept = {trace.trace_id for trace in chosen}
+        contents: list[tuple[Any, str]] = list(damaged)
+        for trace in traces:
+            if trace.problem is not None:
+                contents.append((Unreadable(trace.problem), f"trace {trace.trace_id}"))
+            elif trace.trace_id in kept:
+                contents += [(row, f"trace {trace.trace_id}") for row in trace.rows]
+        rows = [RawRow(number, content, place) for number, (content, place) in enumerate(contents, start=1)]
+        if readable and not chosen:
+            raise SourceError(
+                f"{self.name} has {len(readable):,} traces, none of which is selected: {'; '.join(notes)}"
+            )
+        return rows, [*_count_problems(damaged, traces, spans.scores), *notes]
+
+    def _spans(self) -> tuple[Spans, list[tuple[Unreadable, str]]]:
+        """Return the spans of all files, and the records that cannot be read with their places."""
+        spans = Spans()
+        damaged: list[tuple[Unreadable, str]] = []
+        for file in self._files:
+            name = file.name.removeprefix(self._root)
+            for record, place in self._records(file):
+                problem = record if isinstance(record, Unreadable) else spans.add(record)
+                if problem is not None:
+                    damaged.append((problem, ", ".join(filter(None, (name, place)))))
+        spans.finish()
+        return spans, damaged
+
+    def _records(self, file: DataFile) -> Iterator[tuple[Any, str]]:
+        if file.extension in _TABLES:
+            yield from self._table(_TABLES[file.extension](file))
+            return
+        with file.open(self.limits) as opened:
+            first = opened.read(_FIRST_BYTES)
+        if not first.strip():
+            return
+        if first.startswith(_UTF16_MARKS):
+            refuse_utf16(first, file.name)
+        if _CONTROL.search(first) is not None:
+            yield from self._protobuf(file)
+            return
+        source = JsonLinesSource(file) if file.extension in (".jsonl", ".ndjson") else open_json(file)
+        yield from self._table(source) if isinstance(source, JsonLinesSource) else self._document(file)
+
+    def _table(self, source: RowSource) -> Iterator[tuple[Any, str]]:
+        source.limits = self.limits
+        with closing(source.rows(_BATCH_ROWS)) as rows:
+            for row in rows:
+                yield row.content, row.detail or source.where(row.number)
+
+    def _document(self, file: DataFile) -> Iterator[tuple[Any, str]]:
+        with file.open(self.limits) as opened:
+            content = opened.read()
+        try:
+            document = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            yield Unreadable(f"invalid JSON: {error}"), ""
+            return
+        records = records_of(document)
+        for number, record in enumerate(records, start=1):
+            yield record, f"record {number}" if len(records) > 1 else ""
+
+    def _protobuf(self, file: DataFile) -> Iterator[tuple[Any, str]]:
+        with file.open(self.limits) as opened:
+            content = opened.read()
+        try:
+            for number, message in enumerate(decode_messages(content, self.limits, file.name), start=1):
+                yield message, f"message {number}"
+        except UnfitError as unfit:
+            yield Unreadable(unfit.problem), ""
+
+
+def _count_problems(damaged: Sequence[tuple[Unreadable, str]], traces: Sequence[Trace], scores: int) -> Iterator[str]:
+    """Yield sentences about what is not among the rows, or is read only once."""
+    if damaged:
+        yield f"{_count(len(damaged), 'record')} cannot be read and {'is' if len(damaged) == 1 else 'are'} left out"
+    for problem, count in Counter(trace.problem for trace in traces if trace.problem is not None).items():
+        yield f"{_count(count, 'trace')} left out: {problem}"
+    if (duplicates := sum(trace.duplicates for trace in traces)) > 0:
+        yield f"{_count(duplicates, 'duplicate span')} {'is' if duplicates == 1 else 'are'} read once"
+    if scores:
+        yield f"{_count(scores, 'score')} of Langfuse {'is' if scores == 1 else 'are'} not read"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,124 @@
+"""The rows of a trace, with their passages in order."""
+
+from typing import Any
+
+import pytest
+
+from tasks.sources.passage_objects import Passage
+from tasks.sources.traces.assembly import FAILED, NO_ANSWER, NO_QUESTION, PARTIAL, assemble
+from tasks.sources.traces.spans import Kind, Span
+
+
+def span(name: str, parent: str | None = None, kind: Kind = Kind.CHAIN, at: float = 0, **fields: Any) -> Span:
+    fields = {"end": at + 1, **fields}
+    return Span("t", name, parent, name, kind, start=at, **fields)
+
+
+def search(
+    name: str, *texts: str, kind: Kind = Kind.RETRIEVER, at: float = 1, parent: str = "root", **fields: Any
+) -> Span:
+    passages = [Passage(text, f"id-{text}", 1 / place) for place, text in enumerate(texts, start=1)]
+    return span(name, parent, kind, at, passages=passages, **fields)
+
+
+ROOT = span("root", question="Why?", answer="So.")
+
+
+def contexts(*spans: Span) -> Any:
+    [row] = assemble("t", [ROOT, *spans]).rows
+    return row.get("retrieved_contexts")
+
+
+def test_several_retrievers_are_joined_in_the_order_in_which_they_ended() -> None:
+    late, early = search("late", "a", "b", at=1, end=9), search("early", "b", "c", at=2, end=3)
+    assert contexts(late, early) == ["b", "c", "a"]
+
+
+def test_no_retriever_is_no_column_and_an_empty_one_an_empty_list() -> None:
+    assert contexts() is None
+    assert contexts(search("empty")) == []
+
+
+def test_a_reranker_takes_the_place_of_the_passages_that_it_got() -> None:
+    first, second = search("first", "a", "b", "c", at=1), search("second", "x", at=2)
+    assert contexts(first, second, search("rerank", "c", "a", kind=Kind.RERANKER, at=3)) == ["c", "a"]
+    got = [Passage("a"), Passage("b"), Passage("c")]
+    rerank = search("rerank", "c", kind=Kind.RERANKER, at=3, candidates=got)
+    assert contexts(first, second, rerank) == ["c", "x"]
+    assert contexts(first, rerank, search("later", "z", at=5)) == ["c", "z"]
+
+
+def test_a_reranker_that_records_ids_alone_takes_the_texts_of_the_retriever() -> None:
+    rerank = span("rerank", "root", Kind.RERANKER, 3, passages=[Passage(None, "id-b", 0.9)])
+    [row] = assemble("t", [ROOT, search("first", "a", "b"), rerank]).rows
+    assert (row["retrieved_contexts"], row["retrieved_context_scores"]) == (["b"], [0.9])
+
+
+def test_a_retriever_inside_a_retriever_is_a_part_of_it() -> None:
+    outer, inner = search("outer", "a", "b"), search("inner", "b", "c", parent="outer", at=1.5)
+    assert contexts(outer, inner) == ["a", "b"]
+
+
+def test_passages_have_the_order_of_the_prompt() -> None:
+    model = span("llm", "root", Kind.LLM, 5, prompt="c, then a. Why?", answer="So.")
+    assert contexts(search("first", "a", "b", "c"), model) == ["c", "a", "b"]
+
+
+def test_each_topmost_chain_with_a_question_and_an_answer_is_a_row() -> None:
+    turns = [span(f"turn-{n}", "session", at=10 * n, question=f"{n}?", answer=f"{n}.") for n in (2, 1)]
+    passages = [search(f"search-{n}", f"p{n}", parent=f"turn-{n}", at=10 * n + 1) for n in (1, 2)]
+    inner = span("inner", "turn-1", question="rewritten?", answer="other")
+    trace = assemble("t", [*turns, inner, *passages, span("session")])
+    assert [(row["row_id"], row["user_input"], row["retrieved_contexts"]) for row in trace.rows] == [
+        ("t:turn-1", "1?", ["p1"]),
+        ("t:turn-2", "2?", ["p2"]),
+    ]
+
+
+def test_the_retriever_may_be_beside_the_chain_that_answers() -> None:
+    spans = [
+        span("request"),
+        search("search", "a", parent="request"),
+        span("rag", "request", question="Why?", answer="So."),
+    ]
+    [row] = assemble("t", spans).rows
+    assert row["retrieved_contexts"] == ["a"]
+
+
+def test_without_an_answered_chain_the_trace_is_one_row() -> None:
+    rewrite = span(
+        "rewrite", "root", Kind.LLM, 1, question="Why?", answer="why, exactly", model="small", prompt_tokens=5
+    )
+    final = span("final", "root", Kind.LLM, 3, question="prompt", answer="So.", model="large", prompt_tokens=7)
+    [row] = assemble("t", [span("root", end=4), rewrite, search("search", "a", at=2), final]).rows
+    assert (row["user_input"], row["response"], row["model"]) == ("Why?", "So.", "large")
+    assert (row["prompt_tokens"], row["latency"], row["span_id"]) == (12, 4, "root")
+
+
+@pytest.mark.parametrize(
+    ("spans", "problem"),
+    [
+        ([span("root", question="Why?")], NO_ANSWER),
+        ([span("root", answer="So.")], NO_QUESTION),
+        ([span("root", question="Why?", answer="partly", failed=True)], FAILED),
+        ([span("llm", "gone", Kind.LLM, question="Why?", answer="So.")], PARTIAL),
+        ([search("search", "a", parent="gone")], PARTIAL),
+        ([span("a", "b", question="Why?"), span("b", "a")], PARTIAL),
+    ],
+)
+def test_traces_without_a_row_have_a_reason(spans: list[Span], problem: str) -> None:
+    trace = assemble("t", spans)
+    assert (trace.rows, trace.problem) == ([], problem)
+
+
+def test_a_chain_whose_parent_is_missing_is_a_row_if_it_has_both() -> None:
+    [row] = assemble("t", [span("rag", "gone", question="Why?", answer="So.")]).rows
+    assert row["row_id"] == "t"
+
+
+def test_of_duplicates_the_one_that_ended_counts() -> None:
+    begun = span("root", question="Why?", end=None)
+    for spans in ([begun, ROOT], [ROOT, begun], [ROOT, begun, ROOT]):
+        trace = assemble("t", spans)
+        assert [row["response"] for row in trace.rows] == ["So."]
+        assert trace.duplicates == len(spans) - 1
