@@ -22,7 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.batching_judge import STUB, load_stub
+from benchmarks.peer_stub import STUB, load_stub
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, question_digest
 from metric_core.prompts.prompt_set import PromptSet, load_prompts
 from metric_core.registry import resolve

@@ -26,6 +26,7 @@ from tasks.runtime.start_up import garbage_kept
 if TYPE_CHECKING:
     from flows.config.run_config import RunConfig
     from flows.evaluate import Evaluation
+    from flows.execution.plan import Plan
 
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's log on stderr.")]
 
@@ -54,6 +55,7 @@ def _evaluate(config: "RunConfig", verbose: bool, quiet: bool) -> "Evaluation":
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     plan = check_run(config)
+    open_judges(config, plan)
     starting = start_server(assay_home())
     set_log_levels(verbose)
     load_models(config, starting)
@@ -71,6 +73,17 @@ def set_log_levels(verbose: bool) -> None:
         os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     for worker in () if verbose else ("APILogWorker", "EventsWorker"):
         logging.getLogger(worker).setLevel(logging.ERROR)
+
+
+def open_judges(config: "RunConfig", plan: "Plan") -> None:
+    """Begin to open the judges of a run on servers: these are waited for while Prefect is imported."""
+    from flows.execution.answerable import question_kinds  # noqa: PLC0415
+    from tasks.models.run_models import open_early  # noqa: PLC0415
+    from tasks.options.judged_settings import JudgedSettings  # noqa: PLC0415
+    from tasks.options.narrow import narrow  # noqa: PLC0415 keeps `assay --help` quick
+
+    if any(map(question_kinds, plan.requests)):
+        open_early(config.judges, narrow(config, JudgedSettings, refresh=False))
 
 
 def load_models(config: "RunConfig", starting: ServerHandle) -> None:

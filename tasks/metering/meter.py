@@ -120,6 +120,7 @@ class Meter:
         self._last = 0.0
         self._conversations = 0
         self._in_flight = 0
+        self._in_store = 0
 
     def observe(self, name: str, slots: int, prompts: Iterable[tuple[str, int]] = ()) -> "ServerObserver":
         """Return the observer of some requests to a server.
@@ -131,7 +132,7 @@ class Meter:
                 server does not tell it; with each the number of characters that the next ones probably begin with too.
         """
         with self._lock:
-            server = self._servers.setdefault(name, _Server(slots, Timeline(self._cpu)))
+            server = self._servers.setdefault(name, _Server(slots, Timeline(self._cpu, self._in_store)))
             # One observer per server: requests of one observer may be sent together.
             observer = self._observers.setdefault(name, ServerObserver(self, server))
             is_told = server.tells_cached and server.usage.requests > 0
@@ -192,6 +193,7 @@ class Meter:
 
     def _change_store(self, change: int) -> None:
         with self._lock:
+            self._in_store += change
             now = self._clock()
             for server in self._servers.values():
                 server.timeline.wait_for_store(now, change)

@@ -50,9 +50,10 @@ class Timeline:
 
     Args:
         cpu: Returns the CPU time of this process in seconds.
+        in_store: Number of stages that wait for the store already.
     """
 
-    def __init__(self, cpu: Callable[[], float]) -> None:
+    def __init__(self, cpu: Callable[[], float], in_store: int = 0) -> None:
         self.width = FIRST_WIDTH
         self._cpu = cpu
         self._closed: list[Interval] = []
@@ -62,7 +63,7 @@ class Timeline:
         self._passed = 0.0
         self._ended = 0.0  # as `_passed`, at the last reply
         self._in_flight = 0
-        self._in_store = 0
+        self._in_store = in_store
 
     @property
     def seconds(self) -> float:

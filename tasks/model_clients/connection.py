@@ -227,7 +227,7 @@ async def _open(
         session = session_for(proxy if is_socks else None)
         replicas.append(Replica(url, session, key, options.max_reply_bytes, None if is_socks else proxy))
     limits = RetryLimits(options.max_retries, options.unavailable_timeout)
-    pool = ReplicaPool(replicas, options.concurrency, limits, activity)
+    pool = ReplicaPool(replicas, options.concurrency, options.peak_in_flight, limits, activity)
     return list(by_proxy.values()), pool, replicas
 
 

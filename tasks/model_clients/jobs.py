@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
 from tasks.metering.meter import ReplyTokens
+from tasks.model_clients.flight_limit import FlightLimit
 from tasks.model_clients.joint_requests import Companions
 from tasks.model_clients.replica import Replica, Reply
 
@@ -204,6 +205,7 @@ class Lane:
 
     Args:
         replica: The replica.
+        limit: Number of conversations that may be in flight.
         waiting: Requests that wait for it.
         is_open: True if it can be reached.
         busy: Number of conversations in flight.
@@ -213,6 +215,7 @@ class Lane:
     """
 
     replica: Replica
+    limit: FlightLimit
     waiting: deque[Job] = field(default_factory=deque)
     is_open: bool = True
     busy: int = 0

@@ -16,6 +16,7 @@ from typing import Any
 from metric_core.errors import BudgetSpentError
 from tasks.metering.meter import ReplyTokens
 from tasks.model_clients.backoff import backoff_seconds
+from tasks.model_clients.flight_limit import FlightLimit
 from tasks.model_clients.jobs import Arrived, Call, Job, Lane, Post, Request, RequestObserver, UnusableError
 from tasks.model_clients.joint_requests import BATCH, NO_SUCH_ENDPOINT, join_bodies, split_reply
 from tasks.model_clients.replica import LostReplyError, Replica, Reply, UnreachableError
@@ -63,6 +64,7 @@ class ReplicaPool:
     Args:
         replicas: Replicas that serve the same model; at least one.
         concurrency: Maximum number of conversations in flight per replica.
+        peak_concurrency: Number to which it rises while a replica answers several conversations per request soon.
         limits: Limits of retries.
         activity: Told about requests in flight, timeouts and replicas that are down.
     """
@@ -71,13 +73,13 @@ class ReplicaPool:
         self,
         replicas: Sequence[Replica],
         concurrency: int,
+        peak_concurrency: int,
         limits: RetryLimits,
         activity: ServerActivity | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._lanes = [Lane(replica) for replica in replicas]
+        self._lanes = [Lane(replica, FlightLimit(concurrency, peak_concurrency)) for replica in replicas]
         self._names = [replica.url for replica in replicas]
-        self._concurrency = concurrency
         self._limits = limits
         self._activity = activity or ServerActivity(" and ".join(self._names))
         self.simplest: Request | None = None
@@ -141,7 +143,7 @@ class ReplicaPool:
             pass
 
     def _start_next(self, lane: Lane) -> bool:
-        room = self._concurrency - lane.busy
+        room = lane.limit.value - lane.busy
         jobs = self._take(lane, room) if lane.is_open and room > 0 else []
         if not jobs:
             return False
@@ -160,7 +162,7 @@ class ReplicaPool:
             return jobs
         if len(self._lanes) > 1:
             for other in sorted(self._lanes, key=lambda other: -len(other.waiting)):
-                is_stuck = other.busy >= self._concurrency or not other.is_open
+                is_stuck = other.busy >= other.limit.value or not other.is_open
                 if is_stuck and (jobs := other.take(room, last=True, together=lane.takes_several)):
                     return jobs
         return []
@@ -243,9 +245,12 @@ class ReplicaPool:
         replies = split_reply(reply, [job.request.body for job in jobs]) if reply.is_answer else None
         if replies is not None:
             lane.last_answer = self._loop.time()
+            is_full = bool(lane.waiting) and lane.busy + len(jobs) > lane.limit.value
+            lane.limit.note_reply(reply.seconds, len(jobs), get_count(reply, "completion_tokens"), is_full=is_full)
             for job, own in zip(jobs, replies, strict=True):
                 job.call.finish(job, own)
         elif reply.status in (*_TRANSIENT, *_UNAVAILABLE):
+            lane.limit.note_refusal()
             await self._retry(lane, jobs, reply)
         else:
             self._part(jobs)

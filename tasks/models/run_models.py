@@ -1,8 +1,11 @@
 """Open the models of a run: the only place that turns settings into judges, embedders and recognizers."""
 
 import os
+import threading
 from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
+from contextvars import copy_context
 from functools import lru_cache, partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -108,9 +111,8 @@ class RunModels:
 
         if judge.backend == "scripted":  # read each time: a script is short, and may change while the process runs
             return CachedJudge(_read_script(judge), open_cache(settings.cache), refresh=settings.refresh)
-        answering = narrow(judge, SingleJudgeSettings, launch=None, max_concurrent_stages=None)
-        key = ("judge", answering, settings.embedder, settings.language, settings.cache)
-        opened = self._open_once(key, lambda: self._open_judge(answering, settings))
+        answering = _answering(judge)
+        opened = self._open_once(_judge_key(answering, settings), lambda: self._open_judge(answering, settings))
         return CachedJudge(opened, open_cache(settings.cache), refresh=settings.refresh)
 
     def open_embedder(self, settings: EmbedderSettings, cache: str | None = None) -> "CachedEmbedder":
@@ -151,7 +153,8 @@ class RunModels:
     def _open_once(self, key: Hashable, connect: Callable[[], T]) -> T:
         with self._lock:
             if key not in self._opened:
-                self._opened[key] = connect()
+                early = _EARLY.pop((os.getpid(), key), None)
+                self._opened[key] = connect() if early is None else early.result()
             opened: T = self._opened[key]
             return opened
 
@@ -201,6 +204,45 @@ def models_for(run_id: str) -> RunModels:
 def _models_for(run_id: str, process: int) -> RunModels:
     del run_id, process  # only keys: a forked process must not use the connections of its parent
     return RunModels()
+
+
+def open_early(judges: Sequence[SingleJudgeSettings], settings: JudgedSettings) -> None:
+    """Begin to open the judges on servers that a run of this process is going to ask, in threads of their own.
+
+    Most of the time a server is waited for, while the command has much to import. The first run that opens such a judge
+    takes it, or gets its error.
+
+    Args:
+        judges: Judges of the run.
+        settings: Settings with which the run opens them.
+    """
+    for judge in judges:
+        answering = _answering(judge)
+        key = (os.getpid(), _judge_key(answering, settings))
+        if judge.backend == "server" and judge.launch is None and key not in _EARLY:
+            future: Future[Any] = Future()
+            _EARLY[key] = future
+            work = partial(_settle, future, partial(RunModels()._open_judge, answering, settings))  # noqa: SLF001
+            threading.Thread(target=copy_context().run, args=(work,), name="open-judge", daemon=True).start()
+
+
+_EARLY: dict[Hashable, "Future[Any]"] = {}
+"""The judges that were begun to be opened, by process: a forked one must not use the connections of its parent."""
+
+
+def _settle(future: "Future[T]", work: Callable[[], T]) -> None:
+    try:
+        future.set_result(work())
+    except BaseException as error:  # noqa: BLE001 whoever takes the judge gets it
+        future.set_exception(error)
+
+
+def _answering(judge: SingleJudgeSettings) -> SingleJudgeSettings:
+    return narrow(judge, SingleJudgeSettings, launch=None, max_concurrent_stages=None)
+
+
+def _judge_key(answering: SingleJudgeSettings, settings: JudgedSettings) -> Hashable:
+    return ("judge", answering, settings.embedder, settings.language, settings.cache)
 
 
 def preload(embedder: EmbedderSettings, language: LanguageSettings) -> None:

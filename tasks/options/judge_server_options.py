@@ -46,6 +46,10 @@ def _secret_names(value: Any) -> list[str]:
     return [name for each in value for name in _secret_names(each)] if isinstance(value, list | tuple) else []
 
 
+_FREE, _PEAK = 128, 4
+"""Number of requests in flight from which on nobody wanted to limit them, and the multiple to which it then rises."""
+
+
 class ServerJudgeOptions(ServerOptions):
     """Options of a judge server: its address, its model, and what requests contain."""
 
@@ -109,6 +113,19 @@ class ServerJudgeOptions(ServerOptions):
             le=256,
         ),
     ] = 16
+    peak_concurrency: Annotated[
+        int | None,
+        Option(
+            "Number of conversations in flight per replica to which `concurrency` rises while a server that takes "
+            "several in one request answers them within half a second. Default: four times `concurrency` from 128 on, "
+            "else `concurrency`.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=1,
+            le=16384,
+        ),
+    ] = None
     max_output_tokens: Annotated[
         int,
         Option(
@@ -190,6 +207,13 @@ class ServerJudgeOptions(ServerOptions):
             examples=[{"top_k": 20}],
         ),
     ] = Field(default_factory=dict)
+
+    @property
+    def peak_in_flight(self) -> int:
+        """The number of conversations to which `concurrency` may rise."""
+        if self.peak_concurrency is not None:
+            return max(self.concurrency, self.peak_concurrency)
+        return _PEAK * self.concurrency if self.concurrency >= _FREE else self.concurrency
 
     @property
     def prompt_source(self) -> str:

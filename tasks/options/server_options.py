@@ -116,6 +116,11 @@ class ServerOptions(OptionGroup):
         ),
     ] = 16 * 1024**2
 
+    @property
+    def peak_in_flight(self) -> int:
+        """The number of requests to which `concurrency` may rise; see `peak_concurrency` of judge servers."""
+        return self.concurrency
+
     def read_key(self) -> str | None:
         """Read the key of the server, which is stored nowhere.
 

@@ -149,6 +149,17 @@ def test_conversations_in_flight_are_limited(
     assert max(map(len, server.batches), default=0) == largest
 
 
+def test_more_are_in_flight_at_a_server_that_answers_soon(serve: Serve, open_judge: OpenJudge) -> None:
+    questions = [ask_verdict(f"claim {i}", f"context {i // 8}") for i in range(200)]
+    for peak, most in ((8, 8), (32, 32)):
+        server = serve(BATCHES)
+        judge = open_judge(server, concurrency=8, peak_concurrency=peak)
+        server.most_in_flight, server.delay = 0, 0.01
+        judge.choose(questions)
+        assert server.most_in_flight <= most
+        assert (server.most_in_flight > 8) == (peak > 8)
+
+
 def test_one_conversation_per_request_can_be_asked_for(serve: Serve, open_judge: OpenJudge) -> None:
     server = serve(BATCHES)
     open_judge(server, conversations_per_request=1).choose(QUESTIONS)

@@ -1,0 +1,51 @@
+"""A judge that is opened early is the judge that the run takes, and its error is that of the run."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from metric_core.errors import JudgeError
+from tasks.cache.cached_judge import CachedJudge
+from tasks.judges.openai.openai_judge import OpenAIJudge
+from tasks.models import run_models
+from tasks.models.run_models import RunModels, open_early
+from tasks.options.judge_options import JudgeSettings
+from tasks.options.judged_settings import JudgedSettings
+from tests.tasks.judges.openai.fake_server import FULL, FakeServer
+
+
+@pytest.fixture
+def server() -> Iterator[FakeServer]:
+    with FakeServer(FULL) as server:
+        yield server
+
+
+def settings_for(url: str, folder: object) -> JudgedSettings:
+    judge = JudgeSettings.model_validate({"backend": "server", "server": {"urls": [url], "unavailable_timeout": 0.1}})
+    return JudgedSettings.model_validate({"judge": judge, "cache": f"sqlite:///{folder}/answers.db"})
+
+
+def test_the_first_run_takes_the_judge_and_the_next_opens_its_own(server: FakeServer, tmp_path: object) -> None:
+    settings = settings_for(server.url, tmp_path)
+    open_early(settings.judges, settings)
+    open_early(settings.judges, settings)
+    taken = RunModels().open_judges(settings)
+    other = RunModels().open_judges(settings)
+    assert isinstance(taken, CachedJudge)
+    assert isinstance(other, CachedJudge)
+    assert isinstance(taken._judge, OpenAIJudge)
+    assert taken._judge is not other._judge
+    assert not run_models._EARLY
+
+
+def test_its_error_is_raised_when_the_run_opens_it(tmp_path: object) -> None:
+    settings = settings_for("http://127.0.0.1:9/v1", tmp_path)
+    open_early(settings.judges, settings)
+    with pytest.raises(JudgeError, match="cannot be reached"):
+        RunModels().open_judges(settings)
+
+
+def test_other_judges_are_not_opened_early(tmp_path: object) -> None:
+    settings = JudgedSettings.model_validate({"judge": {"backend": "builtin"}, "cache": f"sqlite:///{tmp_path}/a.db"})
+    open_early(settings.judges, settings)
+    assert not run_models._EARLY
