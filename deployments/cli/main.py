@@ -33,6 +33,7 @@ from deployments.cli import (
     serve,
     server,
     store,
+    traces,
     undeploy,
 )
 from deployments.cli._support.cli_errors import Verbs, describe_error, describe_server_error
@@ -131,6 +132,7 @@ app.add_typer(event.app, name="event")
 app.add_typer(judge.app, name="judge")
 app.add_typer(prompts.app, name="prompts")
 app.add_typer(server.app, name="server")
+app.add_typer(traces.app, name="traces")
 
 
 def _print_version(wanted: bool) -> None:

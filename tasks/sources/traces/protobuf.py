@@ -9,14 +9,17 @@ import pyarrow as pa
 from metric_core.errors import MissingDependencyError
 from tasks.sources.bad_rows import UnfitError
 from tasks.sources.read_limits import BoundedStream, ReadLimits
+from tasks.sources.readers.protocol import Unreadable
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _PREFIX_BYTES = 4
-_MOST_VARINT_BYTES = 5
+_MOST_VARINT_BITS = 35
+_CUT_OFF = b"\xff"
+"""Bytes that are no message, in the place of one that is cut off."""
 
 
-def decode_messages(content: bytes, limits: ReadLimits, name: str) -> Iterator[dict[str, Any]]:
-    """Yield the messages in a file, in the form of the protocol's JSON.
+def decode_messages(content: bytes, limits: ReadLimits, name: str) -> Iterator[dict[str, Any] | Unreadable]:
+    """Yield the messages in a file, in the form of the protocol's JSON; an unreadable one has its reason.
 
     A file is one ExportTraceServiceRequest, several one after the other, or several that each follow their size: four
     bytes, as the file exporter of the collector writes (also with each message compressed), or a varint.
@@ -38,51 +41,48 @@ def decode_messages(content: bytes, limits: ReadLimits, name: str) -> Iterator[d
         raise MissingDependencyError(
             "opentelemetry-proto", "reading traces in protobuf", "pip install 'rag-assay[traces]'"
         ) from error
-    for split in (_by_size, _by_varint, _whole):
-        messages = split(content)
-        if messages is None:
-            continue
+
+    def decode(message: bytes) -> Any:
         try:
-            requests = [ExportTraceServiceRequest.FromString(_decompress(each, limits, name)) for each in messages]
+            return ExportTraceServiceRequest.FromString(_decompress(message, limits, name))
         except (DecodeError, pa.ArrowException):
-            continue
-        if all(request.resource_spans for request in requests):
-            yield from (MessageToDict(request) for request in requests)
+            return None
+
+    for split in (_split_by_size, _keep_whole, _split_by_varint):
+        requests = [decode(message) for message in split(content)]
+        if any(request is not None and request.resource_spans for request in requests):
+            for request in requests:
+                yield Unreadable("the message cannot be decoded") if request is None else MessageToDict(request)
             return
     raise UnfitError("the file is neither JSON nor protobuf with spans of the OpenTelemetry protocol")
 
 
-def _whole(content: bytes) -> list[bytes] | None:
+def _keep_whole(content: bytes) -> list[bytes]:
     return [content]
 
 
-def _by_size(content: bytes) -> list[bytes] | None:
+def _split_by_size(content: bytes) -> list[bytes]:
+    """Return the messages that follow their sizes in four bytes; the last one may be cut off."""
     messages, place = [], 0
     while place < len(content):
         start = place + _PREFIX_BYTES
-        end = start + int.from_bytes(content[place:start], "big")
-        if start > len(content) or end > len(content) or end == start:
-            return None
-        messages.append(content[start:end])
-        place = end
+        place = start + int.from_bytes(content[place:start], "big")
+        messages.append(content[start:place] if place <= len(content) else _CUT_OFF)
     return messages
 
 
-def _by_varint(content: bytes) -> list[bytes] | None:
+def _split_by_varint(content: bytes) -> list[bytes]:
+    """Return the messages that follow their sizes as varints; the last one may be cut off."""
     messages, place = [], 0
     while place < len(content):
-        size = 0
-        for shift in range(_MOST_VARINT_BYTES):
-            if place >= len(content):
-                return None
+        size = shift = 0
+        more = True
+        while more and place < len(content) and shift < _MOST_VARINT_BITS:
             byte = content[place]
-            place += 1
-            size |= (byte & 0x7F) << (7 * shift)
-            if not byte & 0x80:
-                break
-        if size == 0 or place + size > len(content):
-            return None
-        messages.append(content[place : place + size])
+            more = bool(byte & 0x80)
+            size |= (byte & 0x7F) << shift
+            place, shift = place + 1, shift + 7
+        messages.append(content[place : place + size] if place + size <= len(content) else _CUT_OFF)
         place += size
     return messages
 

@@ -308,6 +308,19 @@ def test_a_part_of_a_distributed_trace_is_no_partial_trace(tmp_path: Path) -> No
     assert row["response"] == ANSWER
 
 
+@pytest.mark.parametrize("write", [frame, varints])
+def test_a_damaged_message_and_one_that_is_cut_off_leave_the_others(write: Any, tmp_path: Path) -> None:
+    recorder = Recorder()
+    for question in ("First?", "Second?", "Third?"):
+        record(recorder, question)
+    first, second, third = (otlp(recorder.spans[5 * n : 5 * n + 5]).SerializeToString() for n in range(3))
+    (tmp_path / "a.pb").write_bytes(write(first, b"\xff\xff broken", second, third)[:-9])
+    reader, rows = read_traces(tmp_path / "a.pb")
+    assert [row["user_input"] for row in rows] == ["First?", "Second?"]
+    assert [bad.detail for bad in reader.bad_rows] == ["a.pb, message 2", "a.pb, message 4"]
+    assert reader.warnings == ["2 records cannot be read and are left out"]
+
+
 def test_files_of_several_forms_are_one_source(tmp_path: Path) -> None:
     recorder = Recorder()
     record(recorder, "First?")

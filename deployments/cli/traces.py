@@ -1,0 +1,32 @@
+"""`assay traces receive`: write traces that arrive over HTTP to files."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deployments.cli._support.console import stdout
+from deployments.cli._support.verb import VerbGroup
+
+app = VerbGroup(help="Receive traces of a running system.", no_args_is_help=True)
+
+_LOOPBACK = "127.0.0.1"
+
+
+@app.command()
+def receive(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write the files to.")] = Path("traces"),
+    port: Annotated[int, typer.Option(help="Port to listen at.", min=1, max=65535)] = 4318,
+    host: Annotated[
+        str, typer.Option(help="Address to listen at. There is no access control: others may write files.")
+    ] = _LOOPBACK,
+) -> None:
+    """Write traces that arrive by OTLP over HTTP to files.
+
+    Point an exporter to it (OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318), end it with Ctrl-C, and evaluate
+    `traces:` and the folder. JSON and protobuf are received, gRPC is not.
+    """
+    from deployments.trace_receiver.receiver import serve  # noqa: PLC0415 keeps `assay --help` quick
+
+    stdout.print(f"receiving at http://{host}:{port}/v1/traces, writing to {out}", markup=False, soft_wrap=True)
+    serve(out, host, port)

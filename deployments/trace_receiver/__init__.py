@@ -1,0 +1,1 @@
+"""Receive traces over HTTP and write them to files that a run reads."""
