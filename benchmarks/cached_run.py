@@ -1,12 +1,18 @@
 """Measure runs that repeat: two rows, many rows of which none has changed, and many rows of which one in a hundred has.
 
     python -m benchmarks.cached_run                           # two rows, and 10,000 rows again
-    python -m benchmarks.cached_run --rows 100000 --changed   # 100,000 rows again, and with 1 % changed
+    python -m benchmarks.cached_run --rows 100000 --changed --copies-of 2000
 
 Every run is a command of its own; the local Prefect server is already running. Its CPU seconds include its child
 processes, its memory is the peak of the largest process. A stub that answers at once judges and embeds, so the first
 run is as quick as it can be, and a repetition costs nothing but the client. `--few-metrics` leaves out the vectors,
 which come from the stub too, the entities and the ratings.
+
+With `--copies-of N`, a first run computes N rows only. Rows N to 2N, 2N to 3N and so on have the same texts under other
+ids; their tables are copies of those of the first N with these ids, and an index of rows says so. The run called
+"first" takes all rows from there, which shows that the copies are what it would compute from cached answers: it asks
+nothing, or the benchmark ends. Rows that are changed later have texts of their own. What is not as after a real first
+night is the store of answers: it holds those of N rows.
 """
 
 import argparse
@@ -16,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,15 +32,21 @@ import pyarrow.parquet as pq
 from benchmarks.client_cpu import instant_judge
 from benchmarks.scale import SCORED
 from deployments.local_server import ensure_server, stop_server
+from metric_core.schemas import SCHEMAS
+from metric_core.stages import Stage
+from tasks.tables.row_index import RowIndexes
+from tasks.tables.table_store import StageRef, TableStore, read
 
 ASSAY = str(Path(sys.executable).with_name("assay"))
 JUDGED = ("faithfulness", "context_precision", "context_recall", "factual_correctness")
+SHARD_ROWS = 1000
+"""Rows per shard of a run on threads."""
 CHANGED = 100
 """One of so many rows is changed."""
 
-TWO_SECONDS, SAME_CPU, CHANGED_CPU, CHANGED_QUESTIONS, MEMORY_MB = 2.5, 6.0, 60.0, 0.011, 1500.0
+TWO_SECONDS, SAME_CPU, CHANGED_CPU, CHANGED_QUESTIONS, MEMORY_MB, TASKS = 2.5, 6.0, 60.0, 0.011, 1500.0, 1000
 """Targets: seconds of two rows again; CPU seconds of 10,000 rows again; CPU seconds, share of the questions and memory
-of 100,000 rows with 1 % changed."""
+of 100,000 rows with 1 % changed; tasks of a first run of 100,000 rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,33 +60,49 @@ class Run:
     memory_mb: float
     questions: int
     asked: int
+    tasks: int
 
 
 def main() -> None:
     """Run the selected measurements and print their targets."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--folder", type=Path, help="an empty folder to keep everything in; default: a temporary one")
     parser.add_argument("--changed", action="store_true", help="also run with one row in a hundred changed")
+    parser.add_argument("--copies-of", type=int, metavar="N", help="compute N rows of the first run, copy the others")
     parser.add_argument("--few-metrics", action="store_true", help="four judged metrics instead of eleven")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, instant_judge() as url:
+    with tempfile.TemporaryDirectory() as temporary, instant_judge() as url:
+        folder = options.folder or temporary
         home = Path(folder, "home")
         environment = os.environ | {"ASSAY_HOME": str(home), "PREFECT_API_URL": ensure_server(home), "COLUMNS": "120"}
         bench = _Bench(Path(folder), url, environment, JUDGED if options.few_metrics else SCORED)
         try:
-            print("| run | rows | seconds | CPU seconds | peak MB | questions | asked |")
-            print("|---|---:|---:|---:|---:|---:|---:|")
-            _print_targets(bench, options.rows, changed=options.changed)
+            print("| run | rows | seconds | CPU seconds | peak MB | questions | asked | tasks |")
+            print("|---|---:|---:|---:|---:|---:|---:|---:|")
+            _print_targets(bench, options.rows, options.copies_of, changed=options.changed)
         finally:
             stop_server(home)
 
 
-def _print_targets(bench: "_Bench", rows: int, *, changed: bool) -> None:
+def _print_targets(bench: "_Bench", rows: int, copied: int | None, *, changed: bool) -> None:
     bench.run("two rows", 2)
     two = min((bench.run("two rows again", 2) for _ in range(3)), key=lambda run: run.wall)
+    if copied is not None:
+        bench.texts = copied
+        cold = bench.run("rows to copy", copied)
+        bench.copy_tables(copied, rows)
     first = bench.run("first", rows)
+    if copied is not None and first.asked:
+        sys.exit(f"the copied tables are not those of these rows: {first.asked} questions were asked")
+    if copied is None:
+        cold = first
     same = bench.run("again", rows)
+    shards = -(-cold.rows // SHARD_ROWS)
+    tasks = 2 + (cold.tasks - 2) * (100_000 // SHARD_ROWS) // shards  # besides shards, a run reads and reports
     lines = [
+        f"the first run of {cold.rows:,} rows had {cold.tasks} tasks in {shards} shards",
+        _target("tasks of a first run of 100,000 rows, multiplied from that", tasks, TASKS),
         _target("two rows again, seconds", two.wall, TWO_SECONDS),
         _target(f"{rows:,} rows again, CPU seconds", same.cpu, SAME_CPU * max(1, rows / 10_000)),
         f"equal scores: {bench.scores('first') == bench.scores('again')}; asked again: {same.asked}",
@@ -99,18 +128,23 @@ class _Bench:
 
     def __init__(self, folder: Path, url: str, environment: dict[str, str], metrics: tuple[str, ...]) -> None:
         self._folder, self._url, self._environment, self._metrics = folder, url, environment, metrics
+        self.texts: int | None = None
+        """Number of rows with texts of their own; None if all have."""
 
     def run(self, name: str, rows: int, *, changed: bool = False) -> Run:
         """Run the command over these rows and print its line."""
         source = self._folder / f"{rows}.jsonl"
         with source.open("w", encoding="utf-8") as file:
             for number in range(rows):
-                file.write(json.dumps(_row(number, changed=changed and number % CHANGED == 0)) + "\n")
+                is_changed = changed and number % CHANGED == 0
+                text = number if is_changed or self.texts is None else number % self.texts
+                file.write(json.dumps({"id": _row_id(number), **_row(text, changed=is_changed)}) + "\n")
         server = {"server": {"urls": [self._url]}}
         content: dict[str, Any] = {"source": str(source), "metrics": list(self._metrics), "out": self._out(name)}
         content |= {"judge": {"backend": "server", **server}, "embedder": {"backend": "server", **server}}
         config = self._folder / "assay.yaml"
         config.write_text(json.dumps(content), encoding="utf-8")
+        earlier = self._count_tasks()
         started = time.perf_counter()
         with (self._folder / "log").open("wb") as log:
             command = [ASSAY, "run", str(config), "--json"]
@@ -122,10 +156,37 @@ class _Bench:
             sys.exit((self._folder / "log").read_text(encoding="utf-8")[-2000:])
         usage = json.loads(Path(self._out(name), "run.json").read_text(encoding="utf-8"))["usage"]
         asked = usage["questions"] - usage["stored"]
-        done = Run(name, rows, wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, usage["questions"], asked)
+        cpu, tasks = used.ru_utime + used.ru_stime, self._count_tasks() - earlier
+        done = Run(name, rows, wall, cpu, used.ru_maxrss / 1024, usage["questions"], asked, tasks)
         cells = (name, f"{rows:,}", f"{wall:.1f}", f"{done.cpu:.1f}", f"{done.memory_mb:.0f}", f"{done.questions:,}")
-        print(f"| {' | '.join(cells)} | {asked:,} |", flush=True)
+        print(f"| {' | '.join(cells)} | {asked:,} | {tasks} |", flush=True)
         return done
+
+    def copy_tables(self, copied: int, rows: int) -> None:
+        """Store the tables that rows with the texts of the first ones have, with an index of all rows.
+
+        Args:
+            copied: Number of rows whose tables are stored and indexed.
+            rows: Number of rows whose tables and index are stored afterwards.
+        """
+        root = str(Path(self._environment["ASSAY_HOME"], "tables"))
+        indexes, store = RowIndexes(root, "copies"), TableStore(root)
+        (path,) = Path(root, "rows").glob("*.parquet")
+        earlier = indexes.open(str(path))
+        shards = [dict(shard) for shard in earlier.shards]
+        for first in range(copied, rows, copied):
+            shards.extend(
+                {stage: self._copy(store, stage, ref, first) for stage, ref in shard.items()}
+                for shard in earlier.shards
+            )
+        indexes.write(earlier.recipes, shards)
+
+    @staticmethod
+    def _copy(store: TableStore, stage: Stage, ref: StageRef, first: int) -> StageRef:
+        table = read(ref)
+        ids = [_row_id(int(row_id.removeprefix("row-")) + first) for row_id in table["row_id"].to_pylist()]
+        column = table.schema.get_field_index("row_id")
+        return store.write(table.set_column(column, table.schema.field(column), [ids]), SCHEMAS[stage], ref.usage)
 
     def scores(self, name: str) -> bytes:
         """Return the score table of a run."""
@@ -140,8 +201,22 @@ class _Bench:
         metrics = len(self._metrics)
         return len({i // metrics for i, (before, after) in enumerate(zip(*cells, strict=True)) if before != after})
 
+    def _count_tasks(self) -> int:
+        """Return the number of task runs that the Prefect server has, once it has all that were reported to it."""
+        url, head = f"{self._environment['PREFECT_API_URL']}/task_runs/count", {"content-type": "application/json"}
+        counts = [-1]
+        while len(counts) < 2 or counts[-1] != counts[-2]:
+            with urllib.request.urlopen(urllib.request.Request(url, b"{}", head)) as reply:
+                counts.append(int(reply.read()))
+            time.sleep(1)
+        return counts[-1]
+
     def _out(self, name: str) -> str:
         return str(self._folder / name.replace(" ", "-"))
+
+
+def _row_id(number: int) -> str:
+    return f"row-{number}"
 
 
 def _row(number: int, *, changed: bool) -> dict[str, Any]:

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prefect import flow
-
 from flows.config.run_config import RunConfig, tables_root
 from flows.execution.anchor_evaluation import anchor_warnings, evaluate_anchor
 from flows.execution.artifacts import publish
@@ -24,7 +22,7 @@ from flows.execution.spending import cost_entry, measure_throughput
 from flows.execution.stage_settings import retrieval_settings, use_fetched_contexts
 from metric_core.errors import FailedCellsError
 from tasks.prefect_support.budget_stop import stop_at_budget
-from tasks.prefect_support.flow_parameters import write_parameters_with_pydantic
+from tasks.prefect_support.flow_parameters import late_flow
 from tasks.prefect_support.patience import crash_without_server
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RunFolder
@@ -82,8 +80,7 @@ class Evaluation:
         return self
 
 
-@write_parameters_with_pydantic
-@flow(name="evaluate", flow_run_name=name_evaluation, persist_result=False, validate_parameters=True)
+@late_flow(name="evaluate", flow_run_name=name_evaluation, persist_result=False, validate_parameters=True)
 @crash_without_server
 @stop_at_budget
 def evaluate(config: RunConfig, index: str = "", version: str = "") -> Evaluation:

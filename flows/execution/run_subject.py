@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any
 
+from prefect.context import FlowRunContext
 from prefect.runtime import deployment, flow_run
 
 _LONGEST = 80
@@ -35,7 +36,7 @@ class RunSubject:
             index: Id of the index.
             version: Version of the index.
         """
-        return cls(deployment.name or "", index, version)
+        return cls(_deployment_name(), index, version)
 
     @property
     def entry(self) -> dict[str, str] | None:
@@ -75,13 +76,13 @@ def name_evaluation() -> str:
     given = flow_run.parameters
     source = str(_field(given.get("config"), "source") or "")
     stem = re.sub(r"\W+", "-", PurePosixPath(source).stem).strip("-").lower()
-    return _join(deployment.name or stem or "evaluate", given.get("index"), given.get("version"), _time())
+    return _join(_deployment_name() or stem or "evaluate", given.get("index"), given.get("version"), _time())
 
 
 def name_index_run() -> str:
     """Return the name of a run of the flow `index-rebuilt`: its deployment, index and version."""
     given = flow_run.parameters
-    return _join(deployment.name or "index-rebuilt", given.get("index"), given.get("version"))
+    return _join(_deployment_name() or "index-rebuilt", given.get("index"), given.get("version"))
 
 
 def name_monitored_run() -> str:
@@ -89,13 +90,26 @@ def name_monitored_run() -> str:
     config = flow_run.parameters.get("config")
     source = str(_field(config, "source") or "")
     stem = re.sub(r"\W+", "-", PurePosixPath(source).stem).strip("-").lower()
-    return _join(deployment.name or "monitor", _field(config, "name") or stem, _time())
+    return _join(_deployment_name() or "monitor", _field(config, "name") or stem, _time())
 
 
 def name_rerun() -> str:
     """Return the name of a run of the flow `rerun`: the run folder that it starts from, and the time."""
     folder = str(_field(flow_run.parameters.get("request"), "run") or "")
     return _join("rerun", PurePosixPath(folder).name, _time())
+
+
+def _deployment_name() -> str:
+    """Return the name of the deployment of the current flow run; empty if it has none.
+
+    A run without a deployment and without a parent, which would have one, says so itself. Prefect asks its server to
+    find out, each time.
+    """
+    context = FlowRunContext.get()
+    run = None if context is None else context.flow_run
+    if run is not None and run.deployment_id is None and run.parent_task_run_id is None:
+        return ""
+    return deployment.name or ""
 
 
 def _join(*parts: Any) -> str:

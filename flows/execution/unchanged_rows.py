@@ -37,7 +37,8 @@ def take_unchanged_rows(
     missing = [number for number, kept in enumerate(shards) if any(stage not in kept for stage in recipes)]
     if sum(shards[number][Stage.SAMPLES].rows for number in missing) < LEAST_ROWS:
         return tables
-    index = indexes.newest(recipes)
+    digests = b"".join(indexes.digests(shards[number][Stage.SAMPLES]) for number in missing)
+    index = indexes.closest(recipes, digests)
     stages = [] if index is None else _stages_of(index, recipes, run.plan, run.config.refresh)
     if index is None or not stages:
         return tables

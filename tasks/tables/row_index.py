@@ -91,23 +91,33 @@ class RowIndexes:
             self._digests[samples.digest] = b"".join(row_digests(read(samples)))
         return self._digests[samples.digest]
 
-    def newest(self, recipes: Mapping[Stage, str]) -> RowIndex | None:
-        """Return the newest index with a stage that was computed in the same way; None if there is none.
+    def closest(self, recipes: Mapping[Stage, str], digests: bytes) -> RowIndex | None:
+        """Return an index with a stage that was computed in the same way; None if there is none.
+
+        It is the newest one that has half of the rows, those of the same source first; otherwise the one that has most
+        of them. Sources whose names change each night, and several sources in turn, are found so.
 
         Args:
             recipes: Recipes of the stages of a run; see `RowIndex`.
+            digests: Digests of the rows of the run, one after the other.
         """
+        best: tuple[int, str, RowIndex] | None = None
         try:
             paths = self._fs.glob(posixpath.join(self._folder, "*.parquet"))
             newest = sorted(paths, key=self._fs.modified, reverse=True)
             for path in sorted(newest, key=lambda path: self._stem not in path)[:CANDIDATES]:
-                index = self._open(path)
+                index = self.open(path)
                 if any(index.recipes.get(stage) == recipe for stage, recipe in recipes.items()):
-                    touch(self._fs, path)
-                    return index
+                    found = int(np.count_nonzero(index.find(digests) >= 0))
+                    if best is None or found > best[0]:
+                        best = found, path, index
+                    if 2 * found * DIGEST_BYTES >= len(digests):
+                        break
+            if best is not None:
+                touch(self._fs, best[1])
         except storage_errors(pa.ArrowException, ValueError, KeyError, TypeError) as error:
             _logger.warning("the rows of earlier runs cannot be looked up (%s); changed shards are recomputed", error)
-        return None
+        return None if best is None else best[2]
 
     def write(self, recipes: Mapping[Stage, str], shards: Sequence[Mapping[Stage, StageRef]]) -> None:
         """Write the index of a run, unless an equal one exists.
@@ -133,25 +143,12 @@ class RowIndexes:
         except storage_errors(AssayError) as error:
             _logger.warning("the rows of this run are not indexed: %s", error)
 
-    def _parquet(self, shards: Sequence[Mapping[Stage, StageRef]], content: str) -> bytes:
-        schema = pa.schema(
-            [
-                pa.field("digest", pa.binary(DIGEST_BYTES), nullable=False),
-                pa.field("shard", pa.int32(), nullable=False),
-            ],
-            metadata={_METADATA: content},
-        )
-        sink = pa.BufferOutputStream()
-        with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
-            for number, shard in enumerate(shards):
-                packed = pa.py_buffer(self.digests(shard[Stage.SAMPLES]))
-                rows = len(packed) // DIGEST_BYTES
-                digests = pa.FixedSizeBinaryArray.from_buffers(pa.binary(DIGEST_BYTES), rows, [None, packed])
-                numbers = pa.array(np.full(rows, number, np.int32))
-                writer.write_table(pa.Table.from_arrays([digests, numbers], schema=schema))
-        return bytes(sink.getvalue())
+    def open(self, path: str) -> RowIndex:
+        """Return the index in a file.
 
-    def _open(self, path: str) -> RowIndex:
+        Args:
+            path: Path of the file, within its file system.
+        """
         table = pq.ParquetFile(pa.BufferReader(self._fs.cat_file(path))).read()
         content: dict[str, Any] = json.loads(table.schema.metadata[_METADATA])
         packed = b"".join(table["digest"].to_pylist())
@@ -169,6 +166,24 @@ class RowIndexes:
             rows=rows,
             shard_of_row=table["shard"].to_numpy(),
         )
+
+    def _parquet(self, shards: Sequence[Mapping[Stage, StageRef]], content: str) -> bytes:
+        schema = pa.schema(
+            [
+                pa.field("digest", pa.binary(DIGEST_BYTES), nullable=False),
+                pa.field("shard", pa.int32(), nullable=False),
+            ],
+            metadata={_METADATA: content},
+        )
+        sink = pa.BufferOutputStream()
+        with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
+            for number, shard in enumerate(shards):
+                packed = pa.py_buffer(self.digests(shard[Stage.SAMPLES]))
+                rows = len(packed) // DIGEST_BYTES
+                digests = pa.FixedSizeBinaryArray.from_buffers(pa.binary(DIGEST_BYTES), rows, [None, packed])
+                numbers = pa.array(np.full(rows, number, np.int32))
+                writer.write_table(pa.Table.from_arrays([digests, numbers], schema=schema))
+        return bytes(sink.getvalue())
 
 
 def _halves(digests: NDArray[np.void]) -> NDArray[np.uint64]:

@@ -1,6 +1,10 @@
-"""The parameters of flow runs are written as Prefect would write them."""
+"""The parameters of flow runs are described and written as Prefect would describe and write them."""
 
+import pytest
 from fastapi.encoders import jsonable_encoder
+from prefect import Flow
+from prefect.exceptions import ParameterTypeError
+from prefect.utilities.callables import parameter_schema
 
 from flows.config.run_config import RunConfig
 from flows.evaluate import evaluate
@@ -19,3 +23,15 @@ def test_a_configuration_is_written_as_prefect_would_write_it() -> None:
     written = evaluate.serialize_parameters({"config": config, "index": "i", "version": "1"})
     assert written == {"config": jsonable_encoder(config), "index": "i", "version": "1"}
     assert RunConfig.model_validate(written["config"]) == config
+
+
+def test_parameters_are_described_when_they_are_read() -> None:
+    assert evaluate.parameters == parameter_schema(evaluate.fn)
+    assert list(evaluate.parameters.properties) == ["config", "index", "version"]
+    assert evaluate.with_options(name="other").parameters == evaluate.parameters
+    assert isinstance(evaluate, Flow)
+
+
+def test_a_parameter_of_a_wrong_type_is_refused() -> None:
+    with pytest.raises(ParameterTypeError, match="config"):
+        evaluate.validate_parameters({"config": 3, "index": "i", "version": "1"})

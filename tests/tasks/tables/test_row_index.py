@@ -96,9 +96,10 @@ def shards(root: Path, *texts: str) -> list[dict[Stage, StageRef]]:
 
 
 def find(root: Path, letters: str, source: str = "rows.jsonl") -> list[int] | None:
-    index = RowIndexes(str(root), source).newest(RECIPES)
     rows = samples_table(*({"row_id": c, "user_input": c} for c in letters))
-    return None if index is None else index.find(b"".join(row_digests(rows))).tolist()
+    digests = b"".join(row_digests(rows))
+    index = RowIndexes(str(root), source).closest(RECIPES, digests)
+    return None if index is None else index.find(digests).tolist()
 
 
 def test_rows_are_found_in_the_newest_index_of_their_source(tmp_path: Path) -> None:
@@ -111,7 +112,17 @@ def test_rows_are_found_in_the_newest_index_of_their_source(tmp_path: Path) -> N
     RowIndexes(str(tmp_path), "others.jsonl").write(RECIPES, shards(tmp_path, "f"))
     RowIndexes(str(tmp_path), "rows.jsonl").write({Stage.CLAIMS: "in another way"}, shards(tmp_path, "b"))
     assert find(tmp_path, "abef") == [-1, 1, 0, -1]
-    assert find(tmp_path, "abef", "others.jsonl") == [-1, -1, -1, 0]
+    assert find(tmp_path, "fa", "others.jsonl") == [0, -1]
+
+
+def test_rows_are_found_in_the_index_that_has_most_of_them(tmp_path: Path) -> None:
+    RowIndexes(str(tmp_path), "monday.jsonl").write(RECIPES, shards(tmp_path, "abcd"))
+    RowIndexes(str(tmp_path), "others.jsonl").write(RECIPES, shards(tmp_path, "ax"))
+    for age, path in enumerate(sorted((tmp_path / "rows").iterdir(), key=lambda path: path.stat().st_size)):
+        os.utime(path, (-age, -age))
+    assert find(tmp_path, "axyz", "tuesday.jsonl") == [0, 0, -1, -1]
+    assert find(tmp_path, "abcde", "tuesday.jsonl") == [0, 0, 0, 0, -1]
+    assert find(tmp_path, "abcde", "others.jsonl") == [0, 0, 0, 0, -1]
 
 
 def test_equal_index_is_written_once(tmp_path: Path) -> None:
