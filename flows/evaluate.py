@@ -18,6 +18,7 @@ from flows.execution.run_record import settings_for_manifest
 from flows.execution.run_stages import read_samples, run_shards
 from flows.execution.run_subject import RunSubject, name_evaluation
 from flows.execution.run_writing import write_run_folder
+from flows.execution.sent_scores import send_scores_of_run
 from flows.execution.spending import cost_entry, measure_throughput
 from flows.execution.stage_settings import retrieval_settings, use_fetched_contexts
 from metric_core.errors import FailedCellsError
@@ -141,13 +142,18 @@ def finish(run: Run, read: SamplesResult, refs: Sequence[StageRef], findings: Ma
     write_run_folder(run, read, refs, findings)
     unpublished = publish(run.folder, run.subject, run.config.deploy.alerts)
     evaluation = Evaluation.from_folder(run.folder.path)
-    unwritten = (*_write_metrics(run), *record_in_history(run.config.history, run.folder.path))
+    unwritten = (*_write_metrics(run), *_send_scores(run), *record_in_history(run.config.history, run.folder.path))
     return replace(evaluation, warnings=(*evaluation.warnings, *unpublished, *unwritten))
 
 
 def _write_metrics(run: Run) -> tuple[str, ...]:
     file = run.config.metrics_file
     return () if file is None else write_metrics_file(file, run.folder, run.subject)
+
+
+def _send_scores(run: Run) -> tuple[str, ...]:
+    endpoint = run.config.otlp
+    return () if endpoint is None else send_scores_of_run(endpoint, run.folder.path)
 
 
 def run_evaluation(

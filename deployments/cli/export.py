@@ -8,12 +8,13 @@ import typer
 
 from deployments.cli._support.console import stderr
 from deployments.cli.report import RunFolder
-from metric_core.errors import ConfigError
+from metric_core.errors import ConfigError, RunFolderError
 
 if TYPE_CHECKING:
-    from tasks.reports.run.exports import Format
+    from tasks.exports.score_tables import Format
 
 _STDOUT = "-"
+_PROMETHEUS = "prometheus"
 
 
 def export(
@@ -23,23 +24,38 @@ def export(
         typer.Option(
             "--format",
             "-f",
-            metavar="csv|jsonl|parquet",
-            help="Format of the file. Default: by the extension of --out.",
+            metavar="csv|jsonl|parquet|prometheus",
+            help="Format of the file. Default: by the extension of --out. prometheus: the figures of the run, as text.",
         ),
     ] = None,
     shape: Annotated[
         str,
         typer.Option(
             "--shape",
-            metavar="long|wide|ragas",
+            metavar="long|wide|ragas|langfuse|langsmith",
             help="long: a row per cell; wide: a row per sample, a column per metric; ragas: wide, with the texts, "
-            "named as in Ragas.",
+            "named as in Ragas; langfuse, langsmith: the scores of traces, with the fields of that product.",
         ),
     ] = "long",
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE|-", help="File to write; - is stdout.")] = _STDOUT,
+    otlp: Annotated[
+        str | None,
+        typer.Option("--otlp", metavar="URL", help="Send the scores to an OTLP endpoint instead of writing a file."),
+    ] = None,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--form",
+            metavar="events|evaluations",
+            help="With --otlp. events: gen_ai.evaluation.result; evaluations: OpenInference spans in each row's trace.",
+        ),
+    ] = "events",
 ) -> None:
-    """Write the scores of a run as CSV, JSON Lines or Parquet."""
-    from tasks.reports.run.exports import (  # noqa: PLC0415 keeps `assay --help` quick
+    """Write the scores of a run to a file, or send them to an OTLP endpoint."""
+    if otlp is not None:
+        _send(run, otlp, form)
+        return
+    from tasks.exports.score_tables import (  # noqa: PLC0415 keeps `assay --help` quick
         Format,
         guess_format,
         parse_format,
@@ -49,6 +65,9 @@ def export(
     )
 
     layout = parse_shape(shape)
+    if file_format == _PROMETHEUS or (file_format is None and out.endswith(".prom")):
+        _write_figures(run, out)
+        return
     if file_format is not None:
         chosen_format = parse_format(file_format)
     else:
@@ -61,8 +80,35 @@ def export(
     stderr.print(f"wrote {table.num_rows} rows to {out}", markup=False, soft_wrap=True)
 
 
+def _send(run: Path, endpoint: str, form: str) -> None:
+    from tasks.exports.otlp import parse_form, send_scores  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.exports.scored_rows import read_scored_rows  # noqa: PLC0415
+    from tasks.options.otlp_endpoint import check_endpoint  # noqa: PLC0415
+
+    try:
+        check_endpoint(endpoint)
+    except ValueError as error:
+        raise ConfigError(f"--otlp: {error}") from None
+    sent = send_scores(read_scored_rows(run), endpoint, parse_form(form), run.absolute().name)
+    stderr.print(f"sent {sent}", markup=False, soft_wrap=True)
+
+
+def _write_figures(run: Path, out: str) -> None:
+    from flows.execution.metrics_file import describe_figures  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.runtime.atomic_files import atomic_write, translate_write_errors  # noqa: PLC0415
+
+    figures = describe_figures(run)
+    if out == _STDOUT:
+        sys.stdout.buffer.write(figures)
+        sys.stdout.buffer.flush()
+        return
+    with translate_write_errors(out, RunFolderError):
+        atomic_write(Path(out), figures.decode())
+    stderr.print(f"wrote {out}", markup=False, soft_wrap=True)
+
+
 def _print_export(table: object, chosen_format: "Format") -> None:
-    from tasks.reports.run.exports import Format, write_export  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.exports.score_tables import Format, write_export  # noqa: PLC0415 keeps `assay --help` quick
 
     if chosen_format is Format.PARQUET and sys.stdout.isatty():
         raise ConfigError("cannot print Parquet to a terminal; name a file with --out, or redirect the output")

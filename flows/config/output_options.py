@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator
 from metric_core.stages import Stage
 from tasks.options.grouping_options import GroupingOptions
 from tasks.options.option import Flag, Option, OptionGroup
+from tasks.options.otlp_endpoint import check_endpoint
 from tasks.options.slicing_options import SlicingOptions
 from tasks.options.text_forms import list_from_text, split_commas
 from tasks.runtime.credentials import refuse_secrets
@@ -106,6 +107,22 @@ class OutputOptions(SlicingOptions, GroupingOptions):
             affects_scores=False,
             cli=Flag(long="--metrics-file", metavar="FILE"),
             examples=["/var/lib/node_exporter/assay-{deployment}-{index}.prom"],
+        ),
+    ] = None
+    otlp: Annotated[
+        Annotated[str, AfterValidator(check_endpoint)] | None,
+        Option(
+            "OTLP endpoint that gets the scores of every finished run, as events gen_ai.evaluation.result. Headers "
+            "with keys are read from OTEL_EXPORTER_OTLP_HEADERS.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+            cli=Flag(
+                long="--otlp",
+                metavar="URL",
+                help="OTLP endpoint that gets the scores as events, such as http://localhost:4318.",
+            ),
+            examples=["http://localhost:4318"],
         ),
     ] = None
     log_format: Annotated[

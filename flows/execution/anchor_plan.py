@@ -92,6 +92,7 @@ def plan_anchor(config: RunConfig, plan: Plan) -> AnchorPlan | None:
         "explain": "none",
         "limit": None,
         "metrics_file": None,
+        "otlp": None,
         "refresh": (),
         "retriever": None,
         "slices": (),

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
+from prometheus_client import CollectorRegistry, Gauge, generate_latest, write_to_textfile
 
 from flows.execution.run_subject import RunSubject
 from tasks.runs.run_folder import MANIFEST, SUMMARY, RunFolder
@@ -38,6 +38,22 @@ def write_metrics_file(file: str, folder: RunFolder, subject: RunSubject) -> tup
     except OSError as error:
         return (f"the metrics file {path} could not be written: {error.strerror or error}",)
     return ()
+
+
+def describe_figures(folder: Path) -> bytes:
+    """Return the figures of a finished run in the text format of Prometheus.
+
+    Args:
+        folder: The run folder.
+
+    Raises:
+        RunFolderError: The folder does not hold a finished run.
+    """
+    run = RunFolder(folder)
+    manifest = run.read_finished_manifest()
+    finished = (folder / SUMMARY).stat().st_mtime
+    subject = RunSubject(**(manifest.get("deployment") or {}))
+    return generate_latest(collect_figures(manifest, run.read_json(SUMMARY), subject, finished))
 
 
 def metrics_path(file: str, subject: RunSubject) -> Path:

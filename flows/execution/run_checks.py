@@ -17,6 +17,7 @@ from flows.execution.plan import Plan, plan_run
 from flows.execution.source_reading import source_options
 from metric_core.errors import BadRowsError, ConfigError, MissingDependencyError, RunFolderError
 from tasks.calibration import calibration_files
+from tasks.exports.otlp import check_packages
 from tasks.launcher.launch_command import build_command
 from tasks.models.caches import open_cache
 from tasks.options.option import OptionFacts, map_values
@@ -73,11 +74,7 @@ def run_checks(config: RunConfig, plan: Plan | None = None) -> Iterator[RunCheck
         config: Configuration of the run.
         plan: Its plan; without one, rows and metrics are not checked.
     """
-    yield RunCheck("run folder", lambda: _check_folder(config.out), "correct `out` (--out)")
-    if (baseline := config.baseline) is not None:
-        yield RunCheck("baseline", lambda: str(FinishedRun(baseline).folder), "correct `baseline` (--baseline)")
-    if (file := config.metrics_file) is not None:
-        yield RunCheck("metrics file", lambda: _check_metrics_file(file), "correct `metrics_file` (--metrics-file)")
+    yield from _output_checks(config)
     if config.calibration not in ("none", "latest"):
         yield RunCheck("calibration", lambda: _check_calibration(config, plan), "correct `calibration`")
     if references := find_references(config, without=("deploy",)):
@@ -92,6 +89,16 @@ def run_checks(config: RunConfig, plan: Plan | None = None) -> Iterator[RunCheck
         yield RunCheck("anchor", lambda: check_anchor(config, plan), "correct [anchor]")
     if plan is not None:
         yield RunCheck("first rows", lambda: _check_rows(config, plan), "correct the data, or `on_bad_row`")
+
+
+def _output_checks(config: RunConfig) -> Iterator[RunCheck]:
+    yield RunCheck("run folder", lambda: _check_folder(config.out), "correct `out` (--out)")
+    if (baseline := config.baseline) is not None:
+        yield RunCheck("baseline", lambda: str(FinishedRun(baseline).folder), "correct `baseline` (--baseline)")
+    if (file := config.metrics_file) is not None:
+        yield RunCheck("metrics file", lambda: _check_metrics_file(file), "correct `metrics_file` (--metrics-file)")
+    if config.otlp is not None:
+        yield RunCheck("OTLP", _check_otlp, "install the extra, or remove `otlp` (--otlp)")
 
 
 def find_references(config: RunConfig, without: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -132,6 +139,11 @@ def _check_folder(out: str | None) -> str:
     with translate_write_errors(f"the run folder below {runs}", RunFolderError, "Name another folder with --out."):
         probe_folder(runs)
     return f"new, in {runs}"
+
+
+def _check_otlp() -> str:
+    check_packages()
+    return "its packages are installed"
 
 
 def _check_metrics_file(file: str) -> str:

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from metric_core.stages import Stage
-from tasks.reports.run.exports import (
+from tasks.exports.score_tables import (
     Format,
     Shape,
     guess_format,
     list_failed_cells,
     parse_format,
     parse_shape,
-    read_table,
     reshape,
     write_export,
 )
@@ -24,6 +23,7 @@ from tasks.reports.run.slices_view import slices_table
 from tasks.reports.run.summary_rows import verdict_line
 from tasks.reports.run.summary_view import format_fixed
 from tasks.runs import run_folder
+from tasks.runs.run_tables import read_table
 
 
 class RunResult:

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from tasks.history.catalogue import Catalogue
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RunFolder
 from tests.tasks.builders import fails, says, script
+from tests.tasks.exports.otlp_receiver import OtlpReceiver, attributes_of
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
@@ -193,13 +195,16 @@ def test_unusable_replies_fail_their_cells_and_no_others(tmp_path: Path) -> None
 def test_run_with_too_few_scores_fails_and_keeps_its_results(tmp_path: Path) -> None:
     all_cut = (fails("claims"), *ANSWERS[1:])
     metrics_file = tmp_path / "assay-none.prom"
-    with pytest.raises(FailedCellsError) as caught:
+    with OtlpReceiver() as receiver, pytest.raises(FailedCellsError) as caught:
         evaluate(
             tmp_path,
             *all_cut,
             metrics=("faithfulness", "answer_similarity"),
             metrics_file=str(tmp_path / "assay-{index}.prom"),
+            otlp=receiver.url,
         )
+    events = [attributes_of(record) for record in receiver.logs]
+    assert Counter("error.type" in event for event in events) == {True: 5, False: 5}
     written = metrics_file.read_text()
     assert 'assay_run_failed{deployment="",index=""} 1.0' in written
     assert 'assay_cells{deployment="",index="",metric="faithfulness",state="failed"} 5.0' in written

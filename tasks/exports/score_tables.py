@@ -1,7 +1,8 @@
 """Export the scores of a run in the shapes and formats that other programs read.
 
 `long` has one row per cell, like scores.parquet; `wide` has one row per sample and one column per metric; `ragas` adds
-the texts to `wide`, under the column names of Ragas.
+the texts to `wide`, under the column names of Ragas. `langfuse` and `langsmith` have one row per scored cell of a row
+that came from a trace, with the fields of a score or feedback of that product.
 """
 
 import json
@@ -19,8 +20,10 @@ from metric_core.errors import ConfigError, RunFolderError
 from metric_core.parsing.suggestions import suggest_names
 from metric_core.records import Status
 from metric_core.stages import Stage
-from tasks.runs.file_checks import check_cells, check_table
+from tasks.exports.score_files import langfuse_scores, langsmith_feedback
+from tasks.exports.scored_rows import read_scored_rows
 from tasks.runs.run_folder import SCORES, STAGES, RunFolder
+from tasks.runs.run_tables import read_table
 from tasks.runtime.atomic_files import atomic_file, translate_write_errors
 
 RAGAS_COLUMNS = ("user_input", "retrieved_contexts", "response", "reference")
@@ -32,6 +35,8 @@ class Shape(StrEnum):
     LONG = "long"
     WIDE = "wide"
     RAGAS = "ragas"
+    LANGFUSE = "langfuse"
+    LANGSMITH = "langsmith"
 
 
 class Format(StrEnum):
@@ -52,7 +57,12 @@ def reshape(folder: Path, shape: Shape) -> pa.Table:
 
     Raises:
         RunFolderError: The folder does not hold a finished run.
+        ConfigError: The shape needs rows that came from traces, and there is none.
     """
+    if shape is Shape.LANGFUSE:
+        return langfuse_scores(read_scored_rows(folder), folder.name)
+    if shape is Shape.LANGSMITH:
+        return langsmith_feedback(read_scored_rows(folder), folder.name)
     manifest = RunFolder(folder).read_finished_manifest()
     scores = read_table(folder, SCORES)
     if shape is Shape.LONG:
@@ -75,29 +85,6 @@ def list_failed_cells(folder: Path) -> pa.Table:
     RunFolder(folder).read_finished_manifest()
     scores = read_table(folder, SCORES)
     return scores.filter(pc.equal(scores["status"], Status.FAILED.value))
-
-
-def read_table(folder: Path, name: str) -> pa.Table:
-    """Return a table of a run folder.
-
-    Raises:
-        RunFolderError: There is no such table, or it cannot be read.
-    """
-    path = folder / name
-    try:
-        with pq.ParquetFile(path) as file:
-            table = file.read()
-    except FileNotFoundError as error:
-        tables = sorted(str(path.relative_to(folder)) for path in folder.glob("**/*.parquet"))
-        hint = f"It has {', '.join(tables)}." if tables else "It is not the folder of a finished run."
-        raise RunFolderError(f"{folder} has no {name}. {hint}") from error
-    except (OSError, pa.ArrowException) as error:
-        raise RunFolderError(f"{path} cannot be read ({error}). Run the evaluation again.") from error
-    stage = Stage.AGGREGATION if name == SCORES else Stage(path.stem)
-    check_table(table.schema, stage, path)
-    if stage is Stage.AGGREGATION:
-        check_cells(table, path)
-    return table
 
 
 def write_export(table: pa.Table, target: Path | IO[bytes], file_format: Format) -> None:

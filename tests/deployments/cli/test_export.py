@@ -1,0 +1,51 @@
+"""`assay export`: files, figures and an OTLP endpoint."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.deployments.cli.conftest import Outcome
+from tests.tasks.compared import write_run
+from tests.tasks.exports.otlp_receiver import OtlpReceiver
+
+Assay = Callable[..., Outcome]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> str:
+    return str(write_run(tmp_path / "run", 0.5, bad_row_count=0, seconds=1.0, failures=[], stages={}))
+
+
+@pytest.mark.parametrize(("form", "said"), [("events", "sent 80 scores"), ("evaluations", "sent 0 scores")])
+def test_scores_are_sent_and_counted(assay: Assay, run: str, form: str, said: str) -> None:
+    with OtlpReceiver() as receiver:
+        done = assay("export", run, "--otlp", receiver.url, "--form", form)
+    assert done.code == 0
+    assert said in done.err
+    assert "rows whose trace is not known: 40" in done.err
+    assert len(receiver.logs) == (80 if form == "events" else 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--otlp", "http://me:pw@host"), "OTEL_EXPORTER_OTLP_HEADERS"),
+        (("--otlp", "http://127.0.0.1:9", "--form", "spans"), "events or evaluations, got 'spans'"),
+        (("--shape", "langfuse"), "no scored row has a trace"),
+    ],
+)
+def test_what_cannot_be_exported_is_said(assay: Assay, run: str, arguments: tuple[str, ...], problem: str) -> None:
+    done = assay("export", run, *arguments)
+    assert done.code == 2
+    assert problem in " ".join(done.err.split())
+    assert "pw" not in done.err
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_the_figures_are_written_for_prometheus(assay: Assay, run: str, tmp_path: Path, named: bool) -> None:
+    target = tmp_path / "assay.prom"
+    done = assay("export", run, *(("--out", str(target)) if named else ("--format", "prometheus")))
+    assert done.code == 0
+    figures = target.read_text(encoding="utf-8") if named else done.out
+    assert 'assay_mean{deployment="",index="",metric="faithfulness"} 0.54' in figures
