@@ -81,8 +81,8 @@ def export(
 
 
 def _send(run: Path, endpoint: str, form: str) -> None:
-    from tasks.exports.otlp import parse_form, send_scores  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.exports.scored_rows import read_scored_rows  # noqa: PLC0415
+    from tasks.exports.send_scores import parse_form, send_scores  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.options.otlp_endpoint import check_endpoint  # noqa: PLC0415
 
     try:

@@ -17,7 +17,7 @@ from flows.execution.plan import Plan, plan_run
 from flows.execution.source_reading import source_options
 from metric_core.errors import BadRowsError, ConfigError, MissingDependencyError, RunFolderError
 from tasks.calibration import calibration_files
-from tasks.exports.otlp import check_packages
+from tasks.exports.send_scores import check_packages
 from tasks.launcher.launch_command import build_command
 from tasks.models.caches import open_cache
 from tasks.options.option import OptionFacts, map_values

@@ -10,6 +10,7 @@ import pytest
 
 from metric_core.errors import ConfigError
 from metric_core.records import Score
+from metric_core.stages import Stage
 from tasks.exports.score_tables import Format, Shape, reshape, write_export
 from tests.tasks.reports import folders
 
@@ -32,7 +33,7 @@ def write_run(folder: Path, *, traced: bool = True) -> Path:
         "b": {"faithfulness": Score.scored(1.0), "house_style": Score.undefined("no style")},
     }
     rows = [{"row_number": number, **sample} for number, sample in enumerate(samples, start=1)]
-    return folders.write_run(folder, scores, {"samples": rows}, METRICS, {"status": "completed"})
+    return folders.write_run(folder, scores, {Stage.SAMPLES: rows}, METRICS, {"status": "completed"})
 
 
 def test_langfuse_gets_a_score_per_scored_cell_of_a_trace(tmp_path: Path) -> None:

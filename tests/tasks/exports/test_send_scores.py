@@ -9,8 +9,9 @@ import pytest
 
 from metric_core.errors import ConfigError, MissingDependencyError
 from metric_core.records import Status
-from tasks.exports.otlp import Form, send_scores
+from metric_core.stages import Stage
 from tasks.exports.scored_rows import Cell, ScoredRow, read_scored_rows
+from tasks.exports.send_scores import Form, send_scores
 from tests.tasks.exports.otlp_receiver import OtlpReceiver, attributes_of
 from tests.tasks.reports import folders
 
@@ -131,7 +132,7 @@ def test_rows_of_a_run_have_their_scores_and_traces(tmp_path: Path) -> None:
     rows = [sample, {"row_id": "b", "row_number": 2, "user_input": "Who?"}]
     judge = {"judge": {"language_model": True, "note": "", "backend": "server", "model": "m", "revision": ""}}
     metrics = {name: entry for name, entry in folders.METRICS.items() if name != "nv_accuracy"}
-    run = folders.write_run(tmp_path / "run", scores, {"samples": rows}, metrics, {"status": "completed", **judge})
+    run = folders.write_run(tmp_path / "run", scores, {Stage.SAMPLES: rows}, metrics, {"status": "completed", **judge})
     first, second = read_scored_rows(run)
     assert (first.trace_id, first.span_id, first.session_id, first.response_id) == (TRACE, SPAN, "s1", "7")
     by_metric = {cell.metric: cell for cell in first.cells}
